@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use bench_common::Page;
 use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig, SegmentedIndex};
-use ir_core::{Document, Retriever, Search};
+use ir_core::{Document, NoProgress, Retriever, Search};
 
 use crate::workload::{Workload, process_seconds, thread_seconds};
 use crate::{folder_size, resident_peak};
@@ -62,7 +62,7 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
             let document = Document::new(format!("{n:010}"));
             Ok(builder.push(&document.with_title(title).with_text(text))?)
         })?;
-        builder.finish_to(&path)?;
+        builder.finish_to(&path, &mut NoProgress)?;
         Ok(())
     })?;
     let (cpu, wall) = (process_seconds() - cpu, start.elapsed().as_secs_f64());

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use bench_common::{Page, Random, median};
 use ir_bm25::{Bm25, Index, IndexConfig, IndexWriter, SegmentedIndex};
-use ir_core::{Document, Retriever, Search};
+use ir_core::{Document, NoProgress, Retriever, Search};
 use ir_knn::{
     EfSearch, FlatIndex, HnswConfig, HnswIndex, SegmentedVectorIndex, VectorIndexConfig,
     VectorIndexWriter, VectorSimilarity,
@@ -116,7 +116,7 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let values = (0..NODES).flat_map(|_| vector()).collect();
     let ids = (0..NODES).map(|n| n.to_string()).collect();
     let flat = FlatIndex::from_row_major(ids, DIM, values, similarity)?;
-    HnswIndex::new(flat, &HnswConfig::default())?.save(&path)?;
+    HnswIndex::build(flat, &HnswConfig::default(), &mut NoProgress)?.save(&path)?;
     let found = measure(
         || Ok(HnswIndex::open(&path)?.searcher(EfSearch(50))),
         |searcher| {
@@ -194,7 +194,7 @@ fn commit_vectors(
     vectors: usize,
     mut vector: impl FnMut() -> Vec<f32>,
 ) -> Result<usize> {
-    let mut writer = VectorIndexWriter::create(folder, config)?;
+    let mut writer = VectorIndexWriter::create(folder, &config)?;
     let commit = (COMMIT as usize).min(vectors / 3);
     for n in 0..vectors {
         writer.put_with_fingerprint(&n.to_string(), &vector(), n as u64)?;

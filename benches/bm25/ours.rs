@@ -7,7 +7,8 @@ use ir_bm25::{
     Bm25, DocLengths, Index, IndexBuilder, IndexConfig, IndexWriter, IndexedFields, Searcher,
     SegmentedIndex, WeightedTerm,
 };
-use ir_core::{Document, Retriever, Search};
+use ir_core::{Document, NoProgress, Retriever, Search};
+use rayon::prelude::*;
 
 use crate::workload::{
     Formula, IndexCost, KS, Latency, Rankings, SearchTimes, Workload, batch_rate, process_seconds,
@@ -120,12 +121,11 @@ pub(crate) fn time(work: &Workload, folder: &Path) -> Result<SearchTimes> {
     let queries: Vec<_> = queries.map(|query| prepare(&query.text)).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     for k in KS {
-        let batch = queries.iter();
-        let batch: Vec<_> = batch
-            .map(|terms| (terms.as_slice(), Search::top(k)))
-            .collect();
+        let search = |terms: &Vec<WeightedTerm>| searcher.search_terms(terms, &Search::top(k));
+        let search_all = || queries.par_iter().map(search).collect::<Vec<_>>();
         times.batch_rates.push(batch_rate(queries.len(), || {
-            std::hint::black_box(pool.install(|| searcher.search_terms_batch(&batch))?);
+            let rankings = pool.install(search_all).into_iter();
+            std::hint::black_box(rankings.collect::<Result<Vec<_>, _>>()?);
             Ok(())
         })?);
         let texts = work.queries().iter();
@@ -185,7 +185,7 @@ pub(crate) fn build_fields(
         work.for_each_document(&mut |n, document| {
             Ok(builder.push(&with_id(document, number_id(n)))?)
         })?;
-        builder.finish_to(path)?;
+        builder.finish_to(path, &mut NoProgress)?;
         Ok(())
     })
 }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use anyhow::{Result, ensure};
 use bench_common::Page;
 use ir_bm25::{Bm25, IndexBuilder, IndexConfig, QuerySyntax, StructuredQuery, StructuredSearcher};
-use ir_core::{Analyzer, Document, Search};
+use ir_core::{Analyzer, Document, NoProgress, Search};
 use tantivy::collector::TopDocs;
 use tantivy::query::PhraseQuery;
 use tantivy::schema::{IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
@@ -56,7 +56,7 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
                 .with_text(document.text.as_str());
             Ok(builder.push(&copy)?)
         })?;
-        Ok(builder.finish_to(&path)?)
+        Ok(builder.finish_to(&path, &mut NoProgress)?)
     })?;
     let ours_seconds = process_seconds() - start;
     let ours_bytes = std::fs::metadata(&path)?.len();

@@ -16,11 +16,15 @@
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
 //!     cargo bench -p bench-encoding --bench encoding [-- --texts 200] [--batch 16] [--queries 11]
 //!         [--mini-batch N] [--precision f32,bf16] [--threads 1] [--rounds 3] [--backend cpu]
+//!         [--batch-tokens N] [--peer-device cpu] [--peer-precision f32] [--peer-batch 32]
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
-//! mini-batch size of gradient caching, `--precision` one or more precisions of training. Without
-//! `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu` need their feature:
-//! `--features tch`.
+//! mini-batch size of gradient caching, `--precision` one or more precisions of training,
+//! `--batch-tokens` the token budget of a batch of encoding. Without `IR_DENSE_PYTHON`, only
+//! ir-dense is timed. Backends other than `cpu` need their feature: `--features tch`. The peer
+//! encodes on a device of PyTorch (`cuda`) in batches of `--peer-batch` texts. With
+//! `--peer-precision bf16` it encodes with weights in bf16 and trains with automatic mixed
+//! precision.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
@@ -42,7 +46,8 @@ use ir_dense::{Backend, BiEncoder, EncoderConfig, Precision};
 
 fn main() -> Result<()> {
     let options = Options::parse(
-        "--texts --batch --queries --mini-batch --precision --threads --rounds --backend",
+        "--texts --batch --queries --mini-batch --precision --threads --rounds --backend \
+         --batch-tokens --peer-device --peer-precision --peer-batch",
     )?;
     let precisions = options.value("--precision").unwrap_or("f32").split(',');
     let precisions: Vec<Precision> = precisions.map(str::parse).collect::<Result<_, _>>()?;
@@ -52,6 +57,9 @@ fn main() -> Result<()> {
     let batch: usize = options.number("--batch", 16)?;
     let queries: usize = options.number("--queries", 11)?;
     let mini_batch: usize = options.number("--mini-batch", usize::MAX)?;
+    let config = EncoderConfig::default().with_backend(backend);
+    let batch_tokens = options.number("--batch-tokens", config.batch_tokens)?;
+    let config = config.with_batch_tokens(batch_tokens);
     let model = env::var_os("IR_MODEL").context("IR_MODEL is not set: expected a model folder")?;
     let model = PathBuf::from(model);
     let texts = read_texts(options.number("--texts", 200)?)?;
@@ -65,7 +73,14 @@ fn main() -> Result<()> {
     let mut peer = match env::var_os("IR_DENSE_PYTHON") {
         Some(python) => {
             let threads = threads.to_string();
-            let arguments = [model.as_os_str(), file.as_ref(), threads.as_ref()];
+            let mut arguments = vec![model.as_os_str(), file.as_ref(), threads.as_ref()];
+            for (name, default) in [
+                ("--peer-device", "cpu"),
+                ("--peer-precision", "f32"),
+                ("--peer-batch", "32"),
+            ] {
+                arguments.push(options.value(name).unwrap_or(default).as_ref());
+            }
             Some(Python::start(
                 Path::new(&python),
                 "encoding/torch_peer.py",
@@ -83,8 +98,7 @@ fn main() -> Result<()> {
     );
 
     if !texts.is_empty() {
-        let encoder =
-            BiEncoder::open_with(&model, &EncoderConfig::default().with_backend(backend))?;
+        let encoder = BiEncoder::open_with(&model, &config)?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let mut tokens = 0;
         for text in &texts {

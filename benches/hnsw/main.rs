@@ -31,7 +31,7 @@ use std::{env, fs};
 
 use anyhow::{Result, ensure};
 use bench_common::{Clock, Options, Random, Seconds, median, normalized, save};
-use ir_core::{DocSet, Hit, Ranking, Retriever, Search};
+use ir_core::{DocSet, Hit, NoProgress, Ranking, Retriever, Search};
 use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 use peer::Peer;
 
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
         .with_m(m)
         .with_ef_construction(ef_construction);
     let clock = Clock::process();
-    let index = HnswIndex::new(flat, &config)?;
+    let index = HnswIndex::build(flat, &config, &mut NoProgress)?;
     let time = clock.seconds();
     let path = folder.path().join("hnsw.ir");
     index.save(&path)?;

@@ -4,7 +4,7 @@
 
 use ir_bm25::analysis::QueryCleaning;
 use ir_bm25::{Analysis, Bm25, IndexBuilder, IndexConfig};
-use ir_core::{Analyzer, Document};
+use ir_core::{Analyzer, Document, NoProgress};
 use libfuzzer_sys::fuzz_target;
 
 const TEXT: &str = "The dog's easily-found B\u{d6}WLS \u{1f375} and a much-too-long-word";
@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
         builder
             .push(&Document::new("d").with_text(TEXT))
             .expect("a document");
-        assert!(builder.finish().expect("an index").len() <= 1);
+        assert!(builder.finish(&mut NoProgress).expect("an index").len() <= 1);
     }
     if let Some(bm25) = read::<Bm25>(bytes) {
         let _ = bm25.validate();

@@ -2,7 +2,8 @@
 #![no_main]
 
 use ir_core::Run;
-use ir_eval::{JudgmentGroups, Measure, Rules};
+use ir_eval::assess::JudgmentGroups;
+use ir_eval::{Measure, Rules};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

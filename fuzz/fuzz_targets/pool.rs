@@ -1,7 +1,7 @@
 //! Judgment pools: a round trip preserves them.
 #![no_main]
 
-use ir_eval::Pool;
+use ir_eval::assess::Pool;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,7 +3,7 @@
 
 use ir_core::Run;
 use ir_eval::Rules;
-use ir_eval::preferences::{PreferenceMeasure, read, read_qrels};
+use ir_eval::assess::preferences::{PreferenceMeasure, read, read_qrels};
 use libfuzzer_sys::fuzz_target;
 
 /// Preferences are compared in pairs: larger inputs only take longer.

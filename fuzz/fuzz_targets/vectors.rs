@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use common::{overwrite, sections, write_sections};
 use ir_core::store::Verify;
-use ir_core::{DocIds, DocNum, Retriever, Search};
+use ir_core::{DocIds, DocNum, NoProgress, Retriever, Search};
 use ir_knn::{
     EfSearch, FlatIndex, FlatIndexWriter, HnswConfig, HnswIndex, SparseIndex, SparseVector,
     VectorSimilarity,
@@ -71,7 +71,8 @@ fn valid_files() -> &'static ValidFiles {
         let mut repeated = rows.clone();
         repeated[20] = repeated[3];
         let config = HnswConfig::default().with_m(2);
-        let index = HnswIndex::new(flat_index(&repeated), &config).expect("a graph");
+        let index =
+            HnswIndex::build(flat_index(&repeated), &config, &mut NoProgress).expect("a graph");
         index.save(&path).expect("a file");
         let hnsw = fs::read(&path).expect("the file");
         for count in [30, COUNT] {

@@ -141,7 +141,7 @@ pub(crate) enum Command {
         /// Shell that reads the script
         shell: Shell,
     },
-    /// Print the help of a command; that of `eval` lists every measure
+    /// Print the help of a command; the help of `eval` lists every measure
     Help {
         /// Command, such as `eval` or `datasets fetch`
         #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
@@ -251,7 +251,7 @@ impl Command {
         }
     }
 
-    /// Adds the closest known name to the error of an unknown one, or an argument that selects a
+    /// Adds the closest known name to the error of an unknown name, or an argument that selects a
     /// known split.
     fn with_suggestion(&self, error: anyhow::Error) -> anyhow::Error {
         let hint = match error.downcast_ref() {
@@ -332,7 +332,7 @@ fn print_help(names: &[String]) -> ExitCode {
     });
     match command.try_get_matches_from(arguments) {
         Ok(_) => ExitCode::SUCCESS,
-        Err(help) => report_usage_error(&help),
+        Err(help) => report_usage_error(&Cli::command(), &help),
     }
 }
 

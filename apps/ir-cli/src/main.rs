@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return usage::report_usage_error(&error),
+        Err(error) => return usage::report_usage_error(&command, &error),
     };
     handle_signals();
     let console = Console::new(cli.quiet);

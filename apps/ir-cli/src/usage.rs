@@ -1,17 +1,16 @@
-//! Reporting of usage errors: one line each, with the closest name for an unknown one.
+//! Usage errors in one line, with the closest name for an unknown name.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory};
 
-use crate::cli::Cli;
 use crate::shared::console::{one_line, print_line};
 use crate::shared::suggest::closest;
 
-/// Prints requested help, or a usage error in one line. Returns the exit code.
-pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
+/// Prints requested help, or a usage error of a command line in one line. Returns the exit code.
+pub(crate) fn report_usage_error(root: &Command, error: &clap::Error) -> ExitCode {
     let arguments = std::env::args_os().skip(1);
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -41,7 +40,7 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
         _ => {
-            print_line(format_args!("{}", one_line_error(error, &arguments)));
+            print_line(format_args!("{}", one_line_error(root, error, &arguments)));
             ExitCode::from(2)
         }
     }
@@ -91,7 +90,7 @@ const OPTIONAL_SUBCOMMANDS: [(&str, &str); 4] = [
     ("serve", "serve"),
 ];
 
-/// Subcommands and those of their options that need the cargo feature `dense`.
+/// Subcommands, each with the options that need the cargo feature `dense`.
 const DENSE_OPTIONS: [(&str, &[&str]); 3] = [
     ("ask", &["model", "encode-context"]),
     ("search", &["vectors", "encoder", "query-vectors"]),
@@ -103,13 +102,12 @@ fn missing_feature(feature: &str) -> String {
 }
 
 /// Tip for an unknown option, argument or subcommand.
-fn tip_for_unknown(error: &clap::Error, arguments: &[String]) -> Option<String> {
+fn tip_for_unknown(root: &Command, error: &clap::Error, arguments: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let root = Cli::command();
-    let (command, path) = find_command(&root, &error.get(ContextKind::Usage)?.to_string());
+    let (command, path) = find_command(root, &error.get(ContextKind::Usage)?.to_string());
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let found = whole_argument(text(ContextKind::InvalidArg)?, arguments);
@@ -138,7 +136,7 @@ fn tip_for_unknown(error: &clap::Error, arguments: &[String]) -> Option<String> 
     }
 }
 
-/// Subcommand that the usage of an error names, and its name with those of its parents.
+/// Subcommand that the usage of an error names, and its name after the names of its parents.
 fn find_command<'a>(root: &'a Command, usage: &str) -> (&'a Command, String) {
     let (mut command, mut path) = (root, "ir".to_owned());
     let words = usage.split_whitespace().skip_while(|word| *word != "ir");
@@ -210,7 +208,7 @@ fn tip_for_argument(command: &Command, found: &str) -> Option<String> {
     }
 }
 
-/// Valid value that is closest to an invalid one.
+/// Valid value that is closest to an invalid value.
 fn closest_value(error: &clap::Error) -> Option<&str> {
     let (Some(ContextValue::String(found)), Some(ContextValue::Strings(known))) = (
         error.get(ContextKind::InvalidValue),
@@ -221,13 +219,13 @@ fn closest_value(error: &clap::Error) -> Option<&str> {
     closest(found, known.iter().map(String::as_str))
 }
 
-fn one_line_error(error: &clap::Error, arguments: &[String]) -> String {
+fn one_line_error(root: &Command, error: &clap::Error, arguments: &[String]) -> String {
     let text = error.to_string();
     // clap's tips include hidden aliases, and names that share a few letters.
     let ends = ["\n\n  tip: ", "\nUsage:", "\nFor more information"].map(|start| text.find(start));
     let end = ends.into_iter().flatten().min().unwrap_or(text.len());
     let mut line = one_line(&text[..end]);
-    if let Some(tip) = tip_for_unknown(error, arguments) {
+    if let Some(tip) = tip_for_unknown(root, error, arguments) {
         line.push_str(&format!("; {tip}"));
     }
     if let Some(value) = closest_value(error) {
@@ -238,22 +236,22 @@ fn one_line_error(error: &clap::Error, arguments: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     use super::*;
-    use crate::cli::with_negative_values;
+    use crate::cli::{Cli, with_negative_values};
 
     fn line(arguments: &str) -> String {
         let arguments: Vec<String> = arguments.split(' ').map(str::to_owned).collect();
         let command = with_negative_values(Cli::command());
         let error = command.try_get_matches_from(&arguments).unwrap_err();
-        one_line_error(&error, &arguments[1..])
+        one_line_error(&Cli::command(), &error, &arguments[1..])
     }
 
     #[test]
     fn usage_errors_are_one_line() {
         let error = Cli::try_parse_from(["ir", "eval", "qrels"]).unwrap_err();
-        let missing = one_line_error(&error, &[]);
+        let missing = one_line_error(&Cli::command(), &error, &[]);
         assert!(missing.starts_with("error: the following required arguments were not provided"));
         assert!(
             !missing.contains('\n') && missing.contains("<RUN>"),

@@ -6,7 +6,6 @@
 //! and answers would depend on its parameters.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
@@ -24,7 +23,7 @@ pub(crate) struct BatchQueue<J, R> {
 struct Shared<J, R> {
     state: Mutex<State<J, R>>,
     changed: Condvar,
-    /// Largest number of jobs in a batch.
+    /// Maximum number of jobs in a batch.
     size: usize,
 }
 
@@ -48,7 +47,7 @@ impl<R> Reply<R> {
         }
     }
 
-    /// Whether the caller waits no more.
+    /// Returns `true` if the caller waits no more.
     fn is_canceled(&self) -> bool {
         match self {
             Self::Thread(_) => false,
@@ -116,6 +115,12 @@ impl<J: Send + 'static, R: Send + 'static> BatchQueue<J, R> {
         Self { shared, threads }
     }
 
+    /// Number of jobs that wait for a batch.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.shared.lock().waiting.len()
+    }
+
     fn push(&self, job: J, reply: Reply<R>) {
         self.shared.lock().waiting.push_back((job, reply));
         self.shared.changed.notify_one();
@@ -129,8 +134,8 @@ impl<J: Send + 'static, R: Send + 'static> BatchQueue<J, R> {
         receiver.recv().ok()
     }
 
-    /// [`Self::run`] without blocking. A job whose future is dropped before its batch starts is not
-    /// run.
+    /// [`Self::run`] without blocking. A job is not run if its future is dropped before its batch
+    /// starts.
     pub(crate) async fn run_async(&self, job: J) -> Option<R> {
         let (sender, receiver) = oneshot::channel();
         self.push(job, Reply::Task(sender));
@@ -148,18 +153,12 @@ impl<J, R> Drop for BatchQueue<J, R> {
     }
 }
 
-impl<J, R> fmt::Debug for BatchQueue<J, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BatchQueue").finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::app::tests::{Gate, wait_until};
 
     const CALLERS: usize = 64;
 
@@ -168,7 +167,7 @@ mod tests {
         batches: AtomicUsize,
         jobs: AtomicUsize,
         running: AtomicUsize,
-        released: AtomicBool,
+        gate: Gate,
     }
 
     #[test]
@@ -182,9 +181,7 @@ mod tests {
                     assert!(counts.running.fetch_add(1, Ordering::SeqCst) < runners);
                     counts.batches.fetch_add(1, Ordering::SeqCst);
                     counts.jobs.fetch_add(jobs.len(), Ordering::SeqCst);
-                    while !counts.released.load(Ordering::SeqCst) {
-                        thread::sleep(Duration::from_millis(1));
-                    }
+                    counts.gate.pass();
                     counts.running.fetch_sub(1, Ordering::SeqCst);
                     jobs.iter().map(|job| job + 1).collect()
                 }
@@ -207,11 +204,8 @@ mod tests {
                     });
                 }
                 // The first batches run until all callers wait.
-                let waiting = || queue.shared.lock().waiting.len();
-                while waiting() + counts.jobs.load(Ordering::SeqCst) < CALLERS {
-                    thread::yield_now();
-                }
-                counts.released.store(true, Ordering::SeqCst);
+                wait_until(|| queue.waiting() + counts.jobs.load(Ordering::SeqCst) == CALLERS);
+                counts.gate.open();
             });
             let batches = counts.batches.load(Ordering::SeqCst);
             match size {
@@ -224,8 +218,10 @@ mod tests {
 
     #[test]
     fn a_panic_ends_no_other_caller() {
-        let run = |jobs: &[usize]| {
-            thread::sleep(Duration::from_millis(2));
+        let gate = Arc::<Gate>::default();
+        let of_runner = Arc::clone(&gate);
+        let run = move |jobs: &[usize]| {
+            of_runner.pass();
             assert!(!jobs.contains(&0), "the job that panics");
             jobs.to_vec()
         };
@@ -233,6 +229,9 @@ mod tests {
         thread::scope(|scope| {
             let queue = &queue;
             let callers: Vec<_> = (0..16).map(|n| scope.spawn(move || queue.run(n))).collect();
+            // The first batch has at most 4 of the jobs.
+            wait_until(|| queue.waiting() >= 12);
+            gate.open();
             // Every caller ends: with its result, or without one if its batch had the job.
             let ends = callers.into_iter().map(|caller| caller.join().unwrap());
             let ends: Vec<_> = ends.collect();
@@ -271,9 +270,7 @@ mod tests {
                 drop(receiver);
             }
             let last = scope.spawn(|| queue.run(4));
-            while queue.shared.lock().waiting.len() < 4 {
-                thread::yield_now();
-            }
+            wait_until(|| queue.waiting() == 4);
             drop(start);
             assert_eq!(first.join().unwrap(), Some(0));
             assert_eq!(last.join().unwrap(), Some(4));

@@ -12,7 +12,6 @@ use ir_qa::retrieval::AnswerConfig;
 
 /// Parameters of a [`Service`](crate::Service).
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ServiceConfig {
     /// Folder of the store. Created if absent.
     pub data: PathBuf,
@@ -22,7 +21,7 @@ pub struct ServiceConfig {
     pub frames: FrameConfig,
     /// Weights of answer retrieval.
     pub answers: AnswerConfig,
-    /// Whether titles and headings are answers. Default: false.
+    /// If `true`, titles and headings are answers. Default: false.
     pub headings: bool,
     /// Encoder of answers and questions. Default: none, BM25 of answers and contexts.
     pub encoder: Option<ServiceEncoder>,
@@ -33,7 +32,7 @@ pub struct ServiceConfig {
     pub generator: Option<ServiceGenerator>,
     /// Further retrievers, searched over REST by name.
     pub collections: Vec<Collection>,
-    /// Largest number of queries in the query log. The oldest ones are deleted, with their opened
+    /// Maximum number of queries in the query log. The oldest ones are deleted, with their opened
     /// answers. Range: ≥ 1. Default: 1,000,000.
     pub log_queries: usize,
     /// Limits on size, time and number of requests.
@@ -90,7 +89,6 @@ impl fmt::Debug for ServiceQuestions {
 /// Generator of answers from the best sentences. What it writes is marked, and is shown with the
 /// sentences that it got.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct ServiceGenerator {
     /// Client of a language model.
     pub generator: Arc<dyn AnswerGenerator>,
@@ -109,20 +107,6 @@ impl ServiceGenerator {
             sentences: 5,
             concurrency: 4,
         }
-    }
-
-    /// Sets [`ServiceGenerator::sentences`].
-    #[must_use]
-    pub fn with_sentences(mut self, sentences: usize) -> Self {
-        self.sentences = sentences;
-        self
-    }
-
-    /// Sets [`ServiceGenerator::concurrency`].
-    #[must_use]
-    pub fn with_concurrency(mut self, concurrency: usize) -> Self {
-        self.concurrency = concurrency;
-        self
     }
 }
 
@@ -157,7 +141,6 @@ impl fmt::Debug for Collection {
 
 /// Limits on requests. Requests beyond a limit are answered with an error at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// Bytes of an upload (`/v1/index/add`, `/v1/index/delete`). Other requests have at most 1 MiB,
     /// forms 256 KiB, if this is not less. Uploads at the same time have at most four times as many
@@ -166,7 +149,7 @@ pub struct Limits {
     /// Time of a request. Default: 60 s.
     pub time: Duration,
     /// Requests that are processed or wait at the same time; further ones get status 429. A request
-    /// whose client went away, or whose time is over, counts until its work ends. Default: 256.
+    /// counts until its work ends, even if its client went away or its time is over. Default: 256.
     pub concurrency: usize,
     /// Open connections; further ones are closed. Default: 1,024.
     pub connections: usize,
@@ -183,47 +166,16 @@ pub struct Limits {
 
 /// Who reaches the server, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AccessConfig {
-    /// Whether pages need a sign-in with a key, and `/metrics` a key. Default: false.
+    /// If `true`, pages need a sign-in with a key, and `/metrics` a key. Default: false.
     pub needs_session: bool,
     /// Host names of the server besides `localhost` and IP addresses. Pages are not served under
     /// other names, which prevents DNS rebinding. Default: none.
     pub hosts: Vec<String>,
-    /// Whether browsers send cookies over HTTPS only (attribute `Secure`). Default: false.
+    /// If `true`, browsers send cookies over HTTPS only (attribute `Secure`). Default: false.
     pub secure_cookies: bool,
-    /// Whether `/metrics` needs no key in any case. Default: false.
+    /// If `true`, `/metrics` needs no key in any case. Default: false.
     pub public_metrics: bool,
-}
-
-impl AccessConfig {
-    /// Sets [`AccessConfig::needs_session`].
-    #[must_use]
-    pub fn with_needs_session(mut self, needs_session: bool) -> Self {
-        self.needs_session = needs_session;
-        self
-    }
-
-    /// Sets [`AccessConfig::hosts`].
-    #[must_use]
-    pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
-        self.hosts = hosts;
-        self
-    }
-
-    /// Sets [`AccessConfig::secure_cookies`].
-    #[must_use]
-    pub fn with_secure_cookies(mut self, secure_cookies: bool) -> Self {
-        self.secure_cookies = secure_cookies;
-        self
-    }
-
-    /// Sets [`AccessConfig::public_metrics`].
-    #[must_use]
-    pub fn with_public_metrics(mut self, public_metrics: bool) -> Self {
-        self.public_metrics = public_metrics;
-        self
-    }
 }
 
 impl Default for Limits {
@@ -280,92 +232,6 @@ impl ServiceConfig {
             name: name.into(),
             encoder,
         });
-        self
-    }
-
-    /// Sets [`ServiceConfig::questions`].
-    #[must_use]
-    pub fn with_questions(mut self, questions: ServiceQuestions) -> Self {
-        self.questions = Some(questions);
-        self
-    }
-
-    /// Sets [`ServiceConfig::generator`].
-    #[must_use]
-    pub fn with_generator(mut self, generator: ServiceGenerator) -> Self {
-        self.generator = Some(generator);
-        self
-    }
-
-    /// Sets [`ServiceConfig::answers`].
-    #[must_use]
-    pub fn with_answers(mut self, answers: AnswerConfig) -> Self {
-        self.answers = answers;
-        self
-    }
-
-    /// Sets [`ServiceConfig::headings`].
-    #[must_use]
-    pub fn with_headings(mut self, headings: bool) -> Self {
-        self.headings = headings;
-        self
-    }
-
-    /// Adds a retriever under a name.
-    #[must_use]
-    pub fn with_collection(mut self, collection: Collection) -> Self {
-        self.collections.push(collection);
-        self
-    }
-
-    /// Sets [`ServiceConfig::log_queries`].
-    #[must_use]
-    pub fn with_log_queries(mut self, log_queries: usize) -> Self {
-        self.log_queries = log_queries;
-        self
-    }
-
-    /// Sets [`ServiceConfig::limits`].
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-}
-
-impl Limits {
-    /// Sets [`Limits::rate`].
-    #[must_use]
-    pub fn with_rate(mut self, rate: Option<std::num::NonZeroU32>) -> Self {
-        self.rate = rate;
-        self
-    }
-
-    /// Sets [`Limits::concurrency`].
-    #[must_use]
-    pub fn with_concurrency(mut self, concurrency: usize) -> Self {
-        self.concurrency = concurrency;
-        self
-    }
-
-    /// Sets [`Limits::connections`].
-    #[must_use]
-    pub fn with_connections(mut self, connections: usize) -> Self {
-        self.connections = connections;
-        self
-    }
-
-    /// Sets [`Limits::body_bytes`].
-    #[must_use]
-    pub fn with_body_bytes(mut self, bytes: usize) -> Self {
-        self.body_bytes = bytes;
-        self
-    }
-
-    /// Sets [`Limits::time`].
-    #[must_use]
-    pub fn with_time(mut self, time: Duration) -> Self {
-        self.time = time;
         self
     }
 }

@@ -3,6 +3,7 @@
 
 mod annotation_positions;
 mod api;
+mod api_error;
 mod app;
 mod batching;
 mod config;

@@ -306,9 +306,10 @@ impl PublishedDocument {
         answers.min_by_key(|answer| {
             let chunks = answer.chunk.abs_diff(chunk);
             let is_before = (answer.chunk, answer.range.end) <= (chunk, byte);
-            let bytes = match is_before {
-                true => usize::MAX - answer.range.end,
-                false => answer.range.start,
+            let bytes = if is_before {
+                usize::MAX - answer.range.end
+            } else {
+                answer.range.start
             };
             (chunks > 0, is_before, chunks, bytes)
         })
@@ -443,12 +444,12 @@ fn published_document(
 /// ones, such as a document in one line, would be repeated on every page.
 const MAX_DISPLAYED: usize = 500;
 
-/// Whether a question is short enough for suggestions and related questions.
+/// Returns `true` if a question is short enough for suggestions and related questions.
 pub(crate) fn is_displayed(question: &str) -> bool {
     question.chars().nth(MAX_DISPLAYED).is_none()
 }
 
-/// Popularity of a question, above those of titles and phrases.
+/// Popularity of a question, above the popularity of titles and phrases.
 const QUESTION_POPULARITY: u64 = 1_000_000;
 
 /// Popularity of each time that a text was asked, above the sum of the others.

@@ -17,7 +17,6 @@ use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError
 /// A state becomes visible with one assignment, after the transaction that stores it: queries see
 /// the old or the new state. Jobs that waited or ran when the process ended run again, unless they
 /// ended the process several times.
-#[derive(Debug)]
 pub(crate) struct Publisher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -61,15 +60,6 @@ struct JobEnd {
 /// Time between two attempts to store the end of jobs.
 const RETRY: Duration = Duration::from_secs(1);
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared")
-            .field("store", &self.store)
-            .field("queue", &self.queue)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Publisher {
     /// Starts the thread, which first loads the published state.
     pub(crate) fn start(store: Arc<Store>, config: PublishConfig) -> Result<Self, StoreError> {
@@ -98,7 +88,7 @@ impl Publisher {
         state.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether answers and questions are encoded.
+    /// Returns `true` if answers and questions are encoded.
     pub(crate) fn has_encoder(&self) -> bool {
         self.shared.config.encoder.is_some()
     }
@@ -123,8 +113,8 @@ impl Publisher {
         Ok(job)
     }
 
-    /// Aborts all jobs that wait or run, and returns their ids. A job whose state is being stored
-    /// finishes.
+    /// Aborts all jobs that wait or run, and returns their ids. A job finishes if its state is being
+    /// stored.
     pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
         let mut queue = self.shared.queue();
         let waiting: Vec<String> = queue.waiting.iter().cloned().collect();
@@ -196,15 +186,12 @@ impl Shared {
                 if !queue.waiting.is_empty() || queue.is_closed {
                     break;
                 }
-                queue = match queue.unstored.is_empty() {
-                    true => {
-                        let woken = self.changed.wait(queue);
-                        woken.unwrap_or_else(PoisonError::into_inner)
-                    }
-                    false => {
-                        let woken = self.changed.wait_timeout(queue, RETRY);
-                        woken.unwrap_or_else(PoisonError::into_inner).0
-                    }
+                queue = if queue.unstored.is_empty() {
+                    let woken = self.changed.wait(queue);
+                    woken.unwrap_or_else(PoisonError::into_inner)
+                } else {
+                    let woken = self.changed.wait_timeout(queue, RETRY);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
                 };
             }
             if queue.is_closed {
@@ -304,9 +291,10 @@ impl Shared {
             let mut queue = self.queue();
             stage.clone_into(&mut queue.stage);
             (queue.done, queue.total) = (done, total.unwrap_or(0));
-            match queue.is_aborted || queue.is_closed {
-                true => Flow::Stop,
-                false => Flow::Continue,
+            if queue.is_aborted || queue.is_closed {
+                Flow::Stop
+            } else {
+                Flow::Continue
             }
         };
         let config = &self.config;

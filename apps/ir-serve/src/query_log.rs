@@ -11,10 +11,10 @@ use crate::store::{LoggedClick, LoggedQuery, Store, StoreError, now};
 /// Longest time between a query and its record.
 const DELAY: Duration = Duration::from_millis(200);
 
-/// Largest number of records that wait for the disk; further ones are dropped and counted.
+/// Maximum number of records that wait for the disk; further ones are dropped and counted.
 const QUEUE: usize = 10_000;
 
-/// Largest number of old queries that are deleted in a transaction.
+/// Maximum number of old queries that are deleted in a transaction.
 const DELETED: u32 = 10_000;
 
 /// Writer of the query log. Dropping it writes what waits.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Stream whose writes fail when the peer reads nothing for some time.
+/// Stream that fails a write when the peer reads nothing for some time.
 #[derive(Debug)]
 pub(crate) struct TimedWrites<S> {
     stream: S,
@@ -89,19 +89,18 @@ mod tests {
     fn a_peer_that_reads_nothing_ends_the_connection() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let time = Duration::from_secs(1);
             let (mut peer, stream) = duplex(64);
-            let mut stream = TimedWrites::new(stream, time);
+            let mut stream = TimedWrites::new(stream, Duration::from_millis(100));
             let error = stream.write_all(&[1; 1_000]).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 
             // A peer that reads slowly gets everything, though it takes longer in all.
             let (mut slow, stream) = duplex(64);
-            let mut stream = TimedWrites::new(stream, time);
+            let mut stream = TimedWrites::new(stream, Duration::from_secs(3));
             let writing = tokio::spawn(async move { stream.write_all(&[2; 640]).await });
             let mut buffer = [0; 64];
             for _ in 0..10 {
-                tokio::time::sleep(Duration::from_millis(150)).await;
+                tokio::time::sleep(Duration::from_millis(350)).await;
                 slow.read_exact(&mut buffer).await.unwrap();
                 assert_eq!(buffer, [2; 64]);
             }

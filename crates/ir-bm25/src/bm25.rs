@@ -23,8 +23,8 @@ use crate::SearcherError;
 /// assert!(Bm25::new(-1.0, 0.75).validate().is_err());
 /// ```
 /// # Source
-/// Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3", 1994. The variant
-/// without negative idf is that of Lucene's `BM25Similarity`. Kamphuis et al., "Which BM25 Do You
+/// Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3", 1994. Lucene's
+/// `BM25Similarity` is the variant without negative idf. Kamphuis et al., "Which BM25 Do You
 /// Mean?", ECIR 2020, compares the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -69,7 +69,7 @@ pub struct FieldStats {
     pub terms: u64,
     /// Number of postings: pairs of a term and a document.
     pub postings: u64,
-    /// Largest number of tokens in one document.
+    /// Maximum number of tokens in one document.
     pub longest: u32,
 }
 
@@ -96,9 +96,9 @@ impl FieldStats {
     }
 }
 
-/// Returns whether an index of `documents` documents, whose section of postings has `bytes` bytes,
-/// can have these statistics. A posting list takes at least one byte, and so does a block of
-/// postings: also forged statistics limit the numbers of terms and postings that are listed.
+/// Returns `true` if an index of `documents` documents with `bytes` bytes of postings can have these
+/// statistics. A posting list takes at least one byte, and so does a block of postings. So forged
+/// statistics cannot make a reader list more terms and postings than that.
 pub(crate) fn are_possible(fields: &[FieldStats], documents: u64, bytes: u64) -> bool {
     let sum = |count: fn(&FieldStats) -> u64| {
         let mut counts = fields.iter().map(count);

@@ -15,7 +15,7 @@ macro_rules! search_queries_in_parallel {
             use rayon::prelude::*;
             let results: Vec<_> = queries
                 .par_iter()
-                .map(|(query, how)| self.search(query, how))
+                .map(|(query, search)| self.search(query, search))
                 .collect();
             results.into_iter().collect()
         }
@@ -39,10 +39,10 @@ macro_rules! retrieve_rewritten {
             fn search(
                 &self,
                 $query: &str,
-                how: &ir_core::Search<'_>,
+                search: &ir_core::Search<'_>,
             ) -> Result<ir_core::Ranking, ir_core::SearchError> {
                 let $this = self;
-                self.$inner.$search(&$rewritten, how)
+                self.$inner.$search(&$rewritten, search)
             }
 
             search_queries_in_parallel!();
@@ -52,10 +52,10 @@ macro_rules! retrieve_rewritten {
                 &self,
                 $query: &str,
                 doc: ir_core::DocNum,
-                how: &ir_core::Search<'_>,
+                search: &ir_core::Search<'_>,
             ) -> Result<Option<ir_core::Explanation>, ir_core::SearchError> {
                 let $this = self;
-                self.$inner.$explain(&$rewritten, doc, how)
+                self.$inner.$explain(&$rewritten, doc, search)
             }
         }
     };

@@ -92,7 +92,7 @@ pub(crate) fn read_residual(code: u8, residuals: &mut ByteReader<'_>) -> Option<
 
 /// The first code with a residual.
 const FIRST_INEXACT: u8 = first_with_residual_above(0);
-/// The first code whose residual may take more than one byte.
+/// The first code with a residual that may take more than one byte.
 const FIRST_LONG: u8 = first_with_residual_above(0x7f);
 
 const fn first_with_residual_above(max: u32) -> u8 {

@@ -6,7 +6,7 @@
 //! every offset is verified while a node is read.
 //!
 //! # Layout of a node
-//! The address of a node is that of its last byte, the state. Its fields precede that byte, the
+//! The address of a node is the address of its last byte, the state. Its fields precede that byte, the
 //! last one first:
 //! - state 0b11......: one transition, to the node that precedes this one. The input (1) if the low
 //!   six bits are 0, which otherwise are the number of a frequent input;
@@ -16,7 +16,7 @@
 //!   the sizes (1); an index (256) for more than 32 transitions; the inputs, addresses and outputs;
 //!   the final output, if the second bit is set.
 //!
-//! The sizes are those of an address (high four bits) and of an output. An address is the distance
+//! The sizes are the size of an address (high four bits) and the size of an output. An address is the distance
 //! from the first byte of the node, or 0 for the node 0, which is final and has no transition.
 
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -57,7 +57,7 @@ pub(crate) struct TermDictionary {
     common_inputs: [u8; COMMON_INPUTS],
 }
 
-/// A node, whose fields lie between the header and its state.
+/// A node. Its fields lie between the header and its state.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     bytes: &'a [u8],
@@ -416,7 +416,7 @@ impl<'a> TermKeys<'a> {
                     return Ok(Some((&self.key, offset)));
                 }
                 // Every path leads to a key, except in a dictionary without keys. Otherwise the
-                // number of paths would not be bounded by that of keys.
+                // number of keys would not bound the number of paths.
                 if node.len == 0 && !self.key.is_empty() {
                     return Err(InvalidDictionary);
                 }

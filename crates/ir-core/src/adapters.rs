@@ -2,46 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::retriever::in_rounds;
-use crate::{DocIds, DocNum, Explanation, Hit, Query, Ranking, Retriever, Search, SearchError};
-
-/// Adapter that lets a text retriever take whole [`Query`] records and search their text.
-///
-/// It makes the retriever compatible with retrievers that also use attributes of the query.
-///
-/// # Examples
-/// `ByText(bm25)` implements `Retriever<Query = Query>`.
-#[derive(Debug, Clone)]
-pub struct ByText<R>(pub R);
-
-impl<R: Retriever<Query = str>> Retriever for ByText<R> {
-    type Query = Query;
-
-    fn ids(&self) -> &DocIds {
-        self.0.ids()
-    }
-
-    fn search(&self, query: &Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.0.search(&query.text, search)
-    }
-
-    fn search_batch(&self, queries: &[(&Query, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts: Vec<(&str, Search<'_>)> = queries
-            .iter()
-            .map(|(query, search)| (query.text.as_str(), *search))
-            .collect();
-        self.0.search_batch(&texts)
-    }
-
-    fn explain(
-        &self,
-        query: &Query,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.0.explain(&query.text, doc, search)
-    }
-}
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
+use crate::ranking::{Hit, Ranking};
+use crate::retriever::{Retriever, in_rounds};
+use crate::search::Search;
 
 /// Adapter that returns every id once, for collections in which several records share an id.
 ///
@@ -114,7 +80,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
 
 /// Adapter that rewrites query texts before the search: cleaning, spelling, expansion.
 ///
-/// An error of the rewriting is that of the search.
+/// If the rewriting fails, the search returns its error.
 ///
 /// ```
 /// use ir_core::{DocIds, Ranking, Retriever, Rewritten, Search, SearchError};
@@ -200,39 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::TopK;
-
-    /// Scores records by the last digits of their number.
-    struct Digits(DocIds, u32);
-
-    impl Retriever for Digits {
-        type Query = str;
-
-        fn ids(&self) -> &DocIds {
-            &self.0
-        }
-
-        fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-            let mut best = TopK::new(search.k());
-            for doc in (0..self.0.len() as u32).map(DocNum::new) {
-                if search.allows(doc) && !doc.get().is_multiple_of(7) {
-                    best.push(doc, (doc.get() * 37 % self.1) as f32);
-                }
-            }
-            best.finish()
-        }
-
-        fn explain(
-            &self,
-            query: &str,
-            doc: DocNum,
-            search: &Search<'_>,
-        ) -> Result<Option<Explanation>, SearchError> {
-            let ranking = self.search(query, &search.with_k(usize::MAX))?;
-            let hit = ranking.iter().find(|hit| hit.doc == doc);
-            Ok(hit.map(|hit| Explanation::new(hit.score, "digits")))
-        }
-    }
+    use crate::tests::ConstantScores;
 
     proptest! {
         #[test]
@@ -240,7 +174,9 @@ mod tests {
             ids in prop::collection::vec(0_u8..30, 0..400), k in 0_usize..40, scores in 1_u32..90,
         ) {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            let inner = Digits(ids.iter().map(String::as_str).collect(), scores);
+            let scores = (0..).map(|n: u32| (n % 7 != 0).then_some((n * 37 % scores) as f32));
+            let records: Vec<_> = ids.iter().zip(scores).collect();
+            let inner = ConstantScores::new(&records);
             let odd = |doc: DocNum| doc.get() % 2 == 1;
             // The exhaustive ranking, reduced to the first record of each id.
             let whole = inner.search("", &Search::top(usize::MAX).within(&odd)).unwrap();

@@ -2,13 +2,14 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{EncodeError, Encoder, Side};
+use crate::encoder::{Encoder, Side};
+use crate::error::EncodeError;
 
 /// Encoder that caches vectors in memory, for as long as it lives.
 ///
 /// For experiments that send the same queries to several indexes under many settings, and for
 /// [`WeightedSum`](crate::fusion::WeightedSum), which searches each retriever at least twice.
-/// Vectors equal those of the wrapped encoder, since the vector of a text does not depend on its
+/// The wrapped encoder returns the same vectors, since the vector of a text does not depend on its
 /// batch.
 ///
 /// Texts and vectors stay in memory, unless [`CachedEncoder::with_capacity`] bounds their number.

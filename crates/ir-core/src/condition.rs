@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::{AttributeValue, Predicate};
+use crate::attributes::AttributeValue;
+use crate::predicate::Predicate;
 
 /// Error of parsing a condition as a [`Predicate`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

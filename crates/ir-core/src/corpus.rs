@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AttributeValue, Attributes};
+use crate::attributes::{AttributeValue, Attributes};
 
 /// Document: id, title, text and typed attributes.
 ///

@@ -1,7 +1,12 @@
 //! The [`Encoder`] trait, text to vectors, and [`Encoded`], a text retriever over a vector index.
 
+use crate::error::{EncodeError, SearchError};
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
 use crate::macros::forward;
-use crate::{DocIds, DocNum, EncodeError, Explanation, Ranking, Retriever, Search, SearchError};
+use crate::ranking::Ranking;
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Role of a text: query or document. Prompts, length limits and towers may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +62,7 @@ pub trait Encoder: Send + Sync {
     /// Encodes texts into a new row-major `[texts.len(), dim()]` buffer.
     ///
     /// # Errors
-    /// As [`Encoder::encode_into`].
+    /// Returns the errors of [`Encoder::encode_into`].
     fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError> {
         let mut out = vec![0.0; texts.len() * self.dim()];
         self.encode_into(side, texts, &mut out)?;
@@ -220,7 +225,7 @@ fn is_blank(query: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Encoder of dimension 2 whose `encode` returns one vector for any number of texts.
+    /// Encoder of dimension 2. `encode` returns one vector for any number of texts.
     struct OneVector;
 
     impl Encoder for OneVector {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::DocNum;
+use crate::ids::DocNum;
 
 /// Error of a search.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Explanation of a score: a tree whose root equals the score bit for bit.
+/// Explanation of a score: a tree. The root equals the score bit for bit.
 ///
 /// Values are f64, so that no summand is rounded before the sum is, and serialized as such. A value
 /// that an f32 represents, such as every score, is printed with the digits of the f32.

@@ -1,15 +1,16 @@
 //! Filters that restrict a search to a set of documents.
 
-use std::{fmt, iter};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocIds, DocNum, Predicate};
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::predicate::Predicate;
 
 /// Set of documents to which a search is restricted.
 ///
 /// Implemented by closures, [`DocSet`] (bitmap), [`NotLaterThan`] (year) and the combinations
-/// [`AllOf`], [`AnyOf`] and [`NoneOf`]. Membership must not change during a search.
+/// [`AllOf`] and [`NoneOf`]. Membership must not change during a search.
 ///
 /// ```
 /// use ir_core::{AllOf, DocFilter, DocNum, DocSet, NoneOf};
@@ -63,106 +64,13 @@ impl<F: Fn(DocNum) -> bool + Send + Sync> DocFilter for F {
     }
 }
 
-/// Set of documents as a bitmap, one bit per document.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Bitmap")]
-pub struct DocSet {
-    words: Vec<u64>,
-    #[serde(skip_serializing)]
-    len: usize,
-}
-
-/// Serialized form of a [`DocSet`].
-#[derive(Deserialize)]
-struct Bitmap {
-    words: Vec<u64>,
-}
-
-impl From<Bitmap> for DocSet {
-    fn from(Bitmap { words }: Bitmap) -> Self {
-        let len = words.iter().map(|word| word.count_ones() as usize).sum();
-        Self { words, len }
-    }
-}
-
-impl DocSet {
-    /// Creates an empty set.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Selects those of the first `n` documents that `keep` accepts.
-    #[must_use]
-    pub fn select(n: usize, mut keep: impl FnMut(DocNum) -> bool) -> Self {
-        (0..n as u32)
-            .map(DocNum::new)
-            .filter(|&doc| keep(doc))
-            .collect()
-    }
-
-    /// Adds a document to the set and returns whether it is new.
-    pub fn insert(&mut self, doc: DocNum) -> bool {
-        let word = doc.index() / 64;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-        }
-        let before = self.words[word];
-        self.words[word] |= 1 << (doc.index() % 64);
-        let is_new = self.words[word] != before;
-        self.len += usize::from(is_new);
-        is_new
-    }
-
-    /// The first member from `start` on, before `end`.
-    pub(crate) fn first_in(&self, start: u32, end: u32) -> Option<u32> {
-        let last = end.div_ceil(64).min(self.words.len() as u32);
-        let mut bits = u64::MAX << (start % 64);
-        for at in start / 64..last {
-            let word = self.words[at as usize] & bits;
-            if word != 0 {
-                let member = at * 64 + word.trailing_zeros();
-                return (member < end).then_some(member);
-            }
-            bits = u64::MAX;
-        }
-        None
-    }
-
-    /// Iterates over the members in ascending order, in time proportional to their number and to a
-    /// 64th of the largest one.
-    pub fn iter(&self) -> impl Iterator<Item = DocNum> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, &word)| {
-            let mut rest = word;
-            iter::from_fn(move || {
-                let bit = rest.trailing_zeros();
-                // Without the lowest member; `None` if there is none.
-                rest &= rest.checked_sub(1)?;
-                Some(DocNum::new(at as u32 * 64 + bit))
-            })
-        })
-    }
-}
-
-impl FromIterator<DocNum> for DocSet {
-    fn from_iter<I: IntoIterator<Item = DocNum>>(docs: I) -> Self {
-        let mut set = Self::new();
-        for doc in docs {
-            set.insert(doc);
-        }
-        set
-    }
-}
-
 impl DocFilter for DocSet {
     fn contains(&self, doc: DocNum) -> bool {
-        self.words
-            .get(doc.index() / 64)
-            .is_some_and(|word| word >> (doc.index() % 64) & 1 == 1)
+        self.has(doc)
     }
 
     fn count(&self) -> Option<usize> {
-        Some(self.len)
+        Some(self.size())
     }
 
     fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
@@ -210,37 +118,36 @@ impl DocFilter for WithCondition<'_> {
     }
 }
 
-macro_rules! combination {
-    ($(#[$doc:meta])* $name:ident, $test:ident, $negate:expr, $condition:expr) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name<'a>(pub Vec<&'a dyn DocFilter>);
+/// Intersection of filters; contains all documents if there are none.
+#[derive(Debug)]
+pub struct AllOf<'a>(pub Vec<&'a dyn DocFilter>);
 
-        impl DocFilter for $name<'_> {
-            fn contains(&self, doc: DocNum) -> bool {
-                self.0.iter().$test(|filter| filter.contains(doc)) != $negate
-            }
+impl DocFilter for AllOf<'_> {
+    fn contains(&self, doc: DocNum) -> bool {
+        self.0.iter().all(|filter| filter.contains(doc))
+    }
 
-            fn condition(&self) -> Option<Predicate> {
-                let conditions = self.0.iter().map(|filter| filter.condition());
-                conditions.collect::<Option<Vec<_>>>().map($condition)
-            }
-        }
-    };
+    fn condition(&self) -> Option<Predicate> {
+        let conditions = self.0.iter().map(|filter| filter.condition());
+        conditions.collect::<Option<Vec<_>>>().map(Predicate::All)
+    }
 }
 
-combination!(
-    /// Intersection of filters; contains all documents if there are none.
-    AllOf, all, false, Predicate::All
-);
-combination!(
-    /// Union of filters; empty if there are none.
-    AnyOf, any, false, Predicate::Any
-);
-combination!(
-    /// Complement of the union of filters.
-    NoneOf, any, true, |all| Predicate::Not(Box::new(Predicate::Any(all)))
-);
+/// Complement of the union of filters.
+#[derive(Debug)]
+pub struct NoneOf<'a>(pub Vec<&'a dyn DocFilter>);
+
+impl DocFilter for NoneOf<'_> {
+    fn contains(&self, doc: DocNum) -> bool {
+        !self.0.iter().any(|filter| filter.contains(doc))
+    }
+
+    fn condition(&self) -> Option<Predicate> {
+        let conditions = self.0.iter().map(|filter| filter.condition());
+        let conditions = conditions.collect::<Option<Vec<_>>>()?;
+        Some(Predicate::Not(Box::new(Predicate::Any(conditions))))
+    }
+}
 
 /// Publication years by document number, for the time filter.
 ///
@@ -285,7 +192,7 @@ impl FromIterator<Option<i64>> for Years {
     }
 }
 
-/// Time filter: rejects documents whose year is known and later. See [`Years`].
+/// Time filter of [`Years`]: rejects documents of a known, later year.
 #[derive(Debug, Clone, Copy)]
 pub struct NotLaterThan<'a> {
     years: &'a Years,
@@ -304,7 +211,7 @@ impl DocFilter for NotLaterThan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Attributes;
+    use crate::attributes::Attributes;
 
     fn doc(n: u32) -> DocNum {
         DocNum::new(n)
@@ -335,7 +242,6 @@ mod tests {
     #[test]
     fn empty_combinations() {
         assert!(AllOf(vec![]).contains(doc(0)));
-        assert!(!AnyOf(vec![]).contains(doc(0)));
         assert!(NoneOf(vec![]).contains(doc(0)));
     }
 
@@ -356,7 +262,8 @@ mod tests {
         let all = AllOf(vec![&early, &early]);
         let expected = vec![at_most(2005.0), at_most(2005.0)];
         assert_eq!(all.condition(), Some(Predicate::All(expected.clone())));
-        assert_eq!(AnyOf(vec![&early, &later]).condition(), None);
+        assert_eq!(AllOf(vec![&early, &later]).condition(), None);
+        assert_eq!(NoneOf(vec![&early, &later]).condition(), None);
         let none = NoneOf(vec![&all]).condition().unwrap();
         let of = |year: Option<i64>| {
             let mut attributes = Attributes::new();

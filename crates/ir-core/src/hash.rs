@@ -1,4 +1,4 @@
-/// 64-bit FNV-1a, whose values are the same on every platform and in every release.
+/// 64-bit FNV-1a. The values are the same on every platform and in every release.
 ///
 /// Suited to seeds, fingerprints and file checks. Not collision-resistant against an adversary.
 ///

@@ -31,12 +31,15 @@ mod search;
 #[cfg(feature = "segments")]
 pub mod segments;
 mod shard;
+mod similarity;
 pub mod stop_words;
 pub mod store;
+#[cfg(test)]
+mod tests;
 pub mod training;
 pub mod trec;
 
-pub use adapters::{ByText, Distinct, Rewritten};
+pub use adapters::{Distinct, Rewritten};
 pub use analyzer::{Analyzer, Token};
 pub use attributes::{AttributeValue, Attributes};
 pub use cached_encoder::CachedEncoder;
@@ -46,9 +49,9 @@ pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query};
 pub use encoder::{Encoded, Encoder, Side};
 pub use error::{EncodeError, SearchError};
 pub use explanation::Explanation;
-pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, WithCondition, Years};
+pub use filter::{AllOf, DocFilter, NoneOf, NotLaterThan, WithCondition, Years};
 pub use hash::Fnv1a;
-pub use ids::{DocIds, DocNum, IdError, SegmentNumbers, SegmentOrder, SegmentedIds};
+pub use ids::{DocIds, DocNum, DocSet, IdError, SegmentNumbers, SegmentOrder, SegmentedIds};
 pub use precomputed_encoder::PrecomputedEncoder;
 pub use predicate::Predicate;
 pub use progress::{Flow, NoProgress, Progress};
@@ -61,3 +64,4 @@ pub use run::{Run, ScoredDoc};
 pub use run_order::RunOrder;
 pub use search::Search;
 pub use shard::{CorpusRange, Shard, ShardError};
+pub use similarity::VectorSimilarity;

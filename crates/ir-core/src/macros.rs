@@ -40,7 +40,7 @@ macro_rules! search_as_batch {
     };
 }
 
-/// Defines `len` and `is_empty` of a collection whose field `queries` is a map by query id.
+/// Defines `len` and `is_empty` of a collection with a map `queries` by query id.
 /// `query_count!("judged queries")` counts what the documentation calls judged queries.
 ///
 /// For the crates of this workspace; not part of the public interface.
@@ -62,17 +62,27 @@ macro_rules! query_count {
     };
 }
 
-/// Defines methods that replace one field: `with_order: order, DocOrder;` sets the field `order`.
+/// Defines methods that replace one field: `with_order: order, DocOrder;` sets the field `order`,
+/// `with_limit: Some(limit), usize;` sets the field `limit` to `Some`, by [`Into`].
 ///
 /// For the crates of this workspace; not part of the public interface.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {
-    ($($name:ident: $field:ident, $type:ty);* $(;)?) => {$(
+    () => {};
+    ($name:ident: $field:ident, $type:ty $(; $($rest:tt)*)?) => {
+        $crate::setters! { @setter $name, $field, $type, $field }
+        $($crate::setters! { $($rest)* })?
+    };
+    ($name:ident: Some($field:ident), $type:ty $(; $($rest:tt)*)?) => {
+        $crate::setters! { @setter $name, $field, $type, Some($field.into()) }
+        $($crate::setters! { $($rest)* })?
+    };
+    (@setter $name:ident, $field:ident, $type:ty, $value:expr) => {
         #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
         #[must_use]
         pub fn $name(self, $field: $type) -> Self {
-            Self { $field, ..self }
+            Self { $field: $value, ..self }
         }
-    )*};
+    };
 }

@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::{EncodeError, Encoder, Side};
+use crate::encoder::{Encoder, Side};
+use crate::error::EncodeError;
 
-/// Encoder that looks texts up in a table of precomputed vectors, such as those of encoded queries.
+/// Encoder that looks texts up in a table of precomputed vectors, such as encoded queries.
 ///
 /// Query and document vectors are the same. A text without a vector is
 /// [`EncodeError::Model`].

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AttributeValue, Attributes, DocNum, DocSet};
+use crate::attributes::{AttributeValue, Attributes};
+use crate::ids::{DocNum, DocSet};
 
 /// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
 /// documents of an index.
@@ -173,7 +174,7 @@ impl Predicate {
     }
 }
 
-/// Whether an attribute is absent, or a number that passes.
+/// Returns `true` if an attribute is absent, or a number that passes.
 fn absent_or(value: Option<&AttributeValue>, passes: impl FnOnce(f64) -> bool) -> bool {
     match value {
         Some(AttributeValue::Int(n)) => passes(*n as f64),
@@ -188,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::DocFilter;
+    use crate::filter::DocFilter;
 
     proptest! {
         /// The selected documents are those that match one by one.
@@ -201,10 +202,12 @@ mod tests {
         ) {
             let documents = documents.into_iter().map(|(number, text, is_list)| {
                 let mut attributes = Attributes::new();
-                match is_list {
-                    true => attributes.set("x", vec![text, number.to_string()]),
-                    false if number == 0 => attributes.set("x", text),
-                    false => attributes.set("x", number),
+                if is_list {
+                    attributes.set("x", vec![text, number.to_string()]);
+                } else if number == 0 {
+                    attributes.set("x", text);
+                } else {
+                    attributes.set("x", number);
                 }
                 if number != 1 {
                     attributes.set("y", number);

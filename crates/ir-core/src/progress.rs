@@ -1,6 +1,6 @@
 //! Progress reporting and cancellation of long-running jobs.
 
-/// Whether a job continues or stops.
+/// Decision of a progress callback: the job continues or stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// Continue with the job.

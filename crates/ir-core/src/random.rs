@@ -1,6 +1,6 @@
 //! Random numbers, reproducible from a seed.
 
-use crate::Fnv1a;
+use crate::hash::Fnv1a;
 
 /// SplitMix64 generator, reproducible on every platform and in every release.
 ///

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocNum, SearchError};
+use crate::error::SearchError;
+use crate::ids::DocNum;
 
 /// Retrieved document and its score. Higher is better for every retriever.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::ops::Range;
 
-use crate::byte_offset;
+use crate::characters::byte_offset;
 
 /// Reader: finds the span of a context that answers a question.
 ///
@@ -67,7 +67,7 @@ pub struct ReaderInput<'a> {
 }
 
 impl<'a> ReaderInput<'a> {
-    /// Creates an input whose span may lie anywhere in the context.
+    /// Creates an input. The span may lie anywhere in the context.
     #[must_use]
     pub fn new(question: &'a str, context: &'a str) -> Self {
         Self {

@@ -1,7 +1,11 @@
 use std::mem;
 
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
 use crate::macros::forward;
-use crate::{DocIds, DocNum, Explanation, Ranking, Search, SearchError};
+use crate::ranking::Ranking;
+use crate::search::Search;
 
 /// Anything that ranks the documents of a collection for a query.
 ///
@@ -21,9 +25,9 @@ use crate::{DocIds, DocNum, Explanation, Ranking, Search, SearchError};
 /// - `explain`, if implemented, equals the score of every hit bit for bit, and returns `None` for
 ///   documents that no search returns.
 ///
-/// Retrievers whose definition depends on ranks or candidate lists are exempt from the filter rule
-/// by design: [`Fused`](crate::fusion::Fused), [`Reranked`](crate::fusion::Reranked), and the
-/// published kNN aggregate `ExactTop` of `ir-knn`. Approximate indexes (HNSW) satisfy it where the
+/// Retrievers that use ranks or candidate lists are exempt from the filter rule by design:
+/// [`Fused`](crate::fusion::Fused), [`Reranked`](crate::fusion::Reranked), and the published kNN
+/// aggregate `ExactTop` of `ir-knn`. Approximate indexes (HNSW) satisfy it where the
 /// search is exact.
 ///
 /// # Examples
@@ -71,7 +75,7 @@ pub trait Retriever: Send + Sync {
     /// such as a time filter. The default searches one query at a time.
     ///
     /// # Errors
-    /// As [`Retriever::search`], for the first query that fails.
+    /// Returns the error of [`Retriever::search`] for the first query that fails.
     fn search_batch(
         &self,
         queries: &[(&Self::Query, Search<'_>)],
@@ -82,13 +86,13 @@ pub trait Retriever: Send + Sync {
             .collect()
     }
 
-    /// Returns the hits of [`Retriever::search_batch`] whose score is at least the floor of their
-    /// query. `floors` has one number per query, not NaN; missing ones are negative infinity. An
-    /// engine that skips documents with lower scores early overrides the default, which removes
-    /// these hits.
+    /// Returns the hits of [`Retriever::search_batch`] with a score of at least the floor of their
+    /// query. `floors` contains one number per query, not NaN; missing floors are negative infinity.
+    /// The default searches without floors and removes the hits below them. Engines that can skip
+    /// documents with lower scores early override it.
     ///
     /// # Errors
-    /// As [`Retriever::search_batch`].
+    /// Returns the errors of [`Retriever::search_batch`].
     fn search_batch_above(
         &self,
         queries: &[(&Self::Query, Search<'_>)],
@@ -110,7 +114,7 @@ pub trait Retriever: Send + Sync {
     /// default. Retrievers that combine others explain the scores of those that do.
     ///
     /// # Errors
-    /// As [`Retriever::search`].
+    /// Returns the errors of [`Retriever::search`].
     fn explain(
         &self,
         query: &Self::Query,

@@ -2,7 +2,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
+use crate::corpus::Query;
+use crate::error::SearchError;
+use crate::ids::DocIds;
+use crate::ranking::Ranking;
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Document and score of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,8 +88,8 @@ impl Run {
 
     crate::query_count!("queries with at least one document");
 
-    /// Removes documents whose id equals the query id, and returns their number. For collections
-    /// whose queries are documents (ArguAna). Truncate afterwards, with [`Run::truncate`].
+    /// Removes documents with the id of the query, and returns their number. For collections with
+    /// documents as queries (ArguAna). Truncate afterwards, with [`Run::truncate`].
     pub fn remove_identical_ids(&mut self) -> usize {
         let mut dropped = 0;
         for (query, list) in &mut self.queries {

@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ScoredDoc;
+use crate::run::ScoredDoc;
 
 /// Order of the documents of a run where ranks matter: pools, overlap, interleaving, comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

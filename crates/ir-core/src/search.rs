@@ -1,4 +1,5 @@
-use crate::{DocFilter, DocNum};
+use crate::filter::DocFilter;
+use crate::ids::DocNum;
 
 /// Parameters of one search: number of hits and filter.
 ///

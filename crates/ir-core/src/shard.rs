@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Corpus, CorpusError, DocReader, Document};
+use crate::corpus::{Corpus, CorpusError, DocReader, Document};
 
 /// One of `count` contiguous parts of a sequence, numbered from 1. Written `i/n`, such as `2/8`.
 ///

@@ -14,7 +14,5 @@ pub const DOMAIN: &str = "domain";
 pub const LANGUAGE: &str = "language";
 /// Length of the texts: "sentence-level".
 pub const TEXT_LENGTH: &str = "text_length";
-/// Training style of a model: "unsupervised".
-pub const TRAINING_STYLE: &str = "training_style";
 /// Repository that a record comes from.
 pub const REPOSITORY: &str = "repository";

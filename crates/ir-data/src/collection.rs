@@ -30,7 +30,7 @@ pub trait JudgedQueries: Send + Sync {
     /// query. Default: 0.
     ///
     /// # Errors
-    /// As [`JudgedQueries::qrels`].
+    /// There is no such split, or its judgments cannot be read.
     fn left_out(&self, _split: &str) -> Result<u64, DataError> {
         Ok(0)
     }

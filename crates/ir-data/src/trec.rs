@@ -14,7 +14,7 @@ use crate::error::{DataError, name_of};
 /// Reads a run file as trec_eval does.
 ///
 /// # Errors
-/// The file cannot be opened; otherwise see [`ir_core::trec::read_run`].
+/// The file cannot be opened or read, or a line is invalid.
 pub fn read_run(path: impl AsRef<Path>, header: HeaderLine) -> Result<Parsed<Run>, DataError> {
     let path = path.as_ref();
     Ok(trec::read_run(open(path)?, &name_of(path), header)?)
@@ -23,7 +23,7 @@ pub fn read_run(path: impl AsRef<Path>, header: HeaderLine) -> Result<Parsed<Run
 /// Reads a qrels file as trec_eval does.
 ///
 /// # Errors
-/// The file cannot be opened; otherwise see [`ir_core::trec::read_qrels`].
+/// The file cannot be opened or read, or a line is invalid.
 pub fn read_qrels(path: impl AsRef<Path>, header: HeaderLine) -> Result<Parsed<Qrels>, DataError> {
     let path = path.as_ref();
     Ok(trec::read_qrels(open(path)?, &name_of(path), header)?)
@@ -32,7 +32,8 @@ pub fn read_qrels(path: impl AsRef<Path>, header: HeaderLine) -> Result<Parsed<Q
 /// Writes a run file atomically, compressed if its name ends in `.gz` or `.zst`.
 ///
 /// # Errors
-/// The file cannot be written; otherwise see [`ir_core::trec::write_run`].
+/// The file cannot be written, an id could not be read back, or a score is NaN or not representable
+/// in `scores`.
 pub fn write_run(path: impl AsRef<Path>, run: &Run, scores: ScoreFormat) -> Result<(), DataError> {
     let mut file = create(path)?;
     trec::write_run(run, scores, &mut file).map_err(|error| file.trec_error(error))?;
@@ -42,7 +43,7 @@ pub fn write_run(path: impl AsRef<Path>, run: &Run, scores: ScoreFormat) -> Resu
 /// Writes a qrels file in TREC format atomically, compressed if its name ends in `.gz` or `.zst`.
 ///
 /// # Errors
-/// The file cannot be written, or an id cannot be represented in the format.
+/// The file cannot be written, or an id could not be read back.
 pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
     let mut file = create(path)?;
     trec::write_qrels(qrels, &mut file).map_err(|error| file.trec_error(error))?;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use ir_core::trec::HeaderLine;
 use ir_core::{AttributeValue, Attributes, Document, Qrels, Query, Run};
-use ir_data::biocaddie::{Record, TextRule};
+use ir_data::biocaddie::Record;
 use ir_data::datafinder::{self, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
-    Compression, DuplicateIds, JsonFields, JsonlWriter, LineReader, TextEncoding, TsvWriter, beir,
-    decompress, indri, jsonl, smart, squad, trec, tsv,
+    Compression, DataError, DuplicateIds, JsonFields, JsonlWriter, LineReader, TextEncoding,
+    TsvWriter, beir, decompress, indri, jsonl, smart, squad, trec, tsv,
 };
 use proptest::collection::{btree_map, hash_set, vec};
 use proptest::prelude::*;
@@ -224,14 +224,73 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(word, 0..60).prop_map(|words| words.concat())
 }
 
-/// Runs all parsers and ignores their results.
+/// Asserts that qrels that TREC's format can represent stay the same when written and read again.
+fn qrels_read_back<E>(read: Result<Qrels, E>) {
+    let mut text = Vec::new();
+    if let Ok(qrels) = read
+        && ir_core::trec::write_qrels(&qrels, &mut text).is_ok()
+    {
+        let again = ir_core::trec::read_qrels(&text[..], "again", HeaderLine::AsData).unwrap();
+        assert_eq!(again.data, qrels);
+    }
+}
+
+/// Asserts that a run that TREC's format can represent stays the same when written and read again.
+fn run_reads_back<E>(read: Result<Run, E>) {
+    let mut text = Vec::new();
+    if let Ok(run) = read
+        && ir_core::trec::write_run(&run, trec::ScoreFormat::Exact, &mut text).is_ok()
+    {
+        let again = ir_core::trec::read_run(&text[..], "again", HeaderLine::AsData).unwrap();
+        assert!(again.data.iter().eq(run.iter()), "{run:?}");
+    }
+}
+
+/// Asserts that a record stays the same when written as JSON and read again.
+fn record_reads_back(read: Result<Record, DataError>) {
+    if let Ok(record) = read {
+        let line = serde_json::json!({
+            "DOCNO": record.id,
+            "TITLE": record.title,
+            "REPOSITORY": record.repository,
+            "METADATA": record.metadata,
+        });
+        let again = Record::from_json(&line.to_string(), "again", 1).unwrap();
+        assert_eq!(again, record);
+    }
+}
+
+fn assert_unique<'a>(ids: impl IntoIterator<Item = &'a str>) {
+    let mut seen = HashSet::new();
+    for id in ids {
+        assert!(!id.is_empty() && seen.insert(id), "{id}");
+    }
+}
+
+fn queries_are_unique(read: Result<Vec<Query>, DataError>) {
+    let queries = read.unwrap_or_default();
+    assert_unique(queries.iter().map(|query| query.id.as_str()));
+}
+
+fn documents_are_unique(read: Result<Vec<Document>, DataError>) {
+    let docs = read.unwrap_or_default();
+    assert_unique(docs.iter().map(|doc| doc.id.as_str()));
+}
+
+/// Runs all parsers and verifies what they read.
 fn parse(bytes: &[u8]) {
     let mut plain = Vec::new();
-    if let Ok(mut reader) = decompress(bytes, "f") {
-        let _ = reader.read_to_end(&mut plain);
+    // Other bytes are no magic number of gzip or zstd.
+    let may_be_compressed = matches!(bytes.first(), Some(0x1f | 0x28 | 0x50..=0x5f));
+    if let Ok(mut reader) = decompress(bytes, "f")
+        && reader.read_to_end(&mut plain).is_ok()
+    {
+        assert!(may_be_compressed || plain == bytes);
     }
     let mut lines = LineReader::new(bytes, "f").with_limit(50);
-    while let Ok(Some(_)) = lines.read() {}
+    while let Ok(Some(line)) = lines.read() {
+        assert!(line.text.len() <= 50 && !line.text.contains('\n'));
+    }
     let mut doc = Document::default();
     for fields in [JsonFields::beir(), JsonFields::anserini()] {
         let mut docs = jsonl::JsonlReader::new(bytes, "f", fields.clone(), DuplicateIds::Reject);
@@ -239,38 +298,51 @@ fn parse(bytes: &[u8]) {
         while let Ok(true) = docs.read_into(&mut doc) {
             assert!(!doc.id.is_empty() && ids.insert(doc.id.clone()));
         }
-        let _ = jsonl::read_queries(bytes, "f", &fields);
+        queries_are_unique(jsonl::read_queries(bytes, "f", &fields));
     }
-    let _ = beir::read_qrels(bytes, "f");
+    qrels_read_back(beir::read_qrels(bytes, "f"));
     for quoting in [Quoting::Raw, Quoting::Csv] {
         for header in [HeaderLine::AsData, HeaderLine::Skip] {
-            let _ = datafinder::read_qrels(bytes, "f", quoting, header);
-            let _ = datafinder::read_run(bytes, "f", quoting, header);
-            let _ = ir_data::parse_qrels_any(bytes, "f", header);
+            let qrels = datafinder::read_qrels(bytes, "f", quoting, header);
+            qrels_read_back(qrels.map(|parsed| parsed.data));
+            let run = datafinder::read_run(bytes, "f", quoting, header);
+            run_reads_back(run.map(|parsed| parsed.data));
+            let qrels = ir_data::parse_qrels_any(bytes, "f", header);
+            qrels_read_back(qrels.map(|parsed| parsed.data));
         }
     }
-    let _ = datafinder::read_test_queries(bytes, "f", "t");
-    let _ = datafinder::read_training_queries(bytes, "f", "t");
-    let mut reader = datafinder::DatasetCorpus::read(bytes, "f");
-    while let Ok(true) = reader.read(&mut doc) {}
-    let _ = smart::read_documents(bytes, "f");
-    let _ = smart::read_queries(bytes, "f");
-    let _ = smart::read_cranfield_judgments(bytes, "f", Default::default(), Default::default());
-    let _ = smart::read_cisi_judgments(bytes, "f");
-    let _ = tsv::read_documents(bytes, "f", &tsv::ID_TEXT_TITLE);
-    let _ = indri::read_queries(bytes, "f");
-    let _ = Record::read_xml(bytes, "f");
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        let _ = Record::from_json(text, "f", 1).map(|record| record.into_document(TextRule::Paths));
+    for read in [
+        datafinder::read_test_queries,
+        datafinder::read_training_queries,
+    ] {
+        let rows = read(bytes, "f", "t").unwrap_or_default();
+        assert_unique(rows.iter().map(|row| row.query.id.as_str()));
     }
-    let _ = squad::Squad::read(bytes, "f");
+    let mut reader = datafinder::DatasetCorpus::read(bytes, "f");
+    while let Ok(true) = reader.read(&mut doc) {
+        assert_eq!(doc.id, datafinder::underscored(&doc.id));
+    }
+    documents_are_unique(smart::read_documents(bytes, "f"));
+    queries_are_unique(smart::read_queries(bytes, "f"));
+    let (grades, document) = Default::default();
+    qrels_read_back(smart::read_cranfield_judgments(
+        bytes, "f", grades, document,
+    ));
+    qrels_read_back(smart::read_cisi_judgments(bytes, "f"));
+    documents_are_unique(tsv::read_documents(bytes, "f", &tsv::ID_TEXT_TITLE));
+    queries_are_unique(indri::read_queries(bytes, "f"));
+    record_reads_back(Record::read_xml(bytes, "f"));
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        record_reads_back(Record::from_json(text, "f", 1));
+    }
+    queries_are_unique(squad::Squad::read(bytes, "f").map(|squad| squad.queries()));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn parsers_never_panic(bytes in bytes()) {
+    fn parsers_return_an_error_or_valid_data(bytes in bytes()) {
         parse(&bytes);
     }
 

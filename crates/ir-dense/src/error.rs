@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{BackendError, Precision};
+use crate::backend::BackendError;
+use crate::precision::Precision;
 
 /// Error reading, writing or running a model.
 #[derive(Debug, thiserror::Error)]

@@ -1,41 +1,42 @@
-//! Similarity function of an encoder.
+//! Names of similarity functions in the files of models and training runs, as in
+//! sentence-transformers.
 
-use serde::{Deserialize, Serialize};
+use ir_core::VectorSimilarity;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serializer};
 
-/// Function that scores a query vector against a document vector; `similarity_fn_name` of
-/// sentence-transformers.
-///
-/// ```
-/// use ir_dense::{SimilarityFunction, train::TrainingConfig};
-/// assert_eq!(TrainingConfig::small_data().similarity, SimilarityFunction::Cosine);
-/// assert_eq!(TrainingConfig::datafinder().similarity, SimilarityFunction::Dot);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SimilarityFunction {
-    /// Inner product of the vectors.
-    Dot,
-    /// Cosine of the angle between the vectors.
-    Cosine,
+/// Name in `config_sentence_transformers.json`.
+pub(crate) const fn name(similarity: VectorSimilarity) -> &'static str {
+    match similarity {
+        VectorSimilarity::InnerProduct => "dot",
+        VectorSimilarity::Cosine => "cosine",
+        VectorSimilarity::Euclidean => "euclidean",
+    }
 }
 
-impl SimilarityFunction {
-    /// Name in `config_sentence_transformers.json`.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Dot => "dot",
-            Self::Cosine => "cosine",
-        }
+/// Parses the name of an inner product or a cosine in `config_sentence_transformers.json`; `None`
+/// for another name.
+pub(crate) fn from_name(name: &str) -> Option<VectorSimilarity> {
+    match name {
+        // Some files have the name of the Python function.
+        "dot" | "dot_score" => Some(VectorSimilarity::InnerProduct),
+        "cosine" | "cos_sim" => Some(VectorSimilarity::Cosine),
+        _ => None,
     }
+}
 
-    /// Parses a name of `config_sentence_transformers.json`; `None` for an unknown name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        match name {
-            // Some files have the name of the Python function.
-            "dot" | "dot_score" => Some(Self::Dot),
-            "cosine" | "cos_sim" => Some(Self::Cosine),
-            _ => None,
-        }
-    }
+/// Writes the name, for `#[serde(with)]`.
+pub(crate) fn serialize<S: Serializer>(
+    similarity: &VectorSimilarity,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name(*similarity))
+}
+
+/// Reads the name of an inner product or a cosine, for `#[serde(with)]`.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<VectorSimilarity, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    from_name(&name).ok_or_else(|| D::Error::unknown_variant(&name, &["dot", "cosine"]))
 }

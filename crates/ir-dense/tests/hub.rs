@@ -1,6 +1,13 @@
 //! Models from a hub on the loopback, into a cache as Hugging Face's tools lay it out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+/// Asserts that an error matches a pattern.
+macro_rules! assert_matches {
+    ($error:expr, $($pattern:tt)+) => {
+        assert!(matches!($error, $($pattern)+), "{}", $error)
+    };
+}
+
 #[path = "common/server.rs"]
 #[allow(unreachable_pub)]
 mod server;
@@ -144,13 +151,10 @@ fn interrupted_download_resumes() {
     let once = hub(&server).with_attempts(1, Duration::ZERO);
     let error = here.fetch(&once, "org/tiny").unwrap_err();
     let expected = BYTES as u64;
-    assert!(
-        matches!(
-            error,
-            HubError::Download(DownloadError::Interrupted { expected: e, found: 30_000, .. })
-            if e == expected
-        ),
-        "{error}"
+    assert_matches!(
+        error,
+        HubError::Download(DownloadError::Interrupted { expected: e, found: 30_000, .. })
+        if e == expected
     );
     assert_eq!(here.cache.find("org/tiny"), None);
     assert_eq!(here.cache.find(&format!("org/tiny@{COMMIT}")), None);
@@ -160,15 +164,18 @@ fn interrupted_download_resumes() {
             .contains(&format!("{WEIGHTS}.incomplete"))
     );
     // The caller asks to stop: the same.
-    let mut stop = |_: &str, done: u64, _: Option<u64>| match done > 31_500 {
-        true => Flow::Stop,
-        false => Flow::Continue,
+    let mut stop = |_: &str, done: u64, _: Option<u64>| {
+        if done > 31_500 {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
     };
     let error = here
         .cache
         .fetch_from(&once, "org/tiny", &mut stop)
         .unwrap_err();
-    assert!(matches!(error, HubError::Canceled), "{error}");
+    assert_matches!(error, HubError::Canceled);
     assert_eq!(here.cache.find("org/tiny"), None);
 
     let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
@@ -248,40 +255,28 @@ fn http_errors_have_their_own_variants() {
     };
     for (status, code) in [(404, "RepoNotFound"), (401, "RepoNotFound"), (401, "")] {
         let (error, asked) = failed(status, code, hub);
-        assert!(
-            matches!(error, HubError::NoModel { token: false, .. }),
-            "{error}"
-        );
+        assert_matches!(error, HubError::NoModel { token: false, .. });
         assert!(error.to_string().contains("HF_TOKEN"), "{error}");
         assert_eq!(asked, 1, "what is not there is not asked for again");
     }
     let (error, _) = failed(401, "", |server| hub(server).with_token("secret"));
-    assert!(
-        matches!(error, HubError::NoModel { token: true, .. }),
-        "{error}"
-    );
+    assert_matches!(error, HubError::NoModel { token: true, .. });
     let (error, _) = failed(404, "RevisionNotFound", hub);
     assert_eq!(error.to_string(), "org/tiny has no revision \"v1\"");
     for status in [401, 403] {
         let (error, _) = failed(status, "GatedRepo", hub);
-        assert!(matches!(error, HubError::Gated { .. }), "{error}");
+        assert_matches!(error, HubError::Gated { .. });
     }
     let (error, asked) = failed(503, "", hub);
-    assert!(
-        matches!(
-            error,
-            HubError::Download(DownloadError::Status { status: 503, .. })
-        ),
-        "{error}"
+    assert_matches!(
+        error,
+        HubError::Download(DownloadError::Status { status: 503, .. })
     );
     assert_eq!(asked, 3);
     let (error, _) = failed(410, "", hub);
-    assert!(
-        matches!(
-            error,
-            HubError::Download(DownloadError::Status { status: 410, .. })
-        ),
-        "{error}"
+    assert_matches!(
+        error,
+        HubError::Download(DownloadError::Status { status: 410, .. })
     );
 }
 
@@ -294,21 +289,15 @@ fn unreachable_hub_and_invalid_names() {
     drop(listener);
     let nobody = Hub::new(format!("http://127.0.0.1:{port}/")).with_attempts(2, Duration::ZERO);
     let error = here.fetch(&nobody, "org/tiny").unwrap_err();
-    assert!(
-        matches!(
-            error,
-            HubError::Download(DownloadError::NoResponse { attempts: 2, .. })
-        ),
-        "{error}"
+    assert_matches!(
+        error,
+        HubError::Download(DownloadError::NoResponse { attempts: 2, .. })
     );
     let nonsense = Hub::new("no address");
     let error = here.fetch(&nonsense, "org/tiny").unwrap_err();
-    assert!(
-        matches!(
-            error,
-            HubError::Download(DownloadError::NoResponse { attempts: 1, .. })
-        ),
-        "{error}"
+    assert_matches!(
+        error,
+        HubError::Download(DownloadError::NoResponse { attempts: 1, .. })
     );
     for name in [
         "",
@@ -327,10 +316,7 @@ fn unreachable_hub_and_invalid_names() {
     let error = ModelCache::new(file.path())
         .fetch_from(&hub(&server), "org/tiny", &mut NoProgress)
         .unwrap_err();
-    assert!(
-        matches!(error, HubError::Download(DownloadError::Write { .. })),
-        "{error}"
-    );
+    assert_matches!(error, HubError::Download(DownloadError::Write { .. }));
 }
 
 #[test]
@@ -344,15 +330,12 @@ fn rejects_invalid_listings_and_unsupported_models() {
     };
     for text in ["<html>", "{}", r#"{"sha": 1, "siblings": []}"#] {
         let error = described(text);
-        assert!(matches!(error, HubError::Listing { .. }), "{error}");
+        assert_matches!(error, HubError::Listing { .. });
     }
     for sha in ["../../..", "", "0123456789ABCDEF0123456789abcdef01234567"] {
         let text = format!(r#"{{"sha": "{sha}", "siblings": []}}"#);
         let error = described(&text);
-        assert!(
-            matches!(error, HubError::Field { ref field, .. } if field == "sha"),
-            "{error}"
-        );
+        assert_matches!(error, HubError::Field { ref field, .. } if field == "sha");
     }
     for (file, part) in [
         (r#""size": 5"#, "blobId of config.json"),
@@ -370,10 +353,7 @@ fn rejects_invalid_listings_and_unsupported_models() {
             r#"{{"sha": "{COMMIT}", "siblings": [{{"rfilename": "config.json", {file}}}]}}"#
         );
         let error = described(&text);
-        assert!(
-            matches!(error, HubError::Field { ref field, .. } if field == part),
-            "{error}"
-        );
+        assert_matches!(error, HubError::Field { ref field, .. } if field == part);
     }
     // A file is missing.
     for (absent, part) in [
@@ -386,10 +366,7 @@ fn rejects_invalid_listings_and_unsupported_models() {
         files.retain(|file| file.name != absent && !(absent == "weights" && weights(file.name)));
         let (here, server) = (Here::new(), usual(files));
         let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
-        assert!(
-            matches!(error, HubError::MissingFile { expected, .. } if expected == part),
-            "{error}"
-        );
+        assert_matches!(error, HubError::MissingFile { expected, .. } if expected == part);
     }
     // Another architecture: its weights are not downloaded.
     let mut files = repository();
@@ -401,7 +378,7 @@ fn rejects_invalid_listings_and_unsupported_models() {
     config.hash = "5741209d26893171f28d95b40c67ee26a34815c7";
     let (here, server) = (Here::new(), usual(files));
     let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
-    assert!(matches!(error, HubError::Model { .. }), "{error}");
+    assert_matches!(error, HubError::Model { .. });
     assert_eq!(server.asked().len(), 2);
     assert_eq!(here.cache.find("org/tiny"), None);
 }
@@ -459,8 +436,7 @@ fn completes_a_partial_snapshot_of_python() {
 #[test]
 fn python_finds_downloaded_models() {
     let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
-        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
-        return;
+        return eprintln!("SKIPPED: IR_DENSE_PYTHON names no Python with sentence-transformers");
     };
     let (here, server) = (Here::new(), usual(repository()));
     let folder = here.fetch(&hub(&server), "org/tiny").unwrap();

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use ir_fetch::HttpClient;
 
-use crate::RemoteError;
+use crate::error::{CREDENTIAL_VARIABLES, RemoteError};
 
 /// Engine of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,8 +40,8 @@ impl EngineKind {
     }
 }
 
-/// API of a Milvus server. A collection is loaded and searched over the same one; only one of
-/// `/api/v1` is searched over gRPC too.
+/// API of a Milvus server. A collection is loaded and searched over the same API. A collection of
+/// `/api/v1` can be searched over gRPC, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MilvusApi {
     /// `/api/v1` of port 9091: Milvus 2.3 and later. The port has access to all data without
@@ -79,7 +79,7 @@ pub struct EngineAddress {
     pub engine: EngineKind,
     /// API of a Milvus server.
     pub api: MilvusApi,
-    /// Whether the server speaks TLS.
+    /// If `true`, the server speaks TLS.
     pub tls: bool,
     /// Host name or address; an IPv6 address is in brackets.
     pub host: String,
@@ -200,10 +200,6 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Names of the variables of [`Credentials::from_environment`], for messages.
-    pub const VARIABLES: &'static str =
-        "IR_REMOTE_TOKEN, IR_REMOTE_API_KEY or IR_REMOTE_USER and IR_REMOTE_PASSWORD";
-
     /// Reads the environment.
     ///
     /// | variable | effect |
@@ -255,7 +251,7 @@ impl Credentials {
         let mut all = [token, key, basic].into_iter().flatten();
         let authorization = all.next();
         if all.next().is_some() {
-            let message = format!("expected one of {}, found several", Self::VARIABLES);
+            let message = format!("expected one of {CREDENTIAL_VARIABLES}, found several");
             return Err(invalid("IR_REMOTE_TOKEN", &message));
         }
         let has_control = |value: &String| value.chars().any(char::is_control);

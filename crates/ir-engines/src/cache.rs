@@ -14,7 +14,7 @@ use crate::RemoteError;
 /// the request.
 ///
 /// A collection with other documents has another fingerprint, so that no entry is stale while all
-/// changes are made by this crate. Entries of approximate indexes are those of the first search.
+/// changes are made by this crate. For an approximate index, the first result is kept.
 /// An entry contains its request, which is compared: equal hashes are not enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultCache {
@@ -28,12 +28,31 @@ impl ResultCache {
     /// [`RemoteError::File`].
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, RemoteError> {
         let folder = folder.as_ref().to_owned();
-        fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        fs::create_dir_all(&folder).map_err(RemoteError::file(&folder))?;
         Ok(Self { folder })
     }
 
-    /// Returns the response to a request: the entry, or that of `call`, which becomes the entry.
-    pub(crate) fn get_or(
+    /// Result of a request: what `read` returns for the entry of `cache` or else for the response of
+    /// `call`. Only responses that `read` accepts become entries.
+    pub(crate) fn read<T>(
+        cache: Option<&Self>,
+        collection: impl FnOnce() -> String,
+        request: &str,
+        call: impl FnOnce() -> Result<Value, RemoteError>,
+        read: impl Fn(&Value) -> Result<T, RemoteError>,
+    ) -> Result<T, RemoteError> {
+        let Some(cache) = cache else {
+            return read(&call()?);
+        };
+        let checked = || {
+            let response = call()?;
+            read(&response).map(|_| response)
+        };
+        read(&cache.get_or(&collection(), request, checked)?)
+    }
+
+    /// Returns the entry of a request, or else the response of `call`, which becomes the entry.
+    fn get_or(
         &self,
         collection: &str,
         request: &str,
@@ -60,15 +79,8 @@ impl ResultCache {
             file.write_all(entry.as_bytes())?;
             file.commit()
         });
-        written.map_err(failed(&path))?;
+        written.map_err(RemoteError::file(&path))?;
         Ok(response)
-    }
-}
-
-fn failed(path: &Path) -> impl Fn(std::io::Error) -> RemoteError + '_ {
-    |source| RemoteError::File {
-        path: path.display().to_string(),
-        source,
     }
 }
 

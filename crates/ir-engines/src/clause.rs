@@ -201,9 +201,10 @@ impl Clause {
             let chosen = numbers.filter(|&n| filter.contains(DocNum::new(n)) == inside);
             Self::DocIn(chosen.collect())
         };
-        Ok(match members <= others {
-            true => listed(true),
-            false => listed(false).negated(),
+        Ok(if members <= others {
+            listed(true)
+        } else {
+            listed(false).negated()
         })
     }
 }
@@ -226,10 +227,13 @@ fn bound(name: &str, kind: AttributeType, at_most: bool, limit: f64) -> Clause {
             ]),
         },
         AttributeType::Number if limit.is_nan() => absent(),
-        AttributeType::Number if limit.is_infinite() => match (limit > 0.0) == at_most {
-            true => Clause::Always,
-            false => absent(),
-        },
+        AttributeType::Number if limit.is_infinite() => {
+            if (limit > 0.0) == at_most {
+                Clause::Always
+            } else {
+                absent()
+            }
+        }
         AttributeType::Number => Clause::any([
             absent(),
             Clause::Number {
@@ -243,14 +247,17 @@ fn bound(name: &str, kind: AttributeType, at_most: bool, limit: f64) -> Clause {
     }
 }
 
-/// The integers whose nearest `f64` is within the limit, as the comparison of [`Predicate`] rounds.
+/// Range of the integers within the limit, compared as `f64` like [`Predicate`] does.
 fn integers_within(at_most: bool, limit: f64) -> Option<(i64, i64)> {
     if limit.is_nan() {
         return None;
     }
-    let within = |n: i64| match at_most {
-        true => n as f64 <= limit,
-        false => n as f64 >= limit,
+    let within = |n: i64| {
+        if at_most {
+            n as f64 <= limit
+        } else {
+            n as f64 >= limit
+        }
     };
     // Binary search for the last (first) integer within the limit.
     let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX));
@@ -268,9 +275,10 @@ fn integers_within(at_most: bool, limit: f64) -> Option<(i64, i64)> {
             high = middle;
         }
     }
-    Some(match at_most {
-        true => (i64::MIN, low as i64),
-        false => (high as i64, i64::MAX),
+    Some(if at_most {
+        (i64::MIN, low as i64)
+    } else {
+        (high as i64, i64::MAX)
     })
 }
 

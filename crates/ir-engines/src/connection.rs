@@ -115,10 +115,7 @@ impl Connection {
 fn parse(url: &str, bytes: &[u8]) -> Result<Value, RemoteError> {
     serde_json::from_slice(bytes).map_err(|error| {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).into_owned();
-        RemoteError::Response {
-            url: url.to_owned(),
-            expected: "JSON".to_owned(),
-            found: format!("{} bytes that begin {start:?} ({error})", bytes.len()),
-        }
+        let found = format!("{} bytes that begin {start:?} ({error})", bytes.len());
+        RemoteError::response(url, "JSON", found)
     })
 }

@@ -1,6 +1,8 @@
 //! Errors of remote engines.
 
 use std::error::Error;
+use std::io;
+use std::path::Path;
 
 use ir_core::{CorpusError, IdError, SearchError};
 use ir_fetch::{NoResponseReason, RequestError};
@@ -57,7 +59,7 @@ pub enum RemoteError {
     /// The credentials are missing, wrong or expired.
     #[error(
         "{url}: expected valid credentials in {}, found HTTP status {status}",
-        crate::Credentials::VARIABLES
+        CREDENTIAL_VARIABLES
     )]
     Unauthorized { url: String, status: u16 },
     /// The server responds with an error status. `body` is the start of the response.
@@ -150,6 +152,10 @@ pub enum RemoteError {
     Canceled,
 }
 
+/// Names of the environment variables with credentials, for messages.
+pub(crate) const CREDENTIAL_VARIABLES: &str =
+    "IR_REMOTE_TOKEN, IR_REMOTE_API_KEY or IR_REMOTE_USER and IR_REMOTE_PASSWORD";
+
 /// Message of [`RemoteError::Conflict`].
 fn conflict(what: &str, expected: &str, found: &str, is_load: bool) -> String {
     let documents = match what {
@@ -193,7 +199,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether another attempt may succeed.
+    /// Returns `true` if another attempt may succeed.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -204,12 +210,50 @@ impl RemoteError {
     }
 
     pub(crate) fn filter(reason: impl Into<String>) -> Self {
-        Self::Filter {
-            reason: reason.into(),
+        let reason = reason.into();
+        Self::Filter { reason }
+    }
+
+    pub(crate) fn schema(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Schema { message }
+    }
+
+    pub(crate) fn response(
+        url: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        let (url, expected, found) = (url.into(), expected.into(), found.into());
+        Self::Response {
+            url,
+            expected,
+            found,
         }
     }
 
-    /// The error as that of a search.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.display().to_string();
+        |source| Self::File { path, source }
+    }
+
+    /// Conflict of an opened collection with its use.
+    pub(crate) fn conflict(
+        collection: &str,
+        what: &'static str,
+        expected: impl ToString,
+        found: impl ToString,
+    ) -> Self {
+        Self::Conflict {
+            collection: collection.to_owned(),
+            what,
+            expected: expected.to_string(),
+            found: found.to_string(),
+            is_load: false,
+        }
+    }
+
+    /// Converts to an error of a search.
     pub(crate) fn into_search(self, engine: &'static str) -> SearchError {
         match self {
             Self::Query(error) => error,

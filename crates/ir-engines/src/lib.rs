@@ -30,8 +30,7 @@ pub use milvus::{Consistency, MilvusCollection, MilvusIndex};
 pub use milvus::{MilvusHybrid, MilvusTextIndex};
 pub use recording::Recorder;
 pub use schema::{
-    AttributeType, CollectionRecord, CollectionSchema, RemoteAttribute, RemoteSimilarity,
-    RemoteVectorIndex,
+    AttributeType, CollectionRecord, CollectionSchema, RemoteAttribute, RemoteVectorIndex,
 };
 pub use source::{LoadSource, VectorRows, VectorTable};
 pub use text_indexing::{TextAnalysis, TextIndexing};

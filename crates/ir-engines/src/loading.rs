@@ -44,7 +44,7 @@ pub struct LoadReport {
     /// Number of documents that were inserted by this call, repetitions included. The others were
     /// there.
     pub inserted: usize,
-    /// Whether the collection was created by this call.
+    /// If `true`, this call created the collection.
     pub created: bool,
     /// Declared attributes that no document has, such as misspelled ones.
     pub absent_attributes: Vec<String>,
@@ -59,7 +59,8 @@ pub(crate) trait LoadTarget {
     fn count(&self, numbers: Range<u32>) -> Result<u64, RemoteError>;
     /// Numbers that are present.
     fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError>;
-    /// Whether each number is present: as many rows may be another one twice.
+    /// Returns `true` if each number is present. An equal count is not enough: a row may be there
+    /// twice.
     fn is_distinct(&self, numbers: Range<u32>) -> Result<bool, RemoteError>;
     /// Sends rows at these positions of the batch, once.
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError>;
@@ -107,7 +108,7 @@ pub(crate) fn load_rows(
     })
 }
 
-/// Whether each row is there once, and there are no other rows.
+/// Returns `true` if each row is there once, and there are no other rows.
 fn count_all(
     target: &dyn LoadTarget,
     documents: usize,

@@ -88,7 +88,8 @@ pub(crate) fn rank<Q: ?Sized>(
     Ok(rankings)
 }
 
-/// Whether the last hit has the score of hit `k`, so that hits of this score may be missing.
+/// Returns `true` if the last hit has the score of hit `k`, so that hits of this score may be
+/// missing.
 fn tied(ranking: &Ranking, k: usize) -> bool {
     let hits = ranking.hits();
     match (hits.get(k.wrapping_sub(1)), hits.last()) {
@@ -105,19 +106,13 @@ pub(crate) fn hit(
     url: &str,
 ) -> Result<Hit, RemoteError> {
     if number >= documents as u64 {
-        return Err(RemoteError::Response {
-            url: url.to_owned(),
-            expected: format!("document numbers below {documents}"),
-            found: number.to_string(),
-        });
+        let expected = format!("document numbers below {documents}");
+        return Err(RemoteError::response(url, expected, number.to_string()));
     }
     let value = score as f32;
     if !value.is_finite() {
-        return Err(RemoteError::Response {
-            url: url.to_owned(),
-            expected: format!("a finite score of document {number}"),
-            found: score.to_string(),
-        });
+        let expected = format!("a finite score of document {number}");
+        return Err(RemoteError::response(url, expected, score.to_string()));
     }
     Ok(Hit::new(DocNum::new(number as u32), value))
 }
@@ -129,11 +124,11 @@ pub(crate) fn check_complete(
     url: &str,
 ) -> Result<(), RemoteError> {
     match complete {
-        Some(expected) if hits.len() < expected => Err(RemoteError::Response {
-            url: url.to_owned(),
-            expected: format!("{expected} hits of an exact search without a filter"),
-            found: hits.len().to_string(),
-        }),
+        Some(expected) if hits.len() < expected => {
+            let expected = format!("{expected} hits of an exact search without a filter");
+            let found = hits.len().to_string();
+            Err(RemoteError::response(url, expected, found))
+        }
         _ => Ok(()),
     }
 }

@@ -53,10 +53,7 @@ impl Recorder {
     /// [`RemoteError::File`], also if the file exists: a recording is not replaced.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, RemoteError> {
         let path = path.as_ref().to_owned();
-        let file = File::create_new(&path).map_err(|source| RemoteError::File {
-            path: path.display().to_string(),
-            source,
-        })?;
+        let file = File::create_new(&path).map_err(RemoteError::file(&path))?;
         Ok(Self::new(path, file))
     }
 
@@ -67,13 +64,8 @@ impl Recorder {
     /// [`RemoteError::File`], also if the file is no recording.
     pub fn append(path: impl AsRef<Path>) -> Result<Self, RemoteError> {
         let path = path.as_ref().to_owned();
-        match open_recording(&path) {
-            Ok(file) => Ok(Self::new(path, file)),
-            Err(source) => Err(RemoteError::File {
-                path: path.display().to_string(),
-                source,
-            }),
-        }
+        let file = open_recording(&path).map_err(RemoteError::file(&path))?;
+        Ok(Self::new(path, file))
     }
 
     fn new(path: PathBuf, file: File) -> Self {
@@ -130,14 +122,11 @@ impl Recorder {
         }
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let written = writeln!(out, "{line}").and_then(|()| out.flush());
-        written.map_err(|source| RemoteError::File {
-            path: self.path.display().to_string(),
-            source,
-        })
+        written.map_err(RemoteError::file(&self.path))
     }
 }
 
-/// Opens a file whose first line is that of a recording, at its end.
+/// Opens a file at its end. Its start must be the start of a recording.
 fn open_recording(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let mut file = options.create(true).read(true).append(true).open(path)?;
@@ -206,7 +195,7 @@ impl Secrets {
     }
 }
 
-/// Whether a key or text has the name of a secret.
+/// Returns `true` if a key or text contains the name of a secret.
 fn names_secret(text: &str) -> bool {
     let text = text.to_lowercase().replace('-', "_");
     let names = [
@@ -250,9 +239,12 @@ fn scrub(value: &mut Value, secrets: &[String]) {
 }
 
 fn redacted(text: String, secrets: &[String]) -> String {
-    let replace = |text: String, secret: &String| match text.contains(secret) {
-        true => text.replace(secret, REDACTED),
-        false => text,
+    let replace = |text: String, secret: &String| {
+        if text.contains(secret) {
+            text.replace(secret, REDACTED)
+        } else {
+            text
+        }
     };
     secrets.iter().fold(text, replace)
 }
@@ -419,9 +411,10 @@ mod tests {
             assert_eq!(format!("{secrets:?}"), "Secrets");
             recorder.redact(&secrets);
             let header = authorization.split_once(' ').unwrap().1;
-            let own = match authorization.starts_with("Bearer") {
-                true => password,
-                false => header,
+            let own = if authorization.starts_with("Bearer") {
+                password
+            } else {
+                header
             };
             let response = json!({
                 "reason": format!("invalid: {authorization}, {own}"),

@@ -2,35 +2,10 @@
 
 use std::fmt;
 
-use ir_core::{AttributeValue, Attributes, Corpus, Document, Fnv1a};
+use ir_core::{AttributeValue, Attributes, Corpus, Document, Fnv1a, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::RemoteError;
-
-/// Similarity of a query vector and a document vector. Scores are those of `VectorSimilarity` of
-/// `ir-knn`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RemoteSimilarity {
-    /// Inner product. Range: any number.
-    #[default]
-    InnerProduct,
-    /// Cosine of the angle between the vectors. Range: −1 to 1. Undefined for zero vectors, which
-    /// are rejected.
-    Cosine,
-    /// Negative squared Euclidean distance. Range: ≤ 0.
-    Euclidean,
-}
-
-impl fmt::Display for RemoteSimilarity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::InnerProduct => "inner product",
-            Self::Cosine => "cosine",
-            Self::Euclidean => "Euclidean",
-        })
-    }
-}
 
 /// Index of the vectors of a remote collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -129,10 +104,10 @@ impl std::str::FromStr for AttributeType {
             Self::Texts,
         ];
         let found = all.into_iter().find(|known| known.name() == text);
-        found.ok_or_else(|| RemoteError::Schema {
-            message: format!(
+        found.ok_or_else(|| {
+            RemoteError::schema(format!(
                 "expected a type (integer, number, boolean, text, texts), found {text:?}"
-            ),
+            ))
         })
     }
 }
@@ -158,11 +133,11 @@ pub struct RemoteAttribute {
 pub struct CollectionSchema {
     /// Attributes that are loaded. Default: none.
     pub attributes: Vec<RemoteAttribute>,
-    /// Attribute by whose values Milvus partitions the collection: searches that filter by it
-    /// read a part of it. Type integer or text. Default: none.
+    /// Attribute that partitions a collection of Milvus by value: searches that filter by it read a
+    /// part of the collection. Type integer or text. Default: none.
     pub partition_key: Option<String>,
     /// Similarity of vectors. Default: inner product.
-    pub similarity: RemoteSimilarity,
+    pub similarity: VectorSimilarity,
     /// Index of vectors. Default: exact.
     pub vector_index: RemoteVectorIndex,
     /// Number of shards: parts of the collection that the engine distributes over its machines.
@@ -187,7 +162,7 @@ impl Default for CollectionSchema {
         Self {
             attributes: Vec::new(),
             partition_key: None,
-            similarity: RemoteSimilarity::default(),
+            similarity: VectorSimilarity::default(),
             vector_index: RemoteVectorIndex::default(),
             shards: one_shard(),
         }
@@ -205,7 +180,7 @@ impl CollectionSchema {
 
     /// Sets the similarity of vectors.
     #[must_use]
-    pub const fn with_similarity(mut self, similarity: RemoteSimilarity) -> Self {
+    pub const fn with_similarity(mut self, similarity: VectorSimilarity) -> Self {
         self.similarity = similarity;
         self
     }
@@ -232,7 +207,7 @@ impl CollectionSchema {
     }
 
     pub(crate) fn check(&self) -> Result<(), RemoteError> {
-        let invalid = |message: String| Err(RemoteError::Schema { message });
+        let invalid = |message: String| Err(RemoteError::schema(message));
         for (at, attribute) in self.attributes.iter().enumerate() {
             let name = &attribute.name;
             if self.attributes[..at]
@@ -305,7 +280,7 @@ pub struct CollectionRecord {
     pub schema: CollectionSchema,
     /// Dimension of the vectors; `None` without vectors.
     pub dim: Option<usize>,
-    /// Whether titles and texts are indexed.
+    /// If `true`, titles and texts are indexed.
     pub texts: bool,
     /// Further settings of the engine, such as the analysis of texts.
     pub engine_settings: String,
@@ -388,9 +363,12 @@ impl CollectionRecord {
             let key = record.schema.partition_key.as_ref();
             key.map_or_else(none, |name| format!("{name:?}"))
         };
-        let texts = |record: &Self| match record.texts {
-            true => "indexed".to_owned(),
-            false => "not indexed".to_owned(),
+        let texts = |record: &Self| {
+            if record.texts {
+                "indexed".to_owned()
+            } else {
+                "not indexed".to_owned()
+            }
         };
         let dim = |record: &Self| record.dim.map_or_else(none, |dim| dim.to_string());
         let list = |record: &Self| {

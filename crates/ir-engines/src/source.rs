@@ -1,6 +1,9 @@
 //! Documents and vectors that are loaded into a collection.
 
-use ir_core::{AttributeValue, Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a};
+use ir_core::{
+    AttributeValue, Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a,
+    VectorSimilarity,
+};
 
 use crate::RemoteError;
 use crate::schema::{
@@ -44,7 +47,7 @@ impl VectorTable {
         if values.len() != expected || (dim == 0 && !ids.is_empty()) {
             let found = values.len();
             let message = format!("vectors: expected {expected} values, found {found}");
-            return Err(RemoteError::Schema { message });
+            return Err(RemoteError::schema(message));
         }
         Ok(Self { ids, dim, values })
     }
@@ -158,7 +161,7 @@ impl<'a> LoadSource<'a> {
             for value in &values {
                 write_field(&mut hash, value);
             }
-            if schema.similarity == crate::RemoteSimilarity::Cosine
+            if schema.similarity == VectorSimilarity::Cosine
                 && self.vectors.is_some()
                 && row.vector.iter().all(|&x| x == 0.0)
             {
@@ -210,6 +213,15 @@ fn text_bytes(value: &AttributeValue) -> usize {
     }
 }
 
+/// Maximum number of bytes of a text of a value.
+fn longest_text(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::Text(text) => text.len(),
+        AttributeValue::List(values) => values.iter().map(longest_text).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// Reader of the rows of a source.
 pub(crate) struct Rows<'a> {
     reader: Option<Box<dyn DocReader + 'a>>,
@@ -228,9 +240,10 @@ impl Row<'_> {
     /// Number of bytes of the strings and the vector.
     fn bytes(&self, with_texts: bool) -> usize {
         let document = self.document;
-        let texts = match with_texts {
-            true => document.title.len() + document.text.len(),
-            false => 0,
+        let texts = if with_texts {
+            document.title.len() + document.text.len()
+        } else {
+            0
         };
         let attributes = document.attributes.iter();
         let attributes = attributes.map(|(_, value)| text_bytes(value));
@@ -342,6 +355,43 @@ impl RowBatch {
     pub(crate) fn vector(&self, at: usize) -> &[f32] {
         let dim = self.vectors.len() / self.len().max(1);
         &self.vectors[at * dim..][..dim]
+    }
+
+    /// Checks that id and texts of the declared attributes of a row have at most `limit` bytes.
+    pub(crate) fn check_lengths(
+        &self,
+        at: usize,
+        schema: &CollectionSchema,
+        limit: usize,
+    ) -> Result<(), RemoteError> {
+        if self.ids[at].len() > limit {
+            return Err(self.too_long(at, "id", limit, self.ids[at].len()));
+        }
+        for attribute in &schema.attributes {
+            let value = self.attributes[at].get(&attribute.name);
+            let length = value.map_or(0, longest_text);
+            if length > limit {
+                let what = format!("attribute {:?}", attribute.name);
+                return Err(self.too_long(at, what, limit, length));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn too_long(
+        &self,
+        at: usize,
+        what: impl Into<String>,
+        limit: usize,
+        found: usize,
+    ) -> RemoteError {
+        RemoteError::Document {
+            number: self.first as usize + at + 1,
+            id: self.ids[at].chars().take(80).collect(),
+            what: what.into(),
+            expected: format!("at most {limit} bytes"),
+            found: found.to_string(),
+        }
     }
 
     /// Reads up to `limit` rows, fewer if they have [`MAX_BATCH_BYTES`] bytes, replacing the

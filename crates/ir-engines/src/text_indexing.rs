@@ -80,11 +80,11 @@ impl fmt::Display for TextIndexing {
 impl TextIndexing {
     pub(crate) fn check(&self) -> Result<(), crate::RemoteError> {
         let Self { k1, b, .. } = self;
-        match k1.is_finite() && *k1 >= 0.0 && (0.0..=1.0).contains(b) {
-            true => Ok(()),
-            false => Err(crate::RemoteError::Schema {
-                message: format!("expected k1 ≥ 0 and b from 0 to 1, found {k1} and {b}"),
-            }),
+        if k1.is_finite() && *k1 >= 0.0 && (0.0..=1.0).contains(b) {
+            Ok(())
+        } else {
+            let message = format!("expected k1 ≥ 0 and b from 0 to 1, found {k1} and {b}");
+            Err(crate::RemoteError::schema(message))
         }
     }
 }

@@ -10,16 +10,16 @@ mod elastic_setup;
 
 use std::cell::Cell;
 
+use common::papers::{self, BATCH, GRAPH, conditions, documents, table};
 use common::{Fault, HttpDouble, quick};
-use elastic_setup::{BATCH, ENGINES, GRAPH, collection, table};
+use elastic_setup::{ENGINES, collection, load};
 use ir_core::{
-    Attributes, DocIds, DocNum, Document, EncodeError, Encoder, Flow, NoProgress, Predicate,
-    Ranking, Retriever, Search, Side,
+    Attributes, DocIds, DocNum, Document, EncodeError, Encoder, Flow, Predicate, Ranking,
+    Retriever, Search, Side,
 };
 use ir_engines::{
     AttributeType, CollectionSchema, Credentials, ElasticCollection, ElasticHybrid, EngineAddress,
-    LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing,
-    VectorTable,
+    LoadSource, RemoteError, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorTable,
 };
 use ir_knn::{FlatIndex, VectorSimilarity};
 use ir_testkit::toy;
@@ -37,9 +37,7 @@ fn contract_of_texts() {
             let source = LoadSource::from_documents(&corpus);
             let texts = TextIndexing::default();
             let schema = CollectionSchema::default();
-            remote
-                .load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
-                .unwrap();
+            load(&remote, &schema, Some(&texts), &source).unwrap();
             remote.open_texts().unwrap()
         });
     }
@@ -48,13 +46,7 @@ fn contract_of_texts() {
 #[test]
 fn contract_of_vectors() {
     for engine in ENGINES {
-        for (remote, similarity) in [
-            (
-                RemoteSimilarity::InnerProduct,
-                VectorSimilarity::InnerProduct,
-            ),
-            (RemoteSimilarity::Euclidean, VectorSimilarity::Euclidean),
-        ] {
+        for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
             for index in [RemoteVectorIndex::Exact, GRAPH] {
                 let (server, _) = elastic_double::start();
                 let next = Cell::new(0);
@@ -65,12 +57,10 @@ fn contract_of_vectors() {
                     let name = format!("c{}", next.get());
                     let opened = collection(&server, engine, &name);
                     let schema = CollectionSchema::default()
-                        .with_similarity(remote)
+                        .with_similarity(similarity)
                         .with_vector_index(index);
                     let source = LoadSource::from_vectors(&table);
-                    opened
-                        .load(&schema, None, &source, &BATCH, &mut NoProgress)
-                        .unwrap();
+                    load(&opened, &schema, None, &source).unwrap();
                     let opened = opened.open_vectors().unwrap();
                     // The scores of ir-knn, up to the rounding of the engine's formula.
                     let embedded =
@@ -101,7 +91,7 @@ fn earlier_records() {
     let schema = CollectionSchema::default().with_attribute("year", AttributeType::Integer);
     let load = || {
         let texts = TextIndexing::default();
-        remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
+        load(&remote, &schema, Some(&texts), &source)
     };
     assert_eq!(load().unwrap().inserted, 9);
     let record = remote.record().unwrap();
@@ -139,7 +129,7 @@ fn zeros_are_equal() {
     let source = LoadSource::from_documents(&corpus);
     let schema = CollectionSchema::default().with_attribute("x", AttributeType::Number);
     let texts = TextIndexing::default();
-    let loaded = remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress);
+    let loaded = load(&remote, &schema, Some(&texts), &source);
     loaded.unwrap();
     for (condition, expected) in [("x<=-0", 3), ("x<=0", 3), ("x>=-0", 2), ("x>=0", 2)] {
         let predicate: Predicate = condition.parse().unwrap();
@@ -164,7 +154,7 @@ fn shards() {
         let texts = TextIndexing::default();
         let load = |shards| {
             let schema = CollectionSchema::default().with_shards(shards);
-            let loaded = remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress);
+            let loaded = load(&remote, &schema, Some(&texts), &source);
             loaded.map(|report| report.documents)
         };
         for invalid in [0, 1025] {
@@ -180,31 +170,8 @@ fn shards() {
     }
 }
 
-fn documents(n: usize) -> Vec<Document> {
-    let document = |at: usize| {
-        let mut document = Document::new(format!("v{at:03}")).with_text(format!("tea number {at}"));
-        if !at.is_multiple_of(4) {
-            document = document.with("year", 2000 + at as i64 % 20);
-        }
-        if !at.is_multiple_of(3) {
-            document = document.with("venue", ["ACL", "a\"b\\", ""][at % 7 % 3]);
-        }
-        if !at.is_multiple_of(5) {
-            document = document.with("x", at as f64 / 3.0 - 5.0);
-            document = document.with("tags", [vec!["a", "b"], vec![], vec!["b"]][at % 3].clone());
-        }
-        document.with("open", at.is_multiple_of(2))
-    };
-    (0..n).map(document).collect()
-}
-
 fn schema() -> CollectionSchema {
-    CollectionSchema::default()
-        .with_attribute("year", AttributeType::Integer)
-        .with_attribute("venue", AttributeType::Text)
-        .with_attribute("x", AttributeType::Number)
-        .with_attribute("open", AttributeType::Boolean)
-        .with_attribute("tags", AttributeType::Texts)
+    papers::schema().with_attribute("tags", AttributeType::Texts)
 }
 
 #[test]
@@ -214,39 +181,10 @@ fn conditions_are_exact() {
     let source = LoadSource::from_documents(&corpus);
     let remote = collection(&server, "elasticsearch", "c");
     let texts = TextIndexing::LUCENE;
-    remote
-        .load(&schema(), Some(&texts), &source, &BATCH, &mut NoProgress)
-        .unwrap();
+    load(&remote, &schema(), Some(&texts), &source).unwrap();
     let index = remote.open_texts().unwrap();
     let all = index.search("tea", &Search::top(60)).unwrap();
-    let conditions = [
-        "year<=2007.5",
-        "year>=2008",
-        "year=2003,2005",
-        "year!=2003",
-        "year",
-        "venue=ACL",
-        "venue=a\"b\\",
-        "venue!=ACL",
-        "x<=-1",
-        "x>=2.5",
-        "open=true",
-        "venue<=3",
-        "tags",
-        "tags=a",
-        "tags!=b",
-    ];
-    let mut predicates: Vec<Predicate> = conditions
-        .iter()
-        .map(|text| text.parse().unwrap())
-        .collect();
-    predicates.push(Predicate::All(predicates[..2].to_vec()));
-    predicates.push(Predicate::Any(vec![
-        predicates[2].clone(),
-        predicates[5].clone(),
-    ]));
-    predicates.push(Predicate::Not(Box::new(predicates[16].clone())));
-    for predicate in predicates {
+    for predicate in conditions(&["tags", "tags=a", "tags!=b"]) {
         let passes = |attributes: &Attributes| predicate.matches(attributes);
         let expected = all
             .clone()
@@ -290,9 +228,7 @@ fn hybrid_scores_are_sums() {
     let remote = collection(&server, "elasticsearch", "c");
     let schema = CollectionSchema::default().with_vector_index(GRAPH);
     let texts = TextIndexing::default();
-    remote
-        .load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
-        .unwrap();
+    load(&remote, &schema, Some(&texts), &source).unwrap();
     let (by_text, by_vector) = (remote.open_texts().unwrap(), remote.open_vectors().unwrap());
     let hybrid = ElasticHybrid::new(by_vector.clone(), Letters, 0.5).unwrap();
     let query = "number 7";
@@ -359,15 +295,11 @@ fn interrupted_loading_neither_loses_nor_doubles() {
         assert_eq!(server.open_faults(), 0);
         server.fail("/_bulk", fault.clone());
         server.fail("/_count", fault.clone());
-        let report = remote
-            .load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
-            .unwrap();
+        let report = load(&remote, &schema, Some(&texts), &source).unwrap();
         assert!(!report.created && report.inserted <= 36, "{report:?}");
         let index = remote.open_texts().unwrap();
         assert_eq!(index.search("tea", &Search::top(99)).unwrap().len(), 50);
-        let report = remote
-            .load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
-            .unwrap();
+        let report = load(&remote, &schema, Some(&texts), &source).unwrap();
         assert_eq!(report.inserted, 0);
     }
 }
@@ -384,16 +316,12 @@ fn errors() {
         remote.open_texts(),
         Err(RemoteError::NoCollection { .. })
     ));
-    remote
-        .load(&none, Some(&texts), &source, &BATCH, &mut NoProgress)
-        .unwrap();
+    load(&remote, &none, Some(&texts), &source).unwrap();
     let other = TextIndexing {
         analysis: TextAnalysis::Whitespace,
         ..texts
     };
-    let error = remote
-        .load(&none, Some(&other), &source, &BATCH, &mut NoProgress)
-        .unwrap_err();
+    let error = load(&remote, &none, Some(&other), &source).unwrap_err();
     assert!(
         error.to_string().contains(
             "expected engine settings analysis whitespace, k1 0.9, b 0.4, found analysis anserini"
@@ -437,7 +365,7 @@ fn errors() {
         remote.open_texts(),
         Err(RemoteError::ForeignCollection { .. })
     ));
-    let loaded = remote.load(&none, Some(&texts), &source, &BATCH, &mut NoProgress);
+    let loaded = load(&remote, &none, Some(&texts), &source);
     assert!(
         matches!(loaded, Err(RemoteError::ForeignCollection { .. })),
         "{loaded:?}"
@@ -508,9 +436,7 @@ fn indexes_of_templates_are_adopted() {
             ..elastic_double::Index::default()
         };
         state.lock().unwrap().indexes.insert("c".to_owned(), index);
-        let report = remote
-            .load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
-            .unwrap();
+        let report = load(&remote, &schema, Some(&texts), &source).unwrap();
         assert_eq!((report.created, report.inserted), (false, 10));
         let index = remote.open_texts().unwrap();
         let hits = index.search("7", &Search::top(3)).unwrap();

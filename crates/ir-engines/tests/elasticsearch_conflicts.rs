@@ -11,14 +11,16 @@ mod elastic_double;
 mod elastic_setup;
 
 use common::Fault;
+use common::papers::{GRAPH, table};
 use elastic_corpus::{documents, load, remote_error, schema};
-use elastic_setup::{ENGINES, GRAPH, collection, table};
+use elastic_setup::{ENGINES, collection};
 use ir_core::{
     AttributeValue, DocNum, Document, NoProgress, Predicate, Retriever, Search, SearchError,
+    VectorSimilarity,
 };
 use ir_engines::{
-    AttributeType, CollectionSchema, LoadOptions, LoadSource, RemoteError, RemoteSimilarity,
-    TextIndexing, VectorTable,
+    AttributeType, CollectionSchema, LoadOptions, LoadSource, RemoteError, TextIndexing,
+    VectorTable,
 };
 use ir_testkit::toy;
 use serde_json::json;
@@ -49,7 +51,7 @@ fn other_configurations_and_data_are_errors() {
             })
             .collect();
         let renamed_table = VectorTable::new(ids("w"), 6, toy::vectors(20, 6).concat()).unwrap();
-        let euclidean = schema().with_similarity(RemoteSimilarity::Euclidean);
+        let euclidean = schema().with_similarity(VectorSimilarity::Euclidean);
         let exact = CollectionSchema::default().with_attribute("year", AttributeType::Integer);
         let number = CollectionSchema::default()
             .with_attribute("year", AttributeType::Number)

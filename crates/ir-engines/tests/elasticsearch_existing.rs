@@ -9,11 +9,12 @@ mod elastic_double;
 mod elastic_setup;
 
 use common::Fault;
-use elastic_setup::{BATCH, ENGINES, GRAPH, collection, table};
-use ir_core::{DocNum, DocSet, Document, NoProgress, Retriever, Search};
+use common::papers::{GRAPH, table};
+use elastic_setup::{ENGINES, collection, load};
+use ir_core::{DocNum, DocSet, Document, Retriever, Search, VectorSimilarity};
 use ir_engines::{
-    AttributeType, CollectionSchema, LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex,
-    TextAnalysis, TextIndexing,
+    AttributeType, CollectionSchema, LoadSource, RemoteError, RemoteVectorIndex, TextAnalysis,
+    TextIndexing,
 };
 use serde_json::{Value, json};
 
@@ -47,7 +48,7 @@ fn templates_of_another_configuration_are_rejected() {
         analysis: TextAnalysis::Whitespace,
         ..texts
     };
-    let euclidean = ours.clone().with_similarity(RemoteSimilarity::Euclidean);
+    let euclidean = ours.clone().with_similarity(VectorSimilarity::Euclidean);
     let open = AttributeType::Boolean;
     type Template = (CollectionSchema, Option<TextIndexing>, Option<usize>);
     // Template, name of what differs, and a part of the error for both engines.
@@ -145,7 +146,7 @@ fn templates_of_another_configuration_are_rejected() {
     for (at, engine) in ENGINES.into_iter().enumerate() {
         let (server, state) = elastic_double::start();
         let remote = collection(&server, engine, "c");
-        let load = |(schema, kind, dim): &Template| {
+        let adopt = |(schema, kind, dim): &Template| {
             let template = remote.index_template(schema, kind.as_ref(), *dim).unwrap();
             let template: Value = serde_json::from_str(&template).unwrap();
             let mut body = template["template"].clone();
@@ -156,10 +157,10 @@ fn templates_of_another_configuration_are_rejected() {
                 ..elastic_double::Index::default()
             };
             state.lock().unwrap().indexes.insert("c".to_owned(), index);
-            remote.load(&ours, Some(&texts), &source, &BATCH, &mut NoProgress)
+            load(&remote, &ours, Some(&texts), &source)
         };
         for (template, kind, part) in &templates {
-            let error = load(template).unwrap_err();
+            let error = adopt(template).unwrap_err();
             assert!(
                 matches!(&error, RemoteError::Conflict { what, .. } if what == kind),
                 "{engine}: {error}"
@@ -170,11 +171,9 @@ fn templates_of_another_configuration_are_rejected() {
         }
         // A graph where none is expected, as its absence is one of the configuration.
         let exact = ours.clone().with_vector_index(RemoteVectorIndex::Exact);
-        load(&(exact.clone(), Some(texts), Some(6))).unwrap_err();
-        remote
-            .load(&exact, Some(&texts), &source, &BATCH, &mut NoProgress)
-            .unwrap();
-        load(&(ours.clone(), Some(texts), Some(6))).unwrap();
+        adopt(&(exact.clone(), Some(texts), Some(6))).unwrap_err();
+        load(&remote, &exact, Some(&texts), &source).unwrap();
+        adopt(&(ours.clone(), Some(texts), Some(6))).unwrap();
         let graph = remote.index_template(&ours, Some(&texts), Some(6)).unwrap();
         let graph: Value = serde_json::from_str(&graph).unwrap();
         let index = elastic_double::Index {
@@ -182,9 +181,7 @@ fn templates_of_another_configuration_are_rejected() {
             ..elastic_double::Index::default()
         };
         state.lock().unwrap().indexes.insert("c".to_owned(), index);
-        let error = remote
-            .load(&exact, Some(&texts), &source, &BATCH, &mut NoProgress)
-            .unwrap_err();
+        let error = load(&remote, &exact, Some(&texts), &source).unwrap_err();
         let expected = [
             "properties.vector.index = false, found true",
             "properties.vector.method = none, found {",
@@ -194,7 +191,7 @@ fn templates_of_another_configuration_are_rejected() {
             "{engine}: {error}"
         );
         server.fail("/_settings", Fault::Text("{}"));
-        let error = load(&(ours.clone(), Some(texts), Some(6))).unwrap_err();
+        let error = adopt(&(ours.clone(), Some(texts), Some(6))).unwrap_err();
         assert!(
             error.to_string().contains("the settings of an index"),
             "{error}"
@@ -211,13 +208,13 @@ fn lost_responses_to_the_creation() {
         let (schema, texts) = (schema().with_vector_index(GRAPH), TextIndexing::default());
         let (server, state) = elastic_double::start();
         let remote = collection(&server, engine, "c");
-        let load = || remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress);
+        let again = || load(&remote, &schema, Some(&texts), &source);
         for fault in [Fault::CloseAfter, Fault::Half] {
             remote.remove().unwrap();
             // The mapping is read first: there is no index.
             server.fail("/c", Fault::Status(404, "index_not_found_exception"));
             server.fail("/c", fault.clone());
-            let report = load().unwrap();
+            let report = again().unwrap();
             assert_eq!(server.open_faults(), 0);
             assert_eq!((report.created, report.inserted), (true, 20), "{fault:?}");
             let index = remote.open_texts().unwrap();
@@ -226,9 +223,7 @@ fn lost_responses_to_the_creation() {
         // Another client has created an index meanwhile.
         let other = CollectionSchema::default();
         let foreign = collection(&server, engine, "d");
-        foreign
-            .load(&other, Some(&texts), &source, &BATCH, &mut NoProgress)
-            .unwrap();
+        load(&foreign, &other, Some(&texts), &source).unwrap();
         let record = state.lock().unwrap().indexes["d"].body["mappings"]["_meta"].clone();
         let race = |meta: Value, vector: Value| {
             let mut state = state.lock().unwrap();
@@ -245,16 +240,16 @@ fn lost_responses_to_the_creation() {
         let properties = state.lock().unwrap().indexes["c"].body["mappings"].clone();
         let vector = properties["properties"]["vector"].clone();
         race(record, vector.clone());
-        let error = load().unwrap_err();
+        let error = again().unwrap_err();
         assert!(matches!(error, RemoteError::Conflict { .. }), "{error:?}");
         race(Value::Null, vector.clone());
-        let error = load().unwrap_err();
+        let error = again().unwrap_err();
         assert!(
             matches!(error, RemoteError::ForeignCollection { .. }),
             "{error:?}"
         );
         race(properties["_meta"].clone(), json!({"type": "long"}));
-        let error = load().unwrap_err();
+        let error = again().unwrap_err();
         assert!(
             error
                 .to_string()
@@ -264,7 +259,7 @@ fn lost_responses_to_the_creation() {
         // Other rejections are errors.
         race(properties["_meta"].clone(), vector);
         server.fail("/c", Fault::Status(400, "validation_exception"));
-        let error = load().unwrap_err();
+        let error = again().unwrap_err();
         assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
     }
 }
@@ -279,9 +274,7 @@ fn missing_hits_of_exact_searches() {
         let open = |name: &str, index: RemoteVectorIndex| {
             let remote = collection(&server, engine, name);
             let schema = CollectionSchema::default().with_vector_index(index);
-            remote
-                .load(&schema, None, &source, &BATCH, &mut NoProgress)
-                .unwrap();
+            load(&remote, &schema, None, &source).unwrap();
             remote.open_vectors().unwrap()
         };
         let (exact, graph) = (open("c", RemoteVectorIndex::Exact), open("d", GRAPH));

@@ -4,50 +4,28 @@
 mod common;
 #[path = "common/milvus_double.rs"]
 mod milvus_double;
+#[path = "common/milvus_setup.rs"]
+mod milvus_setup;
 
 use std::time::Duration;
 
+use common::papers::{GRAPH, table};
 use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, DocNum, DocSet, Flow, NoProgress, Retriever, Search, SearchError};
+use ir_core::{DocNum, DocSet, Flow, Retriever, Search};
 use ir_engines::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
     MilvusCollection, MilvusIndex, RemoteError, RemoteVectorIndex, ResultCache, VectorTable,
 };
 use ir_testkit::toy;
+use milvus_setup::{opened, remote_error, with_config};
 
 fn collection(port: u16, name: &str) -> MilvusCollection {
     with_config("milvus", port, name, &quick())
 }
 
-fn with_config(scheme: &str, port: u16, name: &str, config: &ClientConfig) -> MilvusCollection {
-    let address = format!("{scheme}://127.0.0.1:{port}/{name}");
-    let address: EngineAddress = address.parse().unwrap();
-    MilvusCollection::new(&address, &Credentials::default(), config).unwrap()
-}
-
-fn table(n: usize) -> VectorTable {
-    let ids: DocIds = (0..n).map(|n| format!("v{n:03}")).collect();
-    VectorTable::new(ids, 6, toy::vectors(n, 6).concat()).unwrap()
-}
-
 fn load(server: &HttpDouble, scheme: &str, name: &str, table: &VectorTable) -> MilvusIndex {
-    let collection = with_config(scheme, server.port, name, &quick());
-    let schema = CollectionSchema::default();
-    let (source, options) = (LoadSource::from_vectors(table), LoadOptions::default());
-    collection
-        .load(&schema, &source, &options, &mut NoProgress)
-        .unwrap();
-    collection.open().unwrap()
-}
-
-fn remote_error(error: SearchError) -> RemoteError {
-    match error {
-        SearchError::Engine {
-            engine: "Milvus",
-            source,
-        } => *source.downcast::<RemoteError>().unwrap(),
-        other => panic!("{other:?}"),
-    }
+    let remote = with_config(scheme, server.port, name, &quick());
+    opened(&remote, &CollectionSchema::default(), table)
 }
 
 /// Responses of one API: a rejection, a document beyond the collection, and numbers of hits that
@@ -151,15 +129,15 @@ fn failures_of_the_server_are_typed() {
         assert!(error.to_string().contains("no memory"), "{error}");
         let error = fail(Fault::Text(beyond), 1);
         assert!(error.to_string().contains("below 30, found 99"), "{error}");
-        // A slow server.
+        // A server that does not respond in time.
         let hasty = ClientConfig {
-            timeout: Duration::from_secs(1),
+            timeout: Duration::from_secs(2),
             attempts: 1,
             ..quick()
         };
         let slow = with_config(scheme, server.port, "c", &hasty);
         let slow = slow.open().unwrap();
-        server.fail("/search", Fault::Slow(Duration::from_secs(4)));
+        server.fail("/search", Fault::Silence);
         let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
         assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
         // More hits than the engine returns.
@@ -353,28 +331,16 @@ fn damaged_responses_are_not_cached() {
     ];
     for scheme in ["milvus", "milvus+v2"] {
         let (server, _) = milvus_double::start();
-        let table = table(30);
-        let remote = with_config(scheme, server.port, "c", &quick());
-        let (schema, options) = (CollectionSchema::default(), LoadOptions::default());
-        let source = LoadSource::from_vectors(&table);
-        remote
-            .load(&schema, &source, &options, &mut NoProgress)
-            .unwrap();
-        let index = remote.open().unwrap();
+        let index = load(&server, scheme, "c", &table(30));
         let expected = index.search(&[1.0; 6], &Search::top(3)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let index = index.with_cache(ResultCache::open(folder.path()).unwrap());
         for text in damaged {
             server.fail("/search", Fault::Text(text));
             let error = index.search(&[1.0; 6], &Search::top(3)).unwrap_err();
-            let SearchError::Engine { source, .. } = error else {
-                panic!("{error:?}");
-            };
-            let error = source.downcast::<RemoteError>().unwrap();
-            assert!(
-                matches!(*error, RemoteError::Response { .. }),
-                "{scheme} {text}: {error:?}"
-            );
+            let error = remote_error(error);
+            let is_named = matches!(error, RemoteError::Response { .. });
+            assert!(is_named, "{scheme} {text}: {error:?}");
             assert_eq!(server.open_faults(), 0);
             let entries = std::fs::read_dir(folder.path()).unwrap();
             assert_eq!(entries.count(), 0, "{scheme} {text}");
@@ -452,18 +418,10 @@ fn missing_hits_of_exact_searches() {
         let open = |name: &str, vector_index: RemoteVectorIndex| {
             let remote = with_config(scheme, server.port, name, &quick());
             let schema = CollectionSchema::default().with_vector_index(vector_index);
-            let (source, options) = (LoadSource::from_vectors(&table), LoadOptions::default());
-            remote
-                .load(&schema, &source, &options, &mut NoProgress)
-                .unwrap();
-            remote.open().unwrap()
+            opened(&remote, &schema, &table)
         };
         let exact = open("c", RemoteVectorIndex::Exact);
-        let graph = RemoteVectorIndex::Hnsw {
-            m: 16,
-            ef_construction: 100,
-        };
-        let graph = open("d", graph);
+        let graph = open("d", GRAPH);
         for (response, hits) in [(one, 1), (none, 0)] {
             server.fail("/search", Fault::Text(response));
             let error = exact.search(&[1.0; 6], &Search::top(3)).unwrap_err();

@@ -138,15 +138,12 @@ fn credentials_are_not_recorded() {
         };
         let address = format!("{engine}://127.0.0.1:{}/papers", server.port);
         let address: EngineAddress = address.parse().unwrap();
-        let failed = match engine.starts_with("milvus") {
-            true => {
-                let collection = MilvusCollection::new(&address, &credentials, &quick()).unwrap();
-                collection.with_recorder(recorder).open().map(|_| ())
-            }
-            false => {
-                let index = ElasticCollection::new(&address, &credentials, &quick()).unwrap();
-                index.with_recorder(recorder).open_texts().map(|_| ())
-            }
+        let failed = if engine.starts_with("milvus") {
+            let collection = MilvusCollection::new(&address, &credentials, &quick()).unwrap();
+            collection.with_recorder(recorder).open().map(|_| ())
+        } else {
+            let index = ElasticCollection::new(&address, &credentials, &quick()).unwrap();
+            index.with_recorder(recorder).open_texts().map(|_| ())
         };
         assert!(failed.is_err(), "{engine}");
         let text = std::fs::read_to_string(&path).unwrap();

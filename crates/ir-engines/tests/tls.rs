@@ -92,9 +92,10 @@ fn round_trip(address: &EngineAddress, credentials: &Credentials) {
 
 /// Double of the engine of a scheme.
 fn double(scheme: &str) -> HttpDouble {
-    match scheme.starts_with("milvus") {
-        true => milvus_double::start().0,
-        false => elastic_double::start().0,
+    if scheme.starts_with("milvus") {
+        milvus_double::start().0
+    } else {
+        elastic_double::start().0
     }
 }
 

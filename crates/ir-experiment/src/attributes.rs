@@ -19,9 +19,10 @@ pub(crate) fn unknown_condition_attributes(
         if known.contains(name) {
             continue;
         }
-        let passing = match test.matches(&Attributes::new()) {
-            true => "all documents pass",
-            false => "no document passes",
+        let passing = if test.matches(&Attributes::new()) {
+            "all documents pass"
+        } else {
+            "no document passes"
         };
         let hint = did_you_mean(name, known.iter().map(String::as_str));
         let warning = format!("no document has an attribute {name:?}; {passing}{hint}");

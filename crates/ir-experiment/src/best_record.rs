@@ -41,7 +41,7 @@ pub(crate) fn years_of_records(
     Ok(by_document.into_iter().collect())
 }
 
-/// Returns the first `limit` ids whose best-ranked record passes a filter, each with this record.
+/// Returns at most `limit` records: the best-ranked record of each id, if it passes the filter.
 ///
 /// `found` is a ranking of records and its depth. `deeper` searches at a greater depth, until there
 /// are `limit` ids or no further records.

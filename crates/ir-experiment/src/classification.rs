@@ -6,8 +6,8 @@ use ir_core::Flow;
 use ir_core::store::{ByteReader, IndexFormat, write_varint};
 use ir_data::{DataError, LineReader};
 use ir_knn::{
-    Classes, DistanceMetric, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvd, TruncatedSvdConfig, npy,
+    Classes, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig, VectorSimilarity, npy,
 };
 use ir_system::systems::MetricName;
 use ir_system::{
@@ -68,9 +68,10 @@ impl Classifications<'_> {
     /// Lists the stage of an entry without computing it.
     pub(crate) fn planned(&self, n: usize) -> Result<StageReport, SpecError> {
         let key = self.key(n)?;
-        let status = match self.cache.path(RECORD.stage, &key).exists() {
-            true => StageStatus::Cached,
-            false => StageStatus::ToDo,
+        let status = if self.cache.path(RECORD.stage, &key).exists() {
+            StageStatus::Cached
+        } else {
+            StageStatus::ToDo
         };
         Ok(self.report(n, key, status))
     }
@@ -174,12 +175,11 @@ fn decode(bytes: &[u8], name: &str) -> Option<ClassificationResults> {
 /// Path of a file that must exist.
 fn existing(source: &SourceMap, key: &str, path: &str) -> Result<PathBuf, SystemError> {
     let path = source.resolve(key, path)?;
-    match path.exists() {
-        true => Ok(path),
-        false => {
-            let message = format!("{}: no such file", path.display());
-            Err(SystemError::missing(key, message))
-        }
+    if path.exists() {
+        Ok(path)
+    } else {
+        let message = format!("{}: no such file", path.display());
+        Err(SystemError::missing(key, message))
     }
 }
 
@@ -209,8 +209,8 @@ fn classify(
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
     let metric = match entry.metric {
-        MetricName::Cosine => DistanceMetric::Cosine,
-        MetricName::Euclidean => DistanceMetric::Euclidean,
+        MetricName::Cosine => VectorSimilarity::Cosine,
+        MetricName::Euclidean => VectorSimilarity::Euclidean,
     };
     let knn = KnnClassifier::new(entry.k).with_metric(metric);
     let accuracy = knn.cross_validate(vectors.view(), &classes, entry.folds);

@@ -18,12 +18,12 @@ pub(crate) struct Documents {
     name: String,
     order: DocumentOrder,
     pub(crate) collection: Arc<Collection>,
-    /// Documents in another order than that of the collection.
+    /// Documents in another order than in the collection.
     reordered: Option<Vec<Document>>,
     /// Id and year of each document, in order.
     pub(crate) ids: DocIds,
     pub(crate) years: Vec<Option<i64>>,
-    /// Whether every attribute `year` is an integer.
+    /// If `true`, every attribute `year` is an integer.
     has_integer_years: bool,
     /// Names of the attributes that some document has.
     pub(crate) attributes: BTreeSet<String>,
@@ -124,7 +124,7 @@ impl Documents {
         }
     }
 
-    /// Years of other document numbers: that of the first document with the id.
+    /// Years of other document numbers. An id has the year of its first document.
     pub(crate) fn years_of(&self, ids: &DocIds) -> Years {
         let by_id = self.year_by_id.get_or_init(|| {
             let mut by_id = HashMap::new();
@@ -138,7 +138,8 @@ impl Documents {
             .collect()
     }
 
-    /// Whether no two documents share an id: then a set of ids has the documents of a condition.
+    /// Returns `true` if no two documents share an id: then a set of ids has the documents of a
+    /// condition.
     pub(crate) fn has_unique_ids(&self) -> bool {
         let check = || self.ids.check_unique().is_ok();
         *self.has_unique_ids.get_or_init(check)

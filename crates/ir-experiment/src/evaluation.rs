@@ -2,14 +2,15 @@
 
 use ir_core::trec::{HeaderLine, read_run, write_run};
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, Evaluator, Measure, Report, Rules};
+use ir_eval::compare::Comparison;
+use ir_eval::{Evaluator, Measure, Report, Rules};
 use ir_system::{ScoreFormatName, SpecError};
 
 use crate::file::Experiment;
 use crate::overlap::overlaps;
-use crate::task_results::TaskResults;
 use crate::selection::SelectionResult;
 use crate::task::TaskData;
+use crate::task_results::TaskResults;
 
 /// Reports of runs, after rounding their scores.
 pub(crate) fn reports(
@@ -77,7 +78,7 @@ pub(crate) fn evaluate(
         0 | 1 => None,
         _ => {
             let compared = Comparison::new(&reports, &experiment.comparison.config());
-            let invalid = |error: ir_eval::CompareError| {
+            let invalid = |error: ir_eval::compare::CompareError| {
                 experiment.source.error("comparison", error.to_string())
             };
             Some(compared.map_err(invalid)?)

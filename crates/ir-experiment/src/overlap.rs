@@ -1,7 +1,8 @@
 //! Agreement of the rankings of two systems.
 
 use ir_core::{Run, RunOrder};
-use ir_eval::{Comparison, DiffRules, RunDiff};
+use ir_eval::compare::Comparison;
+use ir_eval::runs::{DiffRules, RunDiff};
 use serde::Serialize;
 
 /// Agreement of the first documents of two systems, mean over the queries for which both retrieve

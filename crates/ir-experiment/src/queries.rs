@@ -44,7 +44,7 @@ impl JudgedSet {
     }
 }
 
-/// Training queries whose text is not one of `texts`.
+/// Training queries, except queries with a text in `texts`.
 pub(crate) fn without_texts(set: &TrainingSet, texts: &HashSet<&str>) -> TrainingSet {
     let kept = set.queries.iter();
     let kept = kept.filter(|query| !texts.contains(query.text.trim()));
@@ -124,7 +124,8 @@ pub(crate) fn warn_of_operators(
     }
 }
 
-/// Whether a text starts with an operator of Indri, such as `#weight(`, or with `weight(`.
+/// Returns `true` if a text starts with an operator of Indri, such as `#weight(`, or with
+/// `weight(`.
 fn has_operator(text: &str) -> bool {
     let text = text.trim_start();
     let Some((name, _)) = text.split_once('(') else {

@@ -92,8 +92,8 @@ fn cpu_model(info: &str) -> Option<&str> {
     Some(model.trim()).filter(|model| !model.is_empty())
 }
 
-/// A page without the paragraph of its wall time, which follows the line of the command; `None` if
-/// it has none.
+/// Page without the paragraph of its wall time, which follows the line of the command. `None` for a
+/// page without a wall time.
 fn without_wall_time(page: &str) -> Option<String> {
     let lines: Vec<&str> = page.split_inclusive('\n').collect();
     let command = lines
@@ -122,7 +122,7 @@ pub struct ReproducedValue {
     pub tolerance: f64,
     /// Number of decimals of the expected values.
     pub decimals: usize,
-    /// Source, if it is not that of the page.
+    /// Source of the value. `None` for the source of the page.
     pub source: Option<String>,
     /// Origin of the expected value; `None` if the file does not state it.
     pub origin: Option<ValueOrigin>,
@@ -131,7 +131,7 @@ pub struct ReproducedValue {
 }
 
 impl ReproducedValue {
-    /// Returns whether the difference is at most the tolerance.
+    /// Returns `true` if the difference is at most the tolerance.
     #[must_use]
     pub fn is_reproduced(&self) -> bool {
         // Rounding errors of the difference itself do not count.
@@ -209,16 +209,16 @@ impl Reproduction {
         self.values.iter().filter(|value| !value.is_reproduced())
     }
 
-    /// Returns whether a page is that of this reproduction. The line of the wall time is not
-    /// compared: two runs on the same data differ in nothing else.
+    /// Returns `true` if a page equals the page of this reproduction. The line of the wall time is
+    /// not compared: two runs on the same data differ in nothing else.
     #[must_use]
     pub fn has_page(&self, page: &str) -> bool {
         let own = self.without_wall_time();
         page == own || without_wall_time(page).is_some_and(|page| page == own)
     }
 
-    /// Returns whether a page is that of this reproduction, and has a wall time if this has one.
-    /// Such a page does not need to be written again.
+    /// Returns `true` if a page is complete and does not need to be written again: it equals the
+    /// page of this reproduction, and states a wall time if this reproduction does.
     #[must_use]
     pub fn is_written(&self, page: &str) -> bool {
         let own = self.without_wall_time();
@@ -274,9 +274,10 @@ impl Reproduction {
             if difference.trim_matches(['+', '-', '0', '.']).is_empty() {
                 difference = format!("{:.1$}", 0.0, decimals + 1);
             }
-            let mut mark = match value.is_reproduced() {
-                true => String::new(),
-                false => "outside".to_owned(),
+            let mut mark = if value.is_reproduced() {
+                String::new()
+            } else {
+                "outside".to_owned()
             };
             for note in [&value.source, &value.reason].into_iter().flatten() {
                 let known = notes.iter().position(|other| other == note);
@@ -316,9 +317,10 @@ impl Reproduction {
             path = rest;
         }
         let link = self.file.replace(' ', "%20");
-        let command = match path.contains(' ') {
-            true => format!("ir run '{path}'"),
-            false => format!("ir run {path}"),
+        let command = if path.contains(' ') {
+            format!("ir run '{path}'")
+        } else {
+            format!("ir run {path}")
         };
         page.push_str(&format!(
             "\nThe experiment is [`{path}`]({link}); `{command}` prints its table.\n"
@@ -379,11 +381,12 @@ fn natural_key(name: &str) -> Vec<(usize, &[u8])> {
     let parts = name
         .as_bytes()
         .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
-    let key = parts.map(|part| match part[0].is_ascii_digit() {
-        false => (usize::MAX, part),
-        true => {
+    let key = parts.map(|part| {
+        if part[0].is_ascii_digit() {
             let zeros = part.iter().take_while(|digit| **digit == b'0').count();
             (part.len() - zeros, &part[zeros..])
+        } else {
+            (usize::MAX, part)
         }
     });
     key.collect()

@@ -145,7 +145,7 @@ impl ExperimentResults {
     /// Returns everything in full precision, with per-query values, as JSON.
     ///
     /// # Errors
-    /// [`ResultsError::Json`].
+    /// Returns [`ResultsError::Json`] if serialization fails.
     pub fn to_json(&self) -> Result<String, ResultsError> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -153,7 +153,7 @@ impl ExperimentResults {
     /// Returns the files of an output folder in the given formats.
     ///
     /// # Errors
-    /// An id cannot be written in a TREC file, or a page cannot be computed.
+    /// Returns an error if an id cannot be written in a TREC file, or a page cannot be computed.
     pub fn files(&self, formats: &[OutputFormat]) -> Result<Vec<ResultFile>, ResultsError> {
         let mut files = Vec::new();
         let mut add = |path: PathBuf, content: Vec<u8>| files.push(ResultFile { path, content });

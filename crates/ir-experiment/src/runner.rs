@@ -26,7 +26,7 @@ pub use searchable::SearchableSystem;
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///
-/// Results do not depend on the number of threads: that of the current rayon pool.
+/// Runs on the threads of the current rayon pool. Results do not depend on their number.
 ///
 /// ```
 /// use ir_core::NoProgress;
@@ -49,12 +49,12 @@ pub struct Runner<'a> {
     registry: &'a Registry,
 }
 
-/// Stages of an experiment and what of them is cached.
+/// Stages of an experiment, with their cache status.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// Stages, in the order in which they run. A stage that tasks or systems share is listed once.
     pub stages: Vec<StageReport>,
-    /// Systems whose runs depend on a selection that has not been computed yet.
+    /// Systems with runs that depend on a selection that has not been computed yet.
     pub undecided: Vec<String>,
 }
 
@@ -68,8 +68,8 @@ impl<'a> Runner<'a> {
     /// Runs an experiment. Every finished stage is in the cache, also after an error.
     ///
     /// # Errors
-    /// The experiment is invalid, data are missing, a stage failed, or the observer requested a
-    /// stop.
+    /// Returns a [`SpecError`] if the experiment is invalid, data are missing, a stage failed, or
+    /// the observer requested a stop.
     pub fn run(
         &self,
         experiment: &Experiment,
@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
     /// Lists the stages of an experiment without computing any.
     ///
     /// # Errors
-    /// The experiment is invalid, or data are missing.
+    /// Returns a [`SpecError`] if the experiment is invalid or data are missing.
     pub fn plan(
         &self,
         experiment: &Experiment,
@@ -146,7 +146,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs or plans all tasks. `finish` gets the data, what was found, and the runs of each.
+    /// Runs or plans all tasks. `finish` receives the data of each task, its stages and selections,
+    /// and its runs.
     fn for_each_task(
         &self,
         experiment: &Experiment,
@@ -186,9 +187,9 @@ struct TaskRun<'a> {
     hashes: &'a FileHashes,
     session: &'a mut Session,
     observer: &'a mut dyn Observer,
-    /// Whether stages are computed, or only listed.
+    /// If `true`, stages are computed; otherwise they are only listed.
     compute: bool,
-    /// Systems whose parameters are known.
+    /// Systems with known parameters.
     systems: BTreeMap<String, PreparedSystem>,
     /// Validation queries, once a grid has needed them.
     validation: Option<Arc<ValidationSet>>,
@@ -332,9 +333,10 @@ impl<'a> TaskRun<'a> {
             at,
             inputs: inputs.collect(),
             kind: entry.kind.clone(),
-            label: match point.is_empty() {
-                true => entry.name.clone(),
-                false => format!("{}, {point}", entry.name),
+            label: if point.is_empty() {
+                entry.name.clone()
+            } else {
+                format!("{}, {point}", entry.name)
             },
             parsed: Arc::new(parsed),
         };

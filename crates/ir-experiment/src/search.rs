@@ -89,9 +89,12 @@ impl SearchParameters {
                     passing,
                 })
                 .collect();
-            let within = |n: usize, depth: usize| match within[n].is_empty() {
-                true => Search::top(depth),
-                false => Search::top(depth).within(&within[n]),
+            let within = |n: usize, depth: usize| {
+                if within[n].is_empty() {
+                    Search::top(depth)
+                } else {
+                    Search::top(depth).within(&within[n])
+                }
             };
             let searches: Vec<(&str, Search<'_>)> = (batch.iter().enumerate())
                 .map(|(n, query)| (query.text.as_str(), within(n, depth)))

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ir_core::{Qrels, Run, SplitMix64};
-use ir_eval::{CompareError, Measure, ParameterSweep, Report};
+use ir_eval::compare::{CompareError, ParameterSweep};
+use ir_eval::{Measure, Report};
 use ir_system::SystemEntry;
 use serde::Serialize;
 use toml::{Table, Value};
@@ -83,7 +84,7 @@ pub(crate) fn point_label(entry: &SystemEntry, point: &Table) -> String {
     parameters.collect::<Vec<_>>().join(", ")
 }
 
-/// Position of the best score: the first of equal ones.
+/// Position of the best score. Among equal scores, the first wins.
 pub(crate) fn best(scores: &[f64]) -> usize {
     const TOLERANCE: f64 = 1e-12;
     let mut best = (0, f64::NEG_INFINITY);
@@ -149,7 +150,7 @@ fn assign_folds(qrels: &Qrels, folds: usize, seed: u64) -> BTreeMap<&str, usize>
     dealt.map(|(n, (_, query))| (*query, n % folds)).collect()
 }
 
-/// Run whose list of each query is that of the chosen point.
+/// Run that takes the list of each query from the run of the chosen point.
 pub(crate) fn merge(name: &str, runs: &[Run], chosen: &HashMap<String, usize>) -> Run {
     let mut merged = Run::new(name);
     let queries: std::collections::BTreeSet<&str> = runs

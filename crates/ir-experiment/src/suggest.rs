@@ -4,8 +4,8 @@ use ir_eval::{Formula, Measure};
 
 pub use ir_system::suggest::{closest, did_you_mean};
 
-/// Returns the end of an error message with the measure that is closest to an unknown one. `others`
-/// are names besides those of [`Formula::all`] that the caller accepts.
+/// Returns the end of an error message with the measure that is closest to an unknown name.
+/// `others` are names that the caller accepts in addition to the names of [`Formula::all`].
 #[must_use]
 pub fn suggested_measure(text: &str, others: &[&str]) -> String {
     let names = Formula::all().flat_map(|formula| {

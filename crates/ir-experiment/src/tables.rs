@@ -1,6 +1,7 @@
 //! Tables of the results as text, Markdown and LaTeX.
 
-use ir_eval::{Report, escape_latex, escape_markdown};
+use ir_eval::Report;
+use ir_eval::compare::{escape_latex, escape_markdown};
 
 use crate::classification::ClassificationResults;
 use crate::file_name::file_name;

@@ -39,7 +39,7 @@ impl std::fmt::Debug for TaskData {
 
 impl TaskData {
     /// Opens the collection of a task, and reads and hashes all its documents and queries.
-    /// `shared` are the documents of another task, if this one has the same.
+    /// `shared` are the documents of another task, if both tasks have the same documents.
     pub(crate) fn open(
         experiment: &Experiment,
         n: usize,
@@ -152,13 +152,13 @@ impl TaskData {
         self.documents.years.iter().copied().collect()
     }
 
-    /// Returns the years of other document numbers: that of the first document with the id.
+    /// Returns the years of other document numbers. An id has the year of its first document.
     #[must_use]
     pub fn years_of(&self, ids: &DocIds) -> Years {
         self.documents.years_of(ids)
     }
 
-    /// Returns the years of other document numbers, each that of its own record.
+    /// Returns the years of other document numbers. Each number has the year of its own record.
     ///
     /// # Errors
     /// Some records of an id are missing in `ids`, and its records differ in their years.

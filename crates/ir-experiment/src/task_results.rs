@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, ComparisonPage, Measure, PageError, Report, SystemPage};
+use ir_eval::compare::Comparison;
+use ir_eval::{ComparisonPage, Measure, PageError, Report, SystemPage};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 

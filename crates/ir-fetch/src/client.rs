@@ -175,7 +175,8 @@ impl HttpClient {
     /// Reports the stages "downloading", "waiting" (between attempts) and "verifying" in bytes.
     ///
     /// # Errors
-    /// See [`DownloadError`].
+    /// Returns [`DownloadError`] if no attempt succeeds, the content does not have the expected size or
+    /// checksum, a file cannot be read or written, or `progress` cancels.
     pub fn save(
         &self,
         download: &Download,
@@ -249,7 +250,7 @@ impl HttpClient {
     }
 
     fn download_request(&self, url: &str) -> RequestBuilder<WithoutBody> {
-        // Sizes and checksums are those of the content without a transfer encoding.
+        // Sizes and checksums describe the content without a transfer encoding.
         let request = self.agent.get(url).header(ACCEPT_ENCODING, "identity");
         match &self.token {
             Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
@@ -266,7 +267,7 @@ fn send(request: RequestBuilder<WithoutBody>, url: &str) -> Result<Response<Body
     }
 }
 
-/// Whether another attempt may succeed.
+/// Returns `true` if another attempt may succeed.
 fn is_transient(error: &DownloadError) -> bool {
     match error {
         DownloadError::NoResponse { source, .. } => !matches!(
@@ -324,7 +325,7 @@ struct Transfer<'a> {
     total: Option<u64>,
     /// Strong `ETag` of the file.
     tag: Option<String>,
-    /// Whether the server has answered a range request with the range.
+    /// `true` if the server has answered a range request with the range.
     resumed: bool,
 }
 

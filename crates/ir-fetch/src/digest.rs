@@ -73,7 +73,8 @@ impl Checksum {
     }
 }
 
-/// Hashes a reader. The outer result is that of reading, the inner one that of the callback.
+/// Hashes a reader. The outer result reports errors of reading, the inner result errors of the
+/// callback.
 fn digest(
     mut hasher: impl Digest,
     file: &mut File,

@@ -13,7 +13,7 @@ pub struct Download {
     pub size: Option<u64>,
     /// Expected checksum. Enables resuming of an interrupted run. Default: unknown.
     pub checksum: Option<Checksum>,
-    /// Whether to resume the partial file of an interrupted run even if no checksum is known. The
+    /// If `true`, resumes the partial file of an interrupted run even if no checksum is known. The
     /// file on the server may have changed since, so the caller must verify the content. Default:
     /// false.
     pub unverified_resume: bool,

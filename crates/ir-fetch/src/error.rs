@@ -78,7 +78,7 @@ impl DownloadError {
     }
 }
 
-/// Error of a request whose response is data, such as an answer of a language model.
+/// Error of a request for data, such as an answer of a language model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]

@@ -6,8 +6,8 @@ mod client;
 mod digest;
 mod download;
 mod error;
-mod post;
 mod request;
+mod response;
 
 pub use client::HttpClient;
 pub use digest::Checksum;

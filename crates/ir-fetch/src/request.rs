@@ -1,3 +1,5 @@
+//! Requests for data, with retries.
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ir_core::{Flow, Progress, SplitMix64};
@@ -5,14 +7,15 @@ use ureq::http::Response;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use ureq::{Body, Error};
 
-use crate::post::{MAX_RETRY_AFTER, no_response, retry_after, wait_for};
-use crate::{HttpClient, RequestError};
+use crate::client::HttpClient;
+use crate::error::RequestError;
+use crate::response::{MAX_RETRY_AFTER, no_response, read, retry_after, wait_for};
 
 /// Default maximum number of bytes of a response.
 const MAX_RESPONSE: u64 = 10 << 20;
 
-/// Method of a [`HttpRequest`]. All but HEAD are sent with their body; some servers read that of a
-/// GET request.
+/// Method of a [`HttpRequest`]. All methods send the body; some servers read the body of a GET
+/// request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum HttpMethod {
@@ -35,7 +38,7 @@ impl HttpMethod {
     }
 }
 
-/// Request whose response is data, for [`HttpClient::request`].
+/// Request for data, for [`HttpClient::request`].
 #[derive(Debug, Clone, Copy)]
 pub struct HttpRequest<'a> {
     /// HTTP method of the request.
@@ -46,7 +49,7 @@ pub struct HttpRequest<'a> {
     pub content_type: &'a str,
     /// Body; empty for none.
     pub body: &'a str,
-    /// Whether a failed attempt is repeated. `false` suits requests that change data, if the
+    /// If `true`, failed attempts are repeated. `false` suits requests that change data, if the
     /// caller has to find out first whether the change happened. Default: `true`.
     pub retry: bool,
     /// Maximum number of bytes of the response. Default: 10 MiB.
@@ -77,7 +80,9 @@ impl HttpClient {
     /// to 1 (jitter). Reports the stages "requesting" and "waiting"; the latter can be canceled.
     ///
     /// # Errors
-    /// See [`RequestError`]. Credentials do not occur in them, even if the server repeats them.
+    /// Returns [`RequestError`] if no attempt succeeds, the response is too long, the server asks for
+    /// a wait of more than 10 minutes, or `progress` cancels. Errors never contain credentials, even
+    /// if the server repeats them.
     pub fn request(
         &self,
         request: &HttpRequest<'_>,
@@ -117,6 +122,20 @@ impl HttpClient {
             let wait = wait.unwrap_or_else(|| self.jittered_backoff(attempts));
             wait_for(wait, u64::from(attempts), progress)?;
         }
+    }
+
+    /// Sends JSON and returns the body of the response, at most 10 MiB: [`HttpClient::request`]
+    /// with [`HttpMethod::Post`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`HttpClient::request`].
+    pub fn post_json(
+        &self,
+        url: &str,
+        body: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<u8>, RequestError> {
+        self.request(&HttpRequest::json(HttpMethod::Post, url, body), progress)
     }
 
     /// Waits as before a further attempt: the backoff of `failures` failed attempts, with jitter.
@@ -196,12 +215,4 @@ impl HttpClient {
             built.send(request.body)
         }
     }
-}
-
-pub(crate) fn read(response: Response<Body>, limit: u64) -> Result<Vec<u8>, Error> {
-    response
-        .into_body()
-        .into_with_config()
-        .limit(limit)
-        .read_to_vec()
 }

@@ -15,6 +15,8 @@ mod recommend;
 mod simd;
 mod vectorize;
 
+pub use ir_core::VectorSimilarity;
+
 pub use classify::{
     Classes, IclrVersion, KeywordClasses, KeywordTableError, KnnAccuracy, KnnClassifier, KnnError,
     SmallClass, StratifiedFolds, StratifiedFoldsError,
@@ -23,12 +25,12 @@ pub use index::{
     EfSearch, EncodedSparse, EncodedSparseError, FlatIndex, FlatIndexWriteError, FlatIndexWriter,
     HnswConfig, HnswError, HnswIndex, HnswSearcher, PutOutcome, SaveVectorIndexError, SegmentStats,
     SegmentedHnswSearcher, SegmentedVectorIndex, SparseIndex, SparseVector, SparseVectorError,
-    VectorError, VectorIndexConfig, VectorIndexWriter, VectorIndexWriterError, VectorSimilarity,
+    VectorError, VectorIndexConfig, VectorIndexWriter, VectorIndexWriterError,
 };
 #[cfg(feature = "faiss")]
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};
 pub use matrix::{CsrMatrix, Matrix, MatrixError, MatrixView, normalize_rows};
-pub use neighbors::{DistanceMetric, Neighbor};
+pub use neighbors::Neighbor;
 pub use recommend::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQuery, TrainingQueryKnn,
     TrainingQueryKnnConfig, TrainingQueryKnnError,

@@ -216,7 +216,7 @@ fn read_up_to(
 
 /// Writes a two-dimensional array of `f32`, `f64` or another number type, in C order.
 ///
-/// On little-endian machines the bytes are those of `numpy.save`.
+/// On little-endian machines the bytes equal a file of `numpy.save`.
 ///
 /// ```
 /// use ir_knn::npy;
@@ -259,7 +259,7 @@ pub fn write<T: WritableElement>(rows: ArrayView2<'_, T>, mut out: impl Write) -
 struct NumberType {
     /// Size of a number in bytes.
     size: usize,
-    /// Whether the byte order is not that of the machine.
+    /// If `true`, the byte order of the file differs from the machine's.
     swap_bytes: bool,
     decode: BlockDecoder,
 }
@@ -314,7 +314,7 @@ fn decode_half(block: &[u8], values: &mut Vec<f64>) -> Result<(), i128> {
     Ok(())
 }
 
-/// Decodes integers whose absolute value must not exceed 2⁵³.
+/// Decodes integers. An absolute value above 2⁵³ is an error.
 fn decode_checked<T: Pod + Into<i128>>(block: &[u8], values: &mut Vec<f64>) -> Result<(), i128> {
     for integer in numbers::<T>(block).map(T::into) {
         if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {

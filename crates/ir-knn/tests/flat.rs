@@ -42,13 +42,13 @@ fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Er
                     1 => count + 3,
                     _ => 1 + random.below(10),
                 };
-                let how = Search::top(k);
-                let how = match n % 3 {
-                    0 => how,
-                    1 => how.within(&filter),
-                    _ => how.within(&few),
+                let search = Search::top(k);
+                let search = match n % 3 {
+                    0 => search,
+                    1 => search.within(&filter),
+                    _ => search.within(&few),
                 };
-                (&query[..], how)
+                (&query[..], search)
             })
             .collect();
         let index = flat_index(&rows, similarity);
@@ -57,11 +57,11 @@ fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Er
         assert_eq!(coded.has_codes(), count > 0);
         assert_eq!(coded.search_batch(&asked)?, together);
         assert_eq!(pool.install(|| index.search_batch(&asked))?, together);
-        for ((query, how), found) in asked.iter().zip(&together) {
-            assert_eq!(&index.search(query, how)?, found);
-            assert_eq!(&coded.search(query, how)?, found);
-            let allowed = |n: usize| how.allows(DocNum::new(n as u32));
-            check(similarity, query, &rows, how.k(), &allowed, found);
+        for ((query, search), found) in asked.iter().zip(&together) {
+            assert_eq!(&index.search(query, search)?, found);
+            assert_eq!(&coded.search(query, search)?, found);
+            let allowed = |n: usize| search.allows(DocNum::new(n as u32));
+            check(similarity, query, &rows, search.k(), &allowed, found);
             cases += 1;
         }
         round += 1;
@@ -107,7 +107,7 @@ fn large_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Er
 #[test]
 fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Error>> {
     let mut random = SplitMix64::new(3, 0);
-    let (count, dim, how) = (50_000, 48, Search::top(100));
+    let (count, dim, search) = (50_000, 48, Search::top(100));
     let rows = random_vectors(&mut random, 7, count, dim);
     let pools = [1, 2, 5].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
@@ -120,13 +120,13 @@ fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
         let coded = index.clone().with_codes();
         for query in queries {
             let (query, own) = (&rows[query], DocNum::new(query as u32));
-            let expected = pools[0].install(|| index.search(query, &how))?;
+            let expected = pools[0].install(|| index.search(query, &search))?;
             assert_eq!(expected.hits()[0].doc, own);
             check(similarity, query, &rows, 100, &|_| true, &expected);
             for pool in &pools {
-                let found = pool.install(|| index.search(query, &how))?;
+                let found = pool.install(|| index.search(query, &search))?;
                 assert_eq!(found, expected);
-                let found = pool.install(|| coded.search(query, &how))?;
+                let found = pool.install(|| coded.search(query, &search))?;
                 assert_eq!(found, expected);
             }
         }

@@ -45,10 +45,10 @@ fn save_and_open() {
             assert_eq!(opened.vector(DocNum::new(1)), index.vector(DocNum::new(1)));
             assert_eq!(opened.ids(), index.ids());
             assert_eq!(opened.has_codes(), index.has_codes());
-            let (query, how) = ([1.0, 2.0, 3.0], Search::top(7));
+            let (query, search) = ([1.0, 2.0, 3.0], Search::top(7));
             assert_eq!(
-                opened.search(&query, &how).unwrap(),
-                index.search(&query, &how).unwrap()
+                opened.search(&query, &search).unwrap(),
+                index.search(&query, &search).unwrap()
             );
             // Saving again, over the open file, writes the same bytes.
             let bytes = fs::read(&path).unwrap();

@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
 use ir_knn::{
-    Classes, CsrMatrix, DistanceMetric, KnnClassifier, TfidfConfig, TfidfVectorizer, TruncatedSvd,
-    TruncatedSvdConfig,
+    Classes, CsrMatrix, KnnClassifier, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig, VectorSimilarity,
 };
 use ndarray::Array2;
 use serde::Deserialize;
@@ -36,7 +36,7 @@ enum Case {
     Knn {
         k: usize,
         folds: usize,
-        metric: DistanceMetric,
+        metric: VectorSimilarity,
         sparse: bool,
         x: Vec<Vec<f64>>,
         labels: Vec<String>,

@@ -4,58 +4,41 @@
 
 mod cases;
 
-use cases::{ALL, flat_index, matrix, normal};
-use ir_core::{DocNum, DocSet, Ranking, Retriever, Search, SearchError, SplitMix64};
+use cases::{ALL, flat_index, matrix, normal, vector};
+use ir_core::{
+    DocNum, DocSet, Flow, NoProgress, Ranking, Retriever, Search, SearchError, SplitMix64,
+};
 use ir_knn::{
     EfSearch, FlatIndex, HnswConfig, HnswError, HnswIndex, HnswSearcher, VectorSimilarity,
 };
 use ir_testkit::{Contract, check_vectors, check_vectors_saved};
 
-fn vector(random: &mut SplitMix64, dim: usize) -> Vec<f32> {
-    (0..dim).map(|_| normal(random)).collect()
-}
-
-/// Thirty clusters in a 12-dimensional subspace of 48 dimensions, with noise in all.
+/// Thirty clusters in 48 dimensions.
 fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
-    let random = &mut SplitMix64::new(seed, 1);
-    let shared = &mut SplitMix64::new(1, 2);
-    let basis: Vec<Vec<f32>> = (0..12).map(|_| vector(shared, 48)).collect();
-    let centers: Vec<Vec<f32>> = (0..30).map(|_| vector(shared, 12)).collect();
-    let mut row = || {
-        let center = &centers[random.below(30)];
-        let mut row: Vec<f32> = (0..48).map(|_| normal(random) * 0.1).collect();
-        for (center, axis) in center.iter().zip(&basis) {
-            let coordinate = center + normal(random);
-            row.iter_mut()
-                .zip(axis)
-                .for_each(|(x, axis)| *x += coordinate * axis);
-        }
-        row
-    };
-    (0..count).map(|_| row()).collect()
+    cases::clustered(seed, count, 48)
 }
 
 fn build(rows: &[Vec<f32>], similarity: VectorSimilarity, config: &HnswConfig) -> HnswIndex {
-    HnswIndex::new(flat_index(rows, similarity), config).unwrap()
+    HnswIndex::build(flat_index(rows, similarity), config, &mut NoProgress).unwrap()
 }
 
 /// Recall of the exact top k. Asserts that scores are those of the flat index.
 fn recall(
     searcher: &HnswSearcher,
     queries: &[Vec<f32>],
-    how: &Search<'_>,
+    search: &Search<'_>,
 ) -> Result<f64, SearchError> {
     let (mut found, mut all) = (0, 0);
     for query in queries {
-        let exact = searcher.index().flat().search(query, how)?;
-        let ranking = searcher.search(query, how)?;
+        let exact = searcher.index().flat().search(query, search)?;
+        let ranking = searcher.search(query, search)?;
         assert_eq!(ranking.len(), exact.len());
         for hit in &ranking {
             let only = |doc: DocNum| doc == hit.doc;
             let own = searcher.index().flat();
             let own = own.search(query, &Search::top(1).within(&only))?;
             assert_eq!(own.hits(), [*hit]);
-            assert!(how.allows(hit.doc));
+            assert!(search.allows(hit.doc));
         }
         let is_exact = |hit: &&ir_core::Hit| exact.iter().any(|other| other.doc == hit.doc);
         found += ranking.iter().filter(is_exact).count();
@@ -110,11 +93,11 @@ fn near_duplicates(seed: u64, count: usize, noise: f32) -> Vec<Vec<f32>> {
 
 /// Fraction of hits that score at least as high as the exact tenth hit: equal scores count.
 fn recall_by_score(searcher: &HnswSearcher, queries: &[Vec<f32>]) -> Result<f64, SearchError> {
-    let (how, mut found) = (Search::top(10), 0);
+    let (search, mut found) = (Search::top(10), 0);
     for query in queries {
-        let exact = searcher.index().flat().search(query, &how)?;
+        let exact = searcher.index().flat().search(query, &search)?;
         let least = exact.hits()[9].score;
-        let ranking = searcher.search(query, &how)?;
+        let ranking = searcher.search(query, &search)?;
         found += ranking.iter().filter(|hit| hit.score >= least).count();
     }
     Ok(found as f64 / (10 * queries.len()) as f64)
@@ -181,6 +164,28 @@ fn check_same_graph(rows: &[Vec<f32>]) -> Result<(), Box<dyn std::error::Error>>
     Ok(())
 }
 
+/// The number of linked vectors is reported at most a hundred times.
+#[test]
+fn building_reports_progress_and_is_canceled() {
+    let flat = flat_index(&clustered(13, 3000), VectorSimilarity::Euclidean);
+    let config = HnswConfig::default().with_m(4).with_ef_construction(10);
+    let mut reports = Vec::new();
+    let mut watch = |stage: &str, done: u64, total: Option<u64>| {
+        assert_eq!((stage, total), ("linking vectors", Some(3000)));
+        reports.push(done);
+        Flow::Continue
+    };
+    HnswIndex::build(flat.clone(), &config, &mut watch).unwrap();
+    assert!((20..=100).contains(&reports.len()), "{reports:?}");
+    assert!(reports.is_sorted_by(|one, other| one < other));
+    let mut stop = |_: &str, done: u64, _: Option<u64>| match done {
+        ..500 => Flow::Continue,
+        _ => Flow::Stop,
+    };
+    let canceled = HnswIndex::build(flat, &config, &mut stop).unwrap_err();
+    assert_eq!(canceled, HnswError::Canceled);
+}
+
 #[test]
 fn batches_equal_single_queries() -> Result<(), Box<dyn std::error::Error>> {
     let rows = clustered(4, 4000);
@@ -192,14 +197,18 @@ fn batches_equal_single_queries() -> Result<(), Box<dyn std::error::Error>> {
         .iter()
         .enumerate()
         .map(|(n, query)| {
-            let how = Search::top(n % 13);
-            let how = if n % 3 == 0 { how.within(&even) } else { how };
-            (&query[..], how)
+            let search = Search::top(n % 13);
+            let search = if n % 3 == 0 {
+                search.within(&even)
+            } else {
+                search
+            };
+            (&query[..], search)
         })
         .collect();
     let single: Result<Vec<Ranking>, _> = asked
         .iter()
-        .map(|(query, how)| searcher.search(query, how))
+        .map(|(query, search)| searcher.search(query, search))
         .collect();
     let single = single?;
     for threads in [1, 3] {
@@ -222,11 +231,11 @@ fn filters_of_every_selectivity() -> Result<(), Box<dyn std::error::Error>> {
         let searcher = index.searcher(EfSearch(if every == 3 { 20 } else { 40 }));
         let closure = move |doc: DocNum| doc.index().is_multiple_of(every);
         let set = DocSet::select(rows.len(), closure);
-        for how in [
+        for search in [
             Search::top(10).within(&closure),
             Search::top(10).within(&set),
         ] {
-            let found = recall(&searcher, &queries, &how)?;
+            let found = recall(&searcher, &queries, &search)?;
             assert!(found >= 0.9, "every {every}: {found}");
         }
     }
@@ -237,8 +246,11 @@ fn filters_of_every_selectivity() -> Result<(), Box<dyn std::error::Error>> {
         let near = exact.search(query, &Search::top(3000))?;
         let near: DocSet = near.iter().map(|hit| hit.doc).collect();
         let far = |doc: DocNum| !ir_core::DocFilter::contains(&near, doc);
-        let how = Search::top(10).within(&far);
-        assert_eq!(searcher.search(query, &how)?, exact.search(query, &how)?);
+        let search = Search::top(10).within(&far);
+        assert_eq!(
+            searcher.search(query, &search)?,
+            exact.search(query, &search)?
+        );
     }
     let none = |_: DocNum| false;
     let found = searcher.search(&queries[0], &Search::top(5).within(&none))?;
@@ -263,9 +275,11 @@ fn any_number_of_hits() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     // Exact, since a scan is less work.
-    let how = Search::top(10);
-    let all = index.searcher(EfSearch(usize::MAX)).search(query, &how)?;
-    assert_eq!(all, index.flat().search(query, &how)?);
+    let search = Search::top(10);
+    let all = index
+        .searcher(EfSearch(usize::MAX))
+        .search(query, &search)?;
+    assert_eq!(all, index.flat().search(query, &search)?);
     Ok(())
 }
 
@@ -360,7 +374,7 @@ fn contract() {
     let searcher = |similarity, ef_search| {
         move |ids, rows: Vec<Vec<f32>>| {
             let flat = FlatIndex::new(ids, matrix(&rows), similarity).unwrap();
-            let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
+            let index = HnswIndex::build(flat, &HnswConfig::default(), &mut NoProgress).unwrap();
             index.searcher(EfSearch(ef_search))
         }
     };
@@ -394,7 +408,7 @@ fn contract_of_an_exact_graph_search() {
 #[test]
 fn invalid_parameters_and_queries() -> Result<(), Box<dyn std::error::Error>> {
     let flat = flat_index(&[vec![1.0, 0.0], vec![0.0, 1.0]], VectorSimilarity::Cosine);
-    let error = |config| HnswIndex::new(flat.clone(), &config).unwrap_err();
+    let error = |config| HnswIndex::build(flat.clone(), &config, &mut NoProgress).unwrap_err();
     let config = HnswConfig::default();
     assert_eq!(
         error(config.with_m(1)).to_string(),
@@ -404,7 +418,7 @@ fn invalid_parameters_and_queries() -> Result<(), Box<dyn std::error::Error>> {
         error(config.with_ef_construction(0)),
         HnswError::EfConstruction
     );
-    let searcher = HnswIndex::new(flat, &config)?.searcher(EfSearch::default());
+    let searcher = HnswIndex::build(flat, &config, &mut NoProgress)?.searcher(EfSearch::default());
     let fails = |query: &[f32]| searcher.search(query, &Search::top(1)).unwrap_err();
     assert!(matches!(fails(&[0.0; 2]), SearchError::ZeroVector));
     assert!(matches!(
@@ -420,14 +434,14 @@ fn invalid_parameters_and_queries() -> Result<(), Box<dyn std::error::Error>> {
     ));
     let long = flat_index(&[vec![1.0; 70_000]], VectorSimilarity::Cosine);
     assert_eq!(
-        HnswIndex::new(long, &config).unwrap_err(),
+        HnswIndex::build(long, &config, &mut NoProgress).unwrap_err(),
         HnswError::Dimensions {
             max: 65_536,
             found: 70_000
         }
     );
     let empty = flat_index(&[], VectorSimilarity::Cosine);
-    let empty = HnswIndex::new(empty, &config)?.searcher(EfSearch(3));
+    let empty = HnswIndex::build(empty, &config, &mut NoProgress)?.searcher(EfSearch(3));
     assert!(empty.search(&[1.0], &Search::top(3))?.is_empty());
     Ok(())
 }

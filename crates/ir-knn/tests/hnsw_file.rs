@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use cases::{ALL, check_every_cut, check_every_flip};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{DocIds, Ranking, Retriever, Search};
+use ir_core::{DocIds, NoProgress, Ranking, Retriever, Search};
 use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 use ndarray::Array2;
 
@@ -21,7 +21,7 @@ fn index(similarity: VectorSimilarity) -> HnswIndex {
     rows[14] = rows[3];
     let ids = (0..24).map(|n| format!("ü{n}")).collect();
     let flat = FlatIndex::new(ids, Array2::from(rows), similarity).unwrap();
-    HnswIndex::new(flat, &HnswConfig::default().with_m(2)).unwrap()
+    HnswIndex::build(flat, &HnswConfig::default().with_m(2), &mut NoProgress).unwrap()
 }
 
 /// Two clusters, each too dense for 8-bit codes.
@@ -33,7 +33,7 @@ fn dense_clusters() -> HnswIndex {
     let rows: Vec<[f32; 3]> = (0..40).map(row).collect();
     let ids = (0..40).map(|n| format!("ü{n}")).collect();
     let flat = FlatIndex::new(ids, Array2::from(rows), VectorSimilarity::Euclidean).unwrap();
-    HnswIndex::new(flat, &HnswConfig::default().with_m(2)).unwrap()
+    HnswIndex::build(flat, &HnswConfig::default().with_m(2), &mut NoProgress).unwrap()
 }
 
 /// Whether the file contains 8-bit codes of the nodes.
@@ -97,12 +97,12 @@ fn save_and_open() {
         Array2::zeros((0, 4)),
         VectorSimilarity::Cosine,
     );
-    let empty = HnswIndex::new(empty.unwrap(), &HnswConfig::default()).unwrap();
+    let empty = HnswIndex::build(empty.unwrap(), &HnswConfig::default(), &mut NoProgress).unwrap();
     let opened = HnswIndex::open(saved(folder.path(), &empty)).unwrap();
     assert!(opened.flat().is_empty());
     // The codes of the flat index are saved too.
     let flat = index(VectorSimilarity::Cosine).flat().clone().with_codes();
-    let coded = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
+    let coded = HnswIndex::build(flat, &HnswConfig::default(), &mut NoProgress).unwrap();
     let opened = HnswIndex::open(saved(folder.path(), &coded)).unwrap();
     assert!(opened.flat().has_codes());
 }
@@ -113,8 +113,26 @@ fn search(path: &Path) -> Result<Ranking, Box<dyn Error>> {
     Ok(searcher.search(&[1.0, 2.0, 3.0], &Search::top(3))?)
 }
 
+/// Searches a damaged index: an error, or hits with the exact scores of its vectors.
+fn check_search(index: &HnswIndex, effort: usize, k: usize) {
+    let (query, search) = ([1.0, 2.0, 3.0], Search::top(k));
+    let searcher = index.searcher(EfSearch(effort));
+    let Ok(ranking) = searcher.search(&query, &search) else {
+        return;
+    };
+    assert!(ranking.len() <= k);
+    for hit in &ranking {
+        let explanation = index
+            .flat()
+            .explain(&query, hit.doc, &search)
+            .unwrap()
+            .unwrap();
+        assert_eq!(explanation.value, f64::from(hit.score));
+    }
+}
+
 /// A flipped byte is an error; without the checksums of large sections, it is an error or another
-/// ranking, never a panic.
+/// ranking.
 #[test]
 fn every_flipped_byte_is_detected() {
     let folder = tempfile::tempdir().unwrap();
@@ -123,8 +141,7 @@ fn every_flipped_byte_is_detected() {
         check_every_flip(&path, |path| {
             if let Ok(opened) = HnswIndex::open_with(path, Verify::SmallSections) {
                 assert!(opened.verify().is_err());
-                let searcher = opened.searcher(EfSearch(1));
-                let _ = searcher.search(&[1.0, 2.0, 3.0], &Search::top(3));
+                check_search(&opened, 1, 3);
             }
             search(path)
         });
@@ -134,7 +151,7 @@ fn every_flipped_byte_is_detected() {
     }
 }
 
-/// Arbitrary links and codes never cause a panic.
+/// Arbitrary links, codes and vectors: an error, or hits with exact scores.
 #[test]
 fn arbitrary_graph_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,9 +179,7 @@ fn check_arbitrary_bytes(path: &Path) {
         fs::write(path, &damaged).unwrap();
         if let Ok(opened) = HnswIndex::open_with(path, Verify::SmallSections) {
             for effort in [1, 2, 5] {
-                let _ = opened
-                    .searcher(EfSearch(effort))
-                    .search(&[1.0, 2.0, 3.0], &Search::top(1));
+                check_search(&opened, effort, 1);
             }
         }
     }

@@ -1,33 +1,21 @@
 //! Published values of the ICLR benchmark, on the original files.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod cases;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
-use std::path::PathBuf;
 
-use ir_core::{Retriever, Search};
+use cases::data;
+use ir_core::{NoProgress, Retriever, Search};
 use ir_knn::{
-    Classes, DistanceMetric, EfSearch, FlatIndex, HnswConfig, HnswIndex, KeywordClasses,
-    KnnClassifier, Lsi, LsiConfig, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvdConfig, VectorSimilarity, normalize_rows, npy,
+    Classes, EfSearch, FlatIndex, HnswConfig, HnswIndex, KeywordClasses, KnnClassifier, Lsi,
+    LsiConfig, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvdConfig,
+    VectorSimilarity, normalize_rows, npy,
 };
 use ndarray::{Array2, Axis};
 use serde::Deserialize;
-
-/// Returns the folder of the benchmark, or `None` with a notice.
-fn data() -> Option<PathBuf> {
-    let Some(root) = std::env::var_os("IR_DATA") else {
-        eprintln!("skipped: IR_DATA is not set");
-        return None;
-    };
-    let folder = PathBuf::from(root).join("iclr");
-    if !folder.exists() {
-        eprintln!("skipped: {} does not exist", folder.display());
-        return None;
-    }
-    Some(folder)
-}
 
 /// Returns the numbers of the papers with a class, and their classes.
 fn classified<'a>(labels: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, Classes) {
@@ -48,7 +36,7 @@ fn percent(accuracy: f64, decimals: usize) -> String {
 /// those of scikit-learn 1.9.1 on the published coordinates.
 #[test]
 fn maps_of_24v2() {
-    let Some(folder) = data() else { return };
+    let Some(folder) = data("iclr") else { return };
     let labels = fs::read_to_string(folder.join("labels_24v2.txt")).unwrap();
     let (rows, classes) = classified(labels.lines());
     assert_eq!((rows.len(), classes.names().len()), (13_053, 45));
@@ -163,14 +151,14 @@ fn check_graph(rows: &Array2<f64>) {
         VectorSimilarity::Cosine,
     )
     .unwrap();
-    let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
+    let index = HnswIndex::build(flat, &HnswConfig::default(), &mut NoProgress).unwrap();
     let searcher = index.searcher(EfSearch(64));
     let (mut found, mut all) = (0, 0);
     for query in index.flat().vectors().outer_iter().step_by(20) {
         let query = query.to_slice().unwrap();
-        let how = Search::top(10);
-        let exact = index.flat().search(query, &how).unwrap();
-        let near = searcher.search(query, &how).unwrap();
+        let search = Search::top(10);
+        let exact = index.flat().search(query, &search).unwrap();
+        let near = searcher.search(query, &search).unwrap();
         found += near.iter().filter(|hit| exact.hits().contains(hit)).count();
         all += exact.len();
     }
@@ -183,7 +171,7 @@ fn check_graph(rows: &Array2<f64>) {
 /// Points of a plane, closer together than the resolution of 8-bit codes.
 #[test]
 fn graph_of_a_map() {
-    let Some(folder) = data() else { return };
+    let Some(folder) = data("iclr") else { return };
     let map = File::open(folder.join("tsne_sbert.npy")).unwrap();
     let map = npy::read(BufReader::new(map), "tsne_sbert.npy").unwrap();
     let ids = (0..map.nrows()).map(|n| n.to_string()).collect();
@@ -193,15 +181,15 @@ fn graph_of_a_map() {
         VectorSimilarity::Euclidean,
     )
     .unwrap();
-    let index = HnswIndex::new(flat, &HnswConfig::default()).unwrap();
+    let index = HnswIndex::build(flat, &HnswConfig::default(), &mut NoProgress).unwrap();
     for ef_search in [16, 64] {
         let searcher = index.searcher(EfSearch(ef_search));
-        let (how, mut found, mut all) = (Search::top(10), 0, 0);
+        let (search, mut found, mut all) = (Search::top(10), 0, 0);
         for row in index.flat().vectors().outer_iter().step_by(100) {
             let row = row.to_slice().unwrap();
-            let exact = index.flat().search(row, &how).unwrap();
+            let exact = index.flat().search(row, &search).unwrap();
             let least = exact.hits()[9].score;
-            let near = searcher.search(row, &how).unwrap();
+            let near = searcher.search(row, &search).unwrap();
             found += near.iter().filter(|hit| hit.score >= least).count();
             all += exact.len();
         }
@@ -214,7 +202,7 @@ fn graph_of_a_map() {
 /// may differ.
 #[test]
 fn abstracts_of_three_years() {
-    let Some(folder) = data() else { return };
+    let Some(folder) = data("iclr") else { return };
     let papers = papers(&folder);
     let (rows, classes) = classified(papers.iter().map(|paper| paper.label.as_str()));
     assert_eq!(
@@ -230,11 +218,11 @@ fn abstracts_of_three_years() {
 
     let (_, tfidf) = TfidfVectorizer::fit_transform(&texts, &config).unwrap();
     let tfidf = tfidf.select_rows(&rows);
-    let found = accuracy((&tfidf).into(), DistanceMetric::Euclidean);
+    let found = accuracy((&tfidf).into(), VectorSimilarity::Euclidean);
     assert_eq!(percent(found.mean(), 2), "59.38");
     assert!(!found.small_classes.is_empty());
     // On unit vectors both distances have the same order.
-    let cosine = accuracy((&tfidf).into(), DistanceMetric::Cosine);
+    let cosine = accuracy((&tfidf).into(), VectorSimilarity::Cosine);
     assert_eq!(cosine.folds, found.folds);
 
     let lsi = LsiConfig::default()
@@ -246,17 +234,17 @@ fn abstracts_of_three_years() {
     let plain = all.select(Axis(0), &rows);
     let mut unit = plain.clone();
     normalize_rows(&mut unit);
-    let found = accuracy((&plain).into(), DistanceMetric::Euclidean).mean() * 100.0;
+    let found = accuracy((&plain).into(), VectorSimilarity::Euclidean).mean() * 100.0;
     assert!((found - 56.33).abs() < 0.15, "{found}");
-    let found = accuracy((&unit).into(), DistanceMetric::Euclidean).mean() * 100.0;
+    let found = accuracy((&unit).into(), VectorSimilarity::Euclidean).mean() * 100.0;
     assert!((found - 60.57).abs() < 0.15, "{found}");
-    let cosine = accuracy((&plain).into(), DistanceMetric::Cosine).mean() * 100.0;
+    let cosine = accuracy((&plain).into(), VectorSimilarity::Cosine).mean() * 100.0;
     assert!((cosine - found).abs() < 1e-9, "{cosine}");
 }
 
 #[test]
 fn classes_from_keywords() {
-    let Some(folder) = data() else { return };
+    let Some(folder) = data("iclr") else { return };
     let table = File::open(folder.join("keyword_labels.tsv")).unwrap();
     let classes = KeywordClasses::read(BufReader::new(table), "keyword_labels.tsv").unwrap();
     assert_eq!(classes.len(), 111);
@@ -270,12 +258,11 @@ fn classes_from_keywords() {
 #[test]
 fn keyword_classes_of_all_versions() {
     use ir_knn::IclrVersion::{V24v2, V25v2, V26v1};
-    let Some(folder) = data() else { return };
     let name = "iclr_keyword_labels.tsv";
-    let Ok(table) = fs::read_to_string(folder.join(name)) else {
-        eprintln!("skipped: {name} does not exist");
+    let (Some(folder), Some(path)) = (data("iclr"), data(&format!("iclr/{name}"))) else {
         return;
     };
+    let table = fs::read_to_string(path).unwrap();
     let read = |version| KeywordClasses::read_version(table.as_bytes(), name, version).unwrap();
     for (version, column, keywords, classes) in [
         (V24v2, 2, 111, 45),

@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 use ir_knn::{
-    Classes, CsrMatrix, DistanceMetric, KnnClassifier, KnnError, MatrixError, MatrixView, Neighbor,
+    Classes, CsrMatrix, KnnClassifier, KnnError, MatrixError, MatrixView, Neighbor,
+    VectorSimilarity,
 };
 use ndarray::{Array2, Axis, array};
 use proptest::prelude::*;
 
 /// Returns the nearest rows by distance; ties by row number.
-fn nearest(train: &[Vec<f64>], test: &[f64], k: usize, metric: DistanceMetric) -> Vec<u32> {
+fn nearest(train: &[Vec<f64>], test: &[f64], k: usize, metric: VectorSimilarity) -> Vec<u32> {
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
     let distance = |row: &[f64]| match metric {
-        DistanceMetric::Euclidean => row.iter().zip(test).map(|(x, y)| (x - y).powi(2)).sum(),
+        VectorSimilarity::Euclidean => row.iter().zip(test).map(|(x, y)| (x - y).powi(2)).sum(),
         _ => 1.0 - dot(row, test) / (dot(row, row).sqrt() * dot(test, test).sqrt()),
     };
     let mut all: Vec<(f64, u32)> = train.iter().map(|row| distance(row)).zip(0..).collect();
@@ -35,9 +36,12 @@ fn neighbor_rows(
     (sparse_train, sparse_test): (bool, bool),
 ) -> Vec<Vec<u32>> {
     let csr = [train, test].map(|rows| CsrMatrix::from_dense(rows.view()));
-    let view = |dense, csr, sparse| match sparse {
-        false => MatrixView::from(dense),
-        true => MatrixView::from(csr),
+    let view = |dense, csr, sparse| {
+        if sparse {
+            MatrixView::from(csr)
+        } else {
+            MatrixView::from(dense)
+        }
     };
     let train = view(train, &csr[0], sparse_train);
     let found = knn.neighbors(train, view(test, &csr[1], sparse_test));
@@ -65,10 +69,10 @@ fn nearest_sparse(
     train: &CsrMatrix,
     test: &CsrMatrix,
     k: usize,
-    metric: DistanceMetric,
+    metric: VectorSimilarity,
 ) -> Vec<Vec<(f64, u32)>> {
     let (mut train, mut test) = (train.clone(), test.clone());
-    if metric == DistanceMetric::Cosine {
+    if metric == VectorSimilarity::Cosine {
         train.normalize_rows();
         test.normalize_rows();
     }
@@ -82,7 +86,7 @@ fn nearest_sparse(
             let products = shared.map(|(c, v)| v * own.get(&c).copied().unwrap_or(0.0));
             let product: f64 = products.sum();
             match metric {
-                DistanceMetric::Euclidean => (square - 2.0 * product + squares[other]).max(0.0),
+                VectorSimilarity::Euclidean => (square - 2.0 * product + squares[other]).max(0.0),
                 _ => (1.0 - product).clamp(0.0, 2.0),
             }
         };
@@ -129,10 +133,10 @@ fn many_sparse_rows() {
     for lengths in [&[1.0][..], &[1.0, 1e-6, 1e6, 0.3], &[1e-90]] {
         let (train, test) = (rows(17_000, lengths), rows(11, lengths));
         for (k, metric) in [
-            (1, DistanceMetric::Euclidean),
-            (10, DistanceMetric::Cosine),
-            (10, DistanceMetric::Euclidean),
-            (2_500, DistanceMetric::Euclidean),
+            (1, VectorSimilarity::Euclidean),
+            (10, VectorSimilarity::Cosine),
+            (10, VectorSimilarity::Euclidean),
+            (2_500, VectorSimilarity::Euclidean),
         ] {
             let expected = nearest_sparse(&train, &test, k, metric);
             for threads in [1, 3] {
@@ -183,8 +187,8 @@ fn many_sparse_rows_of_one_matrix() {
         let rows = rows(4_500, lengths);
         let some: Vec<usize> = (0..rows.nrows()).step_by(97).collect();
         for (k, metric) in [
-            (10, DistanceMetric::Cosine),
-            (10, DistanceMetric::Euclidean),
+            (10, VectorSimilarity::Cosine),
+            (10, VectorSimilarity::Euclidean),
         ] {
             let expected = nearest_sparse(&rows, &rows.select_rows(&some), k, metric);
             for threads in [1, 3] {
@@ -219,7 +223,7 @@ proptest! {
         let k = k.min(train.len());
         let knn = KnnClassifier::new(k);
         let expected: Vec<Vec<u32>> =
-            test.iter().map(|row| nearest(&train, row, k, DistanceMetric::Euclidean)).collect();
+            test.iter().map(|row| nearest(&train, row, k, VectorSimilarity::Euclidean)).collect();
         let (train, test) = (dense(&train), dense(&test));
         for kind in KINDS {
             prop_assert_eq!(&neighbor_rows(&knn, &train, &test, kind), &expected);
@@ -252,9 +256,9 @@ proptest! {
         train in prop::collection::vec(prop::collection::vec(0.1_f64..9.0, 7), 10..300),
         test in prop::collection::vec(prop::collection::vec(-9.0_f64..9.0, 7), 1..70),
     ) {
-        let knn = KnnClassifier::new(10).with_metric(DistanceMetric::Cosine);
+        let knn = KnnClassifier::new(10).with_metric(VectorSimilarity::Cosine);
         let expected: Vec<Vec<u32>> =
-            test.iter().map(|row| nearest(&train, row, 10, DistanceMetric::Cosine)).collect();
+            test.iter().map(|row| nearest(&train, row, 10, VectorSimilarity::Cosine)).collect();
         let (train, test) = (dense(&train), dense(&test));
         for kind in KINDS {
             prop_assert_eq!(&neighbor_rows(&knn, &train, &test, kind), &expected);
@@ -279,7 +283,7 @@ proptest! {
             let vectors: Vec<Vec<f64>> = train.iter().map(|&item| x[item].clone()).collect();
             for item in (0..x.len()).filter(inside) {
                 let mut votes = BTreeMap::new();
-                for near in nearest(&vectors, &x[item], k, DistanceMetric::Euclidean) {
+                for near in nearest(&vectors, &x[item], k, VectorSimilarity::Euclidean) {
                     *votes.entry(classes.codes()[train[near as usize]]).or_insert(0) += 1;
                 }
                 let most = votes.values().max().unwrap();
@@ -308,7 +312,10 @@ fn invalid_searches_are_rejected() {
         validate(KnnClassifier::new(2), 2),
         KnnError::TooFewRows { k: 2, rows: 1 }
     );
-    let zero = validate(KnnClassifier::new(1).with_metric(DistanceMetric::Cosine), 2);
+    let zero = validate(
+        KnnClassifier::new(1).with_metric(VectorSimilarity::Cosine),
+        2,
+    );
     let text = "row 2: expected a non-zero vector for the cosine, found zeros";
     assert_eq!(zero.to_string(), text);
     assert!(matches!(
@@ -374,13 +381,13 @@ fn rows_of_any_length() {
             .map(|near| row_numbers(near))
             .collect()
     };
-    for metric in [DistanceMetric::Euclidean, DistanceMetric::Cosine] {
+    for metric in [VectorSimilarity::Euclidean, VectorSimilarity::Cosine] {
         let expected = knn(metric, &rows(1.0)).map(numbers);
         assert_eq!(expected[0], expected[1]);
         // Powers of two scale all distances exactly.
         for power in [390, -390, 600, -600] {
             let found = knn(metric, &rows(2.0_f64.powi(power)));
-            if power.abs() < 400 || metric == DistanceMetric::Cosine {
+            if power.abs() < 400 || metric == VectorSimilarity::Cosine {
                 assert_eq!(found.map(numbers), expected, "{power}");
             } else {
                 let rejected = |found: Result<_, KnnError>| {

@@ -1,24 +1,18 @@
 //! Reflective random indexing of the dataset descriptions of DataFinder.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod cases;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 
+use cases::data;
 use ir_knn::{ElementalVectors, RandomIndexing, RandomIndexingConfig};
 
-/// Descriptions of the datasets, or `None` with a notice.
+/// Descriptions of the datasets.
 fn descriptions() -> Option<Vec<String>> {
-    let Some(root) = std::env::var_os("IR_DATA") else {
-        eprintln!("skipped: IR_DATA is not set");
-        return None;
-    };
-    let path = PathBuf::from(root).join("datafinder/corpus_7602.jsonl.zst");
-    let Ok(file) = File::open(&path) else {
-        eprintln!("skipped: {} does not exist", path.display());
-        return None;
-    };
+    let file = File::open(data("datafinder/corpus_7602.jsonl.zst")?).unwrap();
     let decoder = ruzstd::decoding::StreamingDecoder::new(file).unwrap();
     let contents = BufReader::new(decoder).lines().map(|line| {
         let record: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();

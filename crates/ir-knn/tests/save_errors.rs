@@ -5,7 +5,7 @@
 mod cases;
 
 use cases::flat_index;
-use ir_core::Retriever;
+use ir_core::{NoProgress, Retriever};
 use ir_knn::{
     HnswConfig, HnswIndex, SaveVectorIndexError, SparseIndex, SparseVector, VectorSimilarity,
 };
@@ -16,7 +16,7 @@ fn save_errors_name_the_path() {
     let missing = folder.path().join("missing/index");
     let similarity = VectorSimilarity::InnerProduct;
     let flat = flat_index(&[vec![1.0, 2.0], vec![3.0, 4.0]], similarity);
-    let graph = HnswIndex::new(flat.clone(), &HnswConfig::default()).unwrap();
+    let graph = HnswIndex::build(flat.clone(), &HnswConfig::default(), &mut NoProgress).unwrap();
     let vector = SparseVector::new(vec![0], vec![1.0]).unwrap();
     let vectors = [vector.clone(), vector];
     let sparse = SparseIndex::new(flat.ids().clone(), 2, vectors, similarity).unwrap();

@@ -44,24 +44,29 @@ fn thousands_of_searches_equal_the_oracle_and_the_flat_index()
         }
         let every = 1 + random.below(4);
         let filter = move |doc: DocNum| doc.index().is_multiple_of(every);
-        let how = |n: usize| {
+        let search = |n: usize| {
             let k = [0, 1, 3, 10, 10, count / 2, count + 3][n % 7];
-            let how = Search::top(k);
-            if n % 3 == 1 { how.within(&filter) } else { how }
+            let search = Search::top(k);
+            if n % 3 == 1 {
+                search.within(&filter)
+            } else {
+                search
+            }
         };
         let dense = FlatIndex::from_row_major(numbered(count), dim, rows.concat(), similarity)?;
         let index = SparseIndex::new(numbered(count), dim, sparse(&rows), similarity)?;
         let vectors = sparse(&queries);
         let pairs = || queries.iter().zip(&vectors).enumerate();
-        let asked: Vec<_> = pairs().map(|(n, (_, v))| (v, how(n))).collect();
-        let densely: Vec<_> = pairs().map(|(n, (q, _))| (&q[..], how(n))).collect();
+        let asked: Vec<_> = pairs().map(|(n, (_, v))| (v, search(n))).collect();
+        let densely: Vec<_> = pairs().map(|(n, (q, _))| (&q[..], search(n))).collect();
         let together = index.search_batch(&asked)?;
         assert_eq!(dense.search_batch(&densely)?, together);
         assert_eq!(pool.install(|| index.search_batch(&asked))?, together);
-        for ((query, how), (vector, found)) in densely.iter().zip(vectors.iter().zip(&together)) {
-            assert_eq!(&index.search(vector, how)?, found);
-            let allowed = |n: usize| how.allows(DocNum::new(n as u32));
-            check(similarity, query, &rows, how.k(), &allowed, found);
+        for ((query, search), (vector, found)) in densely.iter().zip(vectors.iter().zip(&together))
+        {
+            assert_eq!(&index.search(vector, search)?, found);
+            let allowed = |n: usize| search.allows(DocNum::new(n as u32));
+            check(similarity, query, &rows, search.k(), &allowed, found);
             cases += 1;
         }
         if round % 20 == 0 {
@@ -137,10 +142,10 @@ fn text_search_equals_dense_search() {
     let sparse = EncodedSparse::build(&tfidf, numbered(5), &texts, similarity).unwrap();
     for query in ["green tea", "radar", "nothing known", ""] {
         for k in [1, 3, 9] {
-            let how = Search::top(k);
+            let search = Search::top(k);
             assert_eq!(
-                sparse.search(query, &how).unwrap(),
-                dense.search(query, &how).unwrap(),
+                sparse.search(query, &search).unwrap(),
+                dense.search(query, &search).unwrap(),
                 "{query}"
             );
         }

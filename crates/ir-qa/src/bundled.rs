@@ -56,7 +56,7 @@ pub fn bundled_papers() -> Result<Vec<Paper>, DocumentError> {
     let reader = DocumentReader::default();
     let mut papers = Vec::new();
     for (name, text) in FILES {
-        if let Some(format) = DocumentFormat::of_path(name) {
+        if let Some(format) = DocumentFormat::from_path(name) {
             papers.extend(
                 reader
                     .read_bytes(text.as_bytes(), format, name, name)?

@@ -66,11 +66,12 @@ pub struct Frame {
 pub struct FrameQuestion {
     /// Text of the question.
     pub text: String,
-    /// Whether users see the question as one of a person, as a suggestion or a related question.
-    /// False for generated questions, which are marked where users see them. Default: true.
+    /// If `true`, users see the question as a suggestion or related question, like a question of a
+    /// person. `false` for generated questions, which are marked where users see them.
+    /// Default: true.
     #[serde(default = "displayable")]
     pub displayable: bool,
-    /// Whether a [`QuestionGenerator`](crate::questions::QuestionGenerator) wrote the question, and
+    /// If `true`, a [`QuestionGenerator`](crate::questions::QuestionGenerator) wrote the question,
     /// not an annotator. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub generated: bool,
@@ -91,7 +92,7 @@ pub enum ChunkKind {
     Content,
 }
 
-/// Error of a frame whose context does not have the answer at its offset.
+/// Error of a frame without the answer at its offset in the context.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "frame {frame:?}: expected the answer {answer:?} at character {answer_start} of the context, found {found:?}"
@@ -184,7 +185,7 @@ impl Frame {
         self.answer_start..self.answer_start + character_count(&self.answer)
     }
 
-    /// Input of a reader whose span lies in the answer sentence.
+    /// Input of a reader that selects a span of the answer sentence.
     #[must_use]
     pub fn reader_input<'a>(&'a self, question: &'a str) -> ReaderInput<'a> {
         ReaderInput::new(question, &self.context).within(self.answer_characters())
@@ -230,7 +231,7 @@ impl FrameQuestion {
         }
     }
 
-    /// Whether users see the question. Default: true.
+    /// Sets [`FrameQuestion::displayable`].
     #[must_use]
     pub fn with_displayable(mut self, displayable: bool) -> Self {
         self.displayable = displayable;

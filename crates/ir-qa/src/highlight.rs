@@ -15,9 +15,9 @@ pub struct HighlightSegment<'a> {
     pub text: &'a str,
     /// Offset in the context, in characters.
     pub start: usize,
-    /// Whether the part is in the answer.
+    /// If `true`, the part is in the answer.
     pub in_answer: bool,
-    /// Whether the part is in a matching word.
+    /// If `true`, the part is in a matching word.
     pub is_match: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Documents to frames: worked examples, outputs of the published converter, a slow reference.
 
+mod common;
+
 use std::time::{Duration, Instant};
 
-use ir_data::catalog::Catalog;
 use ir_qa::frames::FrameConfig;
 use ir_qa::sentences::{Language, SentenceSplitter};
 use ir_qa::{Chunk, ChunkKind, byte_offset};
@@ -310,8 +311,7 @@ proptest! {
 /// Contexts of the collection `squad/sentences` are those of frames without a limit of length.
 #[test]
 fn contexts_of_squad_are_those_of_frames() {
-    let Ok(catalog) = Catalog::from_env().open("squad") else {
-        eprintln!("skipped: no squad in IR_DATA");
+    let Some(catalog) = common::squad("squad") else {
         return;
     };
     let mut chunks: Vec<Chunk> = Vec::new();
@@ -336,7 +336,7 @@ fn contexts_of_squad_are_those_of_frames() {
         text.replace(['\n', '\u{a0}'], " ")
             .replace(['\r', '\t'], "")
     };
-    let sentences = Catalog::from_env().open("squad/sentences").unwrap();
+    let sentences = common::squad("squad/sentences").unwrap();
     let sentences = sentences.corpus().docs().unwrap().map(|document| {
         let document = document.unwrap();
         let context = document.attributes.text("context").unwrap();

@@ -5,7 +5,7 @@ use ir_qa::documents::{DocumentError, DocumentFormat, DocumentReader, MissingPar
 use ir_qa::frames::FrameConfig;
 
 fn json(text: &str, name: &str) -> Result<ParsedFile, DocumentError> {
-    let format = DocumentFormat::of_path(name).unwrap();
+    let format = DocumentFormat::from_path(name).unwrap();
     DocumentReader::default().read_bytes(text.as_bytes(), format, name, name)
 }
 

@@ -1,11 +1,12 @@
 //! Question generation: worked sentences, sentences without questions, properties, SQuAD.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod common;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::{Document, Flow, Hit, NoProgress, Qrels, Query, Retriever, Search};
-use ir_data::catalog::Catalog;
 use ir_qa::questions::{
     QuestionError, QuestionFile, QuestionGenerator, RuleQuestions, add_questions,
 };
@@ -323,11 +324,9 @@ fn number_of_questions_is_limited() {
     let sentence = "In 1890, the bridge was destroyed by a flood.";
     let all = questions(sentence);
     assert_eq!(all.len(), 3);
-    for max in 0..=4 {
-        let some = RuleQuestions::default()
-            .with_max_questions(max)
-            .questions(sentence, "");
-        assert_eq!(some, all[..max.min(3)]);
+    for max_questions in 0..=4 {
+        let some = RuleQuestions { max_questions }.questions(sentence, "");
+        assert_eq!(some, all[..max_questions.min(3)]);
     }
 }
 
@@ -514,8 +513,7 @@ fn squad_measures(documents: &[Document], queries: &[Query], pairs: &Qrels) -> (
 /// that has it first. Most do without one of their words, too.
 #[test]
 fn questions_of_squad_find_their_sentences() {
-    let Ok(catalog) = Catalog::from_env().open("squad/sentences") else {
-        eprintln!("skipped: no squad in IR_DATA");
+    let Some(catalog) = common::squad("squad/sentences") else {
         return;
     };
     let (queries, pairs) = (
@@ -564,8 +562,7 @@ fn questions_of_squad_find_their_sentences() {
 /// (document expansion, as in doc2query).
 #[test]
 fn squad() {
-    let Ok(catalog) = Catalog::from_env().open("squad/sentences") else {
-        eprintln!("skipped: no squad in IR_DATA");
+    let Some(catalog) = common::squad("squad/sentences") else {
         return;
     };
     let (queries, pairs) = (

@@ -1,6 +1,8 @@
 //! Readers: worked spans, properties, measures, SQuAD.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod common;
+
 use ir_qa::reader::{
     AnswerSpan, LexicalReader, Reader, ReaderInput, exact_match, normalized_answer, token_f1,
 };
@@ -142,15 +144,11 @@ proptest! {
 #[test]
 fn squad() {
     use ir_data::sentences::SentenceSplitter;
-    let Some(folder) = std::env::var_os("IR_DATA") else {
-        eprintln!("skipped: no IR_DATA");
-        return;
-    };
-    let path = std::path::Path::new(&folder).join("squad/dev-v1.1.json.zst");
-    if !path.exists() {
-        eprintln!("skipped: no squad in IR_DATA");
+    if common::squad("squad").is_none() {
         return;
     }
+    let folder = std::env::var_os("IR_DATA").unwrap();
+    let path = std::path::Path::new(&folder).join("squad/dev-v1.1.json.zst");
     let squad = ir_data::squad::SquadFile::new(path).read().unwrap();
     let reader = LexicalReader::default();
     let splitter = SentenceSplitter::default();

@@ -1,7 +1,7 @@
 //! Messages about models that do not exist, and the similarity of a model's vectors.
 
-use ir_dense::{FindModelError, KnownModel, ModelCache, SimilarityFunction};
-use ir_knn::VectorSimilarity;
+use ir_core::VectorSimilarity;
+use ir_dense::{FindModelError, KnownModel, ModelCache};
 
 use crate::suggest::did_you_mean;
 
@@ -40,9 +40,6 @@ pub fn suggested_model(name: &str, cache: &ModelCache) -> String {
 /// Returns the vector similarity of an index for a model's vectors: the one it was trained with;
 /// inner product if unknown.
 #[must_use]
-pub fn similarity(trained: Option<SimilarityFunction>) -> VectorSimilarity {
-    match trained {
-        Some(SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
-        _ => VectorSimilarity::InnerProduct,
-    }
+pub fn similarity(trained: Option<VectorSimilarity>) -> VectorSimilarity {
+    trained.unwrap_or_default()
 }

@@ -42,8 +42,8 @@ pub enum ParameterValues {
     Text,
     /// Listed names, each with its description.
     Names(Vec<(String, String)>),
-    /// List of values, separated by commas.
-    List(Box<ParameterValues>),
+    /// List of values, separated by commas, of a fixed length if there is one.
+    List(Box<ParameterValues>, Option<u64>),
     /// Numbers by name: `title=2,text=1`.
     NumbersByName,
     /// Values that a text cannot express, such as a list of tables.
@@ -82,8 +82,12 @@ impl ParameterValues {
                 }
                 text.into()
             }
-            Self::List(values) => {
-                let items = text.split(',').map(|item| values.parse(item.trim()));
+            Self::List(values, length) => {
+                let items: Vec<&str> = text.split(',').map(str::trim).collect();
+                if let Some(length) = length.filter(|length| *length != items.len() as u64) {
+                    return Err(expected(&format!("{length} values, separated by commas")));
+                }
+                let items = items.into_iter().map(|item| values.parse(item));
                 toml::Value::Array(items.collect::<Result<_, _>>()?)
             }
             Self::NumbersByName => {
@@ -196,11 +200,13 @@ fn values(schema: &Value, definitions: &Map<String, Value>) -> ParameterValues {
     } else if is("number") {
         ParameterValues::Number
     } else if is("array") {
+        let bound = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let length = bound("minItems").filter(|least| bound("maxItems") == Some(*least));
         let items = schema.get("items").or_else(|| schema.get("prefixItems"));
         let items = items.map(|items| items.get(0).unwrap_or(items));
         let items = items.map(|items| values(resolve(items, definitions), definitions));
         items.map_or(ParameterValues::Other, |items| {
-            ParameterValues::List(Box::new(items))
+            ParameterValues::List(Box::new(items), length)
         })
     } else if is("string") || schema.get("anyOf").is_some() {
         ParameterValues::Text

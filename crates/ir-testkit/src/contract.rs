@@ -436,8 +436,8 @@ fn vector_ids(n: usize) -> DocIds {
 ///
 /// Builds it over 70 vectors of [`toy::vectors`], one vector and none. Runs [`Contract::check`] and
 /// verifies that equal vectors score equally, that queries of another dimension, with NaN or
-/// infinity return an error (except for an empty index, whose dimension may be unknown), and that
-/// an empty collection returns no hits.
+/// infinity return an error (except for an empty index, which may have no dimension), and that an
+/// empty collection returns no hits.
 ///
 /// # Panics
 /// If the retriever violates the contract.

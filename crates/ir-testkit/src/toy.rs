@@ -4,7 +4,7 @@ use ir_core::Document;
 use proptest::prelude::*;
 
 /// Returns sixty short documents: many tied scores, duplicate texts, empty texts and titles, and
-/// ids whose order differs from the document numbers.
+/// ids in another order than the document numbers.
 #[must_use]
 pub fn documents() -> Vec<Document> {
     let words = [

@@ -83,7 +83,7 @@ fn main() -> Result<()> {
     let config = IndexConfig::default().with_duplicates(DuplicateIds::Keep);
     let index = Index::build(&files.datasets, &config, &mut NoProgress)?;
     let bm25 = Distinct(index.searcher(Bm25::ANSERINI)?);
-    let mining = MiningConfig::default();
+    let mining = MiningConfig::DATAFINDER;
     let path = folder.join("train.jsonl");
     let mut out = TrainingWriter::create(&path)?;
     for form in [QueryForm::Sentence, QueryForm::Keyphrases] {

@@ -15,12 +15,11 @@ use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::fusion::{Fusion, fuse_runs};
 use ir_core::store::AtomicFile;
 use ir_core::{NoProgress, Run};
+use ir_eval::compare::significance::RandomizationTest;
+use ir_eval::compare::{Comparison, ComparisonConfig, SignificanceTest};
 use ir_eval::plots::{Plot, QueryDifferencePlot};
-use ir_eval::significance::RandomizationTest;
-use ir_eval::{
-    Comparison, ComparisonConfig, Evaluator, JudgmentStatus, Measure, RankChanges, Rules,
-    SignificanceTest,
-};
+use ir_eval::runs::RankChanges;
+use ir_eval::{Evaluator, JudgmentStatus, Measure, Rules};
 
 fn main() -> Result<()> {
     let mut args = env::args().skip(1);

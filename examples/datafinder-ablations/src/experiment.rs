@@ -10,7 +10,8 @@ use ir_core::{Distinct, Document, Qrels, Query, Retriever, Run, Search, Years};
 use ir_data::Collection;
 use ir_data::attribute;
 use ir_data::catalog::Catalog;
-use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, TieBreak};
+use ir_eval::compare::Bootstrap;
+use ir_eval::{Evaluator, Measure, Report, Rules, TieBreak};
 use ir_knn::{TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
 use ir_studies::datafinder::{keyphrase_query, lexicographic_row_order};
 

@@ -162,7 +162,7 @@ fn examples(model: &Model, sources: &Sources, texts: &[String]) -> Result<Vec<Tr
         hard: 10,
         last_rank: 50,
         selection: NegativeSelection::Random,
-        ..MiningConfig::default()
+        ..MiningConfig::DATAFINDER
     };
     let mut examples = Vec::new();
     for asked in &sources.training {

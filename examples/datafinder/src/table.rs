@@ -3,7 +3,8 @@
 use anyhow::{Context, Result};
 use ir_bm25::Index;
 use ir_core::{Qrels, Query, Run};
-use ir_eval::{Bootstrap, Comparison, ComparisonConfig, Measure, PairwiseTest, Report};
+use ir_eval::compare::{Bootstrap, Comparison, ComparisonConfig, PairwiseTest};
+use ir_eval::{Measure, Report};
 
 use crate::task::TimeFilter;
 

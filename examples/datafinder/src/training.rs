@@ -59,7 +59,7 @@ impl Recipe {
                 positives: &positives,
                 within: None,
             };
-            let mined = MiningConfig::default().mine(&bm25, &[question], &text_of)?;
+            let mined = MiningConfig::DATAFINDER.mine(&bm25, &[question], &text_of)?;
             let mut example = TrainingExample::new(&query.text);
             let found = positives.iter().filter_map(|id| ids.get(id));
             example.positives = found.map(passage).collect();

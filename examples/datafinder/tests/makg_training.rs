@@ -74,7 +74,7 @@ fn hard_negatives_of_bm25() {
         .collect();
     assert_eq!(queries.len(), 1132);
     let title = |doc: DocNum| Some(makg.titles[doc.index()].as_str());
-    let mined = MiningConfig::default().mine(&bm25, &queries, &title);
+    let mined = MiningConfig::DATAFINDER.mine(&bm25, &queries, &title);
     let mined = mined.unwrap();
     let (mut full, mut total) = (0, 0);
     for (query, mined) in queries.iter().zip(&mined) {
@@ -108,7 +108,7 @@ fn fifty_queries_are_learned_by_heart() {
     let mut targets = Vec::new();
     let mining = MiningConfig {
         hard: 2,
-        ..MiningConfig::default()
+        ..MiningConfig::DATAFINDER
     };
     for (text, positives) in &makg.queries {
         // One dataset per query, and one query per dataset.

@@ -15,8 +15,8 @@ use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_knn::{
-    DistanceMetric, DocFrequency, TfidfConfig, TfidfVectorizer, TrainingQuery,
-    TrainingQueryKnnConfig,
+    DocFrequency, TfidfConfig, TfidfVectorizer, TrainingQuery, TrainingQueryKnnConfig,
+    VectorSimilarity,
 };
 use ir_studies::datafinder::lexicographic_row_order;
 
@@ -213,8 +213,8 @@ fn makg_with_training_queries() {
     // 16 training queries have no term of the vocabulary. By the published squared Euclidean
     // distance, these zero vectors are the nearest neighbors of most queries.
     for (metric, expected) in [
-        (DistanceMetric::Cosine, [13.781, 64.064, 48.598, 49.376]),
-        (DistanceMetric::Euclidean, [1.343, 4.865, 3.934, 4.340]),
+        (VectorSimilarity::Cosine, [13.781, 64.064, 48.598, 49.376]),
+        (VectorSimilarity::Euclidean, [1.343, 4.865, 3.934, 4.340]),
     ] {
         let ids = documents.iter().map(|document| &document.id).collect();
         let config = TrainingQueryKnnConfig::default().with_metric(metric);
@@ -292,7 +292,7 @@ fn training_queries_without_terms() {
     assert_eq!(zero_vectors(&training), 2);
     let index = datafinder::systems::bm25_index(&collection).unwrap();
     let mut systems = datafinder::systems::all(&index, &training).unwrap();
-    let config = TrainingQueryKnnConfig::default().with_metric(DistanceMetric::Euclidean);
+    let config = TrainingQueryKnnConfig::default().with_metric(VectorSimilarity::Euclidean);
     let ids = index.ids().iter().collect();
     systems[1].distinct = Box::new(datafinder::systems::knn(&training, ids, config).unwrap());
     let queries = collection.queries("test").unwrap();

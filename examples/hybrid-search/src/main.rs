@@ -18,7 +18,8 @@ use ir_core::{
 };
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure, ParameterSweep};
+use ir_eval::compare::{Comparison, ComparisonConfig, ParameterSweep};
+use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, Lsi, LsiConfig, TruncatedSvdConfig, VectorSimilarity};
 
 /// A boxed retriever, so that different types fit in one list.

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use ir_core::{Grade, Run};
-use ir_eval::{Evaluator, Measure, OverlapRules, Pool, Ratings, RunOverlap, kendall_tau_b};
+use ir_eval::assess::{Pool, Ratings};
+use ir_eval::runs::{OverlapRules, RunOverlap, kendall_tau_b};
+use ir_eval::{Evaluator, Measure};
 use ir_experiment::{Experiment, TaskResults};
 
 use judges::{SimulatedJudge, expected_kappa};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::{Pool, PoolDesign};
+use ir_eval::assess::{Pool, PoolDesign};
 
 /// Judged pools of a collection.
 #[derive(Debug, Clone, PartialEq)]

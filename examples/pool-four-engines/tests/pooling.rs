@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ir_core::{Judgments, NoProgress};
-use ir_eval::Ratings;
+use ir_eval::assess::Ratings;
 use ir_experiment::{Cache, Registry, Runner, TaskResults};
 use pool_four_engines::judges::{SimulatedJudge, expected_kappa};
 use pool_four_engines::{ENGINES, EXPANDED, PooledTask, bundled};
@@ -112,7 +112,7 @@ fn pools_have_the_ranks_of_the_procedure() {
     for (_, _, stratum, grade) in second.iter() {
         assert!(grade >= -1 && (grade >= 0 || stratum == "2"));
     }
-    let relevant = |overlap: &ir_eval::RunOverlap| overlap.union().relevant.unwrap();
+    let relevant = |overlap: &ir_eval::runs::RunOverlap| overlap.union().relevant.unwrap();
     assert!(pooled.overlaps.iter().all(|overlap| relevant(overlap) > 10));
     // The order of the systems is about that of the exact measures.
     assert!(pooled.taus(0)[0].unwrap() > 0.3);

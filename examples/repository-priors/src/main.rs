@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     let config = IndexConfig::default().with_store(StoredFields::Everything);
     let mut builder = IndexBuilder::new(config)?;
     builder.push_all(&records, &mut NoProgress)?;
-    let index = builder.finish_to(&path)?;
+    let index = builder.finish_to(&path, &mut NoProgress)?;
     println!("{} records indexed in {:.1?}", index.len(), began.elapsed());
 
     let repository = |doc| match index

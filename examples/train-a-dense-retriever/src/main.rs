@@ -26,7 +26,8 @@ use ir_core::{Distinct, Flow, NoProgress};
 use ir_data::catalog::Catalog;
 use ir_dense::train::{Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, EncoderConfig};
-use ir_eval::{Measure, ParameterSweep};
+use ir_eval::Measure;
+use ir_eval::compare::ParameterSweep;
 use systems::{Dense, System, boxed};
 use task::Task;
 

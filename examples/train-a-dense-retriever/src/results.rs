@@ -8,8 +8,9 @@ use anyhow::Result;
 use ir_core::Run;
 use ir_core::trec::HeaderLine;
 use ir_data::datafinder::{PUBLISHED_ID, Quoting, read_run};
-use ir_eval::significance::BootstrapResampling;
-use ir_eval::{ComparedPairs, Comparison, ComparisonConfig, Measure, Report, SignificanceTest};
+use ir_eval::compare::significance::BootstrapResampling;
+use ir_eval::compare::{ComparedPairs, Comparison, ComparisonConfig, SignificanceTest};
+use ir_eval::{Measure, Report};
 
 use crate::task::Task;
 

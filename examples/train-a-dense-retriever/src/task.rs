@@ -134,7 +134,7 @@ impl Task {
         let mining = MiningConfig {
             hard: 5,
             random: 5,
-            ..MiningConfig::default()
+            ..MiningConfig::DATAFINDER
         };
         let positives: Vec<Vec<&str>> = self
             .examples

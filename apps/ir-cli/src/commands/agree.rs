@@ -9,10 +9,9 @@ use hashbrown::TryReserveError;
 use hashbrown::hash_table::{Entry, HashTable};
 use ir_core::{Qrels, RunOrder};
 use ir_data::MAX_LINE;
-use ir_eval::{
-    Evaluator, KappaWeights, Measure, MeasurementLevel, RatingCategory, Ratings, Rules,
-    kendall_tau_b, tau_ap, tau_ap_b,
-};
+use ir_eval::assess::{KappaWeights, MeasurementLevel, RatingCategory, Ratings};
+use ir_eval::runs::{kendall_tau_b, tau_ap, tau_ap_b};
+use ir_eval::{Evaluator, Measure, Rules};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -114,9 +113,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             bail!("expected an item with labels of every pair of assessors, found none");
         }
         let examples: Vec<String> = qrels.iter().filter_map(example).collect();
-        let examples = match examples.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", examples.join("; ")),
+        let examples = if examples.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", examples.join("; "))
         };
         bail!(
             "expected a document of a query that two assessors judge, found none for some pair of assessors{examples}"
@@ -167,7 +167,7 @@ fn warn_of_order(ratings: &Ratings, console: &Console) {
 /// Maximum number of different labels: the confusion matrix is quadratic in it.
 const MAX_LABELS: usize = 1000;
 
-/// Items by name. Names are those of the ratings, not copies.
+/// Items by name. Names are looked up in the ratings and not copied.
 #[derive(Default)]
 struct KnownItems {
     hasher: RandomState,
@@ -175,7 +175,7 @@ struct KnownItems {
 }
 
 impl KnownItems {
-    /// Adds the item that `ratings` receives next. Returns whether it is new.
+    /// Adds the item that `ratings` receives next. Returns `true` if it is new.
     fn insert(&mut self, item: &str, ratings: &Ratings) -> Result<bool, TryReserveError> {
         let hash = |&known: &usize| {
             self.hasher

@@ -91,11 +91,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Largest number of related questions.
+/// Maximum number of related questions.
 const RELATED: usize = 3;
 
-/// Candidates of related questions, among which are the question that was asked and equal ones of
-/// several answers.
+/// Number of candidates for related questions. They include the question that was asked and equal
+/// questions of several answers.
 const RELATED_CANDIDATES: usize = 8;
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
@@ -109,9 +109,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let index = index(args, &config, console)?;
     let filter = filter(&index, &args.filter, console);
     let style = ListStyle::for_stdout();
-    let mut out = match args.json {
-        true => OutputSink::open(None)?,
-        false => OutputSink::colored_stdout(),
+    let mut out = if args.json {
+        OutputSink::open(None)?
+    } else {
+        OutputSink::colored_stdout()
     };
     let analysis = Analysis::anserini().build()?;
     for question in &questions {
@@ -129,9 +130,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let words = Highlighter::new(&analysis, question);
         let phrases = phrases(reader.as_deref(), question, &answers)?;
         for (rank, (answer, phrase)) in (1..).zip(answers.iter().zip(phrases)) {
-            let explanation = match args.explain {
-                true => explanation(&index, question, answer, filter.as_ref())?,
-                false => None,
+            let explanation = if args.explain {
+                explanation(&index, question, answer, filter.as_ref())?
+            } else {
+                None
             };
             let shown = ShownAnswer {
                 rank,
@@ -139,9 +141,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
                 phrase,
                 explanation,
             };
-            let written = match args.json {
-                true => shown.write_json(question, &mut out),
-                false => shown.write(&words, style, &mut out),
+            let written = if args.json {
+                shown.write_json(question, &mut out)
+            } else {
+                shown.write(&words, style, &mut out)
             };
             written.with_context(|| failed("standard output"))?;
         }
@@ -157,9 +160,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
                     writeln!(out, "Related questions:")?;
                 }
                 for related in &related {
-                    let mark = match related.question.generated {
-                        true => " (generated)",
-                        false => "",
+                    let mark = if related.question.generated {
+                        " (generated)"
+                    } else {
+                        ""
                     };
                     writeln!(out, "  {}{mark}", clean(&related.question.text))?;
                 }
@@ -189,12 +193,11 @@ fn phrases(
 /// Reads a question per line; blank lines are skipped.
 fn read_questions(path: &Path) -> Result<Vec<String>> {
     let name = path.display();
-    let reader: Box<dyn BufRead> = match path == Path::new("-") {
-        true => Box::new(io::stdin().lock()),
-        false => {
-            let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
-            Box::new(BufReader::new(file))
-        }
+    let reader: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+        Box::new(BufReader::new(file))
     };
     let mut questions = Vec::new();
     for (number, line) in (1..).zip(reader.lines()) {

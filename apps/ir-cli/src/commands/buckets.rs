@@ -6,7 +6,8 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use ir_core::trec::{ColumnReader, HeaderLine};
 use ir_core::{Grade, Qrels};
-use ir_eval::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency, RunOrder};
+use ir_eval::RunOrder;
+use ir_eval::assess::{FrequencyBucket, FrequencyBucketRecall, RecallByFrequency};
 use serde::Serialize;
 
 use crate::shared::console::Console;

@@ -115,7 +115,7 @@ fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()
     Ok(())
 }
 
-/// A count of the catalog, which has 0 for what a collection lacks or what is unknown.
+/// Count of the catalog. `None` for 0, which means absent or unknown.
 fn known(count: u64) -> Option<u64> {
     Some(count).filter(|&count| count > 0)
 }
@@ -189,7 +189,7 @@ fn locate(catalog: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
     Ok(())
 }
 
-/// Path and size of a file: the one that exists, compressed or not, or both.
+/// Path and size of the compressed or the plain file, whichever exists; of both if neither does.
 fn locate_file(catalog: &Catalog, file: &CatalogFile) -> String {
     let path = |path: &str| {
         catalog.root().map_or_else(

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use ir_eval::{DiffRules, QueryDiff, RunDiff};
+use ir_eval::runs::{DiffRules, QueryDiff, RunDiff};
 use serde_json::json;
 
 use crate::shared::console::Console;
@@ -72,7 +72,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Returns whether the runs are identical.
+/// Compares two runs. Returns `true` if they are identical.
 pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     let files = [args.first.clone(), args.second.clone()];
     at_most_one_stdin(&files)?;

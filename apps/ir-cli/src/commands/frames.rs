@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     questions: QuestionOptions,
 
-    /// File of generated questions: those that it has are not generated again, so that an
+    /// File of generated questions. Questions in the file are not generated again, so that an
     /// interrupted command resumes
     #[arg(long, value_name = "FILE")]
     questions_file: Option<OutputPath>,
@@ -220,9 +220,10 @@ fn config(args: &Args) -> Result<FrameConfig> {
             args.min_length
         );
     }
-    let mut config = match args.scientific {
-        true => args.language.scientific_frames(),
-        false => FrameConfig::new(args.language.language()),
+    let mut config = if args.scientific {
+        args.language.scientific_frames()
+    } else {
+        FrameConfig::new(args.language.language())
     };
     if let Some(budget) = args.context {
         config.budget = budget;

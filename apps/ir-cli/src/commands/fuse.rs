@@ -5,7 +5,7 @@ use clap::ValueHint;
 use ir_core::RunOrder;
 use ir_core::fusion::interleave::{self, InterleaveConfig, InterleaveMethod};
 use ir_core::fusion::{
-    Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs_with_progress,
+    Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs,
 };
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
@@ -209,8 +209,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(fusion) => {
             stop_on_interrupt();
             let mut bar = console.bar();
-            let fused =
-                fuse_weighted_runs_with_progress(&args.tag, &runs, &weights, fusion, &mut bar);
+            let fused = fuse_weighted_runs(&args.tag, &runs, &weights, fusion, &mut bar);
             let mut fused = fused.map_err(|error| match error {
                 FusionError::Canceled => Interrupted.into(),
                 error => anyhow::Error::new(error),
@@ -219,12 +218,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             fused
         }
         None => {
-            let how = InterleaveConfig {
+            let config = InterleaveConfig {
                 method: InterleaveMethod::RoundRobin,
                 limit: args.hits,
                 ..InterleaveConfig::default()
             };
-            interleave::to_run(&args.tag, &how.interleave(&runs)?, args.hits)
+            interleave::to_run(&args.tag, &config.interleave(&runs)?, args.hits)
         }
     };
     runs::write(&fused, out, console)

@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = positive, value_name = "N")]
     depth: Option<usize>,
 
-    /// Maximum number of documents per query; DataFinder has 5
+    /// Maximum number of documents per query; DataFinder uses 5
     #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N")]
     hits: usize,
 
@@ -185,9 +185,10 @@ fn read(
     }
     let is_json = matches!(start.last(), Some(b'{' | b'['));
     let reader = Cursor::new(start).chain(reader);
-    let lists = match is_json {
-        true => read_results_json(reader, &name)?,
-        false => read_results_tsv(reader, &name, columns)?,
+    let lists = if is_json {
+        read_results_json(reader, &name)?
+    } else {
+        read_results_tsv(reader, &name, columns)?
     };
     Ok((lists, name))
 }

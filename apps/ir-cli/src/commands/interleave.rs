@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "--seed: expected --method team-draft, or balanced without --leader; other methods make no random choices"
         );
     }
-    let how = InterleaveConfig {
+    let config = InterleaveConfig {
         method,
         limit: args.hits,
         seed: args.seed.unwrap_or_default(),
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     warn_of_repeated(&args.runs, console);
     let runs = args.reading.read(&args.runs, console)?;
     warn_of_disjoint(&runs, console);
-    let merged = how.interleave(&runs)?;
+    let merged = config.interleave(&runs)?;
     let empty = merged.values().filter(|list| list.slots.is_empty()).count();
     if empty > 0 {
         console.warn(format_args!(

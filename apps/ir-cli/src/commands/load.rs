@@ -10,7 +10,7 @@ use ir_core::{Corpus, DocIds, DocNum, Retriever};
 use ir_data::DocTemplate;
 use ir_engines::{
     AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, MilvusApi,
-    RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
+    RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
 };
 use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
 
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME:TYPE", value_hint = ValueHint::Other, value_parser = attribute, requires = "collection")]
     attribute: Vec<(String, AttributeType)>,
 
-    /// Attribute by whose values Milvus partitions the collection
+    /// Attribute that is the partition key of the collection in Milvus
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, requires = "attribute")]
     partition_key: Option<String>,
 
@@ -114,7 +114,7 @@ pub(crate) struct Args {
     #[arg(long)]
     template: bool,
 
-    /// Load vectors whose file records other texts than those of the documents, with a warning
+    /// Load vectors with a warning if they were encoded from other texts than the documents have
     #[arg(long, requires = "vectors", requires = "collection")]
     any_encoder: bool,
 
@@ -147,11 +147,14 @@ fn shard_count(text: &str) -> Result<u32, String> {
     let count = text.parse().ok();
     count
         .filter(|count| (1..=1024).contains(count))
-        .ok_or_else(|| match text.contains('/') {
-            true => "expected a number of shards from 1 to 1024; `ir load` is not divided, as \
+        .ok_or_else(|| {
+            if text.contains('/') {
+                "expected a number of shards from 1 to 1024; `ir load` is not divided, as \
                      other commands are by --shard I/N"
-                .to_owned(),
-            false => "expected a number of shards from 1 to 1024".to_owned(),
+                    .to_owned()
+            } else {
+                "expected a number of shards from 1 to 1024".to_owned()
+            }
         })
 }
 
@@ -164,13 +167,14 @@ fn attribute(text: &str) -> Result<(String, AttributeType), String> {
 }
 
 impl Args {
-    fn schema(&self, similarity: RemoteSimilarity) -> CollectionSchema {
-        let index = match self.hnsw {
-            true => RemoteVectorIndex::Hnsw {
+    fn schema(&self, similarity: VectorSimilarity) -> CollectionSchema {
+        let index = if self.hnsw {
+            RemoteVectorIndex::Hnsw {
                 m: self.hnsw_m.unwrap_or(16),
                 ef_construction: self.ef_construction.unwrap_or(200),
-            },
-            false => RemoteVectorIndex::Exact,
+            }
+        } else {
+            RemoteVectorIndex::Exact
         };
         let mut schema = CollectionSchema::default()
             .with_similarity(similarity)
@@ -205,7 +209,7 @@ impl Args {
 }
 
 impl Args {
-    /// Checks that the vectors are those of the texts of the documents.
+    /// Checks that the vectors were encoded from the texts of the documents.
     fn check_texts(
         &self,
         origin: &VectorOrigin,
@@ -295,17 +299,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let similarity = vectors
         .as_ref()
         .map(|vectors| vectors.0.config().similarity);
-    let schema = args.schema(match similarity {
-        None | Some(VectorSimilarity::InnerProduct) => RemoteSimilarity::InnerProduct,
-        Some(VectorSimilarity::Cosine) => RemoteSimilarity::Cosine,
-        Some(VectorSimilarity::Euclidean) => RemoteSimilarity::Euclidean,
-        Some(other) => {
-            bail_usage!("--vectors: expected a similarity that engines have, found {other}")
-        }
-    });
-    let texts = args.text_indexing(match is_milvus {
-        true => RemoteAnalyzer::LuceneStandard,
-        false => RemoteAnalyzer::Anserini,
+    let schema = args.schema(similarity.unwrap_or_default());
+    let texts = args.text_indexing(if is_milvus {
+        RemoteAnalyzer::LuceneStandard
+    } else {
+        RemoteAnalyzer::Anserini
     });
     if let (true, RemoteCollection::Elastic(index)) = (args.template, &collection) {
         let dim = vectors.as_ref().map(VectorRows::dim);

@@ -123,7 +123,7 @@ fn reject_records(args: &Args, shards: &[ShardOutput]) -> Result<()> {
     Ok(())
 }
 
-/// Warns of shards whose texts have other vectors than those of the first one.
+/// Warns of shards with another `cpu` in their record than the first shard.
 fn warn_of_other_cpus(shards: &[ShardOutput], other: &str, effect: &str, console: &Console) {
     let Some(first) = shards.first() else { return };
     let others = shards
@@ -238,9 +238,10 @@ mod vectors {
     ) -> Result<String> {
         let open = |shard: &ShardOutput| FlatIndex::open_with(&shard.path, Verify::AllSections);
         let first = open(&shards[0])?;
-        let similarity = match is_npy(output) {
-            true => VectorSimilarity::InnerProduct,
-            false => first.similarity(),
+        let similarity = if is_npy(output) {
+            VectorSimilarity::InnerProduct
+        } else {
+            first.similarity()
         };
         let mut origin = origin(&first, &shards[0])?;
         let dim = first.dim();

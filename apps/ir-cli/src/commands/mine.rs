@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<OutputPath>,
 
-    /// Split whose judged queries become examples [default: train]
+    /// Split with the judged queries that become examples [default: train]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, conflicts_with = "examples", help_heading = QUERIES)]
     split: Option<String>,
 
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = QUERIES)]
     examples: Option<PathBuf>,
 
-    /// Keep the negatives that the examples already have, before the mined ones
+    /// Keep the negatives of the examples, before the mined negatives
     #[arg(long, requires = "examples", help_heading = QUERIES)]
     keep: bool,
 
@@ -124,7 +124,7 @@ struct NegativeOptions {
     #[arg(long, short = 'n', default_value_t = 7, value_name = "N")]
     negatives: usize,
 
-    /// Number of random negatives per query, in addition to the hard ones
+    /// Number of random negatives per query, in addition to hard negatives
     #[arg(long, default_value_t = 0, value_name = "N")]
     random: usize,
 
@@ -232,7 +232,7 @@ impl Args {
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
-/// Maximum number of negatives between progress updates, if a query has fewer.
+/// Number of negatives between progress updates and interrupt checks, at least one query.
 const CHUNK_NEGATIVES: usize = 1 << 16;
 
 struct MiningInput {
@@ -276,9 +276,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let config = args.setup.config(&documents, None, store);
     texts.release();
     // The file of the index of many documents is mapped.
-    let folder = match texts.is_in_file() {
-        true => Some(tempfile::tempdir().context("cannot create a temporary folder")?),
-        false => None,
+    let folder = if texts.is_in_file() {
+        Some(tempfile::tempdir().context("cannot create a temporary folder")?)
+    } else {
+        None
     };
     let path = folder.as_ref().map(|folder| folder.path().join("index"));
     let (setup, threads) = (&args.setup, args.threads);
@@ -456,7 +457,7 @@ fn read_examples(
     })
 }
 
-/// Warns about queries without results in the run. An error if no query has any.
+/// Warns about queries without results in the run. Returns an error if no query has results.
 fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) -> Result<()> {
     let mut missing = Vec::new();
     for n in 0..set.len() {

@@ -138,9 +138,10 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
     show(folder.as_deref(), name, out)?;
     let (dim, tokens) = (known.dim, known.max_tokens);
     writeln!(out, "  {dim} dimensions, maximum length {tokens} tokens")?;
-    let compared = match known.normalize {
-        true => "normalized, cosine similarity",
-        false => "inner product",
+    let compared = if known.normalize {
+        "normalized, cosine similarity"
+    } else {
+        "inner product"
     };
     let pooling = match known.pooling {
         Pooling::Cls => "cls",

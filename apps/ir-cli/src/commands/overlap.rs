@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use ir_core::{Grade, Judgments};
-use ir_eval::{OverlapCounts, OverlapRules, RunOverlap};
+use ir_eval::runs::{OverlapCounts, OverlapRules, RunOverlap};
 use serde_json::json;
 
 use crate::shared::console::{Console, Usage};

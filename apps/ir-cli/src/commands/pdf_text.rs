@@ -26,10 +26,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     // Panics of the parser are reported as errors of their pages.
     std::panic::set_hook(Box::new(|_| {}));
-    let config = PdfConfig::default()
-        .with_max_time(Duration::from_secs(args.max_time))
-        .with_max_memory(args.max_memory)
-        .with_max_pages(args.max_pages);
+    let config = PdfConfig {
+        max_time: Duration::from_secs(args.max_time),
+        max_memory: args.max_memory,
+        max_pages: args.max_pages,
+        ..PdfConfig::default()
+    };
     let mut out = OutputSink::open(None)?;
     extract_pdf(&config, &mut io::stdin().lock(), &mut out).context("PDF: cannot be passed on")?;
     out.commit()

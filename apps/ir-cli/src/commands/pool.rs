@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use ir_core::trec::write_qrels;
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::{Pool, PoolDesign, PoolJudgmentError, StratumSample};
+use ir_eval::assess::{Pool, PoolDesign, PoolJudgmentError, StratumSample};
 
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input::{self, QrelsArgument};
@@ -50,8 +50,8 @@ pub(crate) struct Args {
     #[arg(long, short = 'k', value_name = "K", value_parser = positive)]
     depth: Option<usize>,
 
-    /// Sampled stratum per query, from the ranks below the previous one down to TO: a fraction such
-    /// as 100:5% (at least one document) or a count such as 1000:50; repeatable
+    /// Sampled stratum per query: the ranks from the previous stratum down to TO, with a fraction
+    /// such as 100:5% (at least one document) or a count such as 1000:50; repeatable
     #[arg(long, value_name = "TO:SIZE", value_parser = sample)]
     sample: Vec<(usize, StratumSample)>,
 

@@ -33,7 +33,7 @@ warning.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Experiments: names of files of the folder, with or without .toml, or paths of other files
-    /// [default: all quick ones of the folder]
+    /// [default: all experiments of the folder that are not slow]
     #[arg(value_name = "NAME", value_hint = ValueHint::FilePath, conflicts_with = "all")]
     names: Vec<String>,
 
@@ -130,9 +130,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 /// Opens the selected experiments.
 fn select(args: &Args) -> Result<Vec<Experiment>> {
-    let paths = match args.names.is_empty() {
-        true => paths_of(&args.experiments, &names(&args.experiments)?),
-        false => selected_paths(args)?,
+    let paths = if args.names.is_empty() {
+        paths_of(&args.experiments, &names(&args.experiments)?)
+    } else {
+        selected_paths(args)?
     };
     let mut experiments = Vec::new();
     for path in paths {
@@ -157,8 +158,8 @@ fn select(args: &Args) -> Result<Vec<Experiment>> {
     Ok(experiments)
 }
 
-/// Paths of the experiments that arguments name, each once: those of the folder in the order of
-/// their names, then other files.
+/// Paths of the experiments that arguments name, each once: experiments of the folder in the order
+/// of their names, then other files.
 fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
     let is_name = |name: &&String| !is_path(&args.experiments, name);
     let mut selected = Vec::new();
@@ -180,9 +181,10 @@ fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
         selected = paths_of(&args.experiments, &known);
     }
     for name in args.names.iter().filter(|name| !is_name(name)) {
-        let path = match Path::new(name).is_file() {
-            true => PathBuf::from(name),
-            false => PathBuf::from(format!("{}.toml", without_extension(name))),
+        let path = if Path::new(name).is_file() {
+            PathBuf::from(name)
+        } else {
+            PathBuf::from(format!("{}.toml", without_extension(name)))
         };
         if !path.is_file() {
             bail_usage!(
@@ -208,8 +210,8 @@ fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
     Ok(selected)
 }
 
-/// Whether an argument is the path of a file rather than the name of one in the folder of the
-/// experiments.
+/// Returns `true` if an argument is the path of a file rather than the name of an experiment in
+/// the folder.
 fn is_path(folder: &Path, argument: &str) -> bool {
     let path = Path::new(argument);
     let is_file = || path.extension().is_some_and(|it| it == "toml") && path.is_file();
@@ -266,7 +268,7 @@ fn reproduce(
     observer.finish();
     let reproduction = Reproduction::new(experiment, &results);
     Ok(match args.cache {
-        // A time of cached stages would be that of another run.
+        // The wall time excludes stages that an earlier run cached.
         Some(_) => reproduction,
         None => {
             let threads = rayon::current_num_threads();
@@ -296,7 +298,7 @@ fn link(folder: &Path, file: &Path) -> Result<String> {
     Ok(up.chain(names).collect::<Vec<_>>().join("/"))
 }
 
-/// Absolute path, whose existing folders are without symbolic links.
+/// Absolute path with the symbolic links of existing folders resolved.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let failed = || format!("{}: expected a path", path.display());
     let path = std::path::absolute(path).with_context(failed)?;

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     format: TableFormat,
 
     /// Output folder for the formats that the file selects: tables, HTML pages, JSON, runs
-    /// [default: that of the file]
+    /// [default: the output folder of the file]
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     results: Option<OutputPath>,
 

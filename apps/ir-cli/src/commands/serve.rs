@@ -121,17 +121,16 @@ pub(crate) struct Args {
     #[cfg_attr(feature = "dense", arg(conflicts_with = "model"))]
     check: bool,
 
-    /// Replace all keys, and print the new ones
+    /// Replace all keys and print the new keys
     #[arg(long)]
     new_keys: bool,
 
-    /// Requests per second of each key, over REST and on the pages of visitors who signed in with
-    /// it, suggestions included; further ones get status 429. Pages without a sign-in have no
-    /// limit. [default: unlimited; --max-requests limits the load of all keys together]
+    /// Rate limit per key in requests/s, for REST and signed-in pages. Excess requests get status
+    /// 429. --max-requests limits all requests together [default: unlimited]
     #[arg(long, value_name = "N")]
     rate_limit: Option<NonZeroU32>,
 
-    /// Requests that are processed or wait at the same time; further ones get status 429
+    /// Maximum number of concurrent requests, running or queued. Excess requests get status 429
     #[arg(long, default_value_t = 256, value_parser = positive, value_name = "N")]
     max_requests: usize,
 
@@ -140,8 +139,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
     max_size: usize,
 
-    /// Largest number of queries in the query log; the oldest ones are deleted, with their opened
-    /// answers
+    /// Maximum number of queries in the query log. The oldest queries are deleted first, with their
+    /// opened answers
     #[arg(long, default_value_t = 1_000_000, value_parser = positive, value_name = "N")]
     log_queries: usize,
 
@@ -268,9 +267,10 @@ fn check(data: &Path, console: &Console) -> Result<()> {
 
 /// Log of the server on standard error; errors only with `--quiet`.
 fn start_log(format: LogFormat, console: &Console) {
-    let level = match console.is_quiet() {
-        true => tracing::Level::ERROR,
-        false => tracing::Level::INFO,
+    let level = if console.is_quiet() {
+        tracing::Level::ERROR
+    } else {
+        tracing::Level::INFO
     };
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
@@ -308,27 +308,30 @@ fn config(
     data: &Path,
     console: &Console,
 ) -> Result<ServiceConfig> {
-    let limits = Limits::default()
-        .with_concurrency(args.max_requests)
-        .with_rate(args.rate_limit)
-        .with_body_bytes(args.max_size.saturating_mul(1 << 20));
-    let mut config = ServiceConfig::new(data)
-        .with_limits(limits)
-        .with_log_queries(args.log_queries)
-        .with_answers(answers)
-        .with_headings(args.answers.headings);
+    let mut config = ServiceConfig {
+        limits: Limits {
+            concurrency: args.max_requests,
+            rate: args.rate_limit,
+            body_bytes: args.max_size.saturating_mul(1 << 20),
+            ..Limits::default()
+        },
+        log_queries: args.log_queries,
+        answers,
+        headings: args.answers.headings,
+        ..ServiceConfig::new(data)
+    };
     let language = args.answers.language.unwrap_or_default();
     language.check_questions(&args.questions)?;
     config.frames = language.scientific_frames();
     for (name, index) in &args.collection {
-        config = config.with_collection(collection(name, index, console)?);
+        config.collections.push(collection(name, index, console)?);
     }
     if let Some(generator) = args.questions.generator()? {
         let file = args
             .questions
             .is_endpoint()
             .then(|| data.join("questions.jsonl"));
-        config = config.with_questions(ServiceQuestions { generator, file });
+        config.questions = Some(ServiceQuestions { generator, file });
     }
     if let Some(papers) = &args.papers
         && !is_bundled(papers)
@@ -336,7 +339,7 @@ fn config(
         config = config.with_papers(papers, document_reader()?);
     }
     if let Some(generator) = args.generation.generator()? {
-        config = config.with_generator(ServiceGenerator::new(generator));
+        config.generator = Some(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {
@@ -390,7 +393,7 @@ fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> 
     })
 }
 
-/// Creates the keys of a new data folder, or those of `--new-keys`.
+/// Creates keys for a new data folder, or replaces all keys if `--new-keys` is given.
 fn keys(args: &Args, service: &Service) -> Result<Vec<(KeyRole, String)>> {
     if args.new_keys {
         service.delete_keys()?;
@@ -454,7 +457,7 @@ fn warn_of_store<T>(
     }
 }
 
-/// Adds the papers, and returns whether a publication would change what queries see.
+/// Adds the papers. Returns `true` if a publication would change what queries see.
 fn add_papers(papers: &Path, service: &Service, console: &Console) -> Result<bool> {
     if is_bundled(papers) {
         let records = ir_qa::bundled_papers()?.iter().map(record_of).collect();

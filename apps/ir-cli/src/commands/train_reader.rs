@@ -164,9 +164,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         );
     }
     let trainer = ReaderTrainer::open(&model.folder, &config)?;
-    let reader = match has_files(&output) {
-        true => complete(&trainer, &examples, &output, &checkpoints, console)?,
-        false => train(args, trainer, &examples, &checkpoints, console)?,
+    let reader = if has_files(&output) {
+        complete(&trainer, &examples, &output, &checkpoints, console)?
+    } else {
+        train(args, trainer, &examples, &checkpoints, console)?
     };
     if let Some(test) = test {
         let mut table = "reader   exact match     F1\n".to_owned();
@@ -292,9 +293,10 @@ fn data(args: &Args) -> Result<(Squad, Option<Squad>)> {
         let path = args.test.as_ref().unwrap_or(&args.data).display();
         bail!("{path}: expected questions for the evaluation, found none");
     }
-    let data = match args.hold_out {
-        true => data.articles_of("train"),
-        false => data,
+    let data = if args.hold_out {
+        data.articles_of("train")
+    } else {
+        data
     };
     Ok((data, test))
 }

@@ -33,13 +33,13 @@ const SHORT_TIME: Duration = Duration::from_secs(120);
 const MAX_LINE: usize = 2000;
 pub(crate) const MAX_WORD: usize = 500;
 
-/// When to print the next progress line about reading; it is postponed by the other ones.
+/// Time of the next progress line about reading. Other progress lines postpone it.
 static READING_LINE_DUE: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Exit code of the signal that requested a stop (128 + its number); 0 before.
 static STOP: AtomicU8 = AtomicU8::new(0);
 
-/// Whether the command ends in order after a stop was requested.
+/// `true` if the command ends in order after a stop was requested.
 static STOPS_IN_ORDER: AtomicBool = AtomicBool::new(false);
 
 /// Writer of messages to standard error.
@@ -83,7 +83,7 @@ impl Console {
         }
     }
 
-    /// Whether everything but errors is suppressed.
+    /// Returns `true` if everything but errors is suppressed.
     #[cfg(feature = "serve")]
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
@@ -159,7 +159,7 @@ impl Console {
     }
 }
 
-/// Whether lines are events of the log instead of plain text.
+/// `true` if lines are events of the log instead of plain text.
 #[cfg(feature = "serve")]
 static PRINTS_TO_LOG: AtomicBool = AtomicBool::new(false);
 
@@ -209,7 +209,7 @@ fn error_chain(error: &anyhow::Error) -> String {
     line
 }
 
-/// Whether an error only wraps its cause without adding information.
+/// Returns `true` if an error only wraps its cause without adding information.
 fn is_wrapper(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<CorpusError>() || matches!(cause.downcast_ref(), Some(BuildError::Corpus(_)))
 }
@@ -238,15 +238,15 @@ pub(crate) fn shortened(text: &str, max: usize) -> String {
     format!("{start}...{end}")
 }
 
-/// Whether the reader closed the pipe.
+/// Returns `true` if the reader closed the pipe.
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     let error = cause.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Installs the signal handler. SIGINT, SIGTERM or SIGHUP removes temporary files and exits at
-/// once; after [`stop_on_interrupt`] the first one requests an orderly stop. The exit code is that
-/// of the signal.
+/// once; after [`stop_on_interrupt`] the first one requests an orderly stop. The signal determines
+/// the exit code.
 pub(crate) fn handle_signals() {
     // If the handler cannot be installed, the default action applies.
     let _ = on_signal(|code| {
@@ -285,8 +285,8 @@ fn on_signal(handle: impl Fn(u8) + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the parent process made this one ignore SIGHUP, as nohup(1) does (Linux; elsewhere
-/// false).
+/// Returns `true` if the parent process made this process ignore SIGHUP, as nohup(1) does.
+/// Supported on Linux; elsewhere always `false`.
 #[cfg(unix)]
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -367,7 +367,7 @@ impl Bar {
         }
         self.bar.reset();
         self.bar.set_position(done);
-        // The rate is that of this process.
+        // Items of an earlier process do not count in the rate.
         self.bar.reset_eta();
         self.bar.set_message(stage.to_owned());
     }
@@ -411,7 +411,7 @@ fn reading_line_due() -> MutexGuard<'static, Option<Instant>> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the rate of `new` items in `elapsed` predicts the remaining time.
+/// Returns `true` if the rate of `new` items in `elapsed` predicts the remaining time.
 fn is_estimate(new: u64, elapsed: Duration) -> bool {
     new > 0 && elapsed >= ESTIMATE_DELAY
 }

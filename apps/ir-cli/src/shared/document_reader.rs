@@ -18,7 +18,7 @@ fn pdf_config() -> Result<ir_qa::documents::PdfConfig> {
     use ir_qa::documents::PdfConfig;
 
     let program = std::env::current_exe().context("the path of this program is unknown")?;
-    let config = PdfConfig::default();
+    let mut config = PdfConfig::default();
     let limits = [
         ("--max-time", config.max_time.as_secs()),
         ("--max-memory", config.max_memory),
@@ -28,5 +28,6 @@ fn pdf_config() -> Result<ir_qa::documents::PdfConfig> {
     let limits = limits.flat_map(|(name, value)| [name.to_owned(), value.to_string()]);
     let command = "pdf-text".to_owned();
     let arguments = [command].into_iter().chain(limits).map(Into::into);
-    Ok(config.with_program(program, arguments.collect()))
+    config.program = Some((program, arguments.collect()));
+    Ok(config)
 }

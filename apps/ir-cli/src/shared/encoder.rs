@@ -175,11 +175,10 @@ pub(crate) fn backend(text: &str) -> Result<Backend, String> {
 }
 
 /// End of a hint to `ir models fetch`: the feature that this build lacks.
-pub(crate) const FETCH_FEATURE: &str = match cfg!(feature = "fetch") {
-    true => "",
-    false => {
-        " in a build with the feature \"fetch\" (cargo install --path apps/ir-cli --features fetch)"
-    }
+pub(crate) const FETCH_FEATURE: &str = if cfg!(feature = "fetch") {
+    ""
+} else {
+    " in a build with the feature \"fetch\" (cargo install --path apps/ir-cli --features fetch)"
 };
 
 /// Resolves a model argument: a folder, or a name in the model cache.
@@ -193,7 +192,7 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
     })
 }
 
-/// Whether an argument resolves to a folder with a model, or with one per side.
+/// Returns `true` if an argument resolves to a folder with a model, or with one per side.
 pub(crate) fn is_model(argument: &Path) -> bool {
     let configs = ["config.json", "modules.json", "query/config.json"];
     find_model(argument)
@@ -324,9 +323,10 @@ impl VectorOrigin {
     /// Pooling, normalization, prefix, length limit and precision other than f32, for messages.
     pub(crate) fn settings(&self) -> String {
         let encoder = &self.encoder;
-        let normalized = match encoder.normalize {
-            true => "normalized",
-            false => "not normalized",
+        let normalized = if encoder.normalize {
+            "normalized"
+        } else {
+            "not normalized"
         };
         let prefix = match encoder.prefix.as_str() {
             "" => String::new(),

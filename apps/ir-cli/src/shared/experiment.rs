@@ -40,7 +40,7 @@ pub(crate) fn cache(folder: Option<&OutputPath>, experiment: &Experiment) -> Cac
     })
 }
 
-/// Path of the output folder: an option, or that of the file.
+/// Path of the output folder, from the option or else from the file.
 pub(crate) fn output_folder(
     option: Option<&OutputPath>,
     experiment: &Experiment,

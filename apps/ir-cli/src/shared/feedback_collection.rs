@@ -18,7 +18,7 @@ pub(crate) struct FeedbackCollection<'a> {
     pub(crate) verify: Verify,
     /// How documents are indexed: as those that are searched.
     pub(crate) setup: &'a IndexOptions,
-    /// Whether their index has positions.
+    /// If `true`, their index has positions.
     pub(crate) positions: bool,
     pub(crate) threads: Option<usize>,
 }

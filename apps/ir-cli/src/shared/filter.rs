@@ -32,7 +32,7 @@ fn subject(condition: &Predicate) -> Option<(&str, bool)> {
 
 /// Filters of `--filter` and `--not-later-than-query`.
 pub(crate) struct QueryFilters {
-    /// Year of each document; records with the same id have the year of the first one.
+    /// Year of each document. Records with the same id take the year of the first record.
     pub(crate) years: Years,
     time: bool,
     /// Documents that satisfy `--filter`; `None` without conditions.
@@ -112,7 +112,8 @@ fn select_documents(
     index.select(&Predicate::All(conditions)).with_context(read)
 }
 
-/// Warns about conditions on attributes that no document has, or whose values are not numbers.
+/// Warns about conditions on attributes that no document has, and about numeric conditions on
+/// attributes without numbers.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
     conditions: &[Predicate],
     documents: impl Fn() -> D,

@@ -12,7 +12,7 @@ where
     table_with_text(rows, usize::MAX)
 }
 
-/// [`table`] whose columns from number `text` on are left-aligned too.
+/// [`table`] with the columns from number `text` on left-aligned, too.
 pub(crate) fn table_with_text<R>(rows: impl IntoIterator<Item = R>, text: usize) -> String
 where
     R: IntoIterator<Item = String>,

@@ -11,8 +11,8 @@ use super::console::bail_usage;
 #[derive(Debug, clap::Args)]
 pub(crate) struct GenerationOptions {
     /// URL of an OpenAI-compatible language model that writes answers from the best sentences when
-    /// a user asks for one (feature `fetch`). It gets the question and the quoted sentences
-    /// [default: none]
+    /// a user requests it (feature `fetch`). The model receives the question and the quoted
+    /// sentences [default: none]
     #[arg(long, value_name = "URL")]
     generate: Option<String>,
 

@@ -105,7 +105,7 @@ impl IndexOptions {
     }
 
     /// First option that affects the content of an index: scores of BM25 and the order of equal
-    /// ones.
+    /// scores.
     #[cfg(feature = "dense")]
     pub(crate) fn first_analysis_option(&self) -> Option<&'static str> {
         self.first_set().filter(|option| *option != "--memory")
@@ -197,8 +197,8 @@ impl IndexOptions {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
         Ok(match path {
-            Some(path) => builder.finish_to_with(path, &mut bar)?,
-            None => builder.finish_with(&mut bar)?,
+            Some(path) => builder.finish_to(path, &mut bar)?,
+            None => builder.finish(&mut bar)?,
         })
     }
 }
@@ -219,7 +219,7 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
     let json = std::fs::read_to_string(text).map_err(|error| error.to_string())?;
     let given: Map<String, Value> =
         serde_json::from_str(&json).map_err(|error| error.to_string())?;
-    // Missing fields are those of the default; saved indexes have all of them.
+    // Missing fields take their defaults; saved indexes have all fields.
     let mut fields = json!(Analysis::anserini());
     for (name, value) in given {
         fields[name] = value;

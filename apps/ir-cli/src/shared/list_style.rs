@@ -8,7 +8,7 @@ use crate::shared::terminal::is_bidirectional_mark;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListStyle {
     pub(crate) width: usize,
-    /// Whether no line may exceed the width.
+    /// If `true`, no line exceeds the width.
     pub(crate) wraps: bool,
     pub(crate) color: bool,
 }

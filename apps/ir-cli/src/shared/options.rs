@@ -14,8 +14,8 @@ use ir_data::{TextEncoding, attribute};
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::suggest::did_you_mean;
 
-/// Parser of an option whose values are those of a library or carry data: `NAME` or `NAME|ALIAS`,
-/// help, value. Enums of the command derive `ValueEnum`.
+/// Parser of an option with values of a library type, or values that carry data: `NAME` or
+/// `NAME|ALIAS`, help, value. Enums of the command derive `ValueEnum`.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     values: impl IntoIterator<Item = (&'static str, &'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
@@ -220,7 +220,7 @@ impl QueryForm {
         Ok(queries)
     }
 
-    /// Error of a query without the form, with those of all queries.
+    /// Error of a query without the form. Lists the forms of all queries.
     fn missing(&self, query: &Query, queries: &[Query]) -> anyhow::Error {
         let texts = queries.iter().flat_map(|query| {
             let attributes = query.attributes.iter();
@@ -247,8 +247,8 @@ impl QueryForm {
 /// Character encoding of the input as an option.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct EncodingOption {
-    /// Character encoding of TREC, SMART, Indri and TSV files, of notes, and of XML records of
-    /// bioCADDIE, whose declared encoding only latin-1 replaces; JSON is UTF-8
+    /// Character encoding of TREC, SMART, Indri and TSV files, and of notes. For XML records of
+    /// bioCADDIE, latin-1 replaces the declared encoding; JSON is UTF-8
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
 }

@@ -25,6 +25,7 @@ use ir_data::DataFile;
 
 use crate::shared::console::{bail_usage, check_stopped};
 use crate::shared::input::arguments;
+use crate::shared::stream::is_stream;
 use crate::shared::terminal;
 
 /// Value of an option that names an output file, where `-` is standard output, or a folder
@@ -88,8 +89,8 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Whether this is standard output: `-`, or its name as a device, which may be redirected to a
-    /// file that must not be replaced.
+    /// Returns `true` if this is standard output: `-`, or its name as a device, which may be
+    /// redirected to a file that must not be replaced.
     pub(crate) fn is_stdout(&self) -> bool {
         ["-", "/dev/stdout", "/dev/fd/1"]
             .iter()
@@ -106,7 +107,7 @@ pub(crate) struct WorkPath {
     /// Description for messages; empty for the output itself.
     pub(crate) what: &'static str,
     pub(crate) path: PathBuf,
-    /// Whether the path is a folder that belongs to the command with everything in it.
+    /// If `true`, the path is a folder that belongs to the command with everything in it.
     pub(crate) is_folder: bool,
 }
 
@@ -114,7 +115,7 @@ pub(crate) struct WorkPath {
 #[derive(Debug)]
 struct Destination {
     option: String,
-    /// See [`WorkPath::what`].
+    /// Description for messages, as [`WorkPath::what`].
     what: &'static str,
     /// Path as given, for messages.
     shown: PathBuf,
@@ -236,9 +237,10 @@ fn resolved(path: &Path) -> PathBuf {
     let path = follow_links(path);
     let mut folders = path.ancestors();
     let existing = folders.find_map(|folder| {
-        let shown = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+        let shown = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         let rest = path.strip_prefix(folder).ok()?;
         Some(shown.canonicalize().ok()?.join(rest))
@@ -427,8 +429,8 @@ pub(crate) fn create(path: &Path) -> Result<AtomicFile> {
     AtomicFile::create(path).with_context(|| failed(path.display()))
 }
 
-/// Creates an output folder and its parents, before the work whose results it receives. Those that
-/// are new and still empty are removed when the value is dropped.
+/// Creates an output folder and its parents, before the work that writes to it. New folders that
+/// are still empty are removed when the value is dropped.
 pub(crate) fn create_folder(path: &Path) -> Result<NewFolder> {
     let missing = path.ancestors().take_while(|folder| !folder.exists());
     let missing = missing.map(Path::to_owned).collect();
@@ -450,9 +452,4 @@ impl Drop for NewFolder {
             let _ = fs::remove_dir(folder);
         }
     }
-}
-
-/// Whether `path` exists and is neither a file nor a folder.
-pub(crate) fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|what| !what.is_file() && !what.is_dir())
 }

@@ -13,7 +13,7 @@ use super::format::counted;
 /// Number of errors of files that are printed.
 const MAX_WARNINGS: usize = 10;
 
-/// Whether an argument names the bundled papers.
+/// Returns `true` if an argument names the bundled papers.
 pub(crate) fn is_bundled(papers: &Path) -> bool {
     papers == Path::new("bundled") && !papers.exists()
 }

@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use anyhow::Result;
 
-/// Whether an argument is a Parquet file, by its first bytes.
+/// Returns `true` if an argument is a Parquet file, by its first bytes.
 pub(crate) fn is_parquet(argument: &str) -> bool {
     let mut mark = [0; 4];
     let file = (argument != "-").then(|| File::open(argument));

@@ -5,7 +5,8 @@ use ir_core::Judgments;
 use ir_core::trec;
 use ir_core::trec::HeaderLine;
 use ir_data::catalog::Catalog;
-use ir_eval::{EvalError, Pool};
+use ir_eval::EvalError;
+use ir_eval::assess::Pool;
 
 use crate::shared::console::Console;
 use crate::shared::input::{self, QrelsArgument, with_warnings};
@@ -67,14 +68,14 @@ impl QrelsFormat {
     }
 }
 
-/// Published judgments of DataFinder, whose query ids are the texts of the queries; those of the
-/// collection are line numbers.
+/// Published judgments of DataFinder. Their query ids are the texts of the queries; in the
+/// collection, query ids are line numbers.
 const DATAFINDER_QRELS: [&str; 2] = [
     "datafinder/test_dataset_collection.qrels",
     "datafinder/test_dataset_collection_keyword.qrels",
 ];
 
-/// Names the judgments with published ids if a run has no query in common with those of
+/// Names the judgments with published ids if a run has no query in common with the judgments of
 /// `datafinder`.
 pub(crate) fn with_judgments_hint(error: anyhow::Error, qrels: &str) -> anyhow::Error {
     let collection = qrels.split(':').next();

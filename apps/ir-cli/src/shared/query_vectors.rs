@@ -1,4 +1,4 @@
-//! Queries whose vectors are in a file.
+//! Query vectors of a file.
 
 use std::collections::HashSet;
 use std::fmt::Display;

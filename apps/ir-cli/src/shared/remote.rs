@@ -35,13 +35,13 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_parser = seconds, value_name = "SECONDS", value_hint = ValueHint::Other)]
     pub(crate) engine_timeout: Option<Duration>,
 
-    /// Number of attempts of a request that fails transiently. The wait before the second one is
-    /// 0.5 to 1 s, at random, and doubles before each further one [default: 5]
+    /// Attempts per request on transient failures, with exponential backoff from 0.5-1 s
+    /// [default: 5]
     #[arg(long, value_parser = positive, value_name = "N")]
     pub(crate) engine_attempts: Option<usize>,
 
-    /// Append requests and responses to a file, as JSON lines, for tests and error reports. It has
-    /// neither credentials nor the address, but the data; not for milvus+grpc
+    /// Append requests and responses to a file, as JSON lines, for tests and error reports. Omits
+    /// credentials and the address, but not the data; not for milvus+grpc
     #[arg(long, value_name = "FILE")]
     pub(crate) engine_record: Option<OutputPath>,
 }
@@ -267,8 +267,8 @@ pub(crate) struct RemoteSystem {
     /// server, with an address `milvus+grpc://...`. Default: false.
     #[serde(default)]
     hybrid: bool,
-    /// Accepts saved vectors of queries whose file records another encoder than that of the loaded
-    /// vectors, or other texts. Default: false.
+    /// Accepts saved query vectors of another encoder than the loaded vectors, or of other query
+    /// texts. Default: false.
     #[serde(default)]
     any_encoder: bool,
 }
@@ -384,7 +384,7 @@ impl System for RemoteSystem {
             // No condition can be evaluated.
             return Ok(OpenSystem::new(retriever));
         }
-        // By other attributes than those of the task, a condition has other documents.
+        // If the attributes differ from the task, a condition selects other documents.
         let same = record.has_attributes_of(context.data.corpus());
         let engine = &self.engine;
         let retriever = match same.map_err(SystemError::stage("comparing attributes"))? {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
-use ir_eval::preferences::PreferenceMeasure;
+use ir_eval::assess::preferences::PreferenceMeasure;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
     Measure, MissingQueries, ParseMeasureError, QueriesWithoutRelevant, Rules, ScorePrecision,
@@ -27,7 +27,7 @@ pub(crate) struct RuleOptions {
     #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive)]
     max_retrieved: Option<usize>,
 
-    /// Evaluate judged documents only: remove unjudged ones from the rankings
+    /// Evaluate judged documents only: remove unjudged documents from the rankings
     #[arg(short = 'J', long, alias = "Judged_docs_only")]
     judged_only: bool,
 
@@ -38,7 +38,7 @@ pub(crate) struct RuleOptions {
     )]
     collection_size: Option<u64>,
 
-    /// Remove hits whose id equals the query id before evaluating, as BEIR does
+    /// Remove hits with the id of the query before evaluating, as BEIR does
     #[arg(long)]
     remove_self: bool,
 
@@ -187,7 +187,7 @@ fn split_measures(list: &str) -> Vec<&str> {
     parts
 }
 
-/// End of an error message with `ndcg_cut.10` for `ndcg.10`, whose parameters are gains.
+/// End of an error message with `ndcg_cut.10` for `ndcg.10`. Parameters of `ndcg` are gains.
 fn suggested_cutoff(text: &str) -> String {
     match text.split_once('.') {
         Some(("ndcg", cutoffs)) if !cutoffs.contains('=') => {
@@ -198,7 +198,7 @@ fn suggested_cutoff(text: &str) -> String {
 }
 
 /// End of an error message with the measure, or the set of measures, that is closest to an unknown
-/// one.
+/// name.
 fn suggested_measure(text: &str) -> String {
     let sets = [
         "official",

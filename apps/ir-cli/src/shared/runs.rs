@@ -95,30 +95,31 @@ pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: impl IntoIterator<Item = S
     Ok(())
 }
 
-/// Warns if there is one run only; `effect` is what that means for the command.
+/// Warns if there is one run only. `effect` describes the consequence for the command.
 pub(crate) fn warn_of_single(files: &[String], effect: &str, console: &Console) {
     if let [file] = files {
         console.warn(format_args!("{file}: the only run; {effect}"));
     }
 }
 
-/// Warns about each run that has the same contents as an earlier one.
+/// Warns about each run with the same contents as an earlier run.
 pub(crate) fn warn_of_repeated(files: &[String], console: &Console) {
     for (at, file) in files.iter().enumerate() {
         let same = |other: &&String| other == &file || same_contents(other, file);
         if file != "-"
             && let Some(first) = files[..at].iter().find(same)
         {
-            console.warn(match first == file {
-                true => format!("{file}: the run is given twice"),
-                false => format!("{file}: the same contents as {first}, the run is given twice"),
+            console.warn(if first == file {
+                format!("{file}: the run is given twice")
+            } else {
+                format!("{file}: the same contents as {first}, the run is given twice")
             });
         }
     }
 }
 
-/// Whether two files have the same bytes. False for what is not a file, and if one cannot be read:
-/// reading it as a run returns the error.
+/// Returns `true` if two files have the same bytes. `false` for what is not a file, and if one
+/// cannot be read: reading it as a run returns the error.
 fn same_contents(first: &str, second: &str) -> bool {
     let size = |path| fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let (Some(a), Some(b)) = (size(first), size(second)) else {
@@ -136,7 +137,7 @@ fn same_contents(first: &str, second: &str) -> bool {
         .all(|pair| matches!(pair, (Ok(a), Ok(b)) if a == b))
 }
 
-/// Warns about each run that has no query in common with the others.
+/// Warns about each run without a query in common with the other runs.
 pub(crate) fn warn_of_disjoint(runs: &[Run], console: &Console) {
     let queries = |run: &Run| run.iter().map(|(query, _)| query.to_owned()).next();
     for (at, run) in runs.iter().enumerate() {
@@ -154,7 +155,7 @@ pub(crate) fn warn_of_disjoint(runs: &[Run], console: &Console) {
     }
 }
 
-/// Describes queries of judgments and a run that have none in common; `None` if they have one.
+/// Error text for judgments and a run without a common query. `None` if they share a query.
 pub(crate) fn without_common_query(qrels: &Qrels, run: &Run) -> Option<String> {
     let judged: BTreeSet<&str> = qrels.iter().map(|(query, _)| query).collect();
     if run.iter().any(|(query, _)| judged.contains(query)) {

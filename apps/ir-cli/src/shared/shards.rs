@@ -41,7 +41,7 @@ const OF_EXECUTION: [&str; 11] = [
     "quiet",
 ];
 
-/// Option `--shard` of commands whose outputs `ir merge` merges.
+/// Option `--shard` of commands with outputs that `ir merge` merges.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ShardOption {
     /// Process part I of N equal, contiguous parts; `ir merge` merges their outputs into the output
@@ -55,7 +55,7 @@ pub(crate) struct ShardOption {
     pub(crate) shard: Option<Shard>,
 }
 
-/// The subcommand and its arguments on the command line, without those of execution. A
+/// The subcommand and its arguments on the command line, without execution arguments. A
 /// process-wide static, like the inputs, because clap's matches are not part of `Args`.
 static COMMAND_LINE: OnceLock<(String, BTreeMap<String, Vec<String>>)> = OnceLock::new();
 
@@ -114,8 +114,8 @@ pub(crate) struct ShardRecord {
     items: u64,
     /// Hash of all items, in hexadecimal.
     input: String,
-    /// Arguments of the command, without those of execution. The names of files have their length
-    /// and checksum: an index, vectors or synonyms of the same name may have another content.
+    /// Arguments of the command, without execution arguments. Names of files carry length and
+    /// checksum: an index, vectors or synonyms of the same name may have another content.
     options: BTreeMap<String, Vec<String>>,
     pub(crate) kind: OutputKind,
     /// Name of the output among several of the command, such as the tag of a run.
@@ -430,9 +430,10 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
         let has = |number: &u32| shards.iter().any(|it| it.record.shard.number() == *number);
         let missing = (1..=count).filter(|number| !has(number));
         let shown: Vec<_> = missing.take(10).map(|number| number.to_string()).collect();
-        let more = match count as usize - shards.len() > shown.len() {
-            true => ", ...",
-            false => "",
+        let more = if count as usize - shards.len() > shown.len() {
+            ", ..."
+        } else {
+            ""
         };
         bail!(
             "expected all {count} shards, found {}: missing {}{more}",
@@ -443,8 +444,8 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
     Ok(shards)
 }
 
-/// Appends length and checksum to an argument that names a file, or those of the manifest to an
-/// argument that names a segmented index.
+/// Appends length and checksum to an argument that names a file. For a segmented index, they are
+/// the length and checksum of its manifest.
 fn describe_file(value: &mut String) -> Result<()> {
     let mut path = PathBuf::from(&*value);
     if path.is_dir() {

@@ -82,11 +82,9 @@ static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             }
             (BM25, "cleaning.punctuation") => {
                 help = CLEAN_HELP.to_owned();
-                parameter.values = ParameterValues::List(Box::new(ParameterValues::Names(
-                    CLEANING
-                        .map(|(step, help)| (step.to_owned(), help.to_owned()))
-                        .into(),
-                )));
+                let steps = CLEANING.map(|(step, help)| (step.to_owned(), help.to_owned()));
+                let steps = ParameterValues::Names(steps.into());
+                parameter.values = ParameterValues::List(Box::new(steps), None);
                 heading = QUERIES;
             }
             (BM25, "exact_lengths") => {
@@ -197,6 +195,14 @@ impl SystemOption {
             Some(needed) => argument.requires(needed),
             None => argument,
         };
+        let alias = match key {
+            "k1" => Some("bm25.k1"),
+            "b" => Some("bm25.b"),
+            "mu" => Some("qld.mu"),
+            "lambda" => Some("qljm.lambda"),
+            _ => None,
+        };
+        let argument = argument.aliases(alias);
         let (name, hint) = match key {
             "model" | "feedback" => ("MODEL", ValueHint::Other),
             "synonyms" | "cleaning.tags" => ("FILE", ValueHint::Unknown),
@@ -551,9 +557,7 @@ impl SystemOptions {
             }
         }
         if kind == BM25 {
-            for (key, value) in of_the_index {
-                parameters.insert(key.clone(), value.clone());
-            }
+            parameters.extend(of_the_index.clone());
         }
         let mut system = SystemEntry::new(SYSTEM, kind);
         system.parameters = parameters;
@@ -566,6 +570,20 @@ impl SystemOptions {
         let mut entry = SystemEntry::new(SYSTEM, PRIOR);
         entry.parameters = prior;
         Ok(vec![system, entry])
+    }
+
+    /// Parameters of an index that has every field that an option names, for options whose index is
+    /// not known yet or decides itself.
+    fn any_fields(&self) -> Table {
+        let mut fields = vec!["title".to_owned(), "text".to_owned()];
+        for option in ["weights", "field-b"] {
+            let named = self.get(option).and_then(Value::as_table);
+            fields.extend(named.into_iter().flat_map(|table| table.keys().cloned()));
+        }
+        fields.sort();
+        fields.dedup();
+        let fields = fields.into_iter().map(Value::String).collect();
+        Table::from_iter([("fields".to_owned(), Value::Array(fields))])
     }
 
     /// Queries after `--pos-tags` and `--clean`.
@@ -588,7 +606,7 @@ impl SystemOptions {
 
     /// The system to open, for queries that are cleaned.
     pub(crate) fn spec(&self) -> Result<SystemSpec> {
-        let mut systems = self.systems(&Table::new())?;
+        let mut systems = self.systems(&self.any_fields())?;
         systems[0].parameters.remove("cleaning");
         Ok(SystemSpec::new(systems))
     }
@@ -608,7 +626,7 @@ impl SystemOptions {
     /// Checks the parameters before data are read.
     pub(crate) fn check(&self) -> Result<()> {
         let registry = Registry::default();
-        for system in self.systems(&Table::new())? {
+        for system in self.systems(&self.any_fields())? {
             let parsed = registry.parse(&system.kind, &system.parameters);
             parsed.map_err(|error| Usage(message(&system.kind, &error)))?;
         }

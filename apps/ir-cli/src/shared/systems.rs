@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use ir_core::{Judgments, Run};
-use ir_eval::{CompareError, Evaluator, MissingQueries, Report, Rules, RunFileOptions};
+use ir_eval::compare::CompareError;
+use ir_eval::{Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
 use crate::shared::console::{Console, Interrupted, Usage, bail_usage, check_stopped};
 use crate::shared::input;
@@ -31,7 +32,7 @@ pub(crate) struct QrelsAndRuns {
     )]
     form: QrelsFormat,
 
-    /// Average over the queries that every run answers, instead of scoring missing ones 0
+    /// Average over the queries that every run answers, instead of scoring missing queries 0
     #[arg(long)]
     common: bool,
 
@@ -78,7 +79,7 @@ impl QrelsAndRuns {
         console: &Console,
     ) -> Result<Vec<EvaluatedRun>> {
         let header = self.rules.header();
-        let how = RunFileOptions {
+        let options = RunFileOptions {
             header,
             threads: None,
         };
@@ -93,7 +94,7 @@ impl QrelsAndRuns {
                 let report = report.map_err(|error| with_judgments_hint(error, &self.qrels))?;
                 (report, Some(run))
             } else {
-                let report = input::evaluate(evaluator, file, &self.qrels, how, console);
+                let report = input::evaluate(evaluator, file, &self.qrels, options, console);
                 let report = report.map_err(|error| with_judgments_hint(error, &self.qrels))?;
                 (report, None)
             };

@@ -11,20 +11,22 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        match steers(c) {
-            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => out.push(c),
+        if steers(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)))
+        } else {
+            out.push(c)
         }
     }
     Cow::Owned(out)
 }
 
-/// Whether a character is a control character or bidirectional mark, other than line break and tab.
+/// Returns `true` if a character is a control character or bidirectional mark, other than line
+/// break and tab.
 fn steers(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || is_bidirectional_mark(c)
 }
 
-/// Whether a character changes the direction of text or ends a line or paragraph.
+/// Returns `true` if a character changes the direction of text or ends a line or paragraph.
 pub(crate) fn is_bidirectional_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -42,7 +44,7 @@ pub(crate) fn stdout() -> Box<dyn Write> {
 /// Writer that escapes UTF-8 text. Bytes that are not UTF-8 become U+FFFD.
 struct EscapingWriter<W> {
     inner: W,
-    /// Start of a character whose other bytes have not been written yet.
+    /// First bytes of a character that is not written completely yet.
     incomplete: Vec<u8>,
 }
 

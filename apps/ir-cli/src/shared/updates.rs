@@ -26,7 +26,7 @@ pub(crate) fn read_ids(file: &str, console: &Console) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Deletes ids and returns how many the index had. A warning counts the others.
+/// Deletes ids and returns the number of deleted documents. A warning counts unknown ids.
 pub(crate) fn delete_ids<E>(
     ids: &[String],
     console: &Console,
@@ -49,7 +49,8 @@ pub(crate) fn delete_ids<E>(
     Ok((ids.len() - unknown.len()) as u64)
 }
 
-/// Whether a folder has files other than those of a writer that was killed before its first commit.
+/// Returns `true` if a folder contains files, but no lock file. A writer that was killed before its
+/// first commit leaves a lock file.
 pub(crate) fn has_other_files(folder: &Path) -> Result<bool> {
     let names = folder.read_dir().and_then(|entries| {
         let names = entries.map(|entry| Ok(entry?.file_name()));

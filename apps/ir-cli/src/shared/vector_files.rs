@@ -40,7 +40,7 @@ pub(crate) fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Opens the vector index in a file or folder. The error of another file says what it is.
+/// Opens the vector index in a file or folder. For other files, the error names their format.
 pub(crate) fn open_vectors(
     option: &str,
     path: &Path,

@@ -29,7 +29,7 @@ fn usage_errors() {
             (
                 &["search", "tiny", "--k1", "-1"],
                 2,
-                &["'-1'", "--k1", "expected a number of at least 0"],
+                &["--k1: expected a finite number >= 0, found -1"],
             ),
             (&["search", "tiny", "--k1", "NaN"], 2, &["NaN", "--k1"]),
             (

@@ -213,7 +213,7 @@ fn forms_and_syntax_in_sweeps() {
     sweep(&["--query-form", "shot"]).fails(2, &["found \"shot\" (did you mean short?)"]);
     sweep(&["--syntax", "indri", "--feedback", "rm3"]).fails(
         2,
-        &["--feedback: expected queries of words, found --syntax"],
+        &["--feedback: expected no --syntax, found both: it needs queries of words"],
     );
     here.ir_inside(&["sweep", "biocaddie", "a", "b", "--syntax", "indri"])
         .fails(2, &["--grid"]);

@@ -387,7 +387,7 @@ fn two_writers() {
         .ok();
     // A new index is locked before its first commit.
     let config = writer.config().clone();
-    let new = VectorIndexWriter::create(here.at("new"), config).unwrap();
+    let new = VectorIndexWriter::create(here.at("new"), &config).unwrap();
     let locked = "new: the index is locked by another writer";
     encode(&here, &["one.jsonl", "-o", "new", "--add"]).fails(1, &[locked]);
     drop((writer, new));

@@ -104,7 +104,7 @@ fn repositories_of_priors_that_no_document_has() {
         here.ir(&search).ok().err
     };
     let err = search("geo_022216\t0.5\nctn\t0.1\npdb\t0.3\npdbe_x\t0.3\n*\t0.25\n");
-    let warning = "warning: --prior: priors.tsv: no document has 3 of 4 repositories in its attribute \"repository\", such as \"ctn\"";
+    let warning = "warning: priors: no document has 3 of 4 repositories in its attribute \"repository\", such as \"ctn\"";
     assert!(err.contains(warning), "{err}");
     let err = search("geo_022216\t0.5\npdb\t0.3\n*\t0.25\n");
     let warning = "no document has 1 of 2 repositories in its attribute \"repository\", such as \"geo_022216\" (did you mean geo?)";
@@ -136,31 +136,31 @@ fn wrong_priors_are_rejected() {
         .fails(2, &["--prior", "expected feedback, qrels:FILE or a file"]);
     search(&["--prior", "few.tsv", "--prior-attribute", "source"]).fails(
         1,
-        &["expected documents with a text attribute \"source\" for --prior, found none"],
+        &[
+            "--prior-attribute: expected a text attribute of the documents",
+            "found \"source\"",
+        ],
     );
     search(&["--prior", "few.tsv", "--prior-docs", "3"])
-        .fails(2, &["--prior-docs: expected --prior feedback"]);
+        .fails(2, &["--prior-docs: expected no key priors, found both"]);
     search(&["--prior-weight", "1"]).fails(2, &["--prior"]);
     for option in ["--prior-repositories", "--prior-epsilon"] {
-        search(&["--prior", "few.tsv", option, "23"]).fails(
-            2,
-            &[
-                option,
-                "expected --prior feedback or qrels:FILE, found a file",
-            ],
-        );
+        search(&["--prior", "few.tsv", option, "23"])
+            .fails(2, &[option, "expected no key priors, found both"]);
         search(&[option, "23"]).fails(2, &["--prior"]);
     }
-    search(&["--prior", "feedback", "--prior-unseen", "0.1"])
-        .fails(2, &["--prior-unseen: expected --prior qrels:FILE"]);
+    search(&["--prior", "feedback", "--prior-unseen", "0.1"]).fails(
+        2,
+        &["--prior-unseen: expected the key priors or qrels, found none"],
+    );
     for (option, value, expected) in [
-        ("--prior-repositories", "0", "an integer of at least 1"),
-        ("--prior-epsilon", "0", "a number above 0"),
-        ("--prior-epsilon", "inf", "a number above 0"),
+        ("--prior-repositories", "0", "at least 1"),
+        ("--prior-epsilon", "0", "a finite number above 0"),
+        ("--prior-epsilon", "inf", "a finite number above 0"),
         ("--prior-unseen", "0", "a number above 0, at most 1"),
         ("--prior-unseen", "1.5", "a number above 0, at most 1"),
     ] {
-        let expected = format!("expected {expected}, found {value:?}");
+        let expected = format!("expected {expected}, found {value}");
         search(&["--prior", "qrels:train.qrels", option, value]).fails(2, &[option, &expected]);
     }
 }
@@ -270,13 +270,25 @@ fn sequential_dependence() {
         let search = ["search", "corpus.jsonl", "green tea"];
         here.ir(&[&search[..], options].concat())
     };
-    for wrong in ["1,0", "0,1,1", "1,x,0", "1,-1,0", "1,1,1,1"] {
-        search(&["--sdm", wrong]).fails(2, &["--sdm", "expected three weights"]);
+    for (wrong, expected) in [
+        (
+            "1,0",
+            "expected 3 values, separated by commas, found \"1,0\"",
+        ),
+        (
+            "0,1,1",
+            "expected three numbers from 0 to 1e9, the first above 0",
+        ),
+        ("1,x,0", "expected a number, found \"x\""),
+        ("1,-1,0", "expected three numbers from 0 to 1e9"),
+        ("1,1,1,1", "expected 3 values"),
+    ] {
+        search(&["--sdm", wrong]).fails(2, &["--sdm", expected]);
     }
     search(&["--sdm", "1,1,1", "--syntax", "lucene"]).fails(2, &["--sdm", "--syntax"]);
     search(&["--sdm", "1,1,1", "--model", "bm25f"]).fails(
         2,
-        &["--sdm: expected a --model that scores each field, found bm25f"],
+        &["--sdm: expected a model that scores each field, found \"bm25f\""],
     );
     here.ir(&["index", "corpus.jsonl", "-o", "plain.ir"]).ok();
     let saved = ["search", "plain.ir", "green tea", "--sdm", "1,1,1"];

@@ -71,25 +71,17 @@ fn unknown_models_and_parameters_are_rejected() {
             ],
         ),
         (
-            "--model qld(mu=2500)",
-            vec![
-                "--model",
-                "options (--model qld --mu 2500), found \"qld(mu=2500)\"",
-            ],
-        ),
-        (
             "--model Dirichlet(mu=10,lengths=exact)",
-            vec!["options (--model qld --mu 10 --lengths exact), found"],
+            vec!["found \"lengths\""],
         ),
         (
             "--model pivoted(s=0.1",
-            vec!["options (--model pivoted --slope 0.1), found"],
+            vec!["expected NAME(PARAMETER=VALUE,...), found \"pivoted(s=0.1\""],
         ),
         (
             "--model two-stage(nu=1)",
-            vec!["options (--model two-stage --mu VALUE --lambda VALUE), found"],
+            vec!["found \"nu\" (did you mean mu?)"],
         ),
-        ("--model dph()", vec!["options (--model dph), found"]),
         (
             "--model RRI",
             vec![
@@ -99,7 +91,12 @@ fn unknown_models_and_parameters_are_rejected() {
         ),
         (
             "--model random-indexing(cycles=1)",
-            vec!["expected one of dim, nonzero, elemental, reflections, weight, seed"],
+            vec![
+                "expected one of ",
+                "nonzero",
+                "reflections",
+                "found \"cycles\"",
+            ],
         ),
         (
             "--model random-indexing(reflection=1)",
@@ -115,7 +112,7 @@ fn unknown_models_and_parameters_are_rejected() {
         ),
         (
             "--model random-indexing(dim=10",
-            vec!["such as random-indexing(dim=200,reflections=1)"],
+            vec!["expected NAME(PARAMETER=VALUE,...)"],
         ),
         (
             "--model random-indexing --k1 1",
@@ -127,18 +124,20 @@ fn unknown_models_and_parameters_are_rejected() {
         ),
         (
             "--mu 10",
-            vec!["--mu: expected --model qld, indri-dirichlet, two-stage, found bm25"],
+            vec![
+                "--mu: expected a model with mu (qld, indri-dirichlet, two-stage), found \"bm25\"",
+            ],
         ),
         (
             "--model dph --k1 1",
             vec![
-                "--k1: expected --model bm25, atire, robertson, bm25+, bm25l, bm25f, \
-                 terrier-tfidf, indri-tfidf, found dph",
+                "--k1: expected a model with k1 (bm25, atire, robertson, bm25+, bm25l, bm25f, \
+                 terrier-tfidf, indri-tfidf), found \"dph\"",
             ],
         ),
         (
             "--model qld --preset lucene",
-            vec!["--preset: expected --model bm25, found qld"],
+            vec!["--preset: expected model = \"bm25\", found \"qld\""],
         ),
         (
             "--model qljm --lambda 0",
@@ -194,10 +193,8 @@ fn random_indexing_as_in_experiment_files() {
     here.ir(&["index", "bundled", "-o", "plain.ir", "--store", "nothing"])
         .ok();
     let plain = ["search", "plain.ir", "boats", "--model", "random-indexing"];
-    here.ir(&plain).fails(
-        1,
-        &["--model random-indexing: expected an index with stored texts"],
-    );
+    here.ir(&plain)
+        .fails(1, &["--model: expected an index with stored texts"]);
     let explained = [
         "search",
         "bundled",

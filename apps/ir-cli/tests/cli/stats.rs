@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use ir_bm25::{Analysis, IndexBuilder, IndexConfig};
-use ir_core::Document;
+use ir_core::{Document, NoProgress};
 
 use crate::common::{Folder, data, tiny};
 
@@ -94,7 +94,9 @@ fn statistics_of_an_index() {
     let index = IndexBuilder::new(IndexConfig::default()).unwrap();
     let mut index = index.with_analyzer("mine", Arc::new(Analysis::english().build().unwrap()));
     index.push(&Document::new("a").with_text("tea")).unwrap();
-    index.finish_to(here.at("custom.ir")).unwrap();
+    index
+        .finish_to(here.at("custom.ir"), &mut NoProgress)
+        .unwrap();
     let out = here.ir(&["stats", "custom.ir"]).ok().out;
     assert_eq!(row(&out, "analyzer "), "custom");
 

@@ -203,11 +203,11 @@ fn grids_of_dependence_synonyms_and_priors() {
         ),
         (
             &["--grid", "nearest.words=1,2.5", "--nearest-words", "2"],
-            "nearest.words: expected a whole number from 0 to 1000000, found 2.5",
+            "expansion.words: expected an integer, found \"2.5\"",
         ),
         (
             &["--grid", "nearest.weight=-1,2", "--nearest-words", "2"],
-            "nearest.weight: expected a weight at least 0",
+            "--nearest-weight: expected a finite number >= 0, found -1",
         ),
         (
             &[
@@ -230,15 +230,15 @@ fn grids_of_dependence_synonyms_and_priors() {
         ),
         (
             &["--grid", "sdm.words=0,1", "--sdm", "1,1,1"],
-            "sdm.words: expected a weight above 0, at most 1e9, found 0",
+            "sdm.words=0: --sdm: expected three numbers from 0 to 1e9, the first above 0",
         ),
         (
             &["--grid", "sdm.windows=-1,1", "--sdm", "1,1,1"],
-            "sdm.windows: expected a weight at least 0",
+            "sdm.windows=-1: --sdm: expected three numbers from 0 to 1e9",
         ),
         (
             &["--grid", "sdm.phrase=0,1", "--sdm", "1,1,1"],
-            "expected a parameter of bm25 (k1, b), found \"sdm.phrase\"",
+            "expected a key of bm25, found \"sdm.phrase\"",
         ),
         (
             &["--prior", "feedback"],
@@ -318,7 +318,7 @@ fn grids_of_feedback_from_an_external_collection() {
     let rm3 = ["--feedback", "rm3"];
     sweep(&[&["bare.ir"][..], &rm3, &terms].concat()).fails(
         1,
-        &["--feedback: expected an index with stored texts, found none"],
+        &["--feedback-collection: expected an index with stored texts, found none"],
     );
     sweep(&[&["missing"][..], &rm3, &terms].concat())
         .fails(1, &["--feedback-collection", "missing"]);
@@ -352,11 +352,11 @@ fn wrong_grids_are_rejected() {
         ),
         (
             &["--grid", "k=1,2"],
-            &["expected a parameter of bm25 (k1, b), found \"k\" (did you mean k1?)"],
+            &["expected a key of bm25, found \"k\""],
         ),
         (
             &["--grid", "b=0,2"],
-            &["b: expected a number from 0 to 1, found 2"],
+            &["b=2: --b: expected a number from 0 to 1, found 2"],
         ),
         (
             &["--grid", "mu=1,2", "--model", "qdl"],
@@ -368,7 +368,7 @@ fn wrong_grids_are_rejected() {
         ),
         (
             &["--grid", "feedback.doc=1,2", "--feedback", "rm3"],
-            &["--feedback", "expected a parameter of rm3", "found \"doc\""],
+            &["--feedback", "found \"doc\""],
         ),
         (
             &["--grid", "k1=1,2", "third"],
@@ -379,16 +379,10 @@ fn wrong_grids_are_rejected() {
         sweep(options).fails(2, parts);
     }
     let weights = ["--model", "bm25f", "--grid", "weight.titel=1,2"];
-    sweep(&weights).fails(
-        1,
-        &[
-            "tiny: weight.titel=1: expected a field of the index",
-            "found \"titel\"",
-        ],
-    );
+    sweep(&weights).fails(1, &["weight.titel=1", "found \"titel\""]);
     sweep(&["--model", "bm25f", "--grid", "weight.title=-1,2"]).fails(
         2,
-        &["--grid, --model: weight.title: expected 0 or a number from 1e-9 to 1e9, found -1"],
+        &["weight.title=-1: --weights: expected 0 or a number from 1e-9 to 1e9, found -1"],
     );
     let fields = ["sweep", "qrels", "run", "run", "--fields", "separate"];
     here.ir(&fields)

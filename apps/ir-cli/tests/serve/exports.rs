@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_data::training::TrainingFile;
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::server::{Client, RunningServer};
+use crate::server::{Client, RunningServer, wait_until};
 use crate::{ANSWER, QUESTION};
 
 /// Runs `ir` in a folder and returns its standard output.
@@ -57,7 +56,15 @@ fn opened_answers_are_mined_and_evaluated() {
     // Asked again, and other answers are opened.
     open_answers(&server.client, "which datasets have  questions?", &[2]);
     page(&server.client, "/?q=nobody+opens+tea");
-    thread::sleep(Duration::from_millis(800));
+    // Queries and opened answers are written in the background.
+    wait_until(|| {
+        let log = page(&server.client, "/insight/export/queries.jsonl");
+        let queries = log
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let clicks = queries.map(|query| query["clicks"].as_array().unwrap().len());
+        clicks.collect::<Vec<_>>() == [1, 2, 1, 0]
+    });
     let here = folder.path();
     for name in [
         "examples.jsonl",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::server::{Client, Keys, RunningServer, serve_command};
+use crate::server::{Client, Keys, RunningServer, serve_command, wait_until};
 
 /// Mounts a file system of 14 MiB in a namespace of its own, and fills more than a half of it.
 /// After the disk was full, SQLite needs as much space as its write-ahead log has.
@@ -137,7 +137,7 @@ fn publish_first(client: &Client) {
 fn a_full_disk_is_reported_and_survived() {
     let folder = TempDir::new().unwrap();
     let Some(command) = on_small_disk(folder.path()) else {
-        eprintln!("skipped: no file system can be mounted (needs root or user namespaces)");
+        eprintln!("SKIPPED: no file system can be mounted (needs root or user namespaces)");
         return;
     };
     let server = RunningServer::start_command(command, Default::default());
@@ -214,11 +214,7 @@ fn check_repaired(server: RunningServer) {
 fn an_aborted_first_publication_leaves_the_published_papers() {
     // Aborts until a publication was aborted.
     let abort = |client: &Client| {
-        let start = Instant::now();
-        while client.post("/v1/index/abort", &json!({})).1["aborted"] == json!([]) {
-            assert!(start.elapsed() < Duration::from_secs(60));
-            thread::sleep(Duration::from_millis(2));
-        }
+        wait_until(|| client.post("/v1/index/abort", &json!({})).1["aborted"] != json!([]));
     };
     let warning = "warning: publication aborted; what was published before is served";
     let (folder, papers, keys) = published_folder();

@@ -29,6 +29,16 @@ pub(crate) struct Client {
     visitor: Arc<OnceLock<String>>,
 }
 
+/// Waits for a condition, for two minutes at most.
+#[track_caller]
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(120);
+    while !condition() {
+        assert!(Instant::now() < end, "the condition does not become true");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// `ir serve` with arguments, on a free port unless they name one.
 pub(crate) fn serve_command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
@@ -103,11 +113,7 @@ impl RunningServer {
             let _ = child.wait();
             panic!("not ready: {}", log.join().unwrap());
         }
-        let began = Instant::now();
-        while client.request("GET", "/ready", "").unwrap().0 != 200 {
-            assert!(began.elapsed() < Duration::from_secs(60));
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| client.request("GET", "/ready", "").unwrap().0 == 200);
         Self {
             child,
             client,
@@ -269,17 +275,13 @@ impl Client {
 
     /// Waits for the end of a publication and returns its state.
     pub(crate) fn end_of(&self, op_id: &str) -> Value {
-        let began = Instant::now();
-        loop {
-            let path = format!("/v1/op/status/{op_id}");
+        let path = format!("/v1/op/status/{op_id}");
+        let state = || -> Value {
             let (status, body) = self.request("GET", &path, "").unwrap();
             assert_eq!(status, 200, "{body}");
-            let body: Value = serde_json::from_str(&body).unwrap();
-            match body["status"].as_str().unwrap() {
-                "queued" | "started" => thread::sleep(Duration::from_millis(5)),
-                _ => return body,
-            }
-            assert!(began.elapsed() < Duration::from_secs(60), "{body}");
-        }
+            serde_json::from_str(&body).unwrap()
+        };
+        wait_until(|| !["queued", "started"].contains(&state()["status"].as_str().unwrap()));
+        state()
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 
-use super::ApiError;
+use crate::api_error::ApiError;
 use crate::app::App;
 use crate::store::{KeyRole, sha256};
 

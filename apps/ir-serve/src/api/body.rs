@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::ApiError;
+use crate::api_error::ApiError;
 use crate::app::App;
 
 /// JSON object in the body of a request, whatever its content type.

@@ -5,13 +5,12 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use super::error::ErrorBody;
 use super::path::ApiPath;
 use super::query::{Filter, filter_warnings};
-use crate::app::{App, searching};
+use crate::api_error::ApiError;
+use crate::app::App;
 
 /// Body of `/v1/collections/{name}/search`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -20,7 +19,7 @@ use crate::app::{App, searching};
 pub(super) struct SearchRequest {
     /// Text of the query.
     query: String,
-    /// Largest number of hits.
+    /// Maximum number of hits.
     #[serde(default = "hits")]
     #[schema(default = 10, minimum = 0)]
     k: usize,
@@ -61,8 +60,7 @@ const fn hits() -> usize {
     get,
     path = "/v1/collections",
     tag = "collections",
-    security(("key" = [])),
-    responses((status = 200, body = CollectionList), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = CollectionList))
 )]
 pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<CollectionList> {
     let collections = app.service.collections().map(str::to_owned).collect();
@@ -74,10 +72,9 @@ pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<Co
     post,
     path = "/v1/collections/{name}/search",
     tag = "collections",
-    security(("key" = [])),
     params(("name" = String, Path, description = "Name of the collection")),
     request_body = SearchRequest,
-    responses((status = 200, body = SearchResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = SearchResponse))
 )]
 pub(super) async fn search(
     State(app): State<Arc<App>>,
@@ -85,14 +82,16 @@ pub(super) async fn search(
     ApiPath(name): ApiPath<String>,
     JsonBody(request): JsonBody<SearchRequest>,
 ) -> Result<Json<SearchResponse>, ApiError> {
-    let filters = match request.filter {
-        Some(filter) => filter.predicates()?,
-        None => Vec::new(),
-    };
-    let found = searching(&app, move |service| {
-        service.search_collection(&name, &request.query, request.k, &filters)
-    })
-    .await?;
+    let filters = request
+        .filter
+        .map(Filter::predicates)
+        .transpose()?
+        .unwrap_or_default();
+    let found = app
+        .run_search(move |service| {
+            service.search_collection(&name, &request.query, request.k, &filters)
+        })
+        .await?;
     let hits = found
         .hits
         .into_iter()

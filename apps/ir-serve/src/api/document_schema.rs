@@ -103,7 +103,7 @@ enum FaqQuestionRecord {
 #[derive(Serialize, ToSchema)]
 struct FaqQuestionObject {
     value: String,
-    /// Whether users see the question. Default: true.
+    /// If `true`, users see the question. Default: true.
     #[schema(required = false, default = true)]
     displayable: bool,
 }

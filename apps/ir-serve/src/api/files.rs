@@ -5,12 +5,11 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::AdminAccess;
 use super::body::JsonBody;
-use super::error::ErrorBody;
 use super::index::{check_page, page};
-use crate::app::{App, blocking};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::store::FileProblem;
 
 /// Body of `/v1/index/files`.
@@ -20,7 +19,7 @@ pub(super) struct FilesRequest {
     /// Number of files to skip.
     #[serde(default)]
     skip: u64,
-    /// Largest number of files.
+    /// Maximum number of files.
     #[serde(default = "page")]
     #[schema(default = 100, maximum = 1000)]
     limit: u64,
@@ -44,9 +43,8 @@ pub(super) struct FilesResponse {
     post,
     path = "/v1/index/files",
     tag = "index",
-    security(("key" = [])),
     request_body = FilesRequest,
-    responses((status = 200, body = FilesResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = FilesResponse))
 )]
 pub(super) async fn files(
     State(app): State<Arc<App>>,
@@ -54,12 +52,12 @@ pub(super) async fn files(
     JsonBody(request): JsonBody<FilesRequest>,
 ) -> Result<Json<FilesResponse>, ApiError> {
     check_page(request.limit)?;
-    let (files, [failed, skipped, incomplete]) = blocking(&app, move |service| {
-        let store = service.store();
-        let files = store.file_problems(request.skip, request.limit)?;
-        Ok((files, store.file_problem_counts()?))
-    })
-    .await?;
+    let (files, [failed, skipped, incomplete]) = app
+        .store(move |store| {
+            let files = store.file_problems(request.skip, request.limit)?;
+            Ok((files, store.file_problem_counts()?))
+        })
+        .await?;
     Ok(Json(FilesResponse {
         failed,
         skipped,

@@ -7,13 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::AdminAccess;
 use super::body::{JsonBody, UploadBody};
 use super::document_schema::DocumentRecord;
-use super::error::ErrorBody;
 use super::operations::JobRecord;
-use crate::app::{App, blocking};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::service::Service;
 use crate::store::DocumentState;
 
@@ -29,7 +28,7 @@ pub(super) struct AddRequest {
         "data": [{"type": "title", "text": "On tea"}, {"type": "content", "text": "Tea is a drink."}]
     }]))]
     data: Box<RawValue>,
-    /// Whether to publish afterwards.
+    /// If `true`, publishes afterwards.
     #[serde(default)]
     auto_index: bool,
 }
@@ -59,7 +58,7 @@ pub(super) struct ReadRequest {
     /// Number of documents to skip.
     #[serde(default)]
     skip: u64,
-    /// Largest number of documents.
+    /// Maximum number of documents.
     #[serde(default = "page")]
     #[schema(default = 100, maximum = 1000)]
     limit: u64,
@@ -70,7 +69,7 @@ pub(super) struct ReadRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object", deny_unknown_fields)]
 pub(super) struct DeleteRequest {
-    /// Whether to publish afterwards.
+    /// If `true`, publishes afterwards.
     #[serde(default)]
     auto_index: bool,
     /// Ids of the documents. Default: all documents; `null`, as of a variable that was not set, is
@@ -115,7 +114,7 @@ pub(super) const fn page() -> u64 {
     100
 }
 
-/// Largest number of documents or files that are read at a time.
+/// Maximum number of documents or files that are read at a time.
 const MAX_PAGE: u64 = 1_000;
 
 /// Rejects a limit that is too large.
@@ -133,19 +132,15 @@ pub(super) fn check_page(limit: u64) -> Result<(), ApiError> {
     post,
     path = "/v1/index/add",
     tag = "index",
-    security(("key" = [])),
     request_body = AddRequest,
-    responses(
-        (status = 200, body = AddResponse),
-        (status = "4XX", body = ErrorBody),
-    )
+    responses((status = 200, body = AddResponse))
 )]
 pub(super) async fn add(
     State(app): State<Arc<App>>,
     _: AdminAccess,
     upload: UploadBody,
 ) -> Result<Json<AddResponse>, ApiError> {
-    let added = blocking(&app, move |service| Ok(add_documents(service, upload)));
+    let added = app.run(move |service| Ok(add_documents(service, upload)));
     Ok(Json(added.await??))
 }
 
@@ -157,10 +152,7 @@ fn add_documents(service: &Service, upload: UploadBody) -> Result<AddResponse, A
     let total = documents.len() as u64;
     let enqueued_at = crate::store::now();
     let (doc_ids, added) = service.add(documents)?;
-    let job = match request.auto_index {
-        true => Some(service.publish()?),
-        false => None,
-    };
+    let job = request.auto_index.then(|| service.publish()).transpose()?;
     Ok(AddResponse {
         doc_ids,
         new: added.new,
@@ -176,12 +168,8 @@ fn add_documents(service: &Service, upload: UploadBody) -> Result<AddResponse, A
     post,
     path = "/v1/index/read",
     tag = "index",
-    security(("key" = [])),
     request_body = ReadRequest,
-    responses(
-        (status = 200, description = "Documents", body = Vec<DocumentRecord>),
-        (status = "4XX", body = ErrorBody),
-    )
+    responses((status = 200, description = "Documents", body = Vec<DocumentRecord>))
 )]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
@@ -189,11 +177,9 @@ pub(super) async fn read(
     JsonBody(request): JsonBody<ReadRequest>,
 ) -> Result<Json<Vec<SocoDocument>>, ApiError> {
     check_page(request.limit)?;
-    let documents = blocking(&app, move |service| {
-        let store = service.store();
-        Ok(store.documents(DocumentState::Added, request.skip, request.limit)?)
-    })
-    .await?;
+    let documents = app
+        .store(move |store| store.documents(DocumentState::Added, request.skip, request.limit))
+        .await?;
     Ok(Json(
         documents
             .into_iter()
@@ -207,16 +193,15 @@ pub(super) async fn read(
     post,
     path = "/v1/index/delete",
     tag = "index",
-    security(("key" = [])),
     request_body = DeleteRequest,
-    responses((status = 200, body = DeleteResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = DeleteResponse))
 )]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     _: AdminAccess,
     upload: UploadBody,
 ) -> Result<Json<DeleteResponse>, ApiError> {
-    let deleted = blocking(&app, move |service| Ok(delete_documents(service, upload)));
+    let deleted = app.run(move |service| Ok(delete_documents(service, upload)));
     Ok(Json(deleted.await??))
 }
 
@@ -224,10 +209,7 @@ pub(super) async fn delete(
 fn delete_documents(service: &Service, upload: UploadBody) -> Result<DeleteResponse, ApiError> {
     let (request, _permit) = upload.parse::<DeleteRequest>()?;
     let deleted = service.delete(request.doc_ids.as_deref())?;
-    let job = match request.auto_index {
-        true => Some(service.publish()?),
-        false => None,
-    };
+    let job = request.auto_index.then(|| service.publish()).transpose()?;
     Ok(DeleteResponse {
         deleted,
         op_id: job.map(|job| job.id),
@@ -239,16 +221,15 @@ fn delete_documents(service: &Service, upload: UploadBody) -> Result<DeleteRespo
     post,
     path = "/v1/index/publish",
     tag = "index",
-    security(("key" = [])),
     request_body = PublishRequest,
-    responses((status = 200, body = PublishResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = PublishResponse))
 )]
 pub(super) async fn publish(
     State(app): State<Arc<App>>,
     _: AdminAccess,
     JsonBody(PublishRequest {}): JsonBody<PublishRequest>,
 ) -> Result<Json<PublishResponse>, ApiError> {
-    let job = blocking(&app, |service| service.publish()).await?;
+    let job = app.run(|service| service.publish()).await?;
     Ok(Json(PublishResponse { op_id: job.id }))
 }
 
@@ -257,14 +238,13 @@ pub(super) async fn publish(
     post,
     path = "/v1/index/abort",
     tag = "index",
-    security(("key" = [])),
-    responses((status = 200, body = AbortResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = AbortResponse))
 )]
 pub(super) async fn abort(
     State(app): State<Arc<App>>,
     _: AdminAccess,
 ) -> Result<Json<AbortResponse>, ApiError> {
-    let aborted = blocking(&app, |service| service.abort()).await?;
+    let aborted = app.run(|service| service.abort()).await?;
     Ok(Json(AbortResponse { aborted }))
 }
 

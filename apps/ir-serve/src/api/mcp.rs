@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::query::{check_filter_size, filter_warnings};
-use crate::app::{App, asking, blocking};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::service::{AnswerList, Question, Service};
 
@@ -185,15 +185,17 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
             let arguments: FindAnswers =
                 serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
             let limit = arguments.limit.unwrap_or(ANSWERS);
-            let mut question = Question::new(arguments.question, limit).with_user("mcp");
-            for condition in &arguments.filter {
-                let predicate: Predicate = condition
-                    .parse()
-                    .map_err(|error| invalid(format!("filter: {error}")))?;
-                question = question.with_filter(predicate);
-            }
-            check_filter_size(&question.filters).map_err(invalid)?;
-            let found = asking(app, question).await;
+            let parsed = arguments.filter.iter().map(|condition| condition.parse());
+            let filters: Vec<Predicate> = parsed
+                .collect::<Result<_, _>>()
+                .map_err(|error| invalid(format!("filter: {error}")))?;
+            check_filter_size(&filters).map_err(invalid)?;
+            let question = Question {
+                filters,
+                user: "mcp".to_owned(),
+                ..Question::new(arguments.question, limit)
+            };
+            let found = app.ask(question).await;
             found.map(|list| {
                 let mut texts = vec![answers(&list)];
                 texts.extend(filter_warnings(&list.unknown_fields));
@@ -203,7 +205,7 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
         "read_paper" => {
             let ReadPaper { doc_id } =
                 serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
-            let text = blocking(app, move |service| paper_text(service, &doc_id)).await;
+            let text = app.run(move |service| paper_text(service, &doc_id)).await;
             text.map(|text| vec![text])
         }
         _ => return Err(invalid("not found".to_owned())),

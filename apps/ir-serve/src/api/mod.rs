@@ -4,7 +4,6 @@ mod auth;
 mod body;
 mod collections;
 mod document_schema;
-mod error;
 mod files;
 mod index;
 mod mcp;
@@ -20,19 +19,19 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{get, post};
 
+use crate::api_error::ApiError;
 use crate::app::App;
 
 pub(crate) use auth::role_of_request;
-pub(crate) use error::ApiError;
 pub use openapi::openapi;
 
-/// Largest number of bytes of a request that uploads nothing.
+/// Maximum number of bytes of a request that uploads nothing.
 const REQUEST_BYTES: usize = 1 << 20;
 
 /// Routes under `/v1`, `/mcp` and `/openapi.json`. `body_bytes` limits uploads and lists of
@@ -55,11 +54,11 @@ pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
         .route("/v1/collections/{name}/search", post(collections::search))
         .route("/mcp", post(mcp::call).get(mcp::no_stream))
         .route("/openapi.json", get(openapi::document))
-        .route("/v1/{*path}", axum::routing::any(error::not_found))
+        .route("/v1/{*path}", axum::routing::any(not_found))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES.min(body_bytes)));
     uploads
         .merge(others)
-        .method_not_allowed_fallback(error::method_not_allowed)
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(map_response(with_headers))
 }
 
@@ -69,4 +68,18 @@ async fn with_headers(mut response: Response) -> Response {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// Answer for unknown paths of the interface.
+async fn not_found() -> ApiError {
+    ApiError::missing("no such path; /openapi.json describes the interface")
+}
+
+/// Answer for other methods.
+async fn method_not_allowed() -> ApiError {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        "this path has another method; /openapi.json describes the interface",
+    )
 }

@@ -2,10 +2,11 @@ use axum::Json;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::Ref;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::{collections, files, index, operations, query, rescan};
+use crate::api_error::ErrorBody;
 
 /// Description of the REST interface, after the OpenAPI specification 3.1.
 #[must_use]
@@ -35,11 +36,12 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         collections::list,
         collections::search,
     ),
-    modifiers(&Keys, &ServerErrors)
+    components(schemas(ErrorBody)),
+    modifiers(&Keys, &Errors)
 )]
 struct Interface;
 
-/// The header with the key.
+/// The header with the key, which every operation needs.
 struct Keys;
 
 impl Modify for Keys {
@@ -47,16 +49,23 @@ impl Modify for Keys {
         let components = openapi.components.get_or_insert_default();
         let header = ApiKey::Header(ApiKeyValue::new("Authorization"));
         components.add_security_scheme("key", SecurityScheme::ApiKey(header));
+        for item in openapi.paths.paths.values_mut() {
+            for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+                let key = SecurityRequirement::new("key", [""; 0]);
+                operation.security = Some(vec![key]);
+            }
+        }
     }
 }
 
-/// Errors of the server, which every operation may return.
-struct ServerErrors;
+/// Errors that every operation may return.
+struct Errors;
 
-impl Modify for ServerErrors {
+impl Modify for Errors {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         for (path, item) in &mut openapi.paths.paths {
             let mut errors = vec![
+                ("4XX", ""),
                 (
                     "500",
                     "Internal error, or the disk fails; the log has the cause",

@@ -6,11 +6,10 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::QueryAccess;
-use super::error::ErrorBody;
 use super::path::ApiPath;
-use crate::app::{App, blocking};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::store::{Job, JobStatus, now, random_hex};
 
@@ -82,9 +81,8 @@ impl From<Job> for JobRecord {
     get,
     path = "/v1/op/status/{op_id}",
     tag = "index",
-    security(("key" = [])),
     params(("op_id" = String, Path, description = "Id of the publication")),
-    responses((status = 200, body = StatusResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = StatusResponse))
 )]
 pub(super) async fn status(
     State(app): State<Arc<App>>,
@@ -92,7 +90,7 @@ pub(super) async fn status(
     ApiPath(op_id): ApiPath<String>,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let id = op_id.clone();
-    let job = blocking(&app, move |service| service.job(&id)).await?;
+    let job = app.run(move |service| service.job(&id)).await?;
     let Some(job) = job else {
         return Err(ApiError::missing(format!(
             "publication {op_id:?}: not found; the last 1,000 are kept"

@@ -2,7 +2,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::ApiError;
+use crate::api_error::ApiError;
 
 /// Parameter of the path of a request. Invalid ones are errors as JSON.
 pub(super) struct ApiPath<T>(pub(super) T);

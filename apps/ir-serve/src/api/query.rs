@@ -11,11 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use super::error::ErrorBody;
-use crate::app::{App, asking, generating, searching};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::service::{
     AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Suggestion,
 };
@@ -40,7 +39,7 @@ struct QueryFields {
     /// Text of the question.
     #[schema(example = "How many hours of recordings are there?")]
     query: String,
-    /// Largest number of answers.
+    /// Maximum number of answers.
     #[serde(default = "default_results")]
     #[schema(default = 10, minimum = 0)]
     n_best: usize,
@@ -51,11 +50,11 @@ struct QueryFields {
     #[serde(default)]
     #[schema(example = json!(["year>=2010"]))]
     filter: Option<Filter>,
-    /// Whether results have explanations of their scores.
+    /// If `true`, results have explanations of their scores.
     #[serde(default)]
     explain: bool,
-    /// Whether a language model writes an answer from the best results. An error if the server has
-    /// none.
+    /// If `true`, a language model writes an answer from the best results. An error if the server
+    /// has no language model.
     #[serde(default)]
     generate: bool,
 }
@@ -67,7 +66,7 @@ struct Aggregation {
     /// Name of the field.
     #[schema(example = "year")]
     field: String,
-    /// Largest number of values; the most frequent ones are returned.
+    /// Maximum number of values; the most frequent ones are returned.
     #[serde(default = "default_results")]
     size: usize,
 }
@@ -125,7 +124,7 @@ struct SentenceFields {
     id: String,
     /// Text of the answer sentence.
     value: String,
-    /// Whether the text cites the sentence.
+    /// `true` if the text cites the sentence.
     cited: bool,
 }
 
@@ -178,7 +177,7 @@ pub(super) struct SuggestRequest {
     /// Typed text; its last word may be incomplete.
     #[schema(example = "how many")]
     query: String,
-    /// Largest number of suggestions.
+    /// Maximum number of suggestions.
     #[serde(default = "default_results")]
     #[schema(default = 10, minimum = 0)]
     n_best: usize,
@@ -202,7 +201,7 @@ const AGGREGATED: usize = 1_000;
 const FILTER_CONDITIONS: usize = 100;
 const FILTER_VALUES: usize = 10_000;
 
-/// Largest number of aggregations in a request.
+/// Maximum number of aggregations in a request.
 const AGGREGATIONS: usize = 20;
 
 /// Checks the size of a filter. The error is a message.
@@ -263,12 +262,8 @@ impl Filter {
     post,
     path = "/v1/search/query",
     tag = "search",
-    security(("key" = [])),
     request_body = QueryRequest,
-    responses(
-        (status = 200, body = QueryResponse),
-        (status = "4XX", body = ErrorBody),
-    )
+    responses((status = 200, body = QueryResponse))
 )]
 pub(super) async fn query(
     State(app): State<Arc<App>>,
@@ -293,18 +288,23 @@ pub(super) async fn query(
         Some(uid) => uid,
         None => random_hex(16).map_err(|error| ApiError::from(crate::ServiceError::from(error)))?,
     };
-    let depth = match request.aggs.is_empty() {
-        true => n_best,
-        false => n_best.max(AGGREGATED.min(app.service.limits().results)),
+    let depth = if request.aggs.is_empty() {
+        n_best
+    } else {
+        n_best.max(AGGREGATED.min(app.service.limits().results))
     };
-    let mut question = Question::new(fields.query.clone(), depth)
-        .with_user(uid)
-        .with_explain(fields.explain)
-        .with_explained(0..n_best);
-    if let Some(filter) = fields.filter {
-        question.filters = filter.predicates()?;
-    }
-    let mut list = asking(&app, question).await?;
+    let question = Question {
+        filters: fields
+            .filter
+            .map(Filter::predicates)
+            .transpose()?
+            .unwrap_or_default(),
+        user: uid,
+        explain: fields.explain,
+        explained: Some(0..n_best),
+        ..Question::new(fields.query.clone(), depth)
+    };
+    let mut list = app.ask(question).await?;
     let count = |aggregation: &Aggregation| value_counts(&list.answers, aggregation);
     let aggs = request
         .aggs
@@ -312,9 +312,10 @@ pub(super) async fn query(
         .map(|(name, aggregation)| (name.clone(), count(aggregation)));
     let aggs = aggs.collect();
     list.answers.truncate(n_best);
-    let generated = match fields.generate {
-        true => generating(&app, start, &fields.query, &list.answers).await,
-        false => None,
+    let generated = if fields.generate {
+        app.generate(start, &fields.query, &list.answers).await
+    } else {
+        None
     };
     let generated = generated.map(|generated| GeneratedFields::new(generated, &list.answers));
     Ok(Json(QueryResponse::new(list, generated, aggs)))
@@ -325,9 +326,8 @@ pub(super) async fn query(
     post,
     path = "/v1/search/suggest",
     tag = "search",
-    security(("key" = [])),
     request_body = SuggestRequest,
-    responses((status = 200, body = SuggestResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = SuggestResponse))
 )]
 pub(super) async fn suggest(
     State(app): State<Arc<App>>,
@@ -335,7 +335,7 @@ pub(super) async fn suggest(
     JsonBody(request): JsonBody<SuggestRequest>,
 ) -> Result<Json<SuggestResponse>, ApiError> {
     let complete = move |service: &crate::Service| service.complete(&request.query, request.n_best);
-    let results = searching(&app, complete).await?;
+    let results = app.run_search(complete).await?;
     Ok(Json(SuggestResponse { results }))
 }
 

@@ -8,11 +8,10 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::AdminAccess;
 use super::body::OptionalJsonBody;
-use super::error::ErrorBody;
-use crate::app::{App, blocking, rescanning};
+use crate::api_error::{ApiError, ErrorBody};
+use crate::app::App;
 use crate::service::ReadingState;
 use crate::store::FolderReading;
 
@@ -72,7 +71,7 @@ pub(super) struct ReadingProgress {
 }
 
 impl ReadingProgress {
-    fn of(state: &ReadingState) -> Option<Self> {
+    fn from_state(state: &ReadingState) -> Option<Self> {
         state.progress.map(|(done, total)| Self { done, total })
     }
 }
@@ -84,13 +83,11 @@ impl ReadingProgress {
     post,
     path = "/v1/index/rescan",
     tag = "index",
-    security(("key" = [])),
     request_body = Option<RescanRequest>,
     responses(
         (status = 200, description = "The folder was read", body = RescanResponse),
         (status = 202, description = "The folder is being read", body = ReadingResponse),
         (status = 409, description = "No folder, or it is being read or cannot be read", body = ErrorBody),
-        (status = "4XX", body = ErrorBody),
     )
 )]
 pub(super) async fn rescan(
@@ -99,9 +96,9 @@ pub(super) async fn rescan(
     OptionalJsonBody(RescanRequest {}): OptionalJsonBody<RescanRequest>,
 ) -> Result<Response, ApiError> {
     let wait = WAIT.min(app.service.limits().time / 2);
-    let Some(rescan) = rescanning(&app, wait).await? else {
+    let Some(rescan) = app.rescan(wait).await? else {
         // Not from the store, for which the reading may wait, too.
-        let reading = ReadingProgress::of(&app.service.reading_state());
+        let reading = ReadingProgress::from_state(&app.service.reading_state());
         let response = Json(ReadingResponse { reading });
         return Ok((StatusCode::ACCEPTED, response).into_response());
     };
@@ -121,18 +118,17 @@ pub(super) async fn rescan(
     get,
     path = "/v1/index/rescan",
     tag = "index",
-    security(("key" = [])),
-    responses((status = 200, body = FolderStatus), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = FolderStatus))
 )]
 pub(super) async fn status(
     State(app): State<Arc<App>>,
     _: AdminAccess,
 ) -> Result<Json<FolderStatus>, ApiError> {
-    let status = blocking(&app, |service| {
+    let status = app.run(|service| {
         // Before the store is read: `last` is not older.
         let state = service.reading_state();
         Ok(FolderStatus {
-            reading: ReadingProgress::of(&state),
+            reading: ReadingProgress::from_state(&state),
             last: service.store().folder_reading()?,
             error: state.error,
             op_id: state.publication,

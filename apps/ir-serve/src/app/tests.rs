@@ -1,6 +1,7 @@
-//! Work of requests whose clients went away.
+//! Work of requests of clients that went away.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -9,41 +10,61 @@ use tokio::runtime::{Builder, Runtime};
 use super::*;
 use crate::config::ServiceConfig;
 
+/// Longest wait of a test for a condition.
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// Work that waits until a test opens the gate, for a minute at most.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    entered: AtomicUsize,
-    is_open: AtomicBool,
+    /// Number of calls of [`Self::pass`], and whether the gate is open.
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
 }
 
 impl Gate {
     /// Waits until the gate is open.
     pub(crate) fn pass(&self) {
-        self.entered.fetch_add(1, Ordering::SeqCst);
-        let end = Instant::now() + Duration::from_secs(60);
-        while !self.is_open.load(Ordering::SeqCst) && Instant::now() < end {
-            thread::sleep(Duration::from_millis(1));
-        }
+        self.state.lock().unwrap().0 += 1;
+        self.changed.notify_all();
+        self.wait(|(_, is_open)| is_open);
     }
 
     pub(crate) fn open(&self) {
-        self.is_open.store(true, Ordering::SeqCst);
+        self.state.lock().unwrap().1 = true;
+        self.changed.notify_all();
     }
 
     /// Waits until a number of calls of [`Self::pass`] has begun.
+    #[track_caller]
     pub(crate) fn wait_for(&self, entered: usize) {
-        wait_until(|| self.entered.load(Ordering::SeqCst) >= entered);
+        assert!(self.wait(|(found, _)| found >= entered));
+    }
+
+    fn wait(&self, condition: impl Fn((usize, bool)) -> bool) -> bool {
+        let state = self.state.lock().unwrap();
+        let waited = self
+            .changed
+            .wait_timeout_while(state, LIMIT, |state| !condition(*state));
+        !waited.unwrap().1.timed_out()
     }
 }
 
-/// Waits for a condition, for 20 s at most.
+/// Waits for a condition, for a minute at most.
 #[track_caller]
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + LIMIT;
     while !condition() {
         assert!(Instant::now() < end, "the condition does not become true");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Service that has loaded its published documents.
+#[track_caller]
+pub(crate) fn opened(config: ServiceConfig) -> Service {
+    let service = Service::open(config).unwrap();
+    wait_until(|| service.published().is_ok());
+    service
 }
 
 /// Application over a new data folder, and a runtime with a number of threads for blocking
@@ -69,11 +90,11 @@ fn functions_that_wait_for_a_thread_are_canceled() {
             first_gate.pass();
             Ok(())
         };
-        blocking(&first_app, pass).await
+        first_app.run(pass).await
     });
     gate.wait_for(1);
     let has_run = Arc::clone(&ran);
-    let second = blocking(&app, move |_| {
+    let second = app.run(move |_| {
         has_run.store(true, Ordering::SeqCst);
         Ok(())
     });
@@ -84,7 +105,7 @@ fn functions_that_wait_for_a_thread_are_canceled() {
     gate.open();
     runtime.block_on(first).unwrap().unwrap();
     // The functions run in their order.
-    runtime.block_on(blocking(&app, |_| Ok(()))).unwrap();
+    runtime.block_on(app.run(|_| Ok(()))).unwrap();
     assert!(!ran.load(Ordering::SeqCst));
 }
 
@@ -100,7 +121,7 @@ fn searches_count_until_they_end() {
                 gate.pass();
                 Ok(())
             };
-            searching(&app, pass).await
+            app.run_search(pass).await
         })
     });
     let tasks: Vec<_> = tasks.collect();

@@ -26,10 +26,10 @@ const NAME_COOKIE: &str = "ir_name";
 /// Time after which a visitor signs in again.
 const SESSION_TIME: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Largest number of sessions; the oldest one is closed for a further one.
+/// Maximum number of sessions; the oldest one is closed for a further one.
 const MAX_SESSIONS: usize = 10_000;
 
-/// Largest number of characters of a name.
+/// Maximum number of characters of a name.
 const MAX_NAME: usize = 100;
 
 /// Sessions in memory, by the hashes of their tokens. They end with the process.
@@ -112,12 +112,12 @@ impl Visitor {
         }
     }
 
-    /// Whether an annotation of this annotator is the visitor's own.
+    /// Returns `true` if this annotator is the visitor.
     pub(super) fn is(&self, annotator: &str) -> bool {
         id_of(annotator) == self.id
     }
 
-    /// Whether the visitor may edit and delete an annotation of this annotator.
+    /// Returns `true` if the visitor may edit and delete an annotation of this annotator.
     pub(super) fn may_edit(&self, annotator: &str) -> bool {
         self.role == KeyRole::Admin || self.is(annotator)
     }

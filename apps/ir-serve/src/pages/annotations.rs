@@ -11,10 +11,10 @@ use maud::{Markup, html};
 
 use super::access::{Visitor, short_name};
 use super::error::PageError;
-use super::layout::{Page, count, name_input, page_url, pagination, slice_of, time};
+use super::layout::{count, name_input, page_url, pagination, slice_of, time};
 use super::parameters::{FormParameters, Parameters, PathParameter, UrlParameters};
 use super::urls::document_url;
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::PublishedState;
 use crate::store::{Annotation, AnnotationStatus, NewAnnotation, StoreError};
@@ -22,10 +22,10 @@ use crate::store::{Annotation, AnnotationStatus, NewAnnotation, StoreError};
 /// Annotations on a page of the list.
 const PAGE: usize = 50;
 
-/// Largest number of characters of a question.
+/// Maximum number of characters of a question.
 const MAX_QUESTION: usize = 1_000;
 
-/// Largest number of characters of a span.
+/// Maximum number of characters of a span.
 const MAX_SPAN: usize = 5_000;
 
 /// States that the list is filtered by.
@@ -49,10 +49,9 @@ pub(super) async fn list(
 ) -> Result<Html<String>, PageError> {
     let status = status_named(parameters.text("status"));
     let is_displaced = parameters.text("displaced") == "1";
-    let mut annotations = blocking(&app, move |service| {
-        Ok(service.store().annotations(None, status)?)
-    })
-    .await?;
+    let mut annotations = app
+        .store(move |store| store.annotations(None, status))
+        .await?;
     annotations.retain(|annotation| !is_displaced || annotation.is_displaced);
     annotations.reverse();
     let state = app.service.published().ok();
@@ -108,10 +107,8 @@ pub(super) async fn list(
             }
         }
     };
-    let page = Page::new("Annotations")
-        .current("/annotations")
-        .with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    let page = app.page("Annotations").current("/annotations");
+    Ok(page.html(&content))
 }
 
 fn capitalized(name: &str) -> String {
@@ -148,8 +145,8 @@ pub(super) fn card(
     }
 }
 
-/// Whether a question about the span of an annotation has an answer sentence, so that it can be
-/// published. Assumed of documents that are not published.
+/// Returns `true` if the document has an answer sentence for the span of an annotation, so that its
+/// question can be published, or if the document is not published.
 pub(super) fn has_answer(annotation: &Annotation, state: &PublishedState) -> bool {
     let document = state.document(&annotation.document);
     document.is_none_or(|document| {
@@ -242,8 +239,7 @@ pub(super) async fn create_page(
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
     let content = create_form(&visitor, &parameters, None);
-    let page = Page::new("Add a question").with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    Ok(app.page("Add a question").html(&content))
 }
 
 /// Stores a new annotation, and redirects to its document.
@@ -258,16 +254,14 @@ pub(super) async fn create(
         Ok(new) => new,
         Err(message) => {
             let content = create_form(&visitor, &parameters, Some(&message));
-            let page = Page::new("Add a question").with_session(app.access.needs_session);
-            let page = Html(page.render(&content));
+            let page = app.page("Add a question").html(&content);
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
     };
     let annotator = visitor.annotator();
-    let annotation = blocking(&app, move |service| {
-        Ok(service.store().annotate(&new, &annotator)?)
-    })
-    .await?;
+    let annotation = app
+        .store(move |store| store.annotate(&new, &annotator))
+        .await?;
     let id = annotation.id.to_string();
     let url = document_url(&annotation.document, &[("saved", &id)]);
     let redirect = Redirect::to(&format!("{url}#chunk-{}", annotation.chunk));
@@ -277,7 +271,7 @@ pub(super) async fn create(
 
 /// The annotation with the id, if the visitor may edit it.
 async fn editable(app: &Arc<App>, visitor: &Visitor, id: i64) -> Result<Annotation, PageError> {
-    let annotation = blocking(app, move |service| Ok(service.store().annotation(id)?)).await?;
+    let annotation = app.store(move |store| store.annotation(id)).await?;
     if visitor.may_edit(&annotation.annotator) {
         return Ok(annotation);
     }
@@ -319,7 +313,8 @@ fn edit_form(annotation: &Annotation, span: &Parameters, error: Option<&str>) ->
     }
 }
 
-/// Span and question as parameters of a form; those of `parameters` replace them.
+/// Span and question as parameters of a form. A span in `parameters` replaces the span of the
+/// annotation.
 fn with_span(annotation: &Annotation, parameters: &Parameters) -> Parameters {
     let mut pairs = vec![("question", annotation.question.clone())];
     match parameters.raw("span") {
@@ -346,8 +341,7 @@ pub(super) async fn edit_page(
 ) -> Result<Html<String>, PageError> {
     let annotation = editable(&app, &visitor, id).await?;
     let content = edit_form(&annotation, &with_span(&annotation, &parameters), None);
-    let page = Page::new("Edit annotation").with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    Ok(app.page("Edit annotation").html(&content))
 }
 
 /// Stores an edited annotation. If another edit was stored meanwhile, the page has both versions.
@@ -359,26 +353,24 @@ pub(super) async fn edit(
 ) -> Result<Response, PageError> {
     let annotation = editable(&app, &visitor, id).await?;
     let state = app.service.published()?;
-    let page = Page::new("Edit annotation").with_session(app.access.needs_session);
+    let page = app.page("Edit annotation");
     let new = match new_annotation(&state, &annotation.document, &parameters) {
         Ok(new) => new,
         Err(message) => {
             let content = edit_form(&annotation, &parameters, Some(&message));
-            let page = Html(page.render(&content));
+            let page = page.html(&content);
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
     };
     let revision = parameters.number("revision").unwrap_or(0);
     let mine = new.clone();
-    let edited = blocking(&app, move |service| {
-        Ok(service.store().edit_annotation(id, revision, &new)?)
-    });
+    let edited = app.store(move |store| store.edit_annotation(id, revision, &new));
     match edited.await {
         Ok(_) => Ok(Redirect::to("/annotations").into_response()),
         Err(ServiceError::Store(StoreError::Conflict { .. })) => {
             let stored = editable(&app, &visitor, id).await?;
             let content = conflict(&stored, Some(&mine));
-            Ok((StatusCode::CONFLICT, Html(page.render(&content))).into_response())
+            Ok((StatusCode::CONFLICT, page.html(&content)).into_response())
         }
         Err(error) => Err(error.into()),
     }
@@ -435,16 +427,13 @@ pub(super) async fn delete(
 ) -> Result<Response, PageError> {
     editable(&app, &visitor, id).await?;
     let revision = parameters.number("revision").unwrap_or(0);
-    let deleted = blocking(&app, move |service| {
-        Ok(service.store().delete_annotation(id, revision)?)
-    });
+    let deleted = app.store(move |store| store.delete_annotation(id, revision));
     match deleted.await {
         Ok(()) => Ok(Redirect::to("/annotations").into_response()),
         Err(ServiceError::Store(StoreError::Conflict { .. })) => {
             let stored = editable(&app, &visitor, id).await?;
-            let page = Page::new("Delete annotation").with_session(app.access.needs_session);
-            let content = conflict(&stored, None);
-            Ok((StatusCode::CONFLICT, Html(page.render(&content))).into_response())
+            let page = app.page("Delete annotation").html(&conflict(&stored, None));
+            Ok((StatusCode::CONFLICT, page).into_response())
         }
         Err(error) => Err(error.into()),
     }

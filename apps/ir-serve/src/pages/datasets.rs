@@ -15,16 +15,16 @@ use serde_json::{Map, Value};
 use super::access::{Visitor, short_name};
 use super::error::PageError;
 use super::export::{file, json_lines};
-use super::layout::{Page, count, name_input, page_url, pagination, slice_of, time};
+use super::layout::{count, name_input, page_url, pagination, slice_of, time};
 use super::parameters::{FormParameters, Parameters, PathParameter, UrlParameters};
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::store::{DatasetAnnotation, NewDatasetAnnotation, StoreError};
 
 /// Annotations on a page of the list.
 const PAGE: usize = 50;
 
-/// Largest number of characters of an abstract.
+/// Maximum number of characters of an abstract.
 const MAX_ABSTRACT: usize = 20_000;
 
 /// Fields of DataFinder's records in their order, with labels and hints.
@@ -122,14 +122,11 @@ pub(super) async fn list(
             p { a href="/datasets/export/queries.jsonl" { "Export as DataFinder’s test queries, JSON lines" } }
         }
     };
-    let page = Page::new("Datasets")
-        .current("/datasets")
-        .with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    Ok(app.page("Datasets").current("/datasets").html(&content))
 }
 
 async fn stored(app: &Arc<App>) -> Result<Vec<DatasetAnnotation>, PageError> {
-    Ok(blocking(app, |service| Ok(service.store().dataset_annotations()?)).await?)
+    Ok(app.store(|store| store.dataset_annotations()).await?)
 }
 
 /// Content of the form. Datasets are lines.
@@ -182,7 +179,7 @@ struct Suggestions {
     datasets: Vec<String>,
 }
 
-/// Suggests known values and datasets, and those of stored annotations, that the abstract has.
+/// Suggests known values, and values and datasets of stored annotations, that are in the abstract.
 fn suggestions(summary: &str, annotations: &[DatasetAnnotation]) -> Suggestions {
     let mut suggestions = Suggestions::default();
     for (field, ..) in FIELDS {
@@ -218,7 +215,7 @@ fn suggestions(summary: &str, annotations: &[DatasetAnnotation]) -> Suggestions 
     suggestions
 }
 
-/// Whether a text has a phrase as words, in any case.
+/// Returns `true` if a text contains a phrase as words, in any case.
 fn has_words(text: &str, phrase: &str) -> bool {
     let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
     !phrase.is_empty()
@@ -298,10 +295,8 @@ fn form(
 }
 
 fn page(app: &App, status: StatusCode, content: &Markup) -> Response {
-    let page = Page::new("Query for datasets")
-        .current("/datasets")
-        .with_session(app.access.needs_session);
-    (status, Html(page.render(content))).into_response()
+    let page = app.page("Query for datasets").current("/datasets");
+    (status, page.html(content)).into_response()
 }
 
 /// Form of a new annotation.
@@ -335,10 +330,8 @@ pub(super) async fn create(
         return Ok(page(&app, StatusCode::UNPROCESSABLE_ENTITY, &content));
     }
     let annotator = visitor.annotator();
-    blocking(&app, move |service| {
-        Ok(service.store().annotate_datasets(&content, &annotator)?)
-    })
-    .await?;
+    app.store(move |store| store.annotate_datasets(&content, &annotator))
+        .await?;
     let cookies = AppendHeaders(cookie.map(|cookie| (SET_COOKIE, cookie)));
     Ok((cookies, Redirect::to("/datasets")).into_response())
 }
@@ -348,10 +341,7 @@ async fn editable(
     visitor: &Visitor,
     id: i64,
 ) -> Result<DatasetAnnotation, PageError> {
-    let found = blocking(app, move |service| {
-        Ok(service.store().dataset_annotation(id)?)
-    })
-    .await?;
+    let found = app.store(move |store| store.dataset_annotation(id)).await?;
     if visitor.may_edit(&found.annotator) {
         return Ok(found);
     }
@@ -393,11 +383,7 @@ pub(super) async fn edit(
     }
     let revision = parameters.number("revision").unwrap_or(0);
     let new = content.clone();
-    let edited = blocking(&app, move |service| {
-        Ok(service
-            .store()
-            .edit_dataset_annotation(id, revision, &new)?)
-    });
+    let edited = app.store(move |store| store.edit_dataset_annotation(id, revision, &new));
     match edited.await {
         Ok(_) => Ok(Redirect::to("/datasets").into_response()),
         Err(ServiceError::Store(StoreError::Conflict { .. })) => {
@@ -428,10 +414,8 @@ pub(super) async fn delete(
 ) -> Result<Redirect, PageError> {
     editable(&app, &visitor, id).await?;
     let revision = parameters.number("revision").unwrap_or(0);
-    blocking(&app, move |service| {
-        Ok(service.store().delete_dataset_annotation(id, revision)?)
-    })
-    .await?;
+    app.store(move |store| store.delete_dataset_annotation(id, revision))
+        .await?;
     Ok(Redirect::to("/datasets"))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use ir_bm25::analysis::Highlighter;
 use ir_qa::{ChunkKind, Frame, byte_offset, character_count};
 use maud::{Markup, html};
@@ -16,11 +16,11 @@ use super::access::{Visitor, short_name};
 use super::error::{PageError, status_of};
 use super::excerpt::analysis;
 use super::guard::is_logged;
-use super::layout::{Page, count, name_input};
+use super::layout::{count, name_input};
 use super::parameters::{Parameters, PathParameter, UrlParameters};
 use super::search::question_input;
 use super::urls::{document_url, url};
-use crate::app::{App, searching};
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::{AnswerPosition, PublishedDocument, PublishedState};
 use crate::service::{DOCUMENT_ANSWERS, DocumentAnswers, Question, Service};
@@ -37,9 +37,9 @@ struct View {
     at: Option<usize>,
     /// Number of the query that is continued.
     query: Option<i64>,
-    /// Whether sentences are links to the form of annotations.
+    /// If `true`, sentences are links to the form of annotations.
     is_annotating: bool,
-    /// Annotation whose span is being selected anew.
+    /// Annotation that gets a new span.
     repair: Option<i64>,
 }
 
@@ -90,12 +90,16 @@ async fn show(
         is_annotating: repair.is_some() || parameters.text("annotate") == "1",
         repair,
     };
-    let question = Question::new(view.question.clone(), DOCUMENT_ANSWERS)
-        .with_user(visitor.id.clone())
-        .with_is_suggestion(parameters.text("suggested") == "1")
-        .with_is_continued(view.query.is_some() || !is_logged(headers));
+    let question = Question {
+        user: visitor.id.clone(),
+        is_suggestion: parameters.text("suggested") == "1",
+        is_continued: view.query.is_some() || !is_logged(headers),
+        ..Question::new(view.question.clone(), DOCUMENT_ANSWERS)
+    };
     let id = view.id.clone();
-    let found = searching(&app, move |service| find(service, &id, &question)).await?;
+    let found = app
+        .run_search(move |service| find(service, &id, &question))
+        .await?;
     let Some(document) = found.state.document(&view.id) else {
         return Err(PageError::not_found(format!(
             "There is no published document {:?}.",
@@ -110,10 +114,8 @@ async fn show(
         visitor: &visitor,
         answers: answers_of(&view, document, &found.answers),
     };
-    let page = Page::new(document.title())
-        .with_session(app.access.needs_session)
-        .render(&content.markup(parameters));
-    Ok((status, Html(page)).into_response())
+    let page = app.page(document.title());
+    Ok((status, page.html(&content.markup(parameters))).into_response())
 }
 
 fn find(service: &Service, id: &str, question: &Question) -> Result<InPaperResult, ServiceError> {
@@ -241,7 +243,7 @@ impl DocumentPage<'_> {
         }
     }
 
-    /// Whether the title is the first chunk of the text.
+    /// Returns `true` if the title is the first chunk of the text.
     fn title_is_text(&self) -> bool {
         let first = self.document.chunks.first();
         first.is_some_and(|chunk| {
@@ -309,7 +311,7 @@ impl DocumentPage<'_> {
         }
     }
 
-    /// Text of a chunk, whose answers have the positions from `first` on.
+    /// Text of a chunk. Its answers have the positions from `first` on.
     fn chunk(
         &self,
         chunk: usize,
@@ -409,7 +411,7 @@ impl DocumentPage<'_> {
         }
     }
 
-    /// Annotations whose spans the document does not have.
+    /// Annotations with spans that the document does not contain.
     fn orphans(&self) -> Markup {
         let orphans: Vec<&Annotation> = self
             .shown()
@@ -555,7 +557,7 @@ fn text_of(value: &ir_core::AttributeValue) -> Option<String> {
     }
 }
 
-/// Whether a text is a language tag such as `en` or `zh-Hans`.
+/// Returns `true` if a text is a language tag such as `en` or `zh-Hans`.
 fn is_language(text: &str) -> bool {
     let mut parts = text.split('-');
     let first = parts.next().unwrap_or_default();

@@ -1,24 +1,20 @@
-//! Errors of pages and of the service as pages.
+//! Errors of pages and of the service.
 
-use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
-use maud::html;
+use axum::http::{Method, StatusCode};
 
-use super::guard;
-use super::layout::Page;
 use crate::error::{ServiceError, with_causes};
 use crate::store::StoreError;
 
 /// Error as a page, or a redirect in place of a page.
 #[derive(Debug)]
-pub(super) struct PageError(Box<PageErrorKind>);
+pub(super) struct PageError(pub(super) Box<PageErrorKind>);
 
 #[derive(Debug)]
-enum PageErrorKind {
+pub(super) enum PageErrorKind {
     Message {
         status: StatusCode,
         message: String,
-        /// Whether the page loads itself again.
+        /// If `true`, the page loads itself again.
         is_loading: bool,
     },
     Redirect(String),
@@ -44,7 +40,7 @@ impl PageError {
     }
 
     /// Error of a request that was not processed, or not in time, with advice for its method.
-    fn failed(method: &Method, status: StatusCode, message: &str) -> Self {
+    pub(super) fn failed(method: &Method, status: StatusCode, message: &str) -> Self {
         let advice = match status {
             StatusCode::TOO_MANY_REQUESTS => "Wait a moment, then load the page again.",
             _ if method.is_safe() => "Load the page again, or ask a shorter question.",
@@ -114,49 +110,6 @@ impl From<StoreError> for PageError {
     fn from(error: StoreError) -> Self {
         ServiceError::from(error).into()
     }
-}
-
-impl IntoResponse for PageError {
-    fn into_response(self) -> Response {
-        let (status, message, is_loading) = match *self.0 {
-            PageErrorKind::Redirect(url) => return Redirect::to(&url).into_response(),
-            PageErrorKind::Message {
-                status,
-                message,
-                is_loading,
-            } => (status, message, is_loading),
-        };
-        let title = match status {
-            StatusCode::NOT_FOUND => "Not found",
-            StatusCode::FORBIDDEN => "Not permitted",
-            StatusCode::UNAUTHORIZED => "Not signed in",
-            StatusCode::SERVICE_UNAVAILABLE if is_loading => "Loading",
-            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => "Invalid request",
-            _ => "Error",
-        };
-        let mut page = Page::new(title);
-        if is_loading {
-            page = page.refresh(2);
-        }
-        let body = html! {
-            h1 { (title) }
-            p role="status" { (message) }
-            p { a href="/" { "Search" } }
-        };
-        let mut response = (status, Html(page.render(&body))).into_response();
-        if status == StatusCode::TOO_MANY_REQUESTS {
-            let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        response
-    }
-}
-
-/// Page of a request that did not reach a page, or did not end in time.
-pub(crate) fn failure(method: &Method, status: StatusCode, message: &str) -> Response {
-    let mut response = PageError::failed(method, status, message).into_response();
-    guard::set_headers(response.headers_mut());
-    response
 }
 
 /// Page of an unknown path.

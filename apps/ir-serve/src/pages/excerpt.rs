@@ -14,7 +14,7 @@ use crate::published::{AnswerPosition, PublishedDocument};
 /// Bytes of the sentences on each side of an answer.
 const CONTEXT: usize = 300;
 
-/// Analysis of matching words: as that of the answers.
+/// Analysis of matching words: the analysis of the answers.
 #[expect(clippy::expect_used, reason = "the analysis is a preset")]
 static ANALYSIS: LazyLock<AnalysisPipeline> =
     LazyLock::new(|| Analysis::anserini().build().expect("presets are valid"));

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::access::Visitor;
 use super::error::PageError;
 use super::parameters::PathParameter;
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::published::PublishedState;
 use crate::store::{Annotation, AnnotationStatus};
 
@@ -72,10 +72,7 @@ pub(super) async fn export(
     _: Visitor,
     PathParameter(name): PathParameter<String>,
 ) -> Result<Response, PageError> {
-    let annotations = blocking(&app, |service| {
-        Ok(service.store().annotations(None, None)?)
-    })
-    .await?;
+    let annotations = app.store(|store| store.annotations(None, None)).await?;
     if name == "annotations.jsonl" {
         return Ok(file(
             &name,

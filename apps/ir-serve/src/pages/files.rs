@@ -9,9 +9,9 @@ use maud::{Markup, html};
 
 use super::access::Admin;
 use super::error::PageError;
-use super::layout::{Page, count, page_url, pagination, time};
+use super::layout::{count, page_url, pagination, time};
 use super::parameters::UrlParameters;
-use crate::app::{App, blocking, rescanning};
+use crate::app::App;
 use crate::service::ReadingState;
 use crate::store::{FileStatus, FolderReading};
 
@@ -29,15 +29,15 @@ pub(super) async fn page(
 ) -> Result<Html<String>, PageError> {
     let number = parameters.page();
     let skip = (number as u64 - 1) * FILES;
-    let (files, counts, reading) = blocking(&app, move |service| {
-        let store = service.store();
-        Ok((
-            store.file_problems(skip, FILES)?,
-            store.file_problem_counts()?,
-            store.folder_reading()?,
-        ))
-    })
-    .await?;
+    let (files, counts, reading) = app
+        .store(move |store| {
+            Ok((
+                store.file_problems(skip, FILES)?,
+                store.file_problem_counts()?,
+                store.folder_reading()?,
+            ))
+        })
+        .await?;
     let total: u64 = counts.iter().sum();
     let state = app.service.reading_state();
     let content = html! {
@@ -75,13 +75,11 @@ pub(super) async fn page(
             (pagination(number, skip.saturating_add(FILES) < total, |page| page_url("/files", &[], page)))
         }
     };
-    let mut page = Page::new("Files")
-        .current("/files")
-        .with_session(app.access.needs_session);
+    let mut page = app.page("Files").current("/files");
     if state.progress.is_some() {
         page = page.refresh(1);
     }
-    Ok(Html(page.render(&content)))
+    Ok(page.html(&content))
 }
 
 /// Folder and time of the last complete reading.
@@ -122,7 +120,7 @@ fn rescan_form(app: &App, state: &ReadingState) -> Markup {
 /// Reads the folder again. Redirects to the publication, or to the list of files if nothing has
 /// changed or the folder is still being read after [`WAIT`].
 pub(super) async fn rescan(State(app): State<Arc<App>>, _: Admin) -> Result<Redirect, PageError> {
-    let rescan = rescanning(&app, WAIT).await?;
+    let rescan = app.rescan(WAIT).await?;
     let publication = rescan.and_then(|rescan| rescan.publication);
     Ok(Redirect::to(&match publication {
         Some(job) => format!("/jobs/{}", job.id),

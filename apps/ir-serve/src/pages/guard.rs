@@ -109,8 +109,8 @@ fn rejection(app: &App, request: &Request) -> Option<String> {
     None
 }
 
-/// Whether a host is a name of the server or an IP address. Names of others may be rebound to the
-/// address of the server, so that their pages would read it; addresses cannot.
+/// Returns `true` if a host is a name of the server or an IP address. Other names may be rebound to
+/// the address of the server (DNS rebinding), which would let their pages read from it.
 fn is_known_host(host: &str, hosts: &[String]) -> bool {
     let Ok(authority) = host.parse::<Authority>() else {
         return false;
@@ -123,8 +123,8 @@ fn is_known_host(host: &str, hosts: &[String]) -> bool {
         || hosts.iter().any(|known| known.eq_ignore_ascii_case(&name))
 }
 
-/// Whether a page of this server sent a request. Browsers tell it in `Sec-Fetch-Site` or `Origin`;
-/// without both, the request is not of a current browser.
+/// Returns `true` if a page of this server sent a request, by `Sec-Fetch-Site` or else `Origin`.
+/// Every current browser sends one of them.
 fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site == "same-origin";
@@ -136,10 +136,10 @@ fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
     authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
-/// Whether a request is logged: a page of this server or the visitor sent it, such as with the
-/// address bar or a bookmark. Any page of another site could send it, such as with an image whose
-/// address is a search. Browsers tell it in `Sec-Fetch-Site` on the loopback and over TLS; beyond,
-/// pages need a session, whose cookie other sites do not send.
+/// Returns `true` if a request is logged: a page of this server or the visitor sent it, for example
+/// by the address bar or a bookmark. Requests from other sites, such as an image with the URL of a
+/// search, are not logged. Browsers send `Sec-Fetch-Site` on the loopback and over TLS. Elsewhere,
+/// pages need a session, and other sites do not send its cookie.
 pub(super) fn is_logged(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_none_or(|site| site == "same-origin" || site == "none")

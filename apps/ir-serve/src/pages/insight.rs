@@ -14,10 +14,9 @@ use maud::{Markup, html};
 use super::access::Admin;
 use super::error::PageError;
 use super::export::{documents, example_lines, exported_id, file, json_lines, qrels_lines};
-use super::layout::Page;
 use super::parameters::{PathParameter, UrlParameters};
 use super::urls::url;
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::published::PublishedState;
 use crate::store::{OpenedAnswer, QueryRecord, sha256};
 
@@ -27,7 +26,7 @@ const WINDOW: u32 = 10_000;
 /// Rows of a table.
 const ROWS: usize = 20;
 
-/// Largest number of queries of an export.
+/// Maximum number of queries of an export.
 const EXPORT: u32 = 100_000;
 
 /// Numbers of queries with the same text, up to case and white space.
@@ -36,7 +35,7 @@ struct QueryCounts {
     /// Text of the first of the queries.
     text: String,
     asked: usize,
-    /// Number of queries whose opened answers are logged: those of the search page.
+    /// Number of queries of the search page, which logs opened answers.
     recorded: usize,
     clicked: usize,
     /// Number of queries without answers.
@@ -49,7 +48,7 @@ struct LogStatistics {
     queries: usize,
     users: usize,
     suggestions: usize,
-    /// Number of queries whose opened answers are logged: those of the search page.
+    /// Number of queries of the search page, which logs opened answers.
     recorded: usize,
     clicked: usize,
     /// Median and 95th percentile of the time in microseconds.
@@ -102,12 +101,13 @@ fn percent(number: usize, all: usize) -> String {
 
 /// Page of the query log.
 pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<String>, PageError> {
-    let (log, all) = blocking(&app, |service| {
-        let last = service.store().last_query()?;
-        let after = (last - i64::from(WINDOW)).max(0);
-        Ok((service.store().queries(after, WINDOW)?, last))
-    })
-    .await?;
+    let (log, all) = app
+        .store(|store| {
+            let last = store.last_query()?;
+            let after = (last - i64::from(WINDOW)).max(0);
+            Ok((store.queries(after, WINDOW)?, last))
+        })
+        .await?;
     let statistics = LogStatistics::new(&log);
     let unlogged = app.service.unlogged_queries();
     let state = app.service.published().ok();
@@ -151,10 +151,7 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
             p.hint { "A file has at most " (EXPORT) " queries. The parameter " code { "after" } " is the number of the query after which it starts." }
         }
     };
-    let page = Page::new("Insight")
-        .current("/insight")
-        .with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    Ok(app.page("Insight").current("/insight").html(&content))
 }
 
 fn milliseconds(micros: u64) -> String {
@@ -213,18 +210,14 @@ pub(super) async fn export(
     let after = parameters.number("after").unwrap_or(0);
     let limit = parameters.number("limit").unwrap_or(EXPORT).min(EXPORT);
     if name == "queries.jsonl" {
-        let log = blocking(&app, move |service| {
-            Ok(service.store().queries(after, limit)?)
-        });
+        let log = app.store(move |store| store.queries(after, limit));
         return Ok(file(
             &name,
             "application/x-ndjson",
             json_lines(&log.await?)?,
         ));
     }
-    let opened = blocking(&app, move |service| {
-        Ok(service.store().opened_answers(after, limit)?)
-    });
+    let opened = app.store(move |store| store.opened_answers(after, limit));
     let opened = opened.await?;
     let state = app.service.published()?;
     let judged = judged_queries(&opened, &state);
@@ -249,7 +242,7 @@ struct JudgedQuery<'a> {
 }
 
 /// Questions with opened answers. Queries with the same words, up to case, are one question. An
-/// answer whose text has changed since it was opened is left out: nobody has judged its new text.
+/// answer is left out if its text has changed since it was opened: nobody has judged the new text.
 fn judged_queries<'a>(opened: &[OpenedAnswer], state: &'a PublishedState) -> Vec<JudgedQuery<'a>> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut judged: Vec<JudgedQuery<'a>> = Vec::new();

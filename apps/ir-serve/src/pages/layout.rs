@@ -1,10 +1,12 @@
 //! The frame of every page, and parts that several pages have.
 
+use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
 use super::access::Visitor;
 use super::assets;
 use super::urls::url;
+use crate::app::App;
 
 /// Page without its content.
 #[derive(Debug, Clone)]
@@ -26,6 +28,16 @@ const NAVIGATION: [(&str, &str); 6] = [
     ("/datasets", "Datasets"),
     ("/insight", "Insight"),
 ];
+
+impl App {
+    /// Page of the application, with a button to sign out if visitors sign in.
+    pub(super) fn page(&self, title: impl Into<String>) -> Page {
+        Page {
+            has_session: self.access.needs_session,
+            ..Page::new(title)
+        }
+    }
+}
 
 impl Page {
     pub(super) fn new(title: impl Into<String>) -> Self {
@@ -49,14 +61,8 @@ impl Page {
         self
     }
 
-    /// Whether the page has a button to sign out.
-    pub(super) fn with_session(mut self, has_session: bool) -> Self {
-        self.has_session = has_session;
-        self
-    }
-
     /// The page as HTML.
-    pub(super) fn render(&self, content: &Markup) -> String {
+    pub(super) fn html(&self, content: &Markup) -> Html<String> {
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -98,7 +104,7 @@ impl Page {
                 }
             }
         };
-        page.into_string()
+        Html(page.into_string())
     }
 }
 

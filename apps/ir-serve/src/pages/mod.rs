@@ -9,6 +9,7 @@ mod assets;
 mod datasets;
 mod document;
 mod error;
+mod error_page;
 mod excerpt;
 mod export;
 mod files;
@@ -25,7 +26,7 @@ mod urls;
 
 use std::sync::Arc;
 
-pub(crate) use error::failure;
+pub(crate) use error_page::failure;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -36,10 +37,10 @@ use crate::app::App;
 use crate::config::AccessConfig;
 use crate::service::Service;
 
-/// Largest number of bytes of a form. The body of a sign-in is read before a key is known.
+/// Maximum number of bytes of a form. The body of a sign-in is read before a key is known.
 const FORM_BYTES: usize = 256 << 10;
 
-/// Largest number of bytes of a form with the abstract of a paper.
+/// Maximum number of bytes of a form with the abstract of a paper.
 const ABSTRACT_BYTES: usize = 512 << 10;
 
 /// Routes of the pages, with the checks of hosts and origins, the headers, and the sessions.
@@ -104,8 +105,11 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
 /// use ir_serve::{AccessConfig, Service, ServiceConfig, pages};
 /// let folder = tempfile::tempdir()?;
 /// let service = Arc::new(Service::open(ServiceConfig::new(folder.path()))?);
-/// let hosts = vec!["papers.example.org".to_owned()];
-/// let access = AccessConfig::default().with_needs_session(true).with_hosts(hosts);
+/// let access = AccessConfig {
+///     needs_session: true,
+///     hosts: vec!["papers.example.org".to_owned()],
+///     ..AccessConfig::default()
+/// };
 /// let router: axum::Router = pages(service, access);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::{PageError, not_found};
 
-/// Largest number of parameters of a URL or form.
+/// Maximum number of parameters of a URL or form.
 const MAX_PARAMETERS: usize = 1_000;
 
 /// Names and values in their order.
@@ -73,7 +73,7 @@ impl Parameters {
     }
 }
 
-/// Largest number of a page of results.
+/// Last page of results.
 const MAX_PAGE: usize = 1_000_000;
 
 impl<S: Sync> FromRequestParts<S> for UrlParameters {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use ir_eval::{MeasurementLevel, Ratings};
+use ir_eval::assess::{MeasurementLevel, Ratings};
 use maud::{Markup, html};
 
 use super::access::{Admin, Visitor, id_of, short_name};
 use super::annotations::{card, has_answer};
 use super::error::PageError;
 use super::files::numbers;
-use super::layout::{Page, count, page_url, pagination, slice_of, time};
+use super::layout::{count, page_url, pagination, slice_of, time};
 use super::parameters::{FormParameters, PathParameter, UrlParameters};
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::PublishedState;
 use crate::store::{Annotation, AnnotationStatus, Job, StoreError, Verdict};
@@ -75,18 +75,18 @@ pub(super) async fn page(
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
     let queue = Queue::parse(parameters.text("show"));
-    let (annotations, verdicts, jobs, has_changes, files) = blocking(&app, |service| {
-        let store = service.store();
-        let annotations = store.annotations(None, None)?;
-        Ok((
-            annotations,
-            store.verdicts()?,
-            store.jobs(5)?,
-            store.has_changes()?,
-            store.file_problem_counts()?,
-        ))
-    })
-    .await?;
+    let (annotations, verdicts, jobs, has_changes, files) = app
+        .store(|store| {
+            let annotations = store.annotations(None, None)?;
+            Ok((
+                annotations,
+                store.verdicts()?,
+                store.jobs(5)?,
+                store.has_changes()?,
+                store.file_problem_counts()?,
+            ))
+        })
+        .await?;
     let state = app.service.published().ok();
     let in_queue: Vec<&Annotation> = annotations
         .iter()
@@ -119,10 +119,7 @@ pub(super) async fn page(
         }
         (agreement(&verdicts))
     };
-    let page = Page::new("Review")
-        .current("/review")
-        .with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    Ok(app.page("Review").current("/review").html(&content))
 }
 
 fn verdict_forms(
@@ -200,9 +197,7 @@ pub(super) async fn review(
     };
     let revision = parameters.number("revision").unwrap_or(0);
     let reviewer = visitor.annotator();
-    let reviewed = blocking(&app, move |service| {
-        Ok(service.store().review(id, revision, &reviewer, verdict)?)
-    });
+    let reviewed = app.store(move |store| store.review(id, revision, &reviewer, verdict));
     reviewed.await.map_err(|error| match error {
         ServiceError::Store(StoreError::Conflict { .. }) => PageError::new(
             StatusCode::CONFLICT,
@@ -261,13 +256,13 @@ fn publication(
 
 /// Starts a publication, and redirects to its job.
 pub(super) async fn publish(State(app): State<Arc<App>>, _: Admin) -> Result<Redirect, PageError> {
-    let job = blocking(&app, |service| service.publish()).await?;
+    let job = app.run(|service| service.publish()).await?;
     Ok(Redirect::to(&format!("/jobs/{}", job.id)))
 }
 
 /// Aborts the publications that wait or run.
 pub(super) async fn abort(State(app): State<Arc<App>>, _: Admin) -> Result<Redirect, PageError> {
-    let jobs = blocking(&app, |service| service.abort()).await?;
+    let jobs = app.run(|service| service.abort()).await?;
     let to = jobs
         .first()
         .map_or("/review".to_owned(), |id| format!("/jobs/{id}"));
@@ -280,7 +275,7 @@ pub(super) async fn job(
     _: Visitor,
     PathParameter(id): PathParameter<String>,
 ) -> Result<Response, PageError> {
-    let job = blocking(&app, move |service| service.job(&id)).await?;
+    let job = app.run(move |service| service.job(&id)).await?;
     let job = job.ok_or_else(|| {
         PageError::not_found("There is no such job. The results of old jobs are deleted.")
     })?;
@@ -304,11 +299,11 @@ pub(super) async fn job(
         }
         p.actions { a href="/" { "Search" } a href="/review" { "Review" } }
     };
-    let mut page = Page::new("Publication").with_session(app.access.needs_session);
+    let mut page = app.page("Publication");
     if !job.status.is_end() {
         page = page.refresh(1);
     }
-    Ok(Html(page.render(&content)).into_response())
+    Ok(page.html(&content).into_response())
 }
 
 /// Verdicts as ratings: items are annotations, coders are reviewers by their ids.

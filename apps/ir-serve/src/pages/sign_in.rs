@@ -18,7 +18,7 @@ use crate::app::App;
 
 /// Form for a key.
 pub(super) async fn page(UrlParameters(parameters): UrlParameters) -> Html<String> {
-    Html(form(parameters.raw("next"), None))
+    form(parameters.raw("next"), None)
 }
 
 /// Opens a session with a key.
@@ -31,7 +31,7 @@ pub(super) async fn sign_in(
     let key = parameters.text("key");
     let Some(role) = app.service.role(key) else {
         let message = "The server does not know this key.";
-        return Ok((StatusCode::UNAUTHORIZED, Html(form(next, Some(message)))).into_response());
+        return Ok((StatusCode::UNAUTHORIZED, form(next, Some(message))).into_response());
     };
     let token = sessions.open(role, key)?;
     let next = if is_local(next) { next } else { "/" };
@@ -51,7 +51,7 @@ pub(super) async fn sign_out(
     (headers, Redirect::to("/sign-in")).into_response()
 }
 
-fn form(next: &str, error: Option<&str>) -> String {
+fn form(next: &str, error: Option<&str>) -> Html<String> {
     let content = html! {
         h1 { "Sign in" }
         @if let Some(error) = error { p.error role="alert" { (error) } }
@@ -63,5 +63,5 @@ fn form(next: &str, error: Option<&str>) -> String {
             button { "Sign in" }
         }
     };
-    Page::new("Sign in").render(&content)
+    Page::new("Sign in").html(&content)
 }

@@ -36,7 +36,7 @@ pub(super) fn document_url(id: &str, parameters: &[(&str, &str)]) -> String {
     url(&path, parameters)
 }
 
-/// Whether a URL is a path of this server, so that a redirect does not leave it.
+/// Returns `true` if a URL is a path of this server, so that a redirect does not leave it.
 pub(super) fn is_local(url: &str) -> bool {
     let mut characters = url.chars();
     characters.next() == Some('/')

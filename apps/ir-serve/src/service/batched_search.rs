@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::{fmt, slice, thread};
+use std::{slice, thread};
 
 use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
 use ir_qa::retrieval::RelatedQuestion;
@@ -39,28 +39,22 @@ pub(super) struct BatchedSearch {
     queue: Option<BatchQueue<QuestionSearch, Result<QuestionHits, ServiceError>>>,
 }
 
-/// Largest number of questions in a batch. Larger ones are hardly more efficient.
+/// Maximum number of questions in a batch. Larger ones are hardly more efficient.
 const BATCH: usize = 32;
 
 /// Batches of at least this size are searched on the threads of their runner, because threads that
 /// wait for each other take CPU time. A smaller one is answered faster on the threads of all.
 const OWN_THREADS: usize = 8;
 
-/// Largest number of related questions.
+/// Maximum number of related questions.
 const RELATED: usize = 3;
 
 /// Candidates of related questions, among which are the question that was asked and equal ones of
 /// several answers.
 const RELATED_CANDIDATES: usize = 8;
 
-impl fmt::Debug for BatchedSearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BatchedSearch")
-    }
-}
-
 impl BatchedSearch {
-    /// `cached` vectors are those of all batches that run at the same time.
+    /// `cached`: number of vectors of all batches that run at the same time.
     pub(super) fn new(has_encoder: bool, cached: usize) -> Self {
         let threads = thread::available_parallelism().map_or(2, NonZeroUsize::get);
         let runners = threads.min(cached / BATCH).max(1);
@@ -75,6 +69,12 @@ impl BatchedSearch {
         Self {
             queue: has_encoder.then(|| BatchQueue::start((0..runners).map(runner), BATCH)),
         }
+    }
+
+    /// Number of questions that wait for a batch.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.as_ref().map_or(0, BatchQueue::waiting)
     }
 
     /// Searches answers and related questions. Results do not depend on the batch.
@@ -118,8 +118,8 @@ impl QuestionSearch {
     }
 }
 
-/// Searches questions, those of one state together. One that fails or panics does not fail the
-/// others.
+/// Searches questions; questions of one state together. A question that fails or panics does not
+/// fail the others.
 fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<QuestionHits, ServiceError>> {
     // Searches change nothing but caches, which are usable after a panic.
     let caught = |searches: &[QuestionSearch]| {

@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use crate::published::PublishedState;
 use crate::request_permit::RequestPermit;
 
-/// Largest number of answers.
+/// Maximum number of answers.
 pub(crate) const DOCUMENT_ANSWERS: usize = 100;
 
 /// Fraction of the score of the best answer that others have at least, unless they have a word of
@@ -30,8 +30,8 @@ pub(crate) struct DocumentAnswers {
 
 impl Service {
     /// Finds all answers to a question in a document of a state: hits for which `has_word` returns
-    /// true, and those with at least half the score of the best, such as sentences whose contexts
-    /// have the words. Other hits have a word in a context, or a positive cosine only. Logs the
+    /// true, and hits with at least half the score of the best, such as sentences with the words in
+    /// their contexts. Other hits have a word in a context, or a positive cosine only. Logs the
     /// question unless it continues another. Filters and limit of the question are ignored.
     ///
     /// # Errors

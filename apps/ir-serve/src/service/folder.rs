@@ -30,7 +30,7 @@ pub struct FolderRead {
     pub report: FolderReport,
     /// Number of papers that were deleted, because their files do not exist any more.
     pub deleted: usize,
-    /// Whether a publication would change what queries see.
+    /// If `true`, a publication would change what queries see.
     pub has_changes: bool,
 }
 
@@ -114,22 +114,21 @@ impl Drop for RunningReading<'_> {
 }
 
 impl Service {
-    /// Reads the folder of [`ServiceConfig::papers`] again, as [`Service::read_folder`] does, and
-    /// starts a publication if the documents have changed, unless one of the same documents ended
+    /// Reads the folder of [`ServiceConfig::papers`] again, like [`Service::read_folder`], and starts
+    /// a publication if the documents have changed, unless publications of the same documents ended
     /// the process several times ([`Service::is_given_up`]).
     ///
     /// [`ServiceConfig::papers`]: crate::ServiceConfig::papers
     ///
     /// # Errors
-    /// The service has no folder; those of [`Service::read_folder`].
+    /// Returns [`ServiceError::NoFolder`] if the service has no folder, and the errors of
+    /// [`Service::read_folder`].
     pub fn rescan(&self) -> Result<Rescan, ServiceError> {
         let papers = self.folder.papers.as_ref().ok_or(ServiceError::NoFolder)?;
         self.folder.run(|| {
             let read = self.read_reporting(&papers.path, &papers.reader, &mut NoProgress)?;
-            let publication = match read.has_changes && !self.is_given_up()? {
-                true => Some(self.publish()?),
-                false => None,
-            };
+            let is_published = read.has_changes && !self.is_given_up()?;
+            let publication = is_published.then(|| self.publish()).transpose()?;
             self.folder.lock().publication = publication.as_ref().map(|job| job.id.clone());
             tracing::info!(
                 read = read.report.read(),
@@ -161,12 +160,12 @@ impl Service {
         self.folder.is_canceled.store(true, Ordering::Relaxed);
     }
 
-    /// Adds the papers of a folder, and deletes documents whose files do not exist any more.
+    /// Adds the papers of a folder, and deletes documents if their files do not exist any more.
     /// Documents of files that exist and cannot be read, or are skipped, are kept. Files are not
-    /// read again if their sizes, times of modification and documents are those of the last reading
-    /// by the same program. Documents that were added, replaced or deleted over REST stay so; one
-    /// that was deleted is added again when its file has changed. The store has the files that
-    /// failed, were skipped or lack parts ([`Store::file_problems`]).
+    /// read again if size, modification time and documents are the same as at the last reading by
+    /// the same program. Documents that were added, replaced or deleted over REST stay so; a deleted
+    /// document is added again when its file has changed. The store lists the files that failed,
+    /// were skipped or lack parts ([`Store::file_problems`]).
     ///
     /// [`Store::file_problems`]: crate::store::Store::file_problems
     ///
@@ -298,7 +297,7 @@ impl Service {
         })
     }
 
-    /// Removes documents from `gone` whose files or folders exist, but were not read: they may be
+    /// Removes documents from `gone` if their files or folders exist, but were not read: they may be
     /// readable later.
     fn keep_unread(
         &self,

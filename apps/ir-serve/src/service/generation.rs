@@ -54,7 +54,7 @@ pub(crate) struct Generation {
     permits: Arc<Semaphore>,
 }
 
-/// Largest number of requests at the same time: each of them occupies a thread.
+/// Maximum number of requests at the same time: each of them occupies a thread.
 const MAX_CONCURRENCY: usize = 32;
 
 impl Generation {

@@ -24,7 +24,7 @@ impl Service {
         self.read_keys()
     }
 
-    /// Whether there are keys.
+    /// Returns `true` if there are keys.
     #[must_use]
     pub fn has_keys(&self) -> bool {
         !self.read_lock().is_empty()

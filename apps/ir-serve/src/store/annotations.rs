@@ -1,7 +1,7 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, check_revision, now};
+use super::{Store, StoreError, check_revision, now, select};
 
 /// Question of an annotator for a span of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,7 +27,7 @@ pub struct Annotation {
     pub status: AnnotationStatus,
     /// The annotation that a merged one was merged into.
     pub merged_into: Option<i64>,
-    /// Whether the document no longer has the span at the offset. Set when documents are
+    /// If `true`, the document no longer has the span at the offset. Set when documents are
     /// published, reset by an edit of the span.
     pub is_displaced: bool,
     /// Unix time in milliseconds.
@@ -69,20 +69,20 @@ pub enum AnnotationStatus {
 #[derive(Debug)]
 pub(crate) struct AnnotationPosition {
     pub(crate) annotation: i64,
-    /// Revision of the annotation whose position it is.
+    /// Revision of the annotation at this position.
     pub(crate) revision: i64,
     pub(crate) chunk: usize,
     pub(crate) start: usize,
-    /// Whether the document does not have the span; the position is that of before.
+    /// If `true`, the document does not contain the span, and the position is the previous one.
     pub(crate) is_displaced: bool,
 }
 
 /// Decision of a reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// See [`AnnotationStatus::Accepted`].
+    /// Sets [`AnnotationStatus::Accepted`].
     Accept,
-    /// See [`AnnotationStatus::Rejected`].
+    /// Sets [`AnnotationStatus::Rejected`].
     Reject,
     /// Merge into the annotation with this id.
     Merge(i64),
@@ -103,8 +103,8 @@ impl AnnotationStatus {
         }
     }
 
-    /// Whether annotations can be merged into one in this state: a rejected or merged one has no
-    /// question to which they could belong.
+    /// Returns `true` if annotations can be merged into an annotation in this state. A rejected or
+    /// merged annotation has no question to which they could belong.
     #[must_use]
     pub fn is_merge_target(self) -> bool {
         matches!(self, Self::Pending | Self::Accepted)
@@ -136,24 +136,23 @@ impl Store {
     /// # Errors
     /// The disk is full or fails.
     pub fn annotate(&self, new: &NewAnnotation, annotator: &str) -> Result<Annotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        transaction.execute(
-            "INSERT INTO annotations (document, chunk, span_start, span, question, annotator,
+        self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO annotations (document, chunk, span_start, span, question, annotator,
              status, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', ?7, ?7)",
-            params![
-                new.document,
-                new.chunk,
-                new.start,
-                new.span,
-                new.question,
-                annotator,
-                now()
-            ],
-        )?;
-        let annotation = by_id(&transaction, transaction.last_insert_rowid())?;
-        transaction.commit()?;
-        Ok(annotation)
+                params![
+                    new.document,
+                    new.chunk,
+                    new.start,
+                    new.span,
+                    new.question,
+                    annotator,
+                    now()
+                ],
+            )?;
+            let annotation = by_id(transaction, transaction.last_insert_rowid())?;
+            Ok(annotation)
+        })
     }
 
     /// Returns an annotation by id.
@@ -175,14 +174,17 @@ impl Store {
         document: Option<&str>,
         status: Option<AnnotationStatus>,
     ) -> Result<Vec<Annotation>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(&format!(
+        let query = format!(
             "SELECT {COLUMNS} FROM annotations WHERE (?1 IS NULL OR document = ?1)
              AND (?2 IS NULL OR status = ?2) ORDER BY id"
-        ))?;
+        );
         let status = status.map(AnnotationStatus::name);
-        let annotations = select.query_map(params![document, status], annotation)?;
-        Ok(annotations.collect::<Result<_, _>>()?)
+        select(
+            &self.connection(),
+            &query,
+            params![document, status],
+            annotation,
+        )
     }
 
     /// Replaces span and question of an annotation, which is pending again.
@@ -195,27 +197,26 @@ impl Store {
         revision: i64,
         new: &NewAnnotation,
     ) -> Result<Annotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
-        transaction.execute(
-            "UPDATE annotations SET revision = revision + 1, document = ?, chunk = ?,
+        self.write(|transaction| {
+            check_revision(id, by_id(transaction, id)?.revision, revision)?;
+            transaction.execute(
+                "UPDATE annotations SET revision = revision + 1, document = ?, chunk = ?,
              span_start = ?, span = ?, question = ?, status = 'pending', merged_into = NULL,
              is_displaced = 0, updated_at = ? WHERE id = ?",
-            params![
-                new.document,
-                new.chunk,
-                new.start,
-                new.span,
-                new.question,
-                now(),
-                id
-            ],
-        )?;
-        transaction.execute("DELETE FROM verdicts WHERE annotation = ?", [id])?;
-        let annotation = by_id(&transaction, id)?;
-        transaction.commit()?;
-        Ok(annotation)
+                params![
+                    new.document,
+                    new.chunk,
+                    new.start,
+                    new.span,
+                    new.question,
+                    now(),
+                    id
+                ],
+            )?;
+            transaction.execute("DELETE FROM verdicts WHERE annotation = ?", [id])?;
+            let annotation = by_id(transaction, id)?;
+            Ok(annotation)
+        })
     }
 
     /// Deletes an annotation. Annotations that were merged into it are pending again.
@@ -223,13 +224,12 @@ impl Store {
     /// # Errors
     /// As [`Store::edit_annotation`].
     pub fn delete_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
-        separate_merged(&transaction, id)?;
-        transaction.execute("DELETE FROM annotations WHERE id = ?", [id])?;
-        transaction.commit()?;
-        Ok(())
+        self.write(|transaction| {
+            check_revision(id, by_id(transaction, id)?.revision, revision)?;
+            separate_merged(transaction, id)?;
+            transaction.execute("DELETE FROM annotations WHERE id = ?", [id])?;
+            Ok(())
+        })
     }
 
     /// Stores the verdict of a reviewer, which decides the state. Annotations that were merged into
@@ -282,15 +282,12 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn verdicts(&self) -> Result<Vec<(i64, String, AnnotationStatus)>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT annotation, reviewer, verdict FROM verdicts ORDER BY annotation, reviewer",
-        )?;
-        let verdicts = select.query_map([], |row| {
+        let query =
+            "SELECT annotation, reviewer, verdict FROM verdicts ORDER BY annotation, reviewer";
+        select(&self.connection(), query, [], |row| {
             let verdict: String = row.get(2)?;
             Ok((row.get(0)?, row.get(1)?, AnnotationStatus::parse(&verdict)))
-        })?;
-        Ok(verdicts.collect::<Result<_, _>>()?)
+        })
     }
 }
 
@@ -298,10 +295,8 @@ impl Store {
 pub(super) fn all_annotations(
     transaction: &Transaction<'_>,
 ) -> Result<Vec<Annotation>, StoreError> {
-    let mut select =
-        transaction.prepare_cached(&format!("SELECT {COLUMNS} FROM annotations ORDER BY id"))?;
-    let annotations = select.query_map([], annotation)?;
-    Ok(annotations.collect::<Result<_, _>>()?)
+    let query = format!("SELECT {COLUMNS} FROM annotations ORDER BY id");
+    select(transaction, &query, [], annotation)
 }
 
 /// Stores the positions of annotations that were not edited meanwhile.

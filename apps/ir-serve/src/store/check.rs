@@ -1,7 +1,6 @@
 //! Search for damage in the store.
 
 use std::ffi::c_int;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,14 +142,6 @@ pub(crate) struct BackgroundCheck {
     thread: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for BackgroundCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BackgroundCheck")
-            .field("damage", &self.damage)
-            .finish_non_exhaustive()
-    }
-}
-
 impl BackgroundCheck {
     /// Starts the check. The time of the start does not depend on the size of the store.
     pub(crate) fn start(store: &Arc<Store>) -> Result<Self, StoreError> {
@@ -188,13 +179,8 @@ impl BackgroundCheck {
     /// Waits for the end of the check.
     #[cfg(test)]
     pub(crate) fn wait(&self) {
-        while self
-            .thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished())
-        {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let is_finished = |thread: &JoinHandle<()>| thread.is_finished();
+        crate::app::tests::wait_until(|| self.thread.as_ref().is_none_or(is_finished));
     }
 
     /// Damage that was found.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, check_revision, now};
+use super::{Store, StoreError, check_revision, now, select};
 
 /// Query for datasets with its relevant datasets: DataFinder's annotation of an abstract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,23 +48,22 @@ impl Store {
         new: &NewDatasetAnnotation,
         annotator: &str,
     ) -> Result<DatasetAnnotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        transaction.execute(
-            "INSERT INTO dataset_annotations
+        self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO dataset_annotations
              (abstract, fields, datasets, annotator, created_at, updated_at)
              VALUES (?, ?, ?, ?, ?5, ?5)",
-            params![
-                new.summary,
-                json(&new.fields)?,
-                json(&new.datasets)?,
-                annotator,
-                now()
-            ],
-        )?;
-        let annotation = by_id(&transaction, transaction.last_insert_rowid())?;
-        transaction.commit()?;
-        Ok(annotation)
+                params![
+                    new.summary,
+                    json(&new.fields)?,
+                    json(&new.datasets)?,
+                    annotator,
+                    now()
+                ],
+            )?;
+            let annotation = by_id(transaction, transaction.last_insert_rowid())?;
+            Ok(annotation)
+        })
     }
 
     /// Returns a dataset annotation by id.
@@ -82,11 +81,8 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn dataset_annotations(&self) -> Result<Vec<DatasetAnnotation>, StoreError> {
-        let connection = self.connection();
-        let select = format!("SELECT {COLUMNS} FROM dataset_annotations ORDER BY id");
-        let mut select = connection.prepare_cached(&select)?;
-        let annotations = select.query_map([], annotation)?;
-        Ok(annotations.collect::<Result<_, _>>()?)
+        let query = format!("SELECT {COLUMNS} FROM dataset_annotations ORDER BY id");
+        select(&self.connection(), &query, [], annotation)
     }
 
     /// Replaces the content of a dataset annotation.
@@ -99,23 +95,22 @@ impl Store {
         revision: i64,
         new: &NewDatasetAnnotation,
     ) -> Result<DatasetAnnotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
-        transaction.execute(
-            "UPDATE dataset_annotations SET revision = revision + 1, abstract = ?, fields = ?,
+        self.write(|transaction| {
+            check_revision(id, by_id(transaction, id)?.revision, revision)?;
+            transaction.execute(
+                "UPDATE dataset_annotations SET revision = revision + 1, abstract = ?, fields = ?,
              datasets = ?, updated_at = ? WHERE id = ?",
-            params![
-                new.summary,
-                json(&new.fields)?,
-                json(&new.datasets)?,
-                now(),
-                id
-            ],
-        )?;
-        let annotation = by_id(&transaction, id)?;
-        transaction.commit()?;
-        Ok(annotation)
+                params![
+                    new.summary,
+                    json(&new.fields)?,
+                    json(&new.datasets)?,
+                    now(),
+                    id
+                ],
+            )?;
+            let annotation = by_id(transaction, id)?;
+            Ok(annotation)
+        })
     }
 
     /// Deletes a dataset annotation.
@@ -123,12 +118,11 @@ impl Store {
     /// # Errors
     /// As [`Store::edit_dataset_annotation`].
     pub fn delete_dataset_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
-        transaction.execute("DELETE FROM dataset_annotations WHERE id = ?", [id])?;
-        transaction.commit()?;
-        Ok(())
+        self.write(|transaction| {
+            check_revision(id, by_id(transaction, id)?.revision, revision)?;
+            transaction.execute("DELETE FROM dataset_annotations WHERE id = ?", [id])?;
+            Ok(())
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::annotations::{Annotation, AnnotationPosition, all_annotations, set_positions};
-use super::{Store, StoreError, now, sha256};
+use super::{Store, StoreError, now, select, sha256};
 
 /// Where a document came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,11 +30,11 @@ pub struct StoredDocument {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedDocuments {
-    /// Documents whose ids are new.
+    /// Documents with new ids.
     pub new: u64,
     /// Documents that replaced another record.
     pub replaced: u64,
-    /// Documents whose records were known.
+    /// Documents with known records.
     pub unchanged: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct AddedDocuments {
 pub enum DocumentState {
     /// After all additions and deletions.
     Added,
-    /// Documents that queries see: those of the last publication.
+    /// Documents of the last publication: queries see them.
     Published,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Publication {
     pub(crate) documents: Vec<(String, [u8; 32])>,
     /// Questions of accepted annotations, by annotation.
     pub(crate) questions: Vec<PublishedQuestion>,
-    /// Pending and accepted annotations, whose positions are not found yet.
+    /// Pending and accepted annotations. Their positions are not found yet.
     pub(crate) annotations: Vec<Annotation>,
     /// Positions of annotations in the documents.
     pub(crate) positions: Vec<AnnotationPosition>,
@@ -121,14 +121,13 @@ impl Store {
         documents: &[(String, SocoDocument)],
         origin: Origin,
     ) -> Result<AddedDocuments, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        let mut added = AddedDocuments::default();
-        for (id, document) in documents {
-            add_document(&transaction, id, document, origin, &mut added)?;
-        }
-        transaction.commit()?;
-        Ok(added)
+        self.write(|transaction| {
+            let mut added = AddedDocuments::default();
+            for (id, document) in documents {
+                add_document(transaction, id, document, origin, &mut added)?;
+            }
+            Ok(added)
+        })
     }
 
     /// Deletes documents by id, or all documents without ids, and returns their number. Unknown ids
@@ -137,21 +136,20 @@ impl Store {
     /// # Errors
     /// The disk is full or fails.
     pub fn delete(&self, ids: Option<&[String]>) -> Result<usize, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        let mut deleted = 0;
-        match ids {
-            None => deleted = transaction.execute("DELETE FROM documents", [])?,
-            Some(ids) => {
-                for id in ids {
-                    let mut delete =
-                        transaction.prepare_cached("DELETE FROM documents WHERE id = ?")?;
-                    deleted += delete.execute([id])?;
+        self.write(|transaction| {
+            let mut deleted = 0;
+            match ids {
+                None => deleted = transaction.execute("DELETE FROM documents", [])?,
+                Some(ids) => {
+                    for id in ids {
+                        let mut delete =
+                            transaction.prepare_cached("DELETE FROM documents WHERE id = ?")?;
+                        deleted += delete.execute([id])?;
+                    }
                 }
             }
-        }
-        transaction.commit()?;
-        Ok(deleted)
+            Ok(deleted)
+        })
     }
 
     /// Returns at most `limit` documents in the order of their ids, from position `skip` on.
@@ -190,11 +188,8 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn folder_documents(&self) -> Result<HashSet<String>, StoreError> {
-        let connection = self.connection();
-        let mut select =
-            connection.prepare_cached("SELECT id FROM documents WHERE origin = 'folder'")?;
-        let ids = select.query_map([], |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
+        let folder = "SELECT id FROM documents WHERE origin = 'folder'";
+        select(&self.connection(), folder, [], |row| row.get(0))
     }
 
     /// Ids, hashes and questions of a state.
@@ -209,11 +204,9 @@ impl Store {
         match state {
             DocumentState::Added => publication.annotations = all_annotations(&transaction)?,
             DocumentState::Published => {
-                let mut select = transaction.prepare_cached(
-                    "SELECT annotation, document, chunk, span_start, question
-                     FROM published_questions ORDER BY annotation",
-                )?;
-                let questions = select.query_map([], |row| {
+                let questions = "SELECT annotation, document, chunk, span_start, question
+                                 FROM published_questions ORDER BY annotation";
+                publication.questions = select(&transaction, questions, [], |row| {
                     Ok(PublishedQuestion {
                         annotation: row.get(0)?,
                         document: row.get(1)?,
@@ -222,7 +215,6 @@ impl Store {
                         question: row.get(4)?,
                     })
                 })?;
-                publication.questions = questions.collect::<Result<_, _>>()?;
             }
         }
         Ok(publication)
@@ -244,34 +236,33 @@ impl Store {
 
     /// Makes a publication the published state, and forgets records that no state has.
     pub(crate) fn set_published(&self, publication: &Publication) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        transaction.execute("DELETE FROM published_documents", [])?;
-        for (id, hash) in &publication.documents {
-            let mut insert = transaction
-                .prepare_cached("INSERT INTO published_documents (id, hash) VALUES (?, ?)")?;
-            insert.execute(params![id, hash])?;
-        }
-        transaction.execute("DELETE FROM published_questions", [])?;
-        for question in &publication.questions {
-            let mut insert = transaction
-                .prepare_cached("INSERT INTO published_questions VALUES (?, ?, ?, ?, ?)")?;
-            insert.execute(params![
-                question.annotation,
-                question.document,
-                question.chunk,
-                question.start,
-                question.question
-            ])?;
-        }
-        set_positions(&transaction, &publication.positions)?;
-        transaction.execute(
-            "DELETE FROM contents WHERE hash NOT IN
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM published_documents", [])?;
+            for (id, hash) in &publication.documents {
+                let mut insert = transaction
+                    .prepare_cached("INSERT INTO published_documents (id, hash) VALUES (?, ?)")?;
+                insert.execute(params![id, hash])?;
+            }
+            transaction.execute("DELETE FROM published_questions", [])?;
+            for question in &publication.questions {
+                let mut insert = transaction
+                    .prepare_cached("INSERT INTO published_questions VALUES (?, ?, ?, ?, ?)")?;
+                insert.execute(params![
+                    question.annotation,
+                    question.document,
+                    question.chunk,
+                    question.start,
+                    question.question
+                ])?;
+            }
+            set_positions(transaction, &publication.positions)?;
+            transaction.execute(
+                "DELETE FROM contents WHERE hash NOT IN
              (SELECT hash FROM documents UNION SELECT hash FROM published_documents)",
-            [],
-        )?;
-        transaction.commit()?;
-        Ok(())
+                [],
+            )?;
+            Ok(())
+        })
     }
 
     /// SHA-256 of the documents and accepted annotations that the next publication has.
@@ -279,7 +270,7 @@ impl Store {
         Ok(self.publication(DocumentState::Added)?.hash())
     }
 
-    /// Whether a state has documents that the other lacks, or other records of them.
+    /// Returns `true` if added and published documents differ, in ids or records.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -314,7 +305,7 @@ impl Store {
     }
 }
 
-/// Whether the `doc_id` of a record, if it has one, is the id under which it is stored.
+/// Returns `true` if a record has no `doc_id`, or the id under which it is stored.
 fn has_id(record: &SocoDocument, id: &str) -> bool {
     match record.meta.get("doc_id") {
         Some(AttributeValue::Text(text)) => text.is_empty() || text == id,
@@ -358,12 +349,10 @@ fn ids_and_hashes(
     transaction: &Transaction<'_>,
     state: DocumentState,
 ) -> Result<Vec<(String, [u8; 32])>, StoreError> {
-    let mut select = transaction.prepare_cached(&format!(
-        "SELECT id, hash FROM {} ORDER BY id",
-        state.table()
-    ))?;
-    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let query = format!("SELECT id, hash FROM {} ORDER BY id", state.table());
+    select(transaction, &query, [], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
 }
 
 fn record(document: &SocoDocument) -> Result<String, StoreError> {

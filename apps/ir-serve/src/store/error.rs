@@ -54,7 +54,7 @@ impl From<rusqlite::Error> for StoreError {
     /// operating system on this thread.
     fn from(error: rusqlite::Error) -> Self {
         let system = io::Error::last_os_error();
-        Self::of_system(error, system)
+        Self::from_system(error, system)
     }
 }
 
@@ -67,16 +67,16 @@ fn advice(error: &rusqlite::Error) -> &'static str {
 }
 
 impl StoreError {
-    /// Error of the database, with that of the operating system when it occurred.
-    pub(crate) fn of_system(database: rusqlite::Error, system: io::Error) -> Self {
+    /// Error of the database, with the error of the operating system when it occurred.
+    pub(crate) fn from_system(database: rusqlite::Error, system: io::Error) -> Self {
         match database.sqlite_error_code() {
             Some(rusqlite::ErrorCode::SystemIoFailure) => Self::File { database, system },
             _ => Self::Database(database),
         }
     }
 
-    /// Whether a write failed because the disk is full, or a quota or a limit on the size of files
-    /// is reached.
+    /// Returns `true` if a write failed because the disk is full, or a quota or a limit on the size
+    /// of files is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
@@ -94,8 +94,8 @@ impl StoreError {
         }
     }
 
-    /// Whether a file could not be read or written for another reason than a full disk, such as an
-    /// error of the device.
+    /// Returns `true` if a file could not be read or written for another reason than a full disk,
+    /// such as an error of the device.
     #[must_use]
     pub fn is_file_error(&self) -> bool {
         matches!(self, Self::File { .. }) && !self.is_full()
@@ -112,7 +112,7 @@ mod tests {
     fn full_disks_are_no_errors_of_files() {
         let error = |code: i32, system: io::ErrorKind| {
             let database = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let error = StoreError::of_system(database, system.into());
+            let error = StoreError::from_system(database, system.into());
             (error.is_full(), error.is_file_error())
         };
         let (full, failed, neither) = ((true, false), (false, true), (false, false));

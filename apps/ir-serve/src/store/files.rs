@@ -5,15 +5,15 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::documents::add_document;
-use super::{AddedDocuments, Origin, Store, StoreError, now};
+use super::{AddedDocuments, Origin, Store, StoreError, now, select};
 
-/// File of the folder of papers that has no documents, or whose documents lack parts.
+/// File of the folder of papers without documents, or with documents that lack parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[non_exhaustive]
 pub struct FileProblem {
     /// Path relative to the folder, with `/`.
     pub path: String,
-    /// Whether the file could not be read, was skipped, or lacks parts.
+    /// Kind of the problem: the file could not be read, was skipped, or lacks parts.
     pub status: FileStatus,
     /// Error, reason to skip the file, or missing parts.
     #[schema(example = "no authors, no year")]
@@ -96,34 +96,30 @@ impl Store {
         problems: &[FileProblem],
         unchanged: &HashSet<&str>,
     ) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        let known: Vec<String> = {
-            let mut select = transaction.prepare("SELECT path FROM file_problems")?;
-            let paths = select.query_map([], |row| row.get(0))?;
-            paths.collect::<Result<_, _>>()?
-        };
-        for path in known
-            .iter()
-            .filter(|path| !unchanged.contains(path.as_str()))
-        {
-            let mut delete =
-                transaction.prepare_cached("DELETE FROM file_problems WHERE path = ?")?;
-            delete.execute([path])?;
-        }
-        for problem in problems {
-            let mut insert = transaction
-                .prepare_cached("INSERT OR REPLACE INTO file_problems VALUES (?, ?, ?)")?;
-            insert.execute(params![problem.path, problem.status.name(), problem.reason])?;
-        }
-        let files = i64::try_from(files).unwrap_or(i64::MAX);
-        transaction.execute(
-            "INSERT OR REPLACE INTO folder_readings (number, path, files, ended_at)
+        self.write(|transaction| {
+            let known = "SELECT path FROM file_problems";
+            let known: Vec<String> = select(transaction, known, [], |row| row.get(0))?;
+            for path in known
+                .iter()
+                .filter(|path| !unchanged.contains(path.as_str()))
+            {
+                let mut delete =
+                    transaction.prepare_cached("DELETE FROM file_problems WHERE path = ?")?;
+                delete.execute([path])?;
+            }
+            for problem in problems {
+                let mut insert = transaction
+                    .prepare_cached("INSERT OR REPLACE INTO file_problems VALUES (?, ?, ?)")?;
+                insert.execute(params![problem.path, problem.status.name(), problem.reason])?;
+            }
+            let files = i64::try_from(files).unwrap_or(i64::MAX);
+            transaction.execute(
+                "INSERT OR REPLACE INTO folder_readings (number, path, files, ended_at)
              VALUES (1, ?, ?, ?)",
-            params![folder, files, now()],
-        )?;
-        transaction.commit()?;
-        Ok(())
+                params![folder, files, now()],
+            )?;
+            Ok(())
+        })
     }
 
     /// Returns the last complete reading of a folder of papers; `None` if no folder was read, or
@@ -152,20 +148,17 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn file_problems(&self, skip: u64, limit: u64) -> Result<Vec<FileProblem>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT path, status, reason FROM file_problems
-             ORDER BY instr('failed skipped incomplete', status), path LIMIT ? OFFSET ?",
-        )?;
+        let query = "SELECT path, status, reason FROM file_problems
+             ORDER BY instr('failed skipped incomplete', status), path LIMIT ? OFFSET ?";
         let bound = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let problems = select.query_map([bound(limit), bound(skip)], |row| {
+        let range = [bound(limit), bound(skip)];
+        select(&self.connection(), query, range, |row| {
             Ok(FileProblem {
                 path: row.get(0)?,
                 status: FileStatus::parse(&row.get::<_, String>(1)?),
                 reason: row.get(2)?,
             })
-        })?;
-        Ok(problems.collect::<Result<_, _>>()?)
+        })
     }
 
     /// Returns the numbers of the files of [`Store::file_problems`] by state, in the order of
@@ -175,13 +168,12 @@ impl Store {
     /// The store cannot be read.
     pub fn file_problem_counts(&self) -> Result<[u64; 3], StoreError> {
         let connection = self.connection();
-        let mut select = connection
-            .prepare_cached("SELECT status, count(*) FROM file_problems GROUP BY status")?;
-        let mut rows = select.query([])?;
+        let query = "SELECT status, count(*) FROM file_problems GROUP BY status";
         let mut counts = [0; 3];
-        while let Some(row) = rows.next()? {
-            let status = FileStatus::parse(&row.get::<_, String>(0)?);
-            counts[status as usize] = row.get::<_, i64>(1)?.unsigned_abs();
+        let found: Vec<(String, i64)> =
+            select(&connection, query, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (status, count) in found {
+            counts[FileStatus::parse(&status) as usize] = count.unsigned_abs();
         }
         Ok(counts)
     }
@@ -190,25 +182,24 @@ impl Store {
     /// that were added or replaced over REST, and those that were deleted over REST since the file
     /// had the same stamp.
     pub(crate) fn add_read_documents(&self, documents: &[ReadDocument]) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for ReadDocument { id, record, stamp } in documents {
-            let mut select = transaction.prepare_cached(
-                "SELECT coalesce(
+        self.write(|transaction| {
+            for ReadDocument { id, record, stamp } in documents {
+                let mut select = transaction.prepare_cached(
+                    "SELECT coalesce(
                    (SELECT origin = 'api' FROM documents WHERE id = ?1),
                    EXISTS (SELECT 1 FROM read_documents WHERE id = ?1 AND stamp = ?2))",
-            )?;
-            let is_changed_over_rest: bool = select.query_row([id, stamp], |row| row.get(0))?;
-            if !is_changed_over_rest {
-                let mut added = AddedDocuments::default();
-                add_document(&transaction, id, record, Origin::Folder, &mut added)?;
+                )?;
+                let is_changed_over_rest: bool = select.query_row([id, stamp], |row| row.get(0))?;
+                if !is_changed_over_rest {
+                    let mut added = AddedDocuments::default();
+                    add_document(transaction, id, record, Origin::Folder, &mut added)?;
+                }
+                let mut insert = transaction
+                    .prepare_cached("INSERT OR REPLACE INTO read_documents VALUES (?, ?)")?;
+                insert.execute([id, stamp])?;
             }
-            let mut insert = transaction
-                .prepare_cached("INSERT OR REPLACE INTO read_documents VALUES (?, ?)")?;
-            insert.execute([id, stamp])?;
-        }
-        transaction.commit()?;
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Ids of the documents of a file of the folder, if it has the stamps of the file and the
@@ -247,11 +238,8 @@ impl Store {
 
     /// Ids of the documents that a file had when it was last read.
     pub(crate) fn last_documents_of_file(&self, path: &str) -> Result<Vec<String>, StoreError> {
-        let connection = self.connection();
-        let mut select =
-            connection.prepare_cached("SELECT id FROM file_documents WHERE path = ?")?;
-        let ids = select.query_map([path], |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
+        let ids = "SELECT id FROM file_documents WHERE path = ?";
+        select(&self.connection(), ids, [path], |row| row.get(0))
     }
 
     /// Deletes documents that were read from the folder, and returns their number. Documents that
@@ -260,44 +248,42 @@ impl Store {
         &self,
         ids: impl Iterator<Item = &'a str>,
     ) -> Result<usize, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        let mut deleted = 0;
-        for id in ids {
-            let mut delete = transaction
-                .prepare_cached("DELETE FROM documents WHERE id = ? AND origin = 'folder'")?;
-            if delete.execute([id])? > 0 {
-                deleted += 1;
-                let mut delete =
-                    transaction.prepare_cached("DELETE FROM read_documents WHERE id = ?")?;
-                delete.execute([id])?;
+        self.write(|transaction| {
+            let mut deleted = 0;
+            for id in ids {
+                let mut delete = transaction
+                    .prepare_cached("DELETE FROM documents WHERE id = ? AND origin = 'folder'")?;
+                if delete.execute([id])? > 0 {
+                    deleted += 1;
+                    let mut delete =
+                        transaction.prepare_cached("DELETE FROM read_documents WHERE id = ?")?;
+                    delete.execute([id])?;
+                }
             }
-        }
-        transaction.commit()?;
-        Ok(deleted)
+            Ok(deleted)
+        })
     }
 
-    /// Stores that files of the folder were read: their paths, stamps (that of the file, a space,
-    /// and that of the reader), and the ids of their documents. Ids without documents were deleted
-    /// over REST, and are left out.
+    /// Stores that files of the folder were read: their paths, stamps (stamp of the file, a space,
+    /// stamp of the reader), and the ids of their documents. Ids without documents were deleted over
+    /// REST, and are left out.
     pub(crate) fn set_files(
         &self,
         files: &[(String, String, Vec<String>)],
     ) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for (path, stamp, ids) in files {
-            transaction.execute("DELETE FROM files WHERE path = ?", [path])?;
-            transaction.execute("INSERT INTO files VALUES (?, ?)", [path, stamp])?;
-            for id in ids {
-                let mut insert = transaction.prepare_cached(
-                    "INSERT OR REPLACE INTO file_documents
+        self.write(|transaction| {
+            for (path, stamp, ids) in files {
+                transaction.execute("DELETE FROM files WHERE path = ?", [path])?;
+                transaction.execute("INSERT INTO files VALUES (?, ?)", [path, stamp])?;
+                for id in ids {
+                    let mut insert = transaction.prepare_cached(
+                        "INSERT OR REPLACE INTO file_documents
                      SELECT ?1, id, hash FROM documents WHERE id = ?2",
-                )?;
-                insert.execute(params![path, id])?;
+                    )?;
+                    insert.execute(params![path, id])?;
+                }
             }
-        }
-        transaction.commit()?;
-        Ok(())
+            Ok(())
+        })
     }
 }

@@ -1,7 +1,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, now};
+use super::{Store, StoreError, now, select};
 
 /// Publication that runs, waits or has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl JobStatus {
         }
     }
 
-    /// Whether the job has ended.
+    /// Returns `true` if the job has ended.
     #[must_use]
     pub fn is_end(self) -> bool {
         !matches!(self, Self::Queued | Self::Started)
@@ -84,21 +84,20 @@ const COLUMNS: &str = "id, status, stage, done, total, enqueued_at, started_at, 
 impl Store {
     /// Creates a job that waits.
     pub(crate) fn create_job(&self, id: &str) -> Result<Job, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        transaction.execute(
-            "INSERT INTO jobs (id, status, enqueued_at) VALUES (?, 'queued', ?)",
-            params![id, now()],
-        )?;
-        transaction.execute(
-            "DELETE FROM jobs WHERE number <= (SELECT max(number) FROM jobs) - ?
+        self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO jobs (id, status, enqueued_at) VALUES (?, 'queued', ?)",
+                params![id, now()],
+            )?;
+            transaction.execute(
+                "DELETE FROM jobs WHERE number <= (SELECT max(number) FROM jobs) - ?
              AND status NOT IN ('queued', 'started')",
-            [KEPT_JOBS],
-        )?;
-        let select = format!("SELECT {COLUMNS} FROM jobs WHERE id = ?");
-        let job = transaction.query_row(&select, [id], job)?;
-        transaction.commit()?;
-        Ok(job)
+                [KEPT_JOBS],
+            )?;
+            let select = format!("SELECT {COLUMNS} FROM jobs WHERE id = ?");
+            let job = transaction.query_row(&select, [id], job)?;
+            Ok(job)
+        })
     }
 
     /// Returns a job by id.
@@ -117,18 +116,14 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn jobs(&self, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let connection = self.connection();
-        let select = format!("SELECT {COLUMNS} FROM jobs ORDER BY number DESC LIMIT ?");
-        let mut select = connection.prepare_cached(&select)?;
-        let jobs = select.query_map([limit], job)?;
-        Ok(jobs.collect::<Result<_, _>>()?)
+        let latest = format!("SELECT {COLUMNS} FROM jobs ORDER BY number DESC LIMIT ?");
+        select(&self.connection(), &latest, [limit], job)
     }
 
     /// Jobs that wait or were running when the process ended, in their order. Those that ended the
     /// process [`MAX_ATTEMPTS`] times fail here.
     pub(crate) fn unfinished_jobs(&self) -> Result<Vec<String>, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
+        self.write(|transaction| {
         let error = format!(
             "the process ended {MAX_ATTEMPTS} times during this publication, such as for lack of \
              memory; the published state is unchanged"
@@ -138,48 +133,42 @@ impl Store {
              WHERE status IN ('queued', 'started') AND attempts >= ?",
             params![error, now(), MAX_ATTEMPTS],
         )?;
-        let unfinished = {
-            let mut select = transaction.prepare_cached(
-                "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number",
-            )?;
-            let ids = select.query_map([], |row| row.get(0))?;
-            ids.collect::<Result<_, _>>()?
-        };
-        transaction.commit()?;
+        let unfinished =
+            "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number";
+        let unfinished = select(transaction, unfinished, [], |row| row.get(0))?;
         Ok(unfinished)
+        })
     }
 
     /// Starts jobs that run together. The attempt is counted before anything is done, so that a
     /// process that is killed leaves it.
     pub(crate) fn start_jobs(&self, ids: &[String], content: &[u8; 32]) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for id in ids {
-            transaction.execute(
-                "UPDATE jobs SET status = 'started', started_at = ?, attempts = attempts + 1,
+        self.write(|transaction| {
+            for id in ids {
+                transaction.execute(
+                    "UPDATE jobs SET status = 'started', started_at = ?, attempts = attempts + 1,
                  content = ? WHERE id = ?",
-                params![now(), content, id],
-            )?;
-        }
-        transaction.commit()?;
-        Ok(())
+                    params![now(), content, id],
+                )?;
+            }
+            Ok(())
+        })
     }
 
     /// Lets jobs wait again that were interrupted in order: the attempt does not count.
     pub(crate) fn requeue_jobs(&self, ids: &[String]) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for id in ids {
-            transaction.execute(
+        self.write(|transaction| {
+            for id in ids {
+                transaction.execute(
                 "UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0) WHERE id = ?",
                 [id],
             )?;
-        }
-        transaction.commit()?;
-        Ok(())
+            }
+            Ok(())
+        })
     }
 
-    /// Whether the latest job ended the process [`MAX_ATTEMPTS`] times, with the same content.
+    /// Returns `true` if the latest job ended the process [`MAX_ATTEMPTS`] times, with this content.
     pub(crate) fn was_given_up(&self, content: &[u8; 32]) -> Result<bool, StoreError> {
         let connection = self.connection();
         let mut select = connection.prepare_cached(
@@ -199,17 +188,16 @@ impl Store {
         error: Option<&str>,
     ) -> Result<(), StoreError> {
         let (stage, done, total) = progress;
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for id in ids {
-            transaction.execute(
-                "UPDATE jobs SET status = ?, stage = ?, done = ?, total = ?, error = ?,
+        self.write(|transaction| {
+            for id in ids {
+                transaction.execute(
+                    "UPDATE jobs SET status = ?, stage = ?, done = ?, total = ?, error = ?,
                  ended_at = ? WHERE id = ?",
-                params![status.name(), stage, done, total, error, now(), id],
-            )?;
-        }
-        transaction.commit()?;
-        Ok(())
+                    params![status.name(), stage, done, total, error, now(), id],
+                )?;
+            }
+            Ok(())
+        })
     }
 }
 

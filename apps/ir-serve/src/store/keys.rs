@@ -1,7 +1,7 @@
 use rusqlite::params;
 use subtle::{Choice, ConstantTimeEq};
 
-use super::{Store, StoreError, now, sha256};
+use super::{Store, StoreError, now, select, sha256};
 
 /// What a key permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,17 +49,19 @@ impl Store {
 
     /// Hashes and roles of the keys.
     pub(crate) fn keys(&self) -> Result<Vec<([u8; 32], KeyRole)>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached("SELECT hash, role FROM keys")?;
-        let keys = select.query_map([], |row| {
-            let role: String = row.get(1)?;
-            let role = match role.as_str() {
-                "admin" => KeyRole::Admin,
-                _ => KeyRole::Query,
-            };
-            Ok((row.get(0)?, role))
-        })?;
-        Ok(keys.collect::<Result<_, _>>()?)
+        select(
+            &self.connection(),
+            "SELECT hash, role FROM keys",
+            [],
+            |row| {
+                let role: String = row.get(1)?;
+                let role = match role.as_str() {
+                    "admin" => KeyRole::Admin,
+                    _ => KeyRole::Query,
+                };
+                Ok((row.get(0)?, role))
+            },
+        )
     }
 }
 

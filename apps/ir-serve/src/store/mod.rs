@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Params, Row, Transaction};
 use sha2::{Digest, Sha256};
 
 pub(crate) use annotations::AnnotationPosition;
@@ -116,17 +116,42 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Does something in a transaction, and commits it if that succeeds.
+    fn write<T>(
+        &self,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let written = write(&transaction)?;
+        transaction.commit()?;
+        Ok(written)
+    }
+}
+
+/// Returns the rows of a query.
+fn select<T, C: FromIterator<T>>(
+    connection: &Connection,
+    query: &str,
+    params: impl Params,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<C, StoreError> {
+    let mut select = connection.prepare_cached(query)?;
+    let rows = select.query_map(params, row)?;
+    Ok(rows.collect::<rusqlite::Result<C>>()?)
 }
 
 /// Rejects an edit of a revision that is not the stored one.
 fn check_revision(id: i64, found: i64, expected: i64) -> Result<(), StoreError> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(StoreError::Conflict {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(StoreError::Conflict {
             id,
             expected,
             found,
-        }),
+        })
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, now};
+use super::{Store, StoreError, now, select};
 
 /// Query of a user, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,13 +12,13 @@ pub struct LoggedQuery {
     pub user: String,
     /// Text of the query.
     pub query: String,
-    /// Whether the user chose a suggestion.
+    /// If `true`, the user chose a suggestion.
     pub is_suggestion: bool,
     /// Number of answers that were returned.
     pub results: usize,
     /// Time of the search in microseconds.
     pub micros: u64,
-    /// Whether opened answers of the query are logged.
+    /// If `true`, opened answers of the query are logged.
     pub records_clicks: bool,
 }
 
@@ -34,14 +34,14 @@ pub struct QueryRecord {
     pub user: String,
     /// Text of the query.
     pub query: String,
-    /// Whether the user chose a suggestion.
+    /// If `true`, the user chose a suggestion.
     pub is_suggestion: bool,
     /// Number of answers that were returned.
     pub results: u64,
     /// Time of the search in microseconds.
     pub micros: u64,
-    /// Whether opened answers of the query are logged: those of the search page are. Queries of
-    /// older versions count as such.
+    /// If `true`, opened answers of the query are logged, as on the search page. Default: true, for
+    /// queries of older versions.
     #[serde(default = "is_recorded")]
     pub records_clicks: bool,
     /// Frames of the answers that the user opened, in that order.
@@ -92,42 +92,41 @@ impl Store {
         queries: &[(i64, i64, LoggedQuery)],
         clicks: &[LoggedClick],
     ) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for (id, asked_at, query) in queries {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO queries
+        self.write(|transaction| {
+            for (id, asked_at, query) in queries {
+                let mut insert = transaction.prepare_cached(
+                    "INSERT INTO queries
                  (id, asked_at, user, query, is_suggestion, results, micros, records_clicks)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            )?;
-            insert.execute(params![
-                id,
-                asked_at,
-                query.user,
-                query.query,
-                query.is_suggestion,
-                query.results,
-                query.micros,
-                query.records_clicks
-            ])?;
-        }
-        for click in clicks {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO clicks (query, frame, rank, clicked_at, answer)
+                )?;
+                insert.execute(params![
+                    id,
+                    asked_at,
+                    query.user,
+                    query.query,
+                    query.is_suggestion,
+                    query.results,
+                    query.micros,
+                    query.records_clicks
+                ])?;
+            }
+            for click in clicks {
+                let mut insert = transaction.prepare_cached(
+                    "INSERT INTO clicks (query, frame, rank, clicked_at, answer)
                  SELECT id, ?, ?, ?, ? FROM queries
                  WHERE id = ? AND user = ? AND records_clicks AND results > 0",
-            )?;
-            insert.execute(params![
-                click.frame,
-                click.rank,
-                now(),
-                click.answer,
-                click.query,
-                click.user
-            ])?;
-        }
-        transaction.commit()?;
-        Ok(())
+                )?;
+                insert.execute(params![
+                    click.frame,
+                    click.rank,
+                    now(),
+                    click.answer,
+                    click.query,
+                    click.user
+                ])?;
+            }
+            Ok(())
+        })
     }
 
     /// Deletes the oldest queries beyond the last `keep`, with their opened answers: at most
@@ -188,11 +187,9 @@ impl Store {
     /// The store cannot be read.
     pub fn queries(&self, after: i64, limit: u32) -> Result<Vec<QueryRecord>, StoreError> {
         let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT id, asked_at, user, query, is_suggestion, results, micros, records_clicks
-             FROM queries WHERE id > ? ORDER BY id LIMIT ?",
-        )?;
-        let records = select.query_map(params![after, limit], |row| {
+        let queries = "SELECT id, asked_at, user, query, is_suggestion, results, micros,
+             records_clicks FROM queries WHERE id > ? ORDER BY id LIMIT ?";
+        let mut records: Vec<_> = select(&connection, queries, params![after, limit], |row| {
             Ok(QueryRecord {
                 id: row.get(0)?,
                 asked_at: row.get(1)?,
@@ -205,12 +202,9 @@ impl Store {
                 clicks: Vec::new(),
             })
         })?;
-        let mut records: Vec<QueryRecord> = records.collect::<Result<_, _>>()?;
-        let mut clicks =
-            connection.prepare_cached("SELECT frame FROM clicks WHERE query = ? ORDER BY rowid")?;
+        let clicks = "SELECT frame FROM clicks WHERE query = ? ORDER BY rowid";
         for record in &mut records {
-            let frames = clicks.query_map([record.id], |row| row.get(0))?;
-            record.clicks = frames.collect::<Result<_, _>>()?;
+            record.clicks = select(&connection, clicks, [record.id], |row| row.get(0))?;
         }
         Ok(records)
     }
@@ -222,20 +216,16 @@ impl Store {
         after: i64,
         limit: u32,
     ) -> Result<Vec<OpenedAnswer>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT asked.id, asked.query, clicks.frame, clicks.answer
+        let opened = "SELECT asked.id, asked.query, clicks.frame, clicks.answer
              FROM (SELECT id, query FROM queries WHERE id > ? ORDER BY id LIMIT ?) AS asked
-             JOIN clicks ON clicks.query = asked.id ORDER BY asked.id, clicks.rowid",
-        )?;
-        let opened = select.query_map(params![after, limit], |row| {
+             JOIN clicks ON clicks.query = asked.id ORDER BY asked.id, clicks.rowid";
+        select(&self.connection(), opened, params![after, limit], |row| {
             Ok(OpenedAnswer {
                 query: row.get(0)?,
                 text: row.get(1)?,
                 frame: row.get(2)?,
                 answer: row.get(3)?,
             })
-        })?;
-        Ok(opened.collect::<Result<_, _>>()?)
+        })
     }
 }

@@ -315,8 +315,8 @@ fn clicks_belong_to_queries() {
             &[],
         )
         .unwrap();
-    // The last three are of an unknown query, of another user, and of a query whose clicks are
-    // not recorded.
+    // The last three are of an unknown query, of another user, and of a query without recorded
+    // clicks.
     let clicks = [
         (2, "u", "f", 1),
         (2, "u", "g", 3),
@@ -441,7 +441,7 @@ fn change() -> impl Strategy<Value = Change> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Added and published documents are those of two maps.
+    /// Added and published documents equal two maps.
     #[test]
     fn documents_are_those_of_a_map(changes in prop::collection::vec(change(), 0..20)) {
         use std::collections::BTreeMap;

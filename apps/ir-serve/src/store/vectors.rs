@@ -38,37 +38,36 @@ impl Store {
         }))
     }
 
-    /// Deletes the vectors of all encoders but those of these texts, and returns their number.
+    /// Deletes the vectors of all encoders except vectors of these texts, and returns their number.
     pub(crate) fn retain_vectors(
         &self,
         used: &HashSet<(Side, [u8; 32])>,
     ) -> Result<usize, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        let mut gone: Vec<(String, i64, [u8; 32])> = Vec::new();
-        {
-            let mut select =
-                transaction.prepare_cached("SELECT encoder, side, hash FROM vectors")?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                let (side, hash): (i64, [u8; 32]) = (row.get(1)?, row.get(2)?);
-                let text = match side {
-                    0 => (Side::Document, hash),
-                    _ => (Side::Query, hash),
-                };
-                if !used.contains(&text) {
-                    gone.push((row.get(0)?, side, hash));
+        self.write(|transaction| {
+            let mut gone: Vec<(String, i64, [u8; 32])> = Vec::new();
+            {
+                let mut select =
+                    transaction.prepare_cached("SELECT encoder, side, hash FROM vectors")?;
+                let mut rows = select.query([])?;
+                while let Some(row) = rows.next()? {
+                    let (side, hash): (i64, [u8; 32]) = (row.get(1)?, row.get(2)?);
+                    let text = match side {
+                        0 => (Side::Document, hash),
+                        _ => (Side::Query, hash),
+                    };
+                    if !used.contains(&text) {
+                        gone.push((row.get(0)?, side, hash));
+                    }
                 }
             }
-        }
-        for (encoder, side, hash) in &gone {
-            let mut delete = transaction.prepare_cached(
-                "DELETE FROM vectors WHERE encoder = ? AND side = ? AND hash = ?",
-            )?;
-            delete.execute(params![encoder, side, hash])?;
-        }
-        transaction.commit()?;
-        Ok(gone.len())
+            for (encoder, side, hash) in &gone {
+                let mut delete = transaction.prepare_cached(
+                    "DELETE FROM vectors WHERE encoder = ? AND side = ? AND hash = ?",
+                )?;
+                delete.execute(params![encoder, side, hash])?;
+            }
+            Ok(gone.len())
+        })
     }
 
     /// Stores vectors of texts, all or none. `vectors` is row-major `[hashes.len(), dim]`.
@@ -80,22 +79,21 @@ impl Store {
         vectors: &[f32],
         dim: usize,
     ) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        for (hash, vector) in hashes.iter().zip(vectors.chunks_exact(dim.max(1))) {
-            let bytes: Vec<u8> = vector
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect();
-            let mut insert = transaction.prepare_cached(
-                "INSERT OR REPLACE INTO vectors (encoder, side, hash, vector, checksum)
+        self.write(|transaction| {
+            for (hash, vector) in hashes.iter().zip(vectors.chunks_exact(dim.max(1))) {
+                let bytes: Vec<u8> = vector
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect();
+                let mut insert = transaction.prepare_cached(
+                    "INSERT OR REPLACE INTO vectors (encoder, side, hash, vector, checksum)
                  VALUES (?, ?, ?, ?, ?)",
-            )?;
-            let checksum = checksum(&bytes);
-            insert.execute(params![encoder, number(side), hash, bytes, checksum])?;
-        }
-        transaction.commit()?;
-        Ok(())
+                )?;
+                let checksum = checksum(&bytes);
+                insert.execute(params![encoder, number(side), hash, bytes, checksum])?;
+            }
+            Ok(())
+        })
     }
 }
 

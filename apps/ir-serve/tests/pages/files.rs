@@ -1,13 +1,11 @@
 //! Files of the folder of papers that could not be read.
 
-use std::time::{Duration, Instant};
-
 use axum::http::StatusCode;
 use ir_qa::documents::DocumentReader;
 use ir_serve::store::KeyRole;
 use ir_serve::{AccessConfig, Question, ServiceConfig};
 
-use crate::support::{Site, document};
+use crate::support::{Site, document, wait_until};
 
 #[test]
 fn files_that_cannot_be_read_are_listed() {
@@ -87,10 +85,7 @@ fn the_folder_is_read_again() {
         let answer = client.post("/files", &[]);
         let job = answer.location().to_owned();
         assert!(job.starts_with("/jobs/"), "{job}");
-        let end = Instant::now() + Duration::from_secs(60);
-        while site.service.unfinished_jobs() > 0 && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| site.service.unfinished_jobs() == 0);
     };
     let finds = |question: &str, sentence: &str| {
         let list = site.service.ask(&Question::new(question, 10)).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use ir_qa::generation::{AnswerGenerator, GeneratedText, GenerationError, Quote};
-use ir_serve::{AccessConfig, ServiceGenerator};
+use ir_serve::{AccessConfig, ServiceConfig, ServiceGenerator};
 
 use crate::support::{Site, document};
 
@@ -38,7 +38,10 @@ fn site() -> Site {
     Site::with_config(
         vec![document("p", "x", 2020)],
         AccessConfig::default(),
-        |config| config.with_generator(ServiceGenerator::new(Arc::new(TestModel))),
+        |config| ServiceConfig {
+            generator: Some(ServiceGenerator::new(Arc::new(TestModel))),
+            ..config
+        },
     )
 }
 

@@ -1,7 +1,6 @@
 //! Query log: counts and exports.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use ir_core::training::TrainingSet;
 use ir_data::training::TrainingFile;
@@ -25,7 +24,7 @@ fn the_log_is_counted_and_exported() {
     client.get("/document/a?q=tea").ok();
     // The query itself may not be stored yet.
     client.get(&link(page.ok(), "/open?")).location();
-    std::thread::sleep(Duration::from_millis(600));
+    site.wait_for_log(3, 1);
     let page = client.get("/insight");
     let page = page.ok();
     assert!(
@@ -89,7 +88,7 @@ fn opened_answers_are_judgments() {
     open("boiling+water", "c%2F2%2F1");
     open("minutes", "c%2F2%2F0");
     client.get("/?q=nobody+opened+tea").ok();
-    std::thread::sleep(Duration::from_millis(600));
+    site.wait_for_log(5, 4);
     let export = |name: &str| client.get(&format!("/insight/export/{name}")).body;
     assert_eq!(export("queries.tsv"), "1\tboiling water\n4\tminutes\n");
     let qrels = "1 0 a%20b/2/1 1\n1 0 c/2/1 1\n4 0 c/2/0 1\n";
@@ -146,7 +145,7 @@ fn exported_ids_are_distinct() {
     for link in opened {
         client.get(&link.replace("&amp;", "&")).location();
     }
-    std::thread::sleep(Duration::from_millis(600));
+    site.wait_for_log(1, ids.len());
     let documents = client.get("/insight/export/documents.jsonl").body;
     let documents: Vec<String> = documents
         .lines()

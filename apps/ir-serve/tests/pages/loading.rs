@@ -1,14 +1,13 @@
 //! Pages while the published papers are loaded, or cannot be.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::http::{StatusCode, header};
 use ir_qa::Frame;
 use ir_qa::questions::{QuestionError, QuestionGenerator};
-use ir_serve::{AccessConfig, ServiceQuestions};
+use ir_serve::{AccessConfig, ServiceConfig, ServiceQuestions};
 
-use crate::support::{Site, document};
+use crate::support::{Site, document, wait_until};
 
 /// Generates nothing, and not before the lock is free.
 struct Waiting(Arc<Mutex<()>>);
@@ -33,10 +32,11 @@ fn pages_load_themselves_again_until_the_papers_are_loaded() {
     let free = lock.lock().unwrap();
     let generator = Arc::new(Waiting(Arc::clone(&lock)));
     let site = Site::open(data.path(), AccessConfig::default(), |config| {
-        config.with_questions(ServiceQuestions {
-            generator,
-            file: None,
-        })
+        let file = None;
+        ServiceConfig {
+            questions: Some(ServiceQuestions { generator, file }),
+            ..config
+        }
     });
     let client = site.client();
     for url in ["/", "/?q=tea", "/document/a", "/open?frame=a%2F2%2F1"] {
@@ -59,11 +59,7 @@ fn pages_load_themselves_again_until_the_papers_are_loaded() {
         assert!(!answer.ok().contains("http-equiv=\"refresh\""), "{url}");
     }
     drop(free);
-    let end = Instant::now() + Duration::from_secs(20);
-    while client.get("/").status != StatusCode::OK {
-        assert!(Instant::now() < end);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| client.get("/").status == StatusCode::OK);
     let page = client.get("/?q=black+tea");
     assert!(page.ok().contains("boiling"), "{}", page.body);
     assert!(page.headers.get(header::RETRY_AFTER).is_none());

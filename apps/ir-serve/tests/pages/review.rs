@@ -1,13 +1,11 @@
 //! Review, agreement of reviewers, and publication.
 
-use std::time::Duration;
-
 use axum::http::StatusCode;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
 use ir_serve::store::AnnotationStatus;
 
-use crate::support::{Site, document};
+use crate::support::{Site, document, wait_until};
 
 fn annotate(client: &crate::support::Client<'_>, question: &str) {
     let form = [
@@ -59,16 +57,12 @@ fn accepted_questions_are_found_after_publication() {
     let search = "/?q=oxidized+infusion";
     assert!(!client.get(search).ok().contains("<article"));
     let location = client.post("/publish", &[]).location().to_owned();
-    let mut page = client.get(&location);
-    for _ in 0..1000 {
-        if page.body.contains("finished") {
-            break;
-        }
-        assert!(page.ok().contains("http-equiv=\"refresh\""));
-        std::thread::sleep(Duration::from_millis(10));
-        page = client.get(&location);
-    }
-    assert!(page.ok().contains("finished") && !page.body.contains("http-equiv=\"refresh\""));
+    wait_until(|| {
+        let page = client.get(&location);
+        let is_finished = page.ok().contains("finished");
+        assert_ne!(is_finished, page.body.contains("http-equiv=\"refresh\""));
+        is_finished
+    });
     assert_eq!(
         client.get("/suggest?q=how+hot").body,
         r#"[{"value":"How hot is an infusion of oxidized leaves?","generated":false}]"#

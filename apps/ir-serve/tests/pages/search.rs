@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use ir_qa::questions::RuleQuestions;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
-use ir_serve::{AccessConfig, ServiceQuestions};
+use ir_serve::{AccessConfig, ServiceConfig, ServiceQuestions};
 
 use crate::support::{HOSTILE, Site, document, link};
 
@@ -52,8 +52,7 @@ fn results_have_pages_and_only_the_first_is_logged() {
     let far = client.get("/?q=data&page=99999&query=1");
     assert!(far.ok().contains("There are no further answers."));
     client.get("/?q=dropout&suggested=1").ok();
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    let log = site.service.store().queries(0, 10).unwrap();
+    let log = site.log();
     let log: Vec<_> = log
         .iter()
         .map(|query| (&*query.query, query.is_suggestion))
@@ -170,7 +169,6 @@ fn opening_an_answer_logs_a_click_and_leads_to_its_document() {
     let page = client.get("/?q=black+tea+boiling");
     let open = link(page.ok(), "/open?");
     let answer = client.get(&open);
-    std::thread::sleep(std::time::Duration::from_millis(600));
     let location = answer.location();
     assert!(
         location.starts_with(
@@ -178,7 +176,7 @@ fn opening_an_answer_logs_a_click_and_leads_to_its_document() {
         ),
         "{location}"
     );
-    let log = site.service.store().queries(0, 10).unwrap();
+    let log = site.log();
     assert_eq!(log[0].clicks, [format!("{id}/2/1")]);
     let gone = client.get("/open?query=1&frame=unknown");
     assert!(gone.page(StatusCode::NOT_FOUND).contains("Search again"));
@@ -276,7 +274,10 @@ fn related_questions_of_a_generator_are_marked() {
         file: None,
     };
     let access = AccessConfig::default();
-    let site = Site::with_config(vec![record()], access, |c| c.with_questions(questions));
+    let site = Site::with_config(vec![record()], access, |config| ServiceConfig {
+        questions: Some(questions),
+        ..config
+    });
     let address = "/?q=Who+finished+the+bridge%3F";
     let page = site.client().get(address);
     let (_, related) = page.ok().split_once("You may also want to know").unwrap();
@@ -285,7 +286,7 @@ fn related_questions_of_a_generator_are_marked() {
     // A generated question that a user has chosen is marked in the query log, too.
     let chosen = "/?q=When+was+the+bridge+finished%3F&suggested=1";
     site.client().get(chosen).ok();
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    site.wait_for_log(2, 0);
     let insight = site.client().get("/insight");
     let marked = "When was the bridge finished?</a> <span class=\"hint\">(generated)</span></td>";
     assert!(insight.ok().contains(marked), "{}", insight.body);

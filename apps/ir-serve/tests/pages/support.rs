@@ -10,7 +10,8 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
-use ir_serve::{AccessConfig, Service, ServiceConfig, pages, record_of};
+use ir_serve::store::QueryRecord;
+use ir_serve::{AccessConfig, Question, Service, ServiceConfig, pages, record_of};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
@@ -18,6 +19,16 @@ use tower::ServiceExt;
 /// Markup that must never reach a page as it is.
 pub(crate) const HOSTILE: &str =
     "<script>alert('x')</script> \"&amp; <img src=x onerror=alert(1)> 茶";
+
+/// Waits for a condition, for a minute at most.
+#[track_caller]
+pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < end, "the condition does not become true");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 pub(crate) struct Site {
     pub(crate) service: Arc<Service>,
@@ -52,7 +63,10 @@ impl Site {
 
     /// Publishes records; without records, the site is empty.
     pub(crate) fn new(records: Vec<SocoDocument>, needs_session: bool) -> Self {
-        let access = AccessConfig::default().with_needs_session(needs_session);
+        let access = AccessConfig {
+            needs_session,
+            ..AccessConfig::default()
+        };
         Self::with_access(records, access)
     }
 
@@ -96,7 +110,10 @@ impl Site {
         Self {
             router: pages(
                 Arc::clone(&service),
-                access.with_hosts(vec!["papers.test".to_owned()]),
+                AccessConfig {
+                    hosts: vec!["papers.test".to_owned()],
+                    ..access
+                },
             ),
             service,
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
@@ -110,25 +127,35 @@ impl Site {
             self.service.add(records).unwrap();
             self.publish();
         } else {
-            let end = Instant::now() + Duration::from_secs(20);
-            while self.service.published().is_err() && Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            wait_until(|| self.service.published().is_ok());
         }
     }
 
     pub(crate) fn publish(&self) {
-        let job = self.service.publish().unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
-        while Instant::now() < end {
-            let job = self.service.job(&job.id).unwrap().unwrap();
-            if job.status.is_end() {
-                assert_eq!(job.error, None);
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        panic!("the publication did not end");
+        let id = self.service.publish().unwrap().id;
+        let job = || self.service.job(&id).unwrap().unwrap();
+        wait_until(|| job().status.is_end());
+        assert_eq!(job().error, None);
+    }
+
+    /// The query log, once everything that was logged before is written. Asks a further question,
+    /// which is left out.
+    pub(crate) fn log(&self) -> Vec<QueryRecord> {
+        const LAST: &str = "the end of the log";
+        let last = self.service.ask(&Question::new(LAST, 1)).unwrap().query;
+        let log = || self.service.store().queries(0, 1_000).unwrap();
+        wait_until(|| log().last().is_some_and(|query| query.id == last));
+        let log = log().into_iter();
+        log.filter(|query| query.query != LAST).collect()
+    }
+
+    /// Waits until the query log has numbers of queries and of opened answers.
+    pub(crate) fn wait_for_log(&self, queries: usize, clicks: usize) {
+        wait_until(|| {
+            let log = self.service.store().queries(0, 1_000).unwrap();
+            let found = log.iter().map(|query| query.clicks.len()).sum();
+            (log.len(), found) == (queries, clicks)
+        });
     }
 
     pub(crate) fn client(&self) -> Client<'_> {

@@ -4,7 +4,7 @@ use super::StopWords;
 use ir_core::setters;
 use serde::{Deserialize, Serialize};
 
-/// Query cleaning: text to text, before analysis. The steps are those of the DataFinder experiments
+/// Query cleaning: text to text, before analysis. The steps of the DataFinder experiments
 /// (Viswanathan et al., ACL 2023), applied in field order.
 ///
 /// ```

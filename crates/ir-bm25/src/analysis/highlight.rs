@@ -198,7 +198,7 @@ fn extend_to_width(
 }
 
 /// Surrounds every span of the text with `before` and `after`. Spans must be ordered, disjoint and
-/// at character boundaries, as those of [`Highlighter::spans`]; others are skipped. Nothing is
+/// at character boundaries, as [`Highlighter::spans`] returns them; others are skipped. Nothing is
 /// escaped.
 pub fn mark(text: &str, spans: &[Range<usize>], before: &str, after: &str) -> String {
     let mut marked = String::with_capacity(text.len() + spans.len() * (before.len() + after.len()));

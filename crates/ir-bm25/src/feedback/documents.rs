@@ -9,7 +9,7 @@ use ir_core::{DocNum, Hit, Ranking, SearchError};
 
 use super::error::FeedbackError;
 use super::model::FeedbackModel;
-use super::term_vector::TermVector;
+use super::term_vector::FeedbackDocument;
 use crate::search::search_error;
 use crate::{Searcher, StoredFields, WeightedTerm};
 
@@ -42,10 +42,10 @@ pub struct FeedbackDocuments {
 }
 
 impl FeedbackDocuments {
-    /// Creates a collection whose texts are the stored fields of the searcher's index.
+    /// Creates a collection of the texts stored in the searcher's index.
     ///
     /// # Errors
-    /// [`FeedbackError::NotStored`] if the index was not built with [`StoredFields::Everything`].
+    /// Returns [`FeedbackError::NotStored`] if the index was not built with [`StoredFields::Everything`].
     pub fn stored(searcher: Searcher) -> Result<Self, FeedbackError> {
         let config = searcher.index().config();
         if config.store != StoredFields::Everything {
@@ -66,7 +66,7 @@ impl FeedbackDocuments {
         }))
     }
 
-    /// Creates a collection whose texts a function returns.
+    /// Creates a collection. A function returns the text of each document.
     pub fn with_texts(
         searcher: Searcher,
         text: impl Fn(DocNum) -> Result<String, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
@@ -135,16 +135,6 @@ impl fmt::Debug for FeedbackDocuments {
             .field("searcher", &self.searcher)
             .finish_non_exhaustive()
     }
-}
-
-/// A feedback document and its candidate terms.
-#[derive(Debug)]
-pub(super) struct FeedbackDocument {
-    pub(super) score: f32,
-    /// Number of tokens, candidates or not.
-    pub(super) length: u32,
-    /// Frequencies of the candidates.
-    pub(super) terms: TermVector,
 }
 
 /// Removes terms that the model does not accept, and those that no document of the searched index

@@ -8,7 +8,7 @@ use crate::error::hint;
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum FeedbackError {
-    /// A name is that of no feedback model.
+    /// There is no feedback model of this name.
     #[error("expected a feedback model ({}), found {found:?}{}", .known.join(", "), hint(*.nearest))]
     UnknownModel {
         known: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! First search of a query, whose hits are its feedback documents.
+//! First search of a query. The hits are the feedback documents.
 
 use ir_core::{DocNum, Explanation, Ranking, Retriever, Search, SearchError};
 
@@ -33,20 +33,20 @@ impl FirstSearch {
         })
     }
 
-    /// Searches a query with a searcher, that of the queries or of the feedback documents. `terms`
-    /// are those of the query.
+    /// Searches a query and its `terms`, with the searcher of the queries or of the feedback
+    /// documents.
     pub(super) fn search(
         &self,
         (query, terms): (&str, &[WeightedTerm]),
         searcher: &Searcher,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
         match self {
-            Self::Words => searcher.search(query, how),
-            Self::Synonyms(_) | Self::NearestWords(_) => searcher.search_terms(terms, how),
+            Self::Words => searcher.search(query, search),
+            Self::Synonyms(_) | Self::NearestWords(_) => searcher.search_terms(terms, search),
             Self::SequentialDependence(weights) => {
                 let model = SequentialDependence::new(searcher.clone(), *weights);
-                model.map_err(invalid)?.search(query, how)
+                model.map_err(invalid)?.search(query, search)
             }
         }
     }
@@ -57,15 +57,15 @@ impl FirstSearch {
         (query, terms): (&str, &[WeightedTerm]),
         searcher: &Searcher,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         match self {
             Self::Words | Self::Synonyms(_) | Self::NearestWords(_) => {
-                searcher.explain_terms(terms, doc, how)
+                searcher.explain_terms(terms, doc, search)
             }
             Self::SequentialDependence(weights) => {
                 let model = SequentialDependence::new(searcher.clone(), *weights);
-                model.map_err(invalid)?.explain(query, doc, how)
+                model.map_err(invalid)?.explain(query, doc, search)
             }
         }
     }

@@ -59,8 +59,8 @@ use crate::{
 /// that no document of the searched index contains are ignored.
 ///
 /// A query without feedback documents or feedback terms is searched as it is, and so is every query
-/// if the parameters of the model disable feedback ([`FeedbackModel::is_disabled`]): rankings and
-/// scores are those of the searcher, or of the first search.
+/// if the parameters of the model disable feedback ([`FeedbackModel::is_disabled`]): the searcher or
+/// the first search determines rankings and scores.
 ///
 /// The first search is by the words of a query, with their synonyms ([`Feedback::with_synonyms`]),
 /// with the nearest words ([`Feedback::with_nearest_words`]) or by the sequential dependence model
@@ -167,8 +167,10 @@ impl Feedback {
             return Ok(None);
         }
         let of_documents = self.documents.searcher();
-        let how = Search::top(self.model.hits());
-        let found = self.first.search((query, original), of_documents, &how)?;
+        let search = Search::top(self.model.hits());
+        let found = self
+            .first
+            .search((query, original), of_documents, &search)?;
         let (positive, negative) =
             (self.documents).read_all(&found, &self.model, &self.searcher)?;
         visit(positive.len());
@@ -204,8 +206,8 @@ impl Retriever for Feedback {
         self.searcher.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        if how.k() == 0 {
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        if search.k() == 0 {
             return Ok(Ranking::default());
         }
         let original = self.first.terms(query, &self.searcher)?;
@@ -217,8 +219,8 @@ impl Retriever for Feedback {
             }
         })?;
         match expanded {
-            Some(terms) => self.searcher.search_terms(&terms, how),
-            None => (self.first).search((query, &original), &self.searcher, how),
+            Some(terms) => self.searcher.search_terms(&terms, search),
+            None => (self.first).search((query, &original), &self.searcher, search),
         }
     }
 
@@ -229,12 +231,12 @@ impl Retriever for Feedback {
         &self,
         query: &str,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let original = self.first.terms(query, &self.searcher)?;
         match self.expand_terms(query, &original, |_| ())? {
-            Some(terms) => self.searcher.explain_terms(&terms, doc, how),
-            None => (self.first).explain((query, &original), &self.searcher, doc, how),
+            Some(terms) => self.searcher.explain_terms(&terms, doc, search),
+            None => (self.first).explain((query, &original), &self.searcher, doc, search),
         }
     }
 }

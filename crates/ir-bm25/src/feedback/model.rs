@@ -6,16 +6,15 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::documents::FeedbackDocument;
 use super::error::FeedbackError;
-use super::term_vector::TermVector;
+use super::term_vector::{FeedbackDocument, TermVector};
 use super::{Rm3, Rm3Estimate, Rocchio};
 use crate::models::{nearest, normalized};
 
 /// Feedback model: the weights of the expanded query, given the feedback documents.
 ///
 /// Parsed from and printed as `rm3`, `rocchio`, or with parameters: `rm3(docs=5,weight=0.7)`.
-/// Missing parameters have their defaults. Names ignore case, and parameters also have those of
+/// Missing parameters have their defaults. Names ignore case. Parameters also have the names of
 /// Anserini and Indri: `fbDocs`, `fbTerms`, `originalQueryWeight` and `fbOrigWeight`, and
 /// `topFbDocs`, `topFbTerms`, `bottomFbDocs` and `bottomFbTerms` of Rocchio.
 ///
@@ -66,7 +65,7 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("bottomfbterms", "negative_terms"),
 ];
 
-/// The name of a parameter in lower case, without that of another program.
+/// The name of a parameter in lower case. Names of other programs are replaced by ours.
 fn parameter_name(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
@@ -94,7 +93,7 @@ impl FeedbackModel {
         }
     }
 
-    /// Whether the parameters disable feedback: an RM3 weight of 1, Rocchio's β and γ of 0.
+    /// Returns `true` if the parameters disable feedback: an RM3 weight of 1, Rocchio's β and γ of 0.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
         match self {
@@ -119,7 +118,7 @@ impl FeedbackModel {
         }
     }
 
-    /// Whether a term of a feedback document is a candidate.
+    /// Returns `true` if a term of a feedback document is a candidate.
     pub(super) fn accepts(&self, term: &str) -> bool {
         let has_length = || (2..=20).contains(&term.encode_utf16().count());
         match self {

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::documents::FeedbackDocument;
 use super::error::{FeedbackError, check_count, check_unit};
-use super::term_vector::TermVector;
+use super::term_vector::{FeedbackDocument, TermVector};
 
 /// Relevance model RM3: the original query interpolated with the language model of the feedback
 /// documents.

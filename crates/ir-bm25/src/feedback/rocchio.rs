@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::documents::FeedbackDocument;
 use super::error::{FeedbackError, check_count, check_weight};
-use super::term_vector::TermVector;
+use super::term_vector::{FeedbackDocument, TermVector};
 
 /// Rocchio's feedback: the query vector moves toward the centroid of the feedback documents and,
-/// optionally, away from that of the last hits.
+/// optionally, away from the centroid of the last hits.
 ///
 /// `weight(t) = α · query(t) + β · positive(t) - γ · negative(t)`; terms with a weight of at most 0
 /// are dropped. As in Anserini's `RocchioReranker`, vectors of documents hold frequencies, without
@@ -19,8 +18,8 @@ use super::term_vector::TermVector;
 /// Vectors of frequencies give common and rare terms of a document the same weight; the limit of a
 /// tenth of the documents takes the place of idf. The pilot of bioCADDIE's organizers (UIUC), on
 /// Lucene, weighted vectors of documents by BM25 instead, with α 1 and without negative documents.
-/// Its normalization of query and centroid is that of an external toolkit and not specified, so
-/// that its scores cannot be reproduced.
+/// An external toolkit normalized query and centroid in a way that is not specified, so its scores
+/// cannot be reproduced.
 ///
 /// ```
 /// use ir_bm25::feedback::{FeedbackModel, Rocchio};
@@ -52,8 +51,8 @@ pub struct Rocchio {
     pub negative_docs: usize,
     /// Number of terms of the negative documents. Range: ≥ 1. Default: 10.
     pub negative_terms: usize,
-    /// Number of hits whose last ones are negative documents. Range: ≥ 1. Default: 50, that of
-    /// Anserini's `-rerankCutoff`.
+    /// Number of hits of the first search; the last hits are the negative documents. Range: ≥ 1.
+    /// Default: 50, as Anserini's `-rerankCutoff`.
     pub depth: usize,
 }
 

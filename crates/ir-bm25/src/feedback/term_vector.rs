@@ -1,4 +1,5 @@
-//! Sparse vectors of terms, in single precision as in Anserini.
+//! Sparse vectors of terms, in single precision as in Anserini, and the feedback documents that
+//! they represent.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -74,6 +75,16 @@ impl FromIterator<(String, f32)> for TermVector {
     fn from_iter<I: IntoIterator<Item = (String, f32)>>(terms: I) -> Self {
         Self(terms.into_iter().collect())
     }
+}
+
+/// A feedback document and its candidate terms.
+#[derive(Debug)]
+pub(super) struct FeedbackDocument {
+    pub(super) score: f32,
+    /// Number of tokens, candidates or not.
+    pub(super) length: u32,
+    /// Frequencies of the candidates.
+    pub(super) terms: TermVector,
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ struct PostingsWriter<'a> {
     fields: &'a mut [FieldStats],
     /// Number of tokens in the collection, for progress reports.
     total: u64,
-    /// Number of tokens whose postings are written.
+    /// Number of tokens written so far.
     tokens: u64,
     /// Offset of the next list in the section.
     offset: u64,

@@ -82,7 +82,7 @@ struct Inverter {
     length: u64,
     /// Term numbers and postings, by document.
     postings: Vec<(u32, Posting)>,
-    /// Whether positions are kept.
+    /// `true` if positions are kept.
     has_positions: bool,
     /// Term numbers and positions of the current document.
     doc_positions: Vec<(u32, u32)>,
@@ -105,7 +105,7 @@ impl Inverter {
         *count = count.saturating_add(1);
         self.length += 1;
         if self.has_positions {
-            // Positions of an analyzer that goes back are those of the token before.
+            // If an analyzer goes back, the token gets the position of the token before.
             let before = self.doc_positions.last().map_or(0, |&(_, before)| before);
             self.doc_positions.push((number, position.max(before)));
         }

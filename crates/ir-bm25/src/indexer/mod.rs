@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::{AtomicFile, Verify};
-use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, NoProgress, Progress};
+use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, Progress};
 
 use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
 pub(crate) use index_merge::merge_indexes;
@@ -51,7 +51,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
-/// use ir_core::{DocNum, Document};
+/// use ir_core::{DocNum, Document, NoProgress};
 ///
 /// # let folder = std::env::temp_dir().join(format!("ir-bm25-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
@@ -59,7 +59,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(64 << 20);
 /// builder.push(&Document::new("d1").with_text("Green tea"))?;
 /// builder.push(&Document::new("d2").with_text("Black tea"))?;
-/// let index = builder.finish_to(&path)?;
+/// let index = builder.finish_to(&path, &mut NoProgress)?;
 /// assert_eq!(index.stats().fields[0].tokens, 4);
 /// assert_eq!(Index::open(&path)?.ids().id(DocNum::new(0)), "d1");
 /// # std::fs::remove_dir_all(&folder)?;
@@ -68,7 +68,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 pub struct IndexBuilder {
     inversion: InversionConfig,
     analyzer_name: Option<String>,
-    /// Whether ids may be repeated.
+    /// `true` if ids may be repeated.
     keeps_duplicates: bool,
     memory: usize,
     threads: usize,
@@ -105,20 +105,20 @@ impl Index {
         config: &IndexConfig,
         progress: &mut dyn Progress,
     ) -> Result<Self, BuildError> {
-        IndexBuilder::with_corpus(corpus, config, progress)?.finish_with(progress)
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish(progress)
     }
 
     /// Builds an index of a collection in a file and opens it. The write is atomic.
     ///
     /// # Errors
-    /// As [`Index::build`], and when the file cannot be written.
+    /// Returns the errors of [`Index::build`], and an error if the file cannot be written.
     pub fn build_to<C: Corpus + ?Sized>(
         path: impl AsRef<Path>,
         corpus: &C,
         config: &IndexConfig,
         progress: &mut dyn Progress,
     ) -> Result<Self, BuildError> {
-        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to_with(path, progress)
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to(path, progress)
     }
 }
 
@@ -206,13 +206,14 @@ impl IndexBuilder {
     /// arrive late, because documents are inverted in the background. After an error, every call
     /// returns [`BuildError::Abandoned`].
     pub fn push(&mut self, doc: &Document) -> Result<(), BuildError> {
-        self.guard(|builder| builder.add(doc))
+        self.guard(|builder| builder.add(doc.clone()))
     }
 
     /// Adds all documents of a collection.
     ///
     /// # Errors
-    /// As [`IndexBuilder::push`], [`BuildError::Corpus`] and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexBuilder::push`], [`BuildError::Corpus`] if the collection cannot
+    /// be read, and [`BuildError::Canceled`].
     pub fn push_all<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -224,9 +225,9 @@ impl IndexBuilder {
             let mut doc = Document::default();
             let (mut read, mut bytes) = (0_u64, 0);
             while reader.read(&mut doc)? {
-                builder.add(&doc)?;
                 read += 1;
                 bytes += doc.title.len() + doc.text.len();
+                builder.add(std::mem::take(&mut doc))?;
                 if read.is_multiple_of(REPORT_DOCS) || bytes >= REPORT_BYTES {
                     bytes = 0;
                     report(progress, read, total)?;
@@ -251,16 +252,8 @@ impl IndexBuilder {
     /// Completes the index in memory.
     ///
     /// # Errors
-    /// When ids are repeated or a document cannot be indexed.
-    pub fn finish(self) -> Result<Index, BuildError> {
-        self.finish_with(&mut NoProgress)
-    }
-
-    /// [`IndexBuilder::finish`] with progress reports.
-    ///
-    /// # Errors
-    /// As [`IndexBuilder::finish`], and [`BuildError::Canceled`].
-    pub fn finish_with(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
+    /// Returns an error if ids are repeated, a document cannot be indexed, or `progress` cancels.
+    pub fn finish(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
         let path = Path::new("(memory)");
         let bytes = self.write_index(Vec::new(), path, progress)?;
         Ok(self.finished(Index::from_bytes(bytes, Verify::SmallSections)?))
@@ -269,17 +262,9 @@ impl IndexBuilder {
     /// Writes the index to a file and opens it. The write is atomic.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish`], and when the file cannot be written; an existing file at `path`
-    /// is unchanged then.
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Index, BuildError> {
-        self.finish_to_with(path, &mut NoProgress)
-    }
-
-    /// [`IndexBuilder::finish_to`] with progress reports.
-    ///
-    /// # Errors
-    /// As [`IndexBuilder::finish_to`], and [`BuildError::Canceled`].
-    pub fn finish_to_with(
+    /// Returns the errors of [`IndexBuilder::finish`], and an error if the file cannot be written. An
+    /// existing file at `path` is unchanged then.
+    pub fn finish_to(
         mut self,
         path: impl AsRef<Path>,
         progress: &mut dyn Progress,
@@ -323,9 +308,9 @@ impl IndexBuilder {
         result
     }
 
-    fn add(&mut self, doc: &Document) -> Result<(), BuildError> {
+    fn add(&mut self, doc: Document) -> Result<(), BuildError> {
         let config = &self.inversion.config;
-        if config.blank == BlankDocs::Drop && is_blank(doc, config.fields) {
+        if config.blank == BlankDocs::Drop && is_blank(&doc, config.fields) {
             self.indexed.blank_dropped += 1;
             return Ok(());
         }
@@ -341,7 +326,7 @@ impl IndexBuilder {
             self.chunk.first = number.get();
         }
         self.chunk_bytes += doc.title.len() + doc.text.len();
-        self.chunk.docs.push(doc.clone());
+        self.chunk.docs.push(doc);
         if self.chunk.docs.len() >= CHUNK_DOCS || self.chunk_bytes >= CHUNK_BYTES {
             self.submit()?;
         }

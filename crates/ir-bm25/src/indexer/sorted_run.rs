@@ -27,7 +27,7 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     /// Appends a term. Keys must ascend; postings must not be empty and must ascend by document.
-    /// `positions` are those of all postings, in an index with positions, else empty.
+    /// `positions` are the positions of all postings, or empty for an index without positions.
     pub(super) fn push(&mut self, key: &[u8], postings: &[Posting], positions: &[u32]) {
         let [first, others @ ..] = postings else {
             return;

@@ -1,54 +1,44 @@
 //! BM25 of the ATIRE search engine.
 
-use super::named::{B, K1, NamedModel};
 use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
+use super::parameter::{B, K1};
 use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
-use crate::DocLengths;
 
-/// BM25 of the ATIRE search engine: the idf `ln(N / df)` is never negative.
-///
-/// The contribution of a term is `w · (k1 + 1) · c / (k1 + c)`, where
-/// `c = tf / (1 - b + b · length / average)`, and `w` is the idf times the weight of the field
-/// times `(k3 + 1) · count / (k3 + count)`, with the count in the query.
-///
-/// ```
-/// use ir_bm25::models::{Atire, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = Atire::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // c = 2 / (0.6 + 0.4 · 8 / 12) = 2.307692; ln(10 / 3) · 1.9 · c / (0.9 + c)
-/// assert!((scorer.score(2, 8) - 1.645_718).abs() < 1e-6);
-/// ```
-/// # Source
-/// Trotman, Jia and Crane, "Towards an Efficient and Effective Search Engine", SIGIR 2012 Workshop
-/// on Open Source Information Retrieval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Atire {
-    /// Term-frequency saturation; 0 ignores repeated occurrences. Range: >= 0, finite. Default:
-    /// 0.9.
-    pub k1: f32,
-    /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default: 0.4.
-    pub b: f32,
-    /// Saturation of the count of a term in the query; infinity disables it. Range: >= 0.
-    /// Default: infinity.
-    pub k3: f32,
-    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
-    pub lengths: DocLengths,
+define_model! {
+    /// BM25 of the ATIRE search engine: the idf `ln(N / df)` is never negative.
+    ///
+    /// The contribution of a term is `w · (k1 + 1) · c / (k1 + c)`, where
+    /// `c = tf / (1 - b + b · length / average)`, and `w` is the idf times the weight of the field
+    /// times `(k3 + 1) · count / (k3 + count)`, with the count in the query.
+    ///
+    /// ```
+    /// use ir_bm25::models::{Atire, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = Atire::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // c = 2 / (0.6 + 0.4 · 8 / 12) = 2.307692; ln(10 / 3) · 1.9 · c / (0.9 + c)
+    /// assert!((scorer.score(2, 8) - 1.645_718).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Trotman, Jia and Crane, "Towards an Efficient and Effective Search Engine", SIGIR 2012
+    /// Workshop on Open Source Information Retrieval.
+    pub struct Atire, new(k1, b) {
+        lengths: OneByte,
+        /// Term-frequency saturation; 0 ignores repeated occurrences. Range: >= 0, finite. Default:
+        /// 0.9.
+        k1: K1,
+        /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default: 0.4.
+        b: B,
+        /// Saturation of the count of a term in the query; infinity disables it. Range: >= 0.
+        /// Default: infinity.
+        k3: K3,
+    }
+    name: "atire",
+    aliases: ["bm25-atire"],
+    description: "BM25 of ATIRE",
 }
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "atire",
-    aliases: &["bm25-atire"],
-    description: "BM25 of ATIRE",
-    parameters: &[K1, B, K3],
-    lengths: DocLengths::OneByte,
-    build: |values, lengths| Atire::from_values(values, lengths).into(),
-};
-
-variant_of_bm25!(Atire: k1, b, k3);
-
 impl ScoringModel for Atire {
-    named_methods!(k1, b, k3);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::named::{B, K1, NamedModel, ParameterRange};
+use super::parameter::{self, B, K1, Parameter, ParameterRange};
 use crate::{DocLengths, SearcherError};
 
 /// BM25F: the frequencies of a term in the fields of a document are normalized by the length of
@@ -14,12 +14,12 @@ use crate::{DocLengths, SearcherError};
 /// `ln(1 + (N - df + 0.5) / (df + 0.5))` times the count in the query. `N` is the number of
 /// documents, `df` the number of documents with the term in any field that is searched, `average`
 /// the mean length over the documents with at least one token in the field. With one field of
-/// weight 1 the scores are those of [`Bm25`](crate::Bm25), if no document is blank.
+/// weight 1, [`Bm25`](crate::Bm25) has the same scores, if no document is blank.
 ///
 /// Other models score each field on its own and add the scores, so that a term that occurs once in
-/// two fields counts more than one that occurs twice in one field. The statistics of BM25F are
-/// those of all fields together. It is therefore no [`ScoringModel`](super::ScoringModel), and the
-/// document frequency of a term in several fields is counted when it is searched. Term scores are
+/// two fields counts more than one that occurs twice in one field. BM25F has one set of statistics
+/// for all fields. It is therefore no [`ScoringModel`](super::ScoringModel), and the document
+/// frequency of a term in several fields is counted when it is searched. Term scores are
 /// rounded to multiples of 2^-36; [`Pruning`](crate::Pruning) other than exhaustive search is
 /// MaxScore. Structured queries with clauses, phrases or named fields return an error.
 ///
@@ -78,21 +78,12 @@ pub struct FieldParameters {
     /// [`Searcher::with_weights`](crate::Searcher::with_weights) overrides it. 0 excludes the
     /// field. Range: 0 or 1e-9..=1e9. Default: 1.
     pub weight: f32,
-    /// Length normalization. Range: 0..=1. Default: that of all fields.
+    /// Length normalization. Range: 0..=1. Default: [`Bm25F::b`].
     pub b: f32,
 }
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "bm25f",
-    aliases: &[],
-    description: "BM25F: BM25 over weighted fields",
-    parameters: &[K1, B],
-    lengths: DocLengths::OneByte,
-    build: |values, lengths| {
-        let model = Bm25F::new(values[0], values[1]);
-        Bm25F { lengths, ..model }.into()
-    },
-};
+pub(super) const NAME: &str = "bm25f";
+pub(super) const PARAMETERS: &[Parameter] = &[K1, B];
 
 /// Parameters of a field, before its name.
 const WEIGHT: &str = "weight";
@@ -153,7 +144,7 @@ impl Bm25F {
     }
 
     pub(super) fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.k1, self.b])?;
+        parameter::check(PARAMETERS, &[self.k1, self.b])?;
         for field in &self.fields {
             for (parameter, range, found) in [
                 (WEIGHT, ParameterRange::Weight, field.weight),
@@ -172,7 +163,7 @@ impl Bm25F {
     }
 
     pub(super) fn name(&self) -> String {
-        let mut text = format!("{}(k1={},b={},", NAMED.name, self.k1, self.b);
+        let mut text = format!("{NAME}(k1={},b={},", self.k1, self.b);
         for FieldParameters { name, weight, b } in &self.fields {
             let _ = write!(text, "{WEIGHT}.{name}={weight},{B_OF_FIELD}.{name}={b},");
         }

@@ -2,43 +2,35 @@
 
 use ir_core::Explanation;
 
-use super::named::NamedModel;
 use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::DocLengths;
 
-/// TF-IDF of the vector space model, as Lucene's `ClassicSimilarity`.
-///
-/// The contribution of a term is `√tf · (boost · idf) · 1/√length` with
-/// `idf = 1 + ln((N + 1) / (df + 1))`, in single precision. As in Lucene since version 8, there is
-/// neither a coordination factor nor a query norm, and the idf counts once. Terrier's `TF_IDF` and
-/// Indri's `tfidf` are other formulas, which saturate the frequency as BM25 does:
-/// [`TerrierTfIdf`](super::TerrierTfIdf), [`IndriTfIdf`](super::IndriTfIdf).
-///
-/// ```
-/// use ir_bm25::models::{ClassicTfIdf, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = ClassicTfIdf::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // √2 · (1 + ln(11 / 4)) / √8
-/// assert!((scorer.score(2, 8) - 1.005_800).abs() < 1e-6);
-/// ```
-/// # Source
-/// Salton, Wong and Yang, "A Vector Space Model for Automatic Indexing", CACM 1975; Lucene's
-/// `TFIDFSimilarity`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ClassicTfIdf {
-    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
-    pub lengths: DocLengths,
-}
-
-pub(super) const NAMED: NamedModel = NamedModel {
+define_model! {
+    /// TF-IDF of the vector space model, as Lucene's `ClassicSimilarity`.
+    ///
+    /// The contribution of a term is `√tf · (boost · idf) · 1/√length` with `idf = 1 + ln((N + 1) /
+    /// (df + 1))`, in single precision. As in Lucene since version 8, there is neither a
+    /// coordination factor nor a query norm, and the idf counts once. Terrier's `TF_IDF` and
+    /// Indri's `tfidf` are other formulas, which saturate the frequency as BM25 does:
+    /// [`TerrierTfIdf`](super::TerrierTfIdf), [`IndriTfIdf`](super::IndriTfIdf).
+    ///
+    /// ```
+    /// use ir_bm25::models::{ClassicTfIdf, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = ClassicTfIdf::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // √2 · (1 + ln(11 / 4)) / √8
+    /// assert!((scorer.score(2, 8) - 1.005_800).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Salton, Wong and Yang, "A Vector Space Model for Automatic Indexing", CACM 1975; Lucene's
+    /// `TFIDFSimilarity`.
+    #[derive(Eq)]
+    pub struct ClassicTfIdf {
+        lengths: OneByte,
+    }
     name: "tfidf",
-    aliases: &["classic", "classicsimilarity"],
+    aliases: ["classic", "classicsimilarity"],
     description: "TF-IDF of Lucene's ClassicSimilarity",
-    parameters: &[],
-    lengths: DocLengths::OneByte,
-    build: |_, lengths| ClassicTfIdf { lengths }.into(),
-};
+}
 
 impl ScoringModel for ClassicTfIdf {
     named_methods!();

@@ -2,39 +2,41 @@
 
 use ir_core::Explanation;
 
-use super::named::{NamedModel, Parameter, ParameterRange};
+use super::parameter::{Parameter, ParameterRange};
 use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::DocLengths;
 
-/// Query likelihood with Dirichlet smoothing, as Lucene's `LMDirichletSimilarity` and Anserini's
-/// `-qld`.
-///
-/// The contribution of a term is `boost · max(0, ln(1 + tf / (μ · p)) + ln(μ / (length + μ)))`,
-/// where `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. This is
-/// the logarithm of `p(t|d) / p` with `p(t|d) = (tf + μ · p) / (length + μ)`. Terms that a document
-/// does not contain contribute nothing, and no term contributes less. Without these two rules, the
-/// score is the log-likelihood of the query: [`IndriDirichlet`](super::IndriDirichlet).
-///
-/// ```
-/// use ir_bm25::models::{Dirichlet, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times; p = 6 / 121.
-/// let term = TermStatistics::new(10, 120, 3, 5);
-/// let scorer = Dirichlet::new(100.0).term_scorer(&term);
-/// // ln(1 + 2 / (100 · 6 / 121)) + ln(100 / (8 + 100)) = 0.338850 - 0.076961
-/// assert!((scorer.score(2, 8) - 0.261_889).abs() < 1e-6);
-/// // A single occurrence in a long document is less likely than in the collection.
-/// assert_eq!(scorer.score(1, 100), 0.0);
-/// ```
-/// # Source
-/// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
-/// Information Retrieval", SIGIR 2001.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Dirichlet {
-    /// Pseudo-count of the collection model. Range: > 0, finite. Default: 1000, that of Anserini.
-    pub mu: f32,
-    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
-    pub lengths: DocLengths,
+define_model! {
+    /// Query likelihood with Dirichlet smoothing, as Lucene's `LMDirichletSimilarity` and
+    /// Anserini's `-qld`.
+    ///
+    /// The contribution of a term is `boost · max(0, ln(1 + tf / (μ · p)) + ln(μ / (length + μ)))`,
+    /// where `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. This
+    /// is the logarithm of `p(t|d) / p` with `p(t|d) = (tf + μ · p) / (length + μ)`. Terms that a
+    /// document does not contain contribute nothing, and no term contributes less. Without these
+    /// two rules, the score is the log-likelihood of the query:
+    /// [`IndriDirichlet`](super::IndriDirichlet).
+    ///
+    /// ```
+    /// use ir_bm25::models::{Dirichlet, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times; p = 6 / 121.
+    /// let term = TermStatistics::new(10, 120, 3, 5);
+    /// let scorer = Dirichlet::new(100.0).term_scorer(&term);
+    /// // ln(1 + 2 / (100 · 6 / 121)) + ln(100 / (8 + 100)) = 0.338850 - 0.076961
+    /// assert!((scorer.score(2, 8) - 0.261_889).abs() < 1e-6);
+    /// // A single occurrence in a long document is less likely than in the collection.
+    /// assert_eq!(scorer.score(1, 100), 0.0);
+    /// ```
+    /// # Source
+    /// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
+    /// Information Retrieval", SIGIR 2001.
+    pub struct Dirichlet, new(mu) {
+        lengths: OneByte,
+        /// Pseudo-count of the collection model. Range: > 0, finite. Default: 1000, as in Anserini.
+        mu: MU,
+    }
+    name: "qld",
+    aliases: ["ql", "dirichlet", "lmdirichlet", "dirichletlm"],
+    description: "Query likelihood of Lucene, Dirichlet smoothing",
 }
 
 pub(super) const MU: Parameter = Parameter {
@@ -44,35 +46,8 @@ pub(super) const MU: Parameter = Parameter {
     default: 1000.0,
 };
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "qld",
-    aliases: &["ql", "dirichlet", "lmdirichlet", "dirichletlm"],
-    description: "Query likelihood of Lucene, Dirichlet smoothing",
-    parameters: &[MU],
-    lengths: DocLengths::OneByte,
-    build: |values, lengths| {
-        let mu = values[0];
-        Dirichlet { mu, lengths }.into()
-    },
-};
-
-impl Dirichlet {
-    /// Parameters with one-byte lengths.
-    #[must_use]
-    pub const fn new(mu: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { mu, lengths }
-    }
-}
-
-impl Default for Dirichlet {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
-
 impl ScoringModel for Dirichlet {
-    named_methods!(mu);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         Box::new(DirichletTerm {

@@ -2,53 +2,54 @@
 
 use super::dirichlet;
 use super::likelihood::Smoothing;
-use super::named::{NamedModel, Parameter};
+use super::parameter::Parameter;
 use super::scoring_model::{
     DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
 };
-use crate::DocLengths;
 
-/// Query likelihood with Dirichlet smoothing, as in Indri (`method:dirichlet`): the logarithm of
-/// the probability of the query in the language model of the document.
-///
-/// The score of a document with at least one query term is
-/// `Σ boost · ln((tf + μ · p) / (length + μ))` over all query terms, also those that it does not
-/// contain, where `p = cf / tokens` is the probability of the term in the collection, and
-/// `1 / (2 · tokens)` for a term that does not occur there. Scores are negative. Indri divides them
-/// by the number of words, as `#combine` of structured queries does here.
-///
-/// The score is the sum of a contribution `boost · ln(1 + tf / (μ · p))` of each term that the
-/// document contains, and of a summand `Σ boost · ln p + Σ boost · ln(μ / (length + μ))` of the
-/// document. [`Dirichlet`](super::Dirichlet) is the formula of Lucene and Anserini: there, terms
-/// that a document does not contain contribute nothing, and no term contributes less, so that long
-/// documents with few query terms rank higher.
-///
-/// In structured queries, a phrase or window has the collection frequency of its matches, and a
-/// part of the query that does not match counts as a term that the document does not contain.
-///
-/// ```
-/// use ir_bm25::models::{IndriDirichlet, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens; two query terms, one in 3 documents 5 times, one in 2 twice.
-/// let terms = [TermStatistics::new(10, 120, 3, 5), TermStatistics::new(10, 120, 2, 2)];
-/// let model = IndriDirichlet::new(100.0);
-/// // In a document of 8 tokens, the first term occurs twice, the other does not:
-/// // ln((2 + 100 · 5 / 120) / 108) + ln((0 + 100 · 2 / 120) / 108) = -2.862_973 - 4.171_306
-/// let contribution = f64::from(model.term_scorer(&terms[0]).score(2, 8));
-/// let document = model.document_scorer(&terms).unwrap().score(8);
-/// assert!((contribution - 0.392_042).abs() < 1e-6);
-/// assert!((contribution + document - -7.034_278).abs() < 1e-6);
-/// ```
-/// # Source
-/// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
-/// Information Retrieval", SIGIR 2001; Strohman, Metzler, Turtle and Croft, "Indri: A Language
-/// Model-Based Search Engine for Complex Queries", 2005.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct IndriDirichlet {
-    /// Pseudo-count of the collection model. Range: > 0, finite. Default: 2500.
-    pub mu: f32,
-    /// Precision of document lengths. Default: [`DocLengths::Exact`].
-    pub lengths: DocLengths,
+define_model! {
+    /// Query likelihood with Dirichlet smoothing, as in Indri (`method:dirichlet`): the logarithm
+    /// of the probability of the query in the language model of the document.
+    ///
+    /// The score of a document with at least one query term is `Σ boost · ln((tf + μ · p) / (length
+    /// + μ))` over all query terms, also those that it does not contain, where `p = cf / tokens` is
+    /// the probability of the term in the collection, and `1 / (2 · tokens)` for a term that does
+    /// not occur there. Scores are negative. Indri divides them by the number of words, as
+    /// `#combine` of structured queries does here.
+    ///
+    /// The score is the sum of a contribution `boost · ln(1 + tf / (μ · p))` of each term that the
+    /// document contains, and of a summand `Σ boost · ln p + Σ boost · ln(μ / (length + μ))` of the
+    /// document. [`Dirichlet`](super::Dirichlet) is the formula of Lucene and Anserini: there,
+    /// terms that a document does not contain contribute nothing, and no term contributes less, so
+    /// that long documents with few query terms rank higher.
+    ///
+    /// In structured queries, a phrase or window has the collection frequency of its matches, and a
+    /// part of the query that does not match counts as a term that the document does not contain.
+    ///
+    /// ```
+    /// use ir_bm25::models::{IndriDirichlet, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens; two query terms, one in 3 documents 5 times, one in 2 twice.
+    /// let terms = [TermStatistics::new(10, 120, 3, 5), TermStatistics::new(10, 120, 2, 2)];
+    /// let model = IndriDirichlet::new(100.0);
+    /// // In a document of 8 tokens, the first term occurs twice, the other does not:
+    /// // ln((2 + 100 · 5 / 120) / 108) + ln((0 + 100 · 2 / 120) / 108) = -2.862_973 - 4.171_306
+    /// let contribution = f64::from(model.term_scorer(&terms[0]).score(2, 8));
+    /// let document = model.document_scorer(&terms).unwrap().score(8);
+    /// assert!((contribution - 0.392_042).abs() < 1e-6);
+    /// assert!((contribution + document - -7.034_278).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
+    /// Information Retrieval", SIGIR 2001; Strohman, Metzler, Turtle and Croft, "Indri: A Language
+    /// Model-Based Search Engine for Complex Queries", 2005.
+    pub struct IndriDirichlet, new(mu) {
+        lengths: Exact,
+        /// Pseudo-count of the collection model. Range: > 0, finite. Default: 2500.
+        mu: MU,
+    }
+    name: "indri-dirichlet",
+    aliases: ["indri-dir", "indri-ql", "indri", "dir"],
+    description: "Query likelihood of Indri, Dirichlet smoothing",
 }
 
 pub(super) const MU: Parameter = Parameter {
@@ -56,26 +57,7 @@ pub(super) const MU: Parameter = Parameter {
     ..dirichlet::MU
 };
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "indri-dirichlet",
-    aliases: &["indri-dir", "indri-ql", "indri", "dir"],
-    description: "Query likelihood of Indri, Dirichlet smoothing",
-    parameters: &[MU],
-    lengths: DocLengths::Exact,
-    build: |values, lengths| {
-        let mu = values[0];
-        IndriDirichlet { mu, lengths }.into()
-    },
-};
-
 impl IndriDirichlet {
-    /// Parameters with exact lengths.
-    #[must_use]
-    pub const fn new(mu: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { mu, lengths }
-    }
-
     fn smoothing(&self) -> Smoothing {
         Smoothing {
             mu: f64::from(self.mu),
@@ -84,14 +66,8 @@ impl IndriDirichlet {
     }
 }
 
-impl Default for IndriDirichlet {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
-
 impl ScoringModel for IndriDirichlet {
-    named_methods!(mu);
+    named_methods!();
 
     likelihood_methods!();
 }

@@ -2,48 +2,49 @@
 
 use super::jelinek_mercer;
 use super::likelihood::Smoothing;
-use super::named::{NamedModel, Parameter};
+use super::parameter::Parameter;
 use super::scoring_model::{
     DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
 };
-use crate::DocLengths;
 
-/// Query likelihood with Jelinek-Mercer smoothing, as in Indri (`method:linear`): the logarithm of
-/// the probability of the query in the language model of the document.
-///
-/// The score of a document with at least one query term is
-/// `Σ boost · ln((1 - λ) · tf / length + λ · p)` over all query terms, also those that it does not
-/// contain, where `p = cf / tokens` is the probability of the term in the collection, and
-/// `1 / (2 · tokens)` for a term that does not occur there. Phrases and windows are scored as by
-/// [`IndriDirichlet`](super::IndriDirichlet).
-///
-/// [`JelinekMercer`](super::JelinekMercer), the formula of Lucene and Anserini, ranks alike, but
-/// for its `p = (cf + 1) / (tokens + 1)` and one-byte lengths: its scores lack the summand
-/// `Σ boost · ln(λ · p)`, which is the same for all documents.
-///
-/// ```
-/// use ir_bm25::models::{IndriJelinekMercer, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens; two query terms, one in 3 documents 5 times, one in 2 twice.
-/// let terms = [TermStatistics::new(10, 120, 3, 5), TermStatistics::new(10, 120, 2, 2)];
-/// let model = IndriJelinekMercer::new(0.4);
-/// // In a document of 8 tokens, the first term occurs twice, the other does not:
-/// // ln(0.6 · 2 / 8 + 0.4 · 5 / 120) + ln(0.4 · 2 / 120) = -1.791_759 - 5.010_635
-/// let contribution = f64::from(model.term_scorer(&terms[0]).score(2, 8));
-/// let document = model.document_scorer(&terms).unwrap().score(8);
-/// assert!((contribution + document - -6.802_395).abs() < 1e-6);
-/// ```
-/// # Source
-/// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
-/// Information Retrieval", SIGIR 2001.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct IndriJelinekMercer {
-    /// λ: weight of the collection model. Range: above 0, at most 1. Default: 0.4. 0, which
-    /// published grids contain, is no smoothing: a document without one of the query terms has
-    /// probability 0, whose logarithm is undefined.
-    pub lambda: f32,
-    /// Precision of document lengths. Default: [`DocLengths::Exact`].
-    pub lengths: DocLengths,
+define_model! {
+    /// Query likelihood with Jelinek-Mercer smoothing, as in Indri (`method:linear`): the logarithm
+    /// of the probability of the query in the language model of the document.
+    ///
+    /// The score of a document with at least one query term is `Σ boost · ln((1 - λ) · tf / length
+    /// + λ · p)` over all query terms, also those that it does not contain, where `p = cf / tokens`
+    /// is the probability of the term in the collection, and `1 / (2 · tokens)` for a term that
+    /// does not occur there. Phrases and windows are scored as by
+    /// [`IndriDirichlet`](super::IndriDirichlet).
+    ///
+    /// [`JelinekMercer`](super::JelinekMercer), the formula of Lucene and Anserini, ranks alike,
+    /// but for its `p = (cf + 1) / (tokens + 1)` and one-byte lengths: its scores lack the summand
+    /// `Σ boost · ln(λ · p)`, which is the same for all documents.
+    ///
+    /// ```
+    /// use ir_bm25::models::{IndriJelinekMercer, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens; two query terms, one in 3 documents 5 times, one in 2 twice.
+    /// let terms = [TermStatistics::new(10, 120, 3, 5), TermStatistics::new(10, 120, 2, 2)];
+    /// let model = IndriJelinekMercer::new(0.4);
+    /// // In a document of 8 tokens, the first term occurs twice, the other does not:
+    /// // ln(0.6 · 2 / 8 + 0.4 · 5 / 120) + ln(0.4 · 2 / 120) = -1.791_759 - 5.010_635
+    /// let contribution = f64::from(model.term_scorer(&terms[0]).score(2, 8));
+    /// let document = model.document_scorer(&terms).unwrap().score(8);
+    /// assert!((contribution + document - -6.802_395).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
+    /// Information Retrieval", SIGIR 2001.
+    pub struct IndriJelinekMercer, new(lambda) {
+        lengths: Exact,
+        /// λ: weight of the collection model. Range: above 0, at most 1. Default: 0.4. 0, which
+        /// published grids contain, is no smoothing: a document without one of the query terms has
+        /// probability 0, and the logarithm of 0 is undefined.
+        lambda: LAMBDA,
+    }
+    name: "indri-jelinek-mercer",
+    aliases: ["indri-jm", "indri-linear", "linear"],
+    description: "Query likelihood of Indri, Jelinek-Mercer smoothing",
 }
 
 pub(super) const LAMBDA: Parameter = Parameter {
@@ -51,26 +52,7 @@ pub(super) const LAMBDA: Parameter = Parameter {
     ..jelinek_mercer::LAMBDA
 };
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "indri-jelinek-mercer",
-    aliases: &["indri-jm", "indri-linear", "linear"],
-    description: "Query likelihood of Indri, Jelinek-Mercer smoothing",
-    parameters: &[LAMBDA],
-    lengths: DocLengths::Exact,
-    build: |values, lengths| {
-        let lambda = values[0];
-        IndriJelinekMercer { lambda, lengths }.into()
-    },
-};
-
 impl IndriJelinekMercer {
-    /// Parameters with exact lengths.
-    #[must_use]
-    pub const fn new(lambda: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { lambda, lengths }
-    }
-
     fn smoothing(&self) -> Smoothing {
         Smoothing {
             mu: 0.0,
@@ -79,14 +61,8 @@ impl IndriJelinekMercer {
     }
 }
 
-impl Default for IndriJelinekMercer {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
-
 impl ScoringModel for IndriJelinekMercer {
-    named_methods!(lambda);
+    named_methods!();
 
     likelihood_methods!();
 }

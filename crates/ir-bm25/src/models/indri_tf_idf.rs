@@ -1,54 +1,42 @@
 //! TF-IDF of Indri and the Lemur toolkit.
 
-use super::named::NamedModel;
-use super::okapi::{OkapiTerm, QueryWeight, Saturation};
+use super::okapi::{B_OKAPI, OkapiTerm, QueryWeight, Saturation};
 use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
-use super::terrier_tf_idf::PARAMETERS;
-use crate::DocLengths;
+use super::terrier_tf_idf::K1_TF_IDF;
 
-/// TF-IDF of Indri (`method:tfidf`), that of the Lemur toolkit.
-///
-/// The contribution of a term is `1000 · count / (1000 + count) · idf² · k1 · tf / (tf + k1 · (1 -
-/// b + b · length / average))` times the weight of the field, with
-/// `idf = ln((N + 1) / (df + 0.5))` and the count in the query: the inner product of two vectors
-/// with the idf in both.
-///
-/// ```
-/// use ir_bm25::models::{IndriTfIdf, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = IndriTfIdf::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // 1000 / 1001 · ln(11 / 3.5)² · 1.2 · 2 / (2 + 1.2 · (0.25 + 0.75 · 8 / 12))
-/// assert!((scorer.score(2, 8) - 1.084_153).abs() < 1e-6);
-/// ```
-/// # Source
-/// Zhai, "Notes on the Lemur TFIDF Model", 2001; Indri's `TFIDFTermScoreFunction`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct IndriTfIdf {
-    /// Term-frequency saturation; 0 makes all scores 0. Range: >= 0, finite. Default: 1.2.
-    pub k1: f32,
-    /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default: 0.75.
-    pub b: f32,
-    /// Precision of document lengths. Default: [`DocLengths::Exact`].
-    pub lengths: DocLengths,
+define_model! {
+    /// TF-IDF of Indri (`method:tfidf`) and the Lemur toolkit.
+    ///
+    /// The contribution of a term is `1000 · count / (1000 + count) · idf² · k1 · tf / (tf + k1 ·
+    /// (1 - b + b · length / average))` times the weight of the field, with `idf = ln((N + 1) / (df
+    /// + 0.5))` and the count in the query: the inner product of two vectors with the idf in both.
+    ///
+    /// ```
+    /// use ir_bm25::models::{IndriTfIdf, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = IndriTfIdf::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // 1000 / 1001 · ln(11 / 3.5)² · 1.2 · 2 / (2 + 1.2 · (0.25 + 0.75 · 8 / 12))
+    /// assert!((scorer.score(2, 8) - 1.084_153).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Zhai, "Notes on the Lemur TFIDF Model", 2001; Indri's `TFIDFTermScoreFunction`.
+    pub struct IndriTfIdf, new(k1, b) {
+        lengths: Exact,
+        /// Term-frequency saturation; 0 makes all scores 0. Range: >= 0, finite. Default: 1.2.
+        k1: K1_TF_IDF,
+        /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default: 0.75.
+        b: B_OKAPI,
+    }
+    name: "indri-tfidf",
+    aliases: ["lemur-tfidf"],
+    description: "TF-IDF of Indri",
 }
 
 /// Saturation of the count in the query.
 const QUERY_K1: f64 = 1000.0;
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "indri-tfidf",
-    aliases: &["lemur-tfidf"],
-    description: "TF-IDF of Indri",
-    parameters: PARAMETERS,
-    lengths: DocLengths::Exact,
-    build: |values, lengths| IndriTfIdf::from_values(values, lengths).into(),
-};
-
-variant_of_bm25!(IndriTfIdf: k1, b);
-
 impl ScoringModel for IndriTfIdf {
-    named_methods!(k1, b);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);

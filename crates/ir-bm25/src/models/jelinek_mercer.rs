@@ -2,40 +2,41 @@
 
 use ir_core::Explanation;
 
-use super::named::{NamedModel, Parameter, ParameterRange};
+use super::parameter::{Parameter, ParameterRange};
 use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::DocLengths;
 
-/// Query likelihood with Jelinek-Mercer smoothing, as Lucene's `LMJelinekMercerSimilarity` and
-/// Anserini's `-qljm`.
-///
-/// The contribution of a term is `boost · ln(1 + (1 - λ) · tf / length / (λ · p))`, where
-/// `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. The sum over the
-/// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms does,
-/// the log-likelihood of the query, which [`IndriJelinekMercer`](super::IndriJelinekMercer)
-/// computes.
-///
-/// ```
-/// use ir_bm25::models::{JelinekMercer, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times; p = 6 / 121.
-/// let term = TermStatistics::new(10, 120, 3, 5);
-/// let scorer = JelinekMercer::new(0.1).term_scorer(&term);
-/// // ln(1 + 0.9 · 2 / 8 / (0.1 · 6 / 121))
-/// assert!((scorer.score(2, 8) - 3.836_761).abs() < 1e-6);
-/// ```
-/// # Source
-/// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
-/// Information Retrieval", SIGIR 2001.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct JelinekMercer {
-    /// λ: weight of the collection model. Small values suit short queries, 0.7 long ones. Range:
-    /// above 0, at most 1. Default: 0.1, that of Anserini. 0, which published grids contain, is no
-    /// smoothing: a document without one of the query terms has probability 0, whose logarithm is
-    /// undefined.
-    pub lambda: f32,
-    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
-    pub lengths: DocLengths,
+define_model! {
+    /// Query likelihood with Jelinek-Mercer smoothing, as Lucene's `LMJelinekMercerSimilarity` and
+    /// Anserini's `-qljm`.
+    ///
+    /// The contribution of a term is `boost · ln(1 + (1 - λ) · tf / length / (λ · p))`, where `p =
+    /// (cf + 1) / (tokens + 1)` is the probability of the term in the collection. The sum over the
+    /// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms
+    /// does, the log-likelihood of the query, which
+    /// [`IndriJelinekMercer`](super::IndriJelinekMercer) computes.
+    ///
+    /// ```
+    /// use ir_bm25::models::{JelinekMercer, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times; p = 6 / 121.
+    /// let term = TermStatistics::new(10, 120, 3, 5);
+    /// let scorer = JelinekMercer::new(0.1).term_scorer(&term);
+    /// // ln(1 + 0.9 · 2 / 8 / (0.1 · 6 / 121))
+    /// assert!((scorer.score(2, 8) - 3.836_761).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
+    /// Information Retrieval", SIGIR 2001.
+    pub struct JelinekMercer, new(lambda) {
+        lengths: OneByte,
+        /// λ: weight of the collection model. Small values suit short queries, 0.7 long ones.
+        /// Range: above 0, at most 1. Default: 0.1, as in Anserini. 0, which published grids
+        /// contain, is no smoothing: a document without one of the query terms has probability 0,
+        /// and the logarithm of 0 is undefined.
+        lambda: LAMBDA,
+    }
+    name: "qljm",
+    aliases: ["jm", "jelinekmercer", "lmjelinekmercer"],
+    description: "Query likelihood of Lucene, Jelinek-Mercer smoothing",
 }
 
 pub(super) const LAMBDA: Parameter = Parameter {
@@ -45,35 +46,8 @@ pub(super) const LAMBDA: Parameter = Parameter {
     default: 0.1,
 };
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "qljm",
-    aliases: &["jm", "jelinekmercer", "lmjelinekmercer"],
-    description: "Query likelihood of Lucene, Jelinek-Mercer smoothing",
-    parameters: &[LAMBDA],
-    lengths: DocLengths::OneByte,
-    build: |values, lengths| {
-        let lambda = values[0];
-        JelinekMercer { lambda, lengths }.into()
-    },
-};
-
-impl JelinekMercer {
-    /// Parameters with one-byte lengths.
-    #[must_use]
-    pub const fn new(lambda: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { lambda, lengths }
-    }
-}
-
-impl Default for JelinekMercer {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
-
 impl ScoringModel for JelinekMercer {
-    named_methods!(lambda);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         Box::new(JelinekMercerTerm {

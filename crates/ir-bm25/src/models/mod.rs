@@ -39,11 +39,75 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-/// The methods of [`ScoringModel`] for a model of the constant `NAMED`, with these parameters.
+/// Defines a named model: the struct, its constructors and the constant `NAMED`. Parameters are
+/// fields with their [`Parameter`]. `new` takes some of them.
+macro_rules! define_model {
+    (
+        $(#[$attribute:meta])*
+        pub struct $model:ident $(, new($($argument:ident),+))? {
+            lengths: $lengths:ident,
+            $($(#[$doc:meta])* $field:ident: $parameter:expr,)*
+        }
+        name: $name:literal,
+        aliases: [$($alias:literal),*],
+        description: $description:literal,
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[non_exhaustive]
+        pub struct $model {
+            $($(#[$doc])* pub $field: f32,)*
+            #[doc = concat!(
+                "Precision of document lengths. Default: [`DocLengths::", stringify!($lengths),
+                "`](crate::DocLengths::", stringify!($lengths), ")."
+            )]
+            pub lengths: $crate::DocLengths,
+        }
+
+        impl $model {
+            const DEFAULT: Self = Self {
+                $($field: $parameter.default,)*
+                lengths: $crate::DocLengths::$lengths,
+            };
+
+            $(
+                /// Creates the model with these parameters and the defaults of its other fields.
+                #[must_use]
+                pub const fn new($($argument: f32),+) -> Self {
+                    Self { $($argument,)+ ..Self::DEFAULT }
+                }
+            )?
+
+            fn values(&self) -> Vec<f32> {
+                vec![$(self.$field),*]
+            }
+        }
+
+        impl Default for $model {
+            fn default() -> Self {
+                Self::DEFAULT
+            }
+        }
+
+        pub(in crate::models) const NAMED: $crate::models::NamedModel = $crate::models::NamedModel {
+            name: $name,
+            aliases: &[$($alias),*],
+            description: $description,
+            parameters: &[$($parameter),*],
+            lengths: $model::DEFAULT.lengths,
+            build: |values, lengths| match *values {
+                [$($field),*] => $model { $($field,)* lengths }.into(),
+                _ => $model::DEFAULT.into(),
+            },
+        };
+    };
+}
+
+/// The methods of [`ScoringModel`] for a model of [`define_model`].
 macro_rules! named_methods {
-    ($($parameter:ident),*) => {
+    () => {
         fn name(&self) -> String {
-            NAMED.display(&[$(self.$parameter),*], self.lengths)
+            NAMED.display(&self.values(), self.lengths)
         }
 
         fn lengths(&self) -> $crate::DocLengths {
@@ -51,7 +115,7 @@ macro_rules! named_methods {
         }
 
         fn validate(&self) -> Result<(), $crate::SearcherError> {
-            NAMED.check(&[$(self.$parameter),*])
+            NAMED.check(&self.values())
         }
     };
 }
@@ -73,38 +137,6 @@ macro_rules! likelihood_methods {
     };
 }
 
-/// Constructors of a variant of BM25 with these parameters.
-macro_rules! variant_of_bm25 {
-    ($model:ident: $($parameter:ident),*) => {
-        impl $model {
-            /// Parameters with the other defaults.
-            #[must_use]
-            pub fn new(k1: f32, b: f32) -> Self {
-                Self {
-                    k1,
-                    b,
-                    ..Self::default()
-                }
-            }
-
-            /// `values` are in the order of the parameters; one that is missing is invalid.
-            fn from_values(values: &[f32], lengths: $crate::DocLengths) -> Self {
-                let mut values = values.iter();
-                Self {
-                    $($parameter: values.next().copied().unwrap_or(f32::NAN),)*
-                    lengths,
-                }
-            }
-        }
-
-        impl Default for $model {
-            fn default() -> Self {
-                Self::from_values(&NAMED.defaults(), NAMED.lengths)
-            }
-        }
-    };
-}
-
 mod atire;
 mod bm25_f;
 mod bm25_l;
@@ -119,7 +151,9 @@ mod jelinek_mercer;
 mod likelihood;
 mod model;
 mod named;
+mod named_model;
 mod okapi;
+mod parameter;
 mod pivoted_length;
 mod robertson;
 mod scoring_model;
@@ -139,8 +173,10 @@ pub use indri_tf_idf::IndriTfIdf;
 pub use jelinek_mercer::JelinekMercer;
 pub use model::Model;
 pub(crate) use model::ModelKind;
-pub use named::{NAMED_MODELS, NamedModel, Parameter, ParameterRange};
+pub use named::NAMED_MODELS;
 pub(crate) use named::{nearest, normalized};
+pub use named_model::NamedModel;
+pub use parameter::{Parameter, ParameterRange};
 pub use pivoted_length::PivotedLength;
 pub use robertson::Robertson;
 pub(crate) use scoring_model::BOOST;

@@ -1,12 +1,9 @@
 //! Any scoring model as a value.
 
-use std::collections::HashSet;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::bm25_f::Bm25F;
-use super::named::{self, NamedModel};
 use super::scoring_model::{ScoringModel, TermStatistics};
 use crate::{Bm25, DocLengths, SearcherError};
 
@@ -42,28 +39,6 @@ pub(crate) enum ModelKind {
 }
 
 impl Model {
-    /// Creates a model by name, with parameters by name in place of the defaults. `lengths`:
-    /// precision of the document lengths; [`None`] is the default of the model.
-    ///
-    /// ```
-    /// use ir_bm25::Model;
-    /// let model = Model::named("qljm", &[("lambda", 0.5)], None)?;
-    /// assert_eq!(model.to_string(), "qljm(lambda=0.5,lengths=one-byte)");
-    /// let wrong = Model::named("qljm", &[("mu", 1000.0)], None).unwrap_err();
-    /// assert_eq!(wrong.to_string(), "expected a parameter of qljm (lambda), found \"mu\"");
-    /// # Ok::<(), ir_bm25::SearcherError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the model or a parameter is unknown, or a parameter is out of range.
-    pub fn named(
-        name: &str,
-        parameters: &[(&str, f32)],
-        lengths: Option<DocLengths>,
-    ) -> Result<Self, SearcherError> {
-        NamedModel::find(name)?.with_parameters(parameters, lengths)
-    }
-
     /// The parameters, if the model is [`Bm25`].
     #[must_use]
     pub const fn bm25(&self) -> Option<Bm25> {
@@ -83,7 +58,7 @@ impl Model {
         }
     }
 
-    /// Whether a document adds a score of its own to the sum of its term scores, by a
+    /// Returns `true` if a document adds a score of its own to the sum of its term scores, by a
     /// [`DocumentScorer`](super::DocumentScorer). Scores of the models of Indri are then
     /// log-likelihoods, below 0.
     ///
@@ -174,39 +149,5 @@ impl fmt::Display for Model {
             ModelKind::Bm25F(bm25f) => f.write_str(&bm25f.name()),
             ModelKind::Other(model) => f.write_str(&model.name()),
         }
-    }
-}
-
-impl FromStr for Model {
-    type Err = SearcherError;
-
-    fn from_str(text: &str) -> Result<Self, SearcherError> {
-        let malformed = || SearcherError::ModelSyntax {
-            found: text.to_owned(),
-        };
-        let Some((name, rest)) = text.split_once('(') else {
-            return Self::named(text.trim(), &[], None);
-        };
-        let list = rest.trim_end().strip_suffix(')').ok_or_else(malformed)?;
-        let mut parameters = Vec::new();
-        let mut lengths = None;
-        for item in list.split(',').filter(|item| !item.trim().is_empty()) {
-            let (name, value) = item.split_once('=').ok_or_else(malformed)?;
-            match (name.trim(), value.trim()) {
-                ("lengths", value) => {
-                    lengths = Some(named::parse_lengths(value).ok_or_else(malformed)?);
-                }
-                (name, value) => {
-                    parameters.push((name, value.parse().map_err(|_| malformed())?));
-                }
-            }
-        }
-        let mut known = HashSet::new();
-        if let Some((repeated, _)) = parameters.iter().find(|(name, _)| !known.insert(*name)) {
-            return Err(SearcherError::RepeatedModelParameter {
-                found: (*repeated).to_owned(),
-            });
-        }
-        Self::named(name.trim(), &parameters, lengths)
     }
 }

@@ -1,10 +1,14 @@
 //! Scoring models by name.
 
-use std::fmt::Write;
+use std::collections::HashSet;
+use std::str::FromStr;
 
+use super::bm25_f::{self, Bm25F};
 use super::model::Model;
+use super::named_model::NamedModel;
+use super::parameter::{B, K1};
 use super::{
-    atire, bm25_f, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, indri_dirichlet,
+    atire, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, indri_dirichlet,
     indri_jelinek_mercer, indri_tf_idf, jelinek_mercer, pivoted_length, robertson, terrier_tf_idf,
     two_stage,
 };
@@ -17,7 +21,7 @@ pub static NAMED_MODELS: &[NamedModel] = &[
     robertson::NAMED,
     bm25_plus::NAMED,
     bm25_l::NAMED,
-    bm25_f::NAMED,
+    BM25F,
     dirichlet::NAMED,
     jelinek_mercer::NAMED,
     indri_dirichlet::NAMED,
@@ -36,21 +40,6 @@ pub static NAMED_MODELS: &[NamedModel] = &[
     pivoted_length::NAMED,
 ];
 
-/// Term-frequency saturation of BM25 and its variants.
-pub(super) const K1: Parameter = Parameter {
-    name: "k1",
-    description: "Term-frequency saturation; 0 ignores repeated occurrences",
-    range: ParameterRange::NonNegative,
-    default: 0.9,
-};
-/// Length normalization of BM25 and its variants.
-pub(super) const B: Parameter = Parameter {
-    name: "b",
-    description: "Length normalization; 0 disables it, 1 normalizes fully",
-    range: ParameterRange::Fraction,
-    default: 0.4,
-};
-
 const BM25: NamedModel = NamedModel {
     name: "bm25",
     aliases: &["lucene"],
@@ -60,83 +49,17 @@ const BM25: NamedModel = NamedModel {
     build: |values, lengths| Bm25::new(values[0], values[1]).with_lengths(lengths).into(),
 };
 
-/// Scoring model with a name, and its parameters.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct NamedModel {
-    /// Name, in lower case.
-    pub name: &'static str,
-    /// Other names, such as those of other programs.
-    pub aliases: &'static [&'static str],
-    /// The model in a few words.
-    pub description: &'static str,
-    /// The parameters, in the order of their printing.
-    pub parameters: &'static [Parameter],
-    /// Precision of the document lengths by default.
-    pub lengths: DocLengths,
-    /// `values` are as many as the parameters.
-    pub(super) build: fn(values: &[f32], lengths: DocLengths) -> Model,
-}
-
-/// Parameter of a [`NamedModel`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Parameter {
-    /// Name in texts of a [`Model`].
-    pub name: &'static str,
-    /// Effect, as a noun phrase.
-    pub description: &'static str,
-    /// Range of valid values.
-    pub range: ParameterRange,
-    /// Value of a parameter that is not given.
-    pub default: f32,
-}
-
-/// Range of a [`Parameter`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ParameterRange {
-    /// Finite, at least 0.
-    NonNegative,
-    /// At least 0, or infinite.
-    NonNegativeOrInfinite,
-    /// Finite and above 0.
-    Positive,
-    /// From 0 to 1.
-    Fraction,
-    /// Above 0, at most 1.
-    PositiveFraction,
-    /// Weight of a field: 0, or from 1e-9 to 1e9.
-    Weight,
-}
-
-impl ParameterRange {
-    /// Returns whether a value is valid.
-    #[must_use]
-    pub fn contains(self, value: f32) -> bool {
-        match self {
-            Self::NonNegative => value >= 0.0 && value.is_finite(),
-            Self::NonNegativeOrInfinite => value >= 0.0,
-            Self::Positive => value > 0.0 && value.is_finite(),
-            Self::Fraction => (0.0..=1.0).contains(&value),
-            Self::PositiveFraction => value > 0.0 && value <= 1.0,
-            Self::Weight => value == 0.0 || (1e-9..=1e9).contains(&value),
-        }
-    }
-
-    /// The range in words, for messages: `a number from 0 to 1`.
-    #[must_use]
-    pub const fn expected(self) -> &'static str {
-        match self {
-            Self::NonNegative => "a finite number >= 0",
-            Self::NonNegativeOrInfinite => "a number >= 0 or inf",
-            Self::Positive => "a finite number > 0",
-            Self::Fraction => "a number from 0 to 1",
-            Self::PositiveFraction => "a number > 0, at most 1",
-            Self::Weight => "0 or a number from 1e-9 to 1e9",
-        }
-    }
-}
+const BM25F: NamedModel = NamedModel {
+    name: bm25_f::NAME,
+    aliases: &[],
+    description: "BM25F: BM25 over weighted fields",
+    parameters: bm25_f::PARAMETERS,
+    lengths: DocLengths::OneByte,
+    build: |values, lengths| {
+        let model = Bm25F::new(values[0], values[1]);
+        Bm25F { lengths, ..model }.into()
+    },
+};
 
 impl NamedModel {
     /// Returns the model of a name or alias. Ignores case, hyphens and underscores.
@@ -215,42 +138,67 @@ impl NamedModel {
             found: found.to_owned(),
         }
     }
+}
 
-    /// Checks the ranges of the values of all parameters.
-    pub(super) fn check(&self, values: &[f32]) -> Result<(), SearcherError> {
-        for (parameter, &found) in self.parameters.iter().zip(values) {
-            if !parameter.range.contains(found) {
-                return Err(SearcherError::Parameter {
-                    name: parameter.name,
-                    expected: parameter.range.expected(),
-                    found,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// The default values of all parameters.
-    pub(super) fn defaults(&self) -> Vec<f32> {
-        self.parameters.iter().map(|known| known.default).collect()
-    }
-
-    /// The default value of a parameter.
-    pub(super) const fn default(&self, at: usize) -> f32 {
-        self.parameters[at].default
-    }
-
-    /// The name with the values of all parameters, as [`Model`] parses it.
-    pub(super) fn display(&self, values: &[f32], lengths: DocLengths) -> String {
-        let mut text = format!("{}(", self.name);
-        for (parameter, value) in self.parameters.iter().zip(values) {
-            let _ = write!(text, "{}={value},", parameter.name);
-        }
-        text + "lengths=" + lengths.name() + ")"
+impl Model {
+    /// Creates a model by name, with parameters by name in place of the defaults. `lengths`:
+    /// precision of the document lengths; [`None`] is the default of the model.
+    ///
+    /// ```
+    /// use ir_bm25::Model;
+    /// let model = Model::named("qljm", &[("lambda", 0.5)], None)?;
+    /// assert_eq!(model.to_string(), "qljm(lambda=0.5,lengths=one-byte)");
+    /// let wrong = Model::named("qljm", &[("mu", 1000.0)], None).unwrap_err();
+    /// assert_eq!(wrong.to_string(), "expected a parameter of qljm (lambda), found \"mu\"");
+    /// # Ok::<(), ir_bm25::SearcherError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the model or a parameter is unknown, or a parameter is out of range.
+    pub fn named(
+        name: &str,
+        parameters: &[(&str, f32)],
+        lengths: Option<DocLengths>,
+    ) -> Result<Self, SearcherError> {
+        NamedModel::find(name)?.with_parameters(parameters, lengths)
     }
 }
 
-pub(super) fn parse_lengths(text: &str) -> Option<DocLengths> {
+impl FromStr for Model {
+    type Err = SearcherError;
+
+    fn from_str(text: &str) -> Result<Self, SearcherError> {
+        let malformed = || SearcherError::ModelSyntax {
+            found: text.to_owned(),
+        };
+        let Some((name, rest)) = text.split_once('(') else {
+            return Self::named(text.trim(), &[], None);
+        };
+        let list = rest.trim_end().strip_suffix(')').ok_or_else(malformed)?;
+        let mut parameters = Vec::new();
+        let mut lengths = None;
+        for item in list.split(',').filter(|item| !item.trim().is_empty()) {
+            let (name, value) = item.split_once('=').ok_or_else(malformed)?;
+            match (name.trim(), value.trim()) {
+                ("lengths", value) => {
+                    lengths = Some(parse_lengths(value).ok_or_else(malformed)?);
+                }
+                (name, value) => {
+                    parameters.push((name, value.parse().map_err(|_| malformed())?));
+                }
+            }
+        }
+        let mut known = HashSet::new();
+        if let Some((repeated, _)) = parameters.iter().find(|(name, _)| !known.insert(*name)) {
+            return Err(SearcherError::RepeatedModelParameter {
+                found: (*repeated).to_owned(),
+            });
+        }
+        Self::named(name.trim(), &parameters, lengths)
+    }
+}
+
+fn parse_lengths(text: &str) -> Option<DocLengths> {
     let all = [DocLengths::OneByte, DocLengths::Exact];
     all.into_iter().find(|lengths| lengths.name() == text)
 }

@@ -2,7 +2,7 @@
 
 use ir_core::Explanation;
 
-use super::named::{B, K1, Parameter, ParameterRange};
+use super::parameter::{B, K1, Parameter, ParameterRange};
 use super::scoring_model::{BOOST, TermBound, TermScorer, TermStatistics};
 
 /// Term-frequency saturation and length normalization with the defaults of Okapi.
@@ -30,9 +30,10 @@ pub(super) struct QueryWeight {
 impl QueryWeight {
     pub(super) fn new(term: &TermStatistics, k3: f32, idf: f64, idf_formula: &'static str) -> Self {
         let count = f64::from(term.count);
-        let saturated = match k3.is_infinite() {
-            true => count,
-            false => (f64::from(k3) + 1.0) * count / (f64::from(k3) + count),
+        let saturated = if k3.is_infinite() {
+            count
+        } else {
+            (f64::from(k3) + 1.0) * count / (f64::from(k3) + count)
         };
         Self {
             boost: saturated * f64::from(term.weight),
@@ -126,9 +127,10 @@ impl TermScorer for OkapiTerm {
 
     // A negative idf reverses the order, so that nothing is known then.
     fn bound(&self) -> TermBound {
-        match self.weight.value() >= 0.0 {
-            true => TermBound::Monotone,
-            false => TermBound::Unknown,
+        if self.weight.value() >= 0.0 {
+            TermBound::Monotone
+        } else {
+            TermBound::Unknown
         }
     }
 

@@ -2,32 +2,34 @@
 
 use ir_core::Explanation;
 
-use super::named::{NamedModel, Parameter, ParameterRange};
+use super::parameter::{Parameter, ParameterRange};
 use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::DocLengths;
 
-/// TF-IDF with pivoted length normalization.
-///
-/// The contribution of a term is `boost · idf · (1 + ln(1 + ln tf)) / (1 - s + s · length /
-/// average)` with `idf = ln((N + 1) / df)`.
-///
-/// ```
-/// use ir_bm25::models::{PivotedLength, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = PivotedLength::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // ln(11 / 3) · (1 + ln(1 + ln 2)) / (0.8 + 0.2 · 8 / 12)
-/// assert!((scorer.score(2, 8) - 2.125_148).abs() < 1e-6);
-/// ```
-/// # Source
-/// Singhal, Buckley and Mitra, "Pivoted Document Length Normalization", SIGIR 1996; Singhal, Choi,
-/// Hindle, Lewis and Pereira, "AT&T at TREC-7", 1998.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct PivotedLength {
-    /// Slope of the normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default: 0.2.
-    pub s: f32,
-    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
-    pub lengths: DocLengths,
+define_model! {
+    /// TF-IDF with pivoted length normalization.
+    ///
+    /// The contribution of a term is `boost · idf · (1 + ln(1 + ln tf)) / (1 - s + s · length /
+    /// average)` with `idf = ln((N + 1) / df)`.
+    ///
+    /// ```
+    /// use ir_bm25::models::{PivotedLength, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = PivotedLength::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // ln(11 / 3) · (1 + ln(1 + ln 2)) / (0.8 + 0.2 · 8 / 12)
+    /// assert!((scorer.score(2, 8) - 2.125_148).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Singhal, Buckley and Mitra, "Pivoted Document Length Normalization", SIGIR 1996; Singhal,
+    /// Choi, Hindle, Lewis and Pereira, "AT&T at TREC-7", 1998.
+    pub struct PivotedLength, new(s) {
+        lengths: OneByte,
+        /// Slope of the normalization. 0 disables it, 1 normalizes fully. Range: 0..=1. Default:
+        /// 0.2.
+        s: S,
+    }
+    name: "pivoted",
+    aliases: ["pivoted-length", "pln"],
+    description: "TF-IDF with pivoted length normalization",
 }
 
 const S: Parameter = Parameter {
@@ -37,35 +39,8 @@ const S: Parameter = Parameter {
     default: 0.2,
 };
 
-pub(super) const NAMED: NamedModel = NamedModel {
-    name: "pivoted",
-    aliases: &["pivoted-length", "pln"],
-    description: "TF-IDF with pivoted length normalization",
-    parameters: &[S],
-    lengths: DocLengths::OneByte,
-    build: |values, lengths| {
-        let s = values[0];
-        PivotedLength { s, lengths }.into()
-    },
-};
-
-impl PivotedLength {
-    /// Parameters with one-byte lengths.
-    #[must_use]
-    pub const fn new(s: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { s, lengths }
-    }
-}
-
-impl Default for PivotedLength {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
-
 impl ScoringModel for PivotedLength {
-    named_methods!(s);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);

@@ -6,9 +6,8 @@ use ir_core::Explanation;
 
 use crate::{DocLengths, SearcherError};
 
-/// Scoring model whose score of a document is a sum over the query terms that the document
-/// contains, plus, for models with a [`DocumentScorer`], a summand of the document.
-/// [`Index::searcher`](crate::Index::searcher) accepts any.
+/// Scoring model. The score of a document is the sum of its term scores, over the query terms that
+/// it contains. A [`DocumentScorer`] adds a summand of the document. [`Index::searcher`](crate::Index::searcher) accepts any.
 ///
 /// Known elsewhere as similarity (Lucene) or weighting model (Terrier).
 ///
@@ -167,7 +166,7 @@ pub enum WindowStatistics {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait DocumentScorer: fmt::Debug {
-    /// What a document whose field has `length` ≥ 0 tokens adds. Must be finite, may be negative.
+    /// Summand of a document with `length` ≥ 0 tokens in the field. Must be finite, may be negative.
     /// Depends on the length alone.
     fn score(&self, length: u32) -> f64;
 

@@ -23,8 +23,7 @@ pub struct TermWords {
 }
 
 impl TermWords {
-    /// Adds the words of a text. A token of a custom analyzer whose offsets are not in the text is
-    /// left out.
+    /// Adds the words of a text. Skips tokens of custom analyzers with offsets outside the text.
     pub fn add(&mut self, analyzer: &dyn Analyzer, text: &str) {
         analyzer.analyze(text, &mut |token| {
             let Some(word) = text.get(token.start..token.end) else {

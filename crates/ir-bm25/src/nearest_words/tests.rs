@@ -86,23 +86,26 @@ fn nearest_terms_are_added_with_their_cosines() {
 #[test]
 fn rankings_are_those_of_the_expanded_terms() {
     let expansion = expansion(9, 0.5);
-    let how = Search::top(10);
-    let ranking = expansion.search("apples", &how).unwrap();
+    let search = Search::top(10);
+    let ranking = expansion.search("apples", &search).unwrap();
     let ids = ranking.iter().map(|hit| expansion.ids().id(hit.doc));
     assert_eq!(ids.collect::<Vec<_>>(), ["1", "2"]);
     for hit in &ranking {
-        let why = expansion.explain("apples", hit.doc, &how).unwrap().unwrap();
+        let why = expansion
+            .explain("apples", hit.doc, &search)
+            .unwrap()
+            .unwrap();
         assert_eq!(why.score(), hit.score);
     }
 }
 
 #[test]
 fn without_words_or_weight_the_searcher_is_unchanged() {
-    let how = Search::top(10);
+    let search = Search::top(10);
     for (words, weight) in [(0, 0.5), (9, 0.0)] {
         for query in ["apples", "cherries bananas cherries", "the", ""] {
-            let found = expansion(words, weight).search(query, &how).unwrap();
-            assert_eq!(found, searcher().search(query, &how).unwrap(), "{query}");
+            let found = expansion(words, weight).search(query, &search).unwrap();
+            assert_eq!(found, searcher().search(query, &search).unwrap(), "{query}");
         }
     }
 }

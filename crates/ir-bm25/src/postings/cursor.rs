@@ -10,12 +10,10 @@ use std::ops::Range;
 use super::decoded_block::DecodedBlock;
 use super::impacts::Impact;
 use super::{
-    BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions, read_gaps,
+    BLOCK, BLOCK_IMPACTS, END, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions,
+    read_gaps,
 };
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
-
-/// Document number past the last posting.
-pub(crate) const END: u32 = u32::MAX;
 
 /// Marks that no block is decoded.
 const NONE: usize = usize::MAX;
@@ -36,8 +34,8 @@ pub(crate) struct PostingsSlice<'a> {
 
 /// Forward-only cursor over the posting list of one term.
 ///
-/// Checksums of the header and the block entries are verified when the list is opened, those of a
-/// block when it is decoded.
+/// Checksums of the header and the block entries are verified when the list is opened, the checksum
+/// of a block when it is decoded.
 #[derive(Debug)]
 pub(crate) struct PostingsCursor<'a> {
     /// Document frequency of the term.
@@ -314,9 +312,9 @@ impl<'a> PostingsCursor<'a> {
         (self.at < self.decoded.len()).then(|| self.decoded.doc(self.at))
     }
 
-    /// Calls `visit` with the postings from `start` on to the end of their block, and with those of
-    /// the following blocks, up to `end`. `visit` returns the number of its postings below `end`.
-    /// Returns a lower bound, at least `end`, of the document after them.
+    /// Calls `visit` with the postings from `start` on to the end of their block, and with the
+    /// following blocks up to `end`. `visit` returns the number of its postings below `end`. Returns
+    /// a lower bound, at least `end`, of the document after them.
     #[inline]
     pub(crate) fn for_each_slice(
         &mut self,
@@ -333,9 +331,10 @@ impl<'a> PostingsCursor<'a> {
                 return self.last.saturating_add(1);
             }
             self.next_block();
-            doc = match self.load() {
-                true => self.decoded.doc(0),
-                false => END,
+            doc = if self.load() {
+                self.decoded.doc(0)
+            } else {
+                END
             };
         }
         doc
@@ -350,7 +349,7 @@ impl<'a> PostingsCursor<'a> {
         }
     }
 
-    /// Appends all postings, from the start of a list whose cursor was not moved.
+    /// Appends all postings. The cursor must be at the start of the list.
     pub(crate) fn read_all(&mut self, to: &mut Vec<Posting>) -> Result<(), OpenIndexError> {
         while self.seek(0) != END {
             let PostingsSlice { docs, tfs, .. } = self.postings();

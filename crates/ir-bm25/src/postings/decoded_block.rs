@@ -15,7 +15,7 @@ pub(super) struct DecodedBlock {
     /// Ascending; [`END`] from `len` on.
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
-    /// Whether all frequencies are 1.
+    /// `true` if all frequencies are 1.
     are_tfs_one: bool,
     len: usize,
 }

@@ -3,19 +3,12 @@
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::{Impact, competitive_impacts};
-use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS, kth_impacts, positions};
+use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions};
 use ir_core::store::write_varint;
 
-/// An entry of a posting list: document number and term frequency.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Posting {
-    pub(crate) doc: u32,
-    pub(crate) tf: u32,
-}
-
 /// Appends a posting list. `postings` must not be empty and must ascend by document; `length`
-/// returns the length of a document's field. `positions` are those of all postings, for an index
-/// with positions. [`None`] if the blocks take more than 4 GiB.
+/// returns the length of a document's field. `positions` are the positions of all postings, for an
+/// index with positions. Returns [`None`] if the blocks take more than 4 GiB.
 pub(crate) fn encode(
     postings: &[Posting],
     positions: Option<&[u32]>,

@@ -28,11 +28,13 @@ mod kth_impacts;
 mod positions;
 mod unpack;
 
-pub(crate) use cursor::{END, PostingsCursor, PostingsSlice};
-pub(crate) use encode::{Posting, encode, write_gap};
+pub(crate) use cursor::{PostingsCursor, PostingsSlice};
+pub(crate) use encode::{encode, write_gap};
 pub(crate) use impacts::Impact;
 pub(crate) use positions::{read_gaps, write_gaps};
 
+/// Document number past the last posting.
+pub(crate) const END: u32 = u32::MAX;
 /// Number of postings in a full block.
 pub(crate) const BLOCK: usize = 128;
 /// Bytes per block entry.
@@ -43,3 +45,10 @@ const BLOCK_IMPACTS: usize = 4;
 const LIST_IMPACTS: usize = 12;
 /// Marks a block of varints in place of the bits per document gap.
 const VARINTS: u8 = u8::MAX;
+
+/// An entry of a posting list: document number and term frequency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Posting {
+    pub(crate) doc: u32,
+    pub(crate) tf: u32,
+}

@@ -1,7 +1,7 @@
 //! Positions of the terms in the documents of a posting list.
 //!
 //! For a list of several blocks: the end offset of the positions of every block from the start of
-//! those of the first (4). Then, for every posting, its first position and the differences of the
+//! the positions (4). Then, for every posting, its first position and the differences of the
 //! others from their predecessors, as varints.
 
 use std::ops::Range;
@@ -51,8 +51,8 @@ pub(crate) fn read_gaps(input: &mut ByteReader<'_>, tf: u32, to: &mut Vec<u32>) 
     Some(())
 }
 
-/// Range of the positions of a block in those of a list with so many blocks, which take `len`
-/// bytes; `read` returns the bytes of a range. [`None`] if damaged.
+/// Range of the positions of a block in the `len` bytes of positions of a list with so many blocks.
+/// `read` returns the bytes of a range. Returns [`None`] if damaged.
 pub(super) fn block_range<'a, E>(
     (block, blocks): (usize, usize),
     len: usize,

@@ -1,5 +1,5 @@
-//! Unpacking of the documents of a full block: with AVX-512 where the CPU has it and gaps have 1 to
-//! 24 bits, otherwise by the crate `bitpacking`, whose layout it is.
+//! Unpacking of the documents of a full block, in the layout of the crate `bitpacking`: with AVX-512
+//! where the CPU has it and gaps have 1 to 24 bits, otherwise by `bitpacking`.
 //!
 //! # Layout
 //! A block of 128 gaps takes `bits` words of four 32-bit lanes. Gap `n` is the `n / 4`-th number of
@@ -52,7 +52,7 @@ mod avx512 {
         *AVAILABLE
     }
 
-    /// As [`super::unpack_ascending`]. Returns false without effect for numbers of too many bits or
+    /// Does the same as [`super::unpack_ascending`]. Returns `false` without effect for numbers of too many bits or
     /// none.
     #[inline]
     pub(super) fn unpack_ascending(
@@ -106,7 +106,7 @@ mod avx512 {
             let f = simd.avx512f;
             let splat = |number: usize| f._mm512_set1_epi32(number as i32);
             let lane: __m512i = cast([[0_u32, 1, 2, 3]; 4]);
-            // Offset in bits of the number of every lane from that of the first lane.
+            // Offset in bits of the number of every lane from the number of the first lane.
             let offsets: __m512i = cast([0, 1, 2, 3].map(|n| [n * bits as u32; 4]));
             let mask = splat((1 << bits) - 1);
             let last_load = packed.len() - BYTES;

@@ -27,7 +27,7 @@ pub(crate) trait Accumulator: Copy + Default + PartialOrd + 'static {
     /// Inverse of [`Accumulator::from_score`].
     fn to_score(self, scale: f64) -> f64;
 
-    /// A number not above those of scores of at least `score`, and not above the limit.
+    /// A number not above the number of any score of at least `score`, and not above the limit.
     fn cutoff(score: f64, scale: f64) -> Self;
 }
 

@@ -28,8 +28,7 @@ use ir_core::{DocNum, Search};
 
 use super::accumulator::Accumulator;
 use super::collector::Collector;
-use super::list_scorer::ListScorer;
-use super::query::QueryTerm;
+use super::list_scorer::{ListScorer, QueryTerm};
 use super::score_window::ScoreWindow;
 use crate::postings::{END, PostingsCursor};
 
@@ -50,7 +49,7 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, S: ListScorer>(
     window: &mut ScoreWindow<WORDS, A>,
     terms: &mut [QueryTerm<'_, S>],
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     best: &mut Collector<'_>,
 ) {
     let lists = terms.iter_mut().map(BoundedList::new).collect();
@@ -61,7 +60,7 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, S: ListScorer>(
         total_bound: 0.0,
         candidates: Vec::new(),
         previous: (0, 1),
-        how,
+        search,
         threshold: best.threshold(),
         best,
     }
@@ -99,7 +98,7 @@ struct BlockMaxSearch<'s, 'a, 'd, S> {
     candidates: Vec<PartialScore>,
     /// Number of candidates in the previous range, and number of documents of that range.
     previous: (usize, u32),
-    how: &'s Search<'s>,
+    search: &'s Search<'s>,
     best: &'s mut Collector<'d>,
     /// The sum of term scores that a document must exceed now; negative infinity if any counts.
     threshold: f64,
@@ -246,7 +245,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
                     ..
                 } = &mut *list.term;
                 let block_bound_cache = &mut list.block;
-                let after = window.add_blocks(cursor, scorer, |cursor| {
+                let after = scorer.add_blocks(window, cursor, |cursor| {
                     threshold != f64::NEG_INFINITY
                         && cursor.block() < cursor.blocks()
                         && is_pruned(
@@ -273,7 +272,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
         self.previous.0 += self.candidates.len();
         let optional = &mut self.lists[..self.non_essential];
         'candidates: for &PartialScore { doc, mut sum } in &self.candidates {
-            if !self.how.allows(DocNum::new(doc)) {
+            if !self.search.allows(DocNum::new(doc)) {
                 continue;
             }
             for (list, others) in optional.iter_mut().zip(&self.prefix_bounds).rev() {

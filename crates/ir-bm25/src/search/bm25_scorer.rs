@@ -8,9 +8,7 @@ use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
-use super::columns::ColumnCache;
-use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
-use super::query::QueryTerm;
+use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use super::score_table::{Denominators, ScoreTables};
 use super::score_window::ScoreWindow;
 use crate::Index;
@@ -91,13 +89,13 @@ impl FieldModel {
         self.documents
     }
 
-    /// Whether scores need exact lengths.
+    /// Returns `true` if scores need exact lengths.
     fn is_exact(&self) -> bool {
         self.bm25.lengths == DocLengths::Exact
     }
 
-    /// `1 / K` of a document. `codes` and `lengths` are those of the field; `lengths` may be empty
-    /// unless scores need exact ones.
+    /// `1 / K` of a document, by the length codes and lengths of the field. `lengths` may be empty
+    /// unless scores need exact lengths.
     #[inline]
     pub(super) fn inverse(&self, codes: &[u8], lengths: &[u32], doc: u32) -> f32 {
         match self.bm25.lengths {
@@ -160,7 +158,6 @@ fn exact_scale(terms: &[QueryTerm<'_, Bm25Scorer<'_>>]) -> Option<f64> {
 #[derive(Debug)]
 pub(crate) struct Bm25Fields {
     fields: Box<[FieldModel]>,
-    columns: ColumnCache,
 }
 
 impl Bm25Fields {
@@ -168,21 +165,11 @@ impl Bm25Fields {
         let models = fields.iter().map(|stats| FieldModel::new(bm25, stats));
         Self {
             fields: models.collect(),
-            columns: ColumnCache::default(),
         }
     }
 
     pub(super) fn fields(&self) -> &[FieldModel] {
         &self.fields
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_columns(self, columns: ColumnCache) -> Self {
-        Self { columns, ..self }
-    }
-
-    pub(super) const fn columns(&self) -> &ColumnCache {
-        &self.columns
     }
 }
 
@@ -255,12 +242,12 @@ pub(crate) struct Bm25Scorer<'a> {
     lengths: &'a [u32],
     /// The limit of the term score as the frequency grows: boost × idf.
     weight: f32,
-    /// Whether the list is long enough to pay for a table.
+    /// `true` if the list is long enough to pay for a table.
     has_table: bool,
     /// Scores of small frequencies, after [`ListScorer::prepare`].
     tables: ScoreTables,
-    /// Document frequency of the term in the collection; [`None`] if the idf is that of the terms
-    /// of a window.
+    /// Document frequency of the term in the collection; [`None`] if the idf is the sum over the
+    /// terms of a window.
     df: Option<u32>,
     idf: f32,
     boost: f32,

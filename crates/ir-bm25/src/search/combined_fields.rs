@@ -5,7 +5,6 @@
 
 use ir_core::Explanation;
 
-use super::combined_lists::CombinedList;
 use super::lengths::{ScoredLengths, code_of};
 use crate::models::Bm25F;
 use crate::{DocLengths, FieldStats, Index, small_float};
@@ -98,7 +97,7 @@ impl FieldFrequencies<'_> {
         }
     }
 
-    fn explain(&self, name: &str, doc: u32, tf: u32) -> Explanation {
+    pub(super) fn explain(&self, name: &str, doc: u32, tf: u32) -> Explanation {
         let formula = "weight × tf / (1 - b + b × length / average)";
         let FieldNorm { b, average, .. } = self.norm;
         let mut tree = Explanation::new(self.of(doc, tf), format!("{name}: {formula}"));
@@ -182,24 +181,8 @@ impl CombinedTerm {
         }
     }
 
-    /// Explains the term score of a document; [`None`] if it does not contain the term. `names` are
-    /// those of the fields.
-    pub(crate) fn explain(
-        &self,
-        list: &mut CombinedList<'_>,
-        (names, text): (&[&str], &str),
-        doc: u32,
-    ) -> Option<Explanation> {
-        let details: Vec<_> = list
-            .occurrences(doc)
-            .map(|(field, tf, frequencies)| {
-                let name = names.get(field).copied().unwrap_or_default();
-                frequencies.explain(&format!("{name}:{text}"), doc, tf)
-            })
-            .collect();
-        if details.is_empty() {
-            return None;
-        }
+    /// Explains a term score by the explanations of the normalized frequencies in the fields.
+    pub(super) fn explain(&self, text: &str, details: Vec<Explanation>) -> Explanation {
         let sum = details.iter().map(|field| field.value).sum();
         let mut frequency =
             Explanation::new(sum, "x: sum of the normalized frequencies in the fields");
@@ -218,14 +201,13 @@ impl CombinedTerm {
                 "df: number of documents with the term in a field",
             ));
         let what = format!("{text}: count × idf × x / (k1 + x)");
-        let tree = Explanation::new(self.score(sum), what)
+        Explanation::new(self.score(sum), what)
             .with_detail(Explanation::new(
                 count,
                 "count: weight in the query, by default the count",
             ))
             .with_detail(idf)
             .with_detail(Explanation::new(k1, "k1"))
-            .with_detail(frequency);
-        Some(tree)
+            .with_detail(frequency)
     }
 }

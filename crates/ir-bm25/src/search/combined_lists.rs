@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use ir_core::store::OpenIndexError;
-use ir_core::{Ranking, Search, SearchError};
+use ir_core::{Explanation, Ranking, Search, SearchError};
 
 use super::accumulator::Accumulator;
 use super::collector::Collector;
@@ -86,24 +86,25 @@ impl<'a> CombinedList<'a> {
         })
     }
 
-    /// The fields of a document with the term, their frequencies and normalization. Successive
-    /// calls must pass ascending documents.
-    pub(super) fn occurrences(
+    /// Explains the term score of a document; [`None`] if it does not contain the term. `names` are
+    /// the names of the fields.
+    pub(crate) fn explain(
         &mut self,
+        (names, text): (&[&str], &str),
         doc: u32,
-    ) -> impl Iterator<Item = (usize, u32, FieldFrequencies<'a>)> {
-        self.fields.iter_mut().filter_map(move |list| {
+    ) -> Option<Explanation> {
+        let details = self.fields.iter_mut().filter_map(|list| {
             let tf = list.tf(doc)?;
-            Some((list.field, tf, list.frequencies))
-        })
-    }
-
-    pub(crate) const fn scorer(&self) -> CombinedTerm {
-        self.scorer
+            let name = names.get(list.field).copied().unwrap_or_default();
+            let name = format!("{name}:{text}");
+            Some(list.frequencies.explain(&name, doc, tf))
+        });
+        let details: Vec<Explanation> = details.collect();
+        (!details.is_empty()).then(|| self.scorer.explain(text, details))
     }
 
     /// A score that at least `k` documents exceed if none are deleted. Other fields and terms only
-    /// add to that of one field.
+    /// add to the score of one field.
     fn floor(&self, k: usize) -> f64 {
         let bounds = self.fields.iter().flat_map(|list| {
             let pairs = list.cursor.kth_impacts(k);
@@ -236,25 +237,25 @@ pub(crate) fn floor(lists: &[CombinedList<'_>], k: usize) -> f64 {
 pub(crate) fn rank_combined(
     lists: &mut [CombinedList<'_>],
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     pruning: Pruning,
     floor: f64,
 ) -> Result<Ranking, SearchError> {
-    let allowed = how.filter().and_then(|filter| filter.count());
+    let allowed = search.filter().and_then(|filter| filter.count());
     if lists.is_empty() || allowed == Some(0) {
         return Ok(Ranking::default());
     }
-    let mut best = Collector::new(how.k(), floor);
+    let mut best = Collector::new(search.k(), floor);
     let bounds: f64 = lists.iter().map(TermScores::bound).sum();
     if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, lists)) {
-        exhaustive::score_allowed(lists, documents, how, &mut best);
+        exhaustive::score_allowed(lists, documents, search, &mut best);
     } else if pruning == Pruning::Exhaustive || bounds >= MAX_SUM {
         with_window(&NARROW_WINDOW, |window| {
-            exhaustive::score_all(window, lists, documents, how, &mut best);
+            exhaustive::score_all(window, lists, documents, search, &mut best);
         });
     } else {
         with_window(&NARROW_WINDOW, |window| {
-            max_score::search(window, lists, documents, how, &mut best);
+            max_score::search(window, lists, documents, search, &mut best);
         });
     }
     for list in lists {

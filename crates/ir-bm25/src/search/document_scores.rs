@@ -41,7 +41,7 @@ impl FieldScores<'_> {
 }
 
 impl<'a> DocumentScores<'a> {
-    /// Adds the scores of a field of the index, after those of other fields.
+    /// Adds the scores of a field of the index, after the scores of other fields.
     pub(crate) fn push(
         &mut self,
         index: &'a Index,
@@ -57,7 +57,7 @@ impl<'a> DocumentScores<'a> {
         Ok(())
     }
 
-    /// Whether documents add nothing.
+    /// Returns `true` if documents add nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -76,8 +76,8 @@ impl<'a> DocumentScores<'a> {
         total(&self.0, |field| field.bound())
     }
 
-    /// Explains what a document adds; [`None`] if documents add nothing. `names` are those of the
-    /// fields.
+    /// Explains what a document adds; [`None`] if documents add nothing. `names` are the names of
+    /// the fields.
     pub(crate) fn explain(&self, names: &[&str], doc: u32) -> Option<Explanation> {
         let explain = |field: &FieldScores<'_>| {
             let name = names.get(field.field).copied().unwrap_or_default();

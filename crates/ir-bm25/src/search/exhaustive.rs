@@ -13,7 +13,7 @@ pub(super) fn score_all<const WORDS: usize, A: Accumulator, T: TermScores>(
     window: &mut ScoreWindow<WORDS, A>,
     terms: &mut [T],
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     best: &mut Collector<'_>,
 ) {
     let postings: u64 = terms.iter().map(TermScores::postings).sum();
@@ -27,7 +27,7 @@ pub(super) fn score_all<const WORDS: usize, A: Accumulator, T: TermScores>(
         }
         window.drain(0.0, best.threshold(), |doc, sum| {
             let doc = DocNum::new(doc);
-            if how.allows(doc) {
+            if search.allows(doc) {
                 best.push(doc, sum);
             }
             best.threshold()
@@ -40,12 +40,12 @@ pub(super) fn score_all<const WORDS: usize, A: Accumulator, T: TermScores>(
 pub(super) fn score_allowed<T: TermScores>(
     terms: &mut [T],
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     best: &mut Collector<'_>,
 ) {
     for doc in (0..documents)
         .map(DocNum::new)
-        .filter(|&doc| how.allows(doc))
+        .filter(|&doc| search.allows(doc))
     {
         if let Some(sum) = sum_of(terms, doc) {
             best.push(doc, sum);

@@ -6,10 +6,9 @@ use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
-use super::query::QueryTerm;
 use super::score_window::ScoreWindow;
 use crate::Index;
-use crate::postings::{Impact, PostingsSlice};
+use crate::postings::{END, Impact, PostingsCursor, PostingsSlice};
 
 /// Statistics in the collection of the term of a posting list.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,7 +47,7 @@ pub(crate) trait BoundModel {
     /// Number of documents with a field; [`None`] if there is no such field.
     fn documents(&self, field: usize) -> Option<u64>;
 
-    /// The scorer of a posting list of the index, whose field exists.
+    /// The scorer of a posting list of the index. The field must exist.
     fn scorer<'a>(
         &'a self,
         index: &'a Index,
@@ -56,8 +55,8 @@ pub(crate) trait BoundModel {
         statistics: ListStatistics,
     ) -> Result<Self::Scorer<'a>, OpenIndexError>;
 
-    /// The scorers of the matches of a phrase or window, of whose terms these are the statistics.
-    /// The score is the sum of theirs. Default: the scorer of each term, as in Lucene.
+    /// The scorers of the matches of a phrase or window, given the statistics of its terms. Their
+    /// scores are added. Default: the scorer of each term, as in Lucene.
     fn window_scorers<'a>(
         &'a self,
         index: &'a Index,
@@ -134,6 +133,63 @@ pub(crate) trait ListScorer: Sized {
         postings: PostingsSlice<'_>,
     ) -> usize;
 
+    /// Adds the term scores of a list in a window. Returns a lower bound, at least the end of the
+    /// window, of the next document to score.
+    fn add_list<const WORDS: usize, A: Accumulator>(
+        &self,
+        window: &mut ScoreWindow<WORDS, A>,
+        cursor: &mut PostingsCursor<'_>,
+    ) -> u32 {
+        let (start, end) = window.range();
+        cursor.for_each_slice(start, end, |postings| self.add_inside(window, postings))
+    }
+
+    /// Does the same as [`ListScorer::add_list`], but skips the blocks for which `skip` returns
+    /// `true` when the cursor is at them.
+    fn add_blocks<const WORDS: usize, A: Accumulator>(
+        &self,
+        window: &mut ScoreWindow<WORDS, A>,
+        cursor: &mut PostingsCursor<'_>,
+        mut skip: impl FnMut(&PostingsCursor<'_>) -> bool,
+    ) -> u32 {
+        let (mut from, end) = window.range();
+        loop {
+            cursor.shallow(from);
+            if skip(cursor) {
+                let last = cursor.last_of(cursor.block());
+                if last >= end - 1 {
+                    return last.saturating_add(1);
+                }
+                from = last + 1;
+                continue;
+            }
+            let doc = cursor.seek(from);
+            if doc == END || doc >= end {
+                return doc;
+            }
+            if let Some(next) = cursor.visit_block(|postings| self.add_inside(window, postings)) {
+                return next.max(end);
+            }
+            let last = cursor.last_of(cursor.block());
+            if last >= end - 1 {
+                return last.saturating_add(1);
+            }
+            from = last + 1;
+        }
+    }
+
+    /// Adds the term scores of the postings before the end of a window. Returns their number.
+    #[inline]
+    fn add_inside<const WORDS: usize, A: Accumulator>(
+        &self,
+        window: &mut ScoreWindow<WORDS, A>,
+        postings: PostingsSlice<'_>,
+    ) -> usize {
+        let inside = self.add_to(window, postings);
+        window.remember(&postings.docs[..inside]);
+        inside
+    }
+
     /// Returns whether the sum of term scores in double precision is independent of their order.
     /// Pruning needs it, and finite bounds.
     fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool;
@@ -156,4 +212,43 @@ pub(crate) trait ListScorer: Sized {
 
     /// Explains a term score; `term` names field and term.
     fn explain(&self, term: &str, doc: u32, tf: u32) -> Explanation;
+}
+
+/// A query term in one field, with its posting list.
+#[derive(Debug)]
+pub(crate) struct QueryTerm<'a, S> {
+    pub(super) cursor: PostingsCursor<'a>,
+    pub(super) scorer: S,
+    /// Upper bound of the term score.
+    pub(super) bound: f32,
+    pub(super) field: usize,
+    /// Number of the term in the query.
+    pub(super) number: usize,
+    /// Number of postings of deleted documents.
+    pub(super) deleted: u32,
+}
+
+impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
+    fn bound(&self) -> f64 {
+        f64::from(self.bound)
+    }
+
+    fn postings(&self) -> u64 {
+        u64::from(self.cursor.df)
+    }
+
+    fn add_to_window<const WORDS: usize, A: Accumulator>(
+        &mut self,
+        window: &mut ScoreWindow<WORDS, A>,
+    ) -> u32 {
+        self.scorer.add_list(window, &mut self.cursor)
+    }
+
+    fn score_of(&mut self, doc: u32) -> Option<f64> {
+        let found = self.cursor.seek(doc);
+        if found != doc || found == END {
+            return None;
+        }
+        Some(f64::from(self.scorer.score(doc, self.cursor.tf())))
+    }
 }

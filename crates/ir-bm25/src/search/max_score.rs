@@ -4,13 +4,13 @@
 //! be long. Then reading a block is cheaper than asking whether it can be skipped. The documents
 //! are divided into wide windows. In every window, the lists with the lowest bound per posting,
 //! which are the long ones, are *non-essential*: their bounds add up to a fraction of the
-//! threshold. The other lists are scored term at a time; the documents whose sum can exceed the
-//! threshold with the bounds of the non-essential lists are the candidates, which are completed
-//! from these lists, one list after the other. The fraction adapts to the cost of these seeks.
+//! threshold. The other lists are scored term at a time. A document is a candidate if its sum plus
+//! the bounds of the non-essential lists can exceed the threshold. Candidates are completed from
+//! these lists, one list after the other. The fraction adapts to the cost of these seeks.
 //!
 //! The result equals exhaustive scoring bit for bit, for the reasons given in
-//! [`super::block_max`]. BM25F, whose terms have lists in several fields
-//! ([`super::combined_lists`]), is searched so for queries of any length.
+//! [`super::block_max`]. BM25F, with lists of a term in several fields ([`super::combined_lists`]),
+//! is searched so for queries of any length.
 //!
 //! # Source
 //! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995.
@@ -42,7 +42,7 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
     window: &mut ScoreWindow<WORDS, A>,
     terms: &mut [T],
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     best: &mut Collector<'_>,
 ) {
     let mut lists: Vec<_> = terms.iter_mut().collect();
@@ -58,7 +58,7 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
     // Several windows, so that the threshold rises and the fraction adapts.
     let step = (documents / WINDOWS).max(MIN_STEP);
     // The threshold stays low for a k near the number of documents.
-    let mut fraction = if how.k().saturating_mul(32) > documents as usize {
+    let mut fraction = if search.k().saturating_mul(32) > documents as usize {
         *FRACTIONS.start()
     } else {
         FIRST_FRACTION
@@ -83,7 +83,7 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
         }
         candidates.clear();
         window.drain(others, threshold, |doc, sum| {
-            if how.allows(DocNum::new(doc)) {
+            if search.allows(DocNum::new(doc)) {
                 candidates.push((doc, sum));
             }
             threshold

@@ -30,9 +30,8 @@ pub(crate) use combined_fields::CombinedFields;
 pub(crate) use combined_lists::{CombinedList, document_frequency, floor, rank_combined};
 pub(crate) use document_scores::DocumentScores;
 pub(crate) use explain::explain;
-use list_scorer::TermScores;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
-use query::QueryTerm;
+use list_scorer::{QueryTerm, TermScores};
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
 use score_window::{INTEGER_WINDOW, ScoreWindow, WIDE_WINDOW, with_window};
 pub(crate) use scoring::{Bound, Scoring};
@@ -74,11 +73,11 @@ pub enum Pruning {
 pub(crate) fn rank<S: ListScorer>(
     plan: &mut QueryPlan<'_, S>,
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     pruning: Pruning,
     floor: f64,
 ) -> Result<Ranking, SearchError> {
-    let allowed = how.filter().and_then(|filter| filter.count());
+    let allowed = search.filter().and_then(|filter| filter.count());
     if plan.terms.is_empty() || allowed == Some(0) {
         return Ok(Ranking::default());
     }
@@ -86,14 +85,14 @@ pub(crate) fn rank<S: ListScorer>(
         terms,
         documents: added,
     } = &mut *plan;
-    let collector = || Collector::new(how.k(), floor).with_documents(added);
+    let collector = || Collector::new(search.k(), floor).with_documents(added);
     let mut best = collector();
     if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, terms)) {
-        exhaustive::score_allowed(terms, documents, how, &mut best);
+        exhaustive::score_allowed(terms, documents, search, &mut best);
     } else if pruning == Pruning::Exhaustive || !S::is_order_free(terms) {
         prepare(terms, None);
         with_window(&WIDE_WINDOW, |window| {
-            exhaustive::score_all(window, terms, documents, how, &mut best);
+            exhaustive::score_all(window, terms, documents, search, &mut best);
         });
     } else {
         let uses_blocks = uses_block_bounds(pruning, terms, floor);
@@ -102,7 +101,7 @@ pub(crate) fn rank<S: ListScorer>(
             prepare(terms, Some(scale));
             with_window(&INTEGER_WINDOW, |window| {
                 window.set_scale(scale);
-                prune(window, terms, uses_blocks, documents, how, &mut best);
+                prune(window, terms, uses_blocks, documents, search, &mut best);
                 is_exact = !window.overflows();
             });
         }
@@ -110,7 +109,7 @@ pub(crate) fn rank<S: ListScorer>(
             best = collector();
             prepare(terms, None);
             with_window(&WIDE_WINDOW, |window| {
-                prune(window, terms, uses_blocks, documents, how, &mut best);
+                prune(window, terms, uses_blocks, documents, search, &mut best);
             });
         }
     }
@@ -133,13 +132,13 @@ fn prune<const WORDS: usize, A: Accumulator, S: ListScorer>(
     terms: &mut [QueryTerm<'_, S>],
     uses_blocks: bool,
     documents: u32,
-    how: &Search<'_>,
+    search: &Search<'_>,
     best: &mut Collector<'_>,
 ) {
     if uses_blocks {
-        block_max::search(window, terms, documents, how, best);
+        block_max::search(window, terms, documents, search, best);
     } else {
-        max_score::search(window, terms, documents, how, best);
+        max_score::search(window, terms, documents, search, best);
     }
 }
 

@@ -3,8 +3,8 @@
 //! Term scores are computed once per frequency and length that occur in a query, and kept in a
 //! table, so that a virtual call per posting is rare.
 //!
-//! They are rounded to multiples of 2^-36. That changes none of 2^-12 or more, whose spacing as
-//! single-precision floats is as large, and others by less than 10^-11. So the sums of scores and
+//! They are rounded to multiples of 2^-36. Scores of 2^-12 or more do not change, since
+//! single-precision floats have that spacing there; others change by less than 10^-11. So the sums of scores and
 //! of bounds are exact in double precision up to 2^17, and independent of their order. Rounding is
 //! monotone: bounds stay bounds.
 
@@ -16,8 +16,7 @@ use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
-use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
-use super::query::QueryTerm;
+use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use super::score_window::ScoreWindow;
 use crate::models::{ScoringModel, TermBound, TermScorer, TermStatistics, WindowStatistics};
 use crate::postings::{Impact, PostingsSlice};
@@ -80,9 +79,10 @@ impl BoundModel for ModelFields {
                 index.lengths(list.field)?,
             ),
         };
-        let rows = match f64::from(list.postings) < f64::from(rows) * POSTINGS_PER_ROW {
-            true => 0,
-            false => rows as usize,
+        let rows = if f64::from(list.postings) < f64::from(rows) * POSTINGS_PER_ROW {
+            0
+        } else {
+            rows as usize
         };
         Ok(ModelScorer {
             bound: scorer.bound(),
@@ -174,9 +174,10 @@ impl ModelScorer<'_> {
     /// The term score of a frequency and a length.
     fn compute(&self, tf: u32, length: u32) -> f32 {
         let score = self.scorer.score(tf, length);
-        match score.abs() < EXACT {
-            true => (score / STEP).round() * STEP,
-            false => score,
+        if score.abs() < EXACT {
+            (score / STEP).round() * STEP
+        } else {
+            score
         }
     }
 

@@ -9,51 +9,10 @@ use ir_core::store::OpenIndexError;
 use rustc_hash::FxBuildHasher;
 
 use super::WeightedTerm;
-use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
-use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList, TermScores};
-use super::score_window::ScoreWindow;
+use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use crate::Index;
 use crate::postings::{END, PostingsCursor};
-
-/// A query term in one field, with its posting list.
-#[derive(Debug)]
-pub(crate) struct QueryTerm<'a, S> {
-    pub(super) cursor: PostingsCursor<'a>,
-    pub(super) scorer: S,
-    /// Upper bound of the term score.
-    pub(super) bound: f32,
-    pub(super) field: usize,
-    /// Number of the term in the query.
-    pub(super) number: usize,
-    /// Number of postings of deleted documents.
-    deleted: u32,
-}
-
-impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
-    fn bound(&self) -> f64 {
-        f64::from(self.bound)
-    }
-
-    fn postings(&self) -> u64 {
-        u64::from(self.cursor.df)
-    }
-
-    fn add_to_window<const WORDS: usize, A: Accumulator>(
-        &mut self,
-        window: &mut ScoreWindow<WORDS, A>,
-    ) -> u32 {
-        window.add(&mut self.cursor, &self.scorer)
-    }
-
-    fn score_of(&mut self, doc: u32) -> Option<f64> {
-        let found = self.cursor.seek(doc);
-        if found != doc || found == END {
-            return None;
-        }
-        Some(f64::from(self.scorer.score(doc, self.cursor.tf())))
-    }
-}
 
 /// The posting lists of a query, ordered by query term, then by field. Term scores are summed in
 /// this order.
@@ -63,7 +22,7 @@ pub(crate) struct QueryPlan<'a, S> {
     pub(super) documents: DocumentScores<'a>,
 }
 
-/// Maximum number of tokens of a query whose terms are found by a fast hash function. Others could
+/// Maximum number of tokens of a query for a fast hash function. The terms of longer queries could
 /// be made to collide.
 const FAST_HASH_TOKENS: usize = 1024;
 
@@ -168,9 +127,9 @@ pub(crate) fn open_lists<'a>(
 }
 
 impl<'a, S: ListScorer> QueryPlan<'a, S> {
-    /// Binds posting lists to a model and to `statistics`, those of a list's term in the
-    /// collection. `documents` is what documents add to the sums of their term scores. Lists with a
-    /// document frequency of 0 are dropped.
+    /// Binds posting lists to a model and to the `statistics` of their terms in the collection.
+    /// `documents` is what documents add to the sums of their term scores. Lists with a document
+    /// frequency of 0 are dropped.
     pub(crate) fn new<M: BoundModel<Scorer<'a> = S>>(
         index: &'a Index,
         model: &'a M,

@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::thread::LocalKey;
 
 use super::accumulator::Accumulator;
-use super::list_scorer::ListScorer;
-use crate::postings::{END, PostingsCursor, PostingsSlice};
+use crate::postings::PostingsSlice;
 
 /// Documents per word of the set of candidates.
 const WORD: usize = 64;
@@ -13,7 +12,7 @@ const WORD: usize = 64;
 thread_local! {
     /// Empty window of few documents, for the next search of the thread.
     pub(super) static NARROW_WINDOW: WindowOfThread<256, f64> = const { Cell::new(None) };
-    /// Empty windows whose sums fit into the L2 cache, for the next search of the thread.
+    /// Empty windows for the next search of the thread. Their sums fit into the L2 cache.
     pub(super) static WIDE_WINDOW: WindowOfThread<1024, f64> = const { Cell::new(None) };
     pub(super) static INTEGER_WINDOW: WindowOfThread<1024, u32> = const { Cell::new(None) };
 }
@@ -80,9 +79,9 @@ pub(crate) struct ScoreWindow<const WORDS: usize, A> {
     sums: Box<[[A; WORD]; WORDS]>,
     /// Documents with at least this sum may enter the top k.
     cutoff: A,
-    /// Whether an integer sum has reached [`Accumulator::LIMIT`].
+    /// `true` if an integer sum has reached [`Accumulator::LIMIT`].
     overflows: bool,
-    /// Whether so many postings are expected that all sums are cleared.
+    /// `true` if so many postings are expected that all sums are cleared.
     is_dense: bool,
     /// The documents of the postings added, list by list, while these are few.
     added: Vec<u32>,
@@ -96,7 +95,7 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         (WORD * WORDS) as u32
     };
 
-    /// From this number of postings on, all sums are cleared instead of those of the postings.
+    /// From this number of postings on, all sums are cleared, not only the sums of the postings.
     const MANY: usize = WORDS * WORD / 16;
 
     pub(super) fn new() -> Self {
@@ -138,8 +137,8 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         self.overflows
     }
 
-    /// Moves an empty window to the documents from `start` on, all below `end`. Documents whose sum
-    /// plus `others` is above the threshold are candidates.
+    /// Moves an empty window to the documents from `start` on, all below `end`. A document is a
+    /// candidate if its sum plus `others` is above the threshold.
     pub(super) fn reset(&mut self, start: u32, end: u32, others: f64, threshold: f64) {
         self.start = start;
         self.end = end.min(start.saturating_add(Self::DOCS));
@@ -172,66 +171,12 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         self.is_dense = postings_per_document * f64::from(Self::DOCS) > Self::MANY as f64;
     }
 
-    /// Remembers documents whose sums are to be cleared.
+    /// Remembers documents, to clear their sums.
     #[inline]
-    fn remember(&mut self, docs: &[u32]) {
+    pub(super) fn remember(&mut self, docs: &[u32]) {
         if !self.is_dense && self.added.len() < Self::MANY {
             self.added.extend_from_slice(docs);
         }
-    }
-
-    /// Adds the scores of one term. Returns a lower bound, at least `end`, of the next document to
-    /// score.
-    pub(super) fn add<S: ListScorer>(
-        &mut self,
-        cursor: &mut PostingsCursor<'_>,
-        scorer: &S,
-    ) -> u32 {
-        cursor.for_each_slice(self.start, self.end, |postings| {
-            self.add_inside(scorer, postings)
-        })
-    }
-
-    /// As [`ScoreWindow::add`]. Skips the blocks for which `skip` returns true when the cursor is
-    /// at them.
-    pub(super) fn add_blocks<S: ListScorer>(
-        &mut self,
-        cursor: &mut PostingsCursor<'_>,
-        scorer: &S,
-        mut skip: impl FnMut(&PostingsCursor<'_>) -> bool,
-    ) -> u32 {
-        let (mut from, end) = (self.start, self.end);
-        loop {
-            cursor.shallow(from);
-            if skip(cursor) {
-                let last = cursor.last_of(cursor.block());
-                if last >= end - 1 {
-                    return last.saturating_add(1);
-                }
-                from = last + 1;
-                continue;
-            }
-            let doc = cursor.seek(from);
-            if doc == END || doc >= end {
-                return doc;
-            }
-            if let Some(next) = cursor.visit_block(|postings| self.add_inside(scorer, postings)) {
-                return next.max(end);
-            }
-            let last = cursor.last_of(cursor.block());
-            if last >= end - 1 {
-                return last.saturating_add(1);
-            }
-            from = last + 1;
-        }
-    }
-
-    /// Adds the scores of the postings before the end of the window. Returns their number.
-    #[inline]
-    fn add_inside<S: ListScorer>(&mut self, scorer: &S, postings: PostingsSlice<'_>) -> usize {
-        let inside = scorer.add_to(self, postings);
-        self.remember(&postings.docs[..inside]);
-        inside
     }
 
     /// Adds the scores of postings. `codes` are the length codes of all documents; `score` gets the
@@ -247,7 +192,7 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         self.add_scores_of(codes, postings.docs, postings.tfs.iter().copied(), score)
     }
 
-    /// As [`ScoreWindow::add_scores`], of documents with these frequencies.
+    /// Does the same as [`ScoreWindow::add_scores`] for documents with these frequencies.
     // Not inlined: the loop needs all registers.
     #[inline(never)]
     pub(super) fn add_scores_of(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Pruning;
 use super::bm25_scorer::Bm25Fields;
+use super::columns::ColumnCache;
 use super::combined_fields::CombinedFields;
 use super::model_scorer::ModelFields;
 use crate::models::{Model, ModelKind, ParameterRange, WindowStatistics};
@@ -12,7 +13,7 @@ use crate::{FieldStats, SearcherError};
 /// A model bound to the statistics of a collection.
 #[derive(Debug, Clone)]
 pub(crate) enum Bound {
-    Bm25(Arc<Bm25Fields>),
+    Bm25(Arc<Bm25Fields>, Arc<ColumnCache>),
     Bm25F(Arc<CombinedFields>),
     Other(Arc<ModelFields>),
 }
@@ -21,7 +22,7 @@ impl Bound {
     /// Statistics by which the model scores phrases and windows.
     pub(crate) fn window_statistics(&self) -> WindowStatistics {
         match self {
-            Self::Bm25(_) | Self::Bm25F(_) => WindowStatistics::Terms,
+            Self::Bm25(..) | Self::Bm25F(_) => WindowStatistics::Terms,
             Self::Other(model) => model.window_statistics(),
         }
     }
@@ -47,7 +48,10 @@ impl Scoring {
     ) -> Result<Self, SearcherError> {
         model.validate()?;
         let bound = match model.kind() {
-            ModelKind::Bm25(bm25) => Bound::Bm25(Arc::new(Bm25Fields::new(*bm25, fields))),
+            ModelKind::Bm25(bm25) => {
+                let bm25 = Bm25Fields::new(*bm25, fields);
+                Bound::Bm25(Arc::new(bm25), Arc::default())
+            }
             ModelKind::Bm25F(bm25f) => Bound::Bm25F(Arc::new(CombinedFields::new(
                 bm25f, names, fields, documents,
             ))),

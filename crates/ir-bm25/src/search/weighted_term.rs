@@ -1,6 +1,6 @@
 /// Analyzed term of a query with its weight.
 ///
-/// The weight is the factor of the term's score; that of a term of a text query is its count.
+/// The weight is the factor of the term's score. In a text query, it is the count of the term.
 /// Range: finite, ≥ 0; a term of weight 0 is not searched.
 ///
 /// ```

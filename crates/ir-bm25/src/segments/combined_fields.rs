@@ -1,4 +1,4 @@
-//! Search by BM25F, whose terms have one score over all fields.
+//! Search by BM25F: one score of a term over all fields.
 
 use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Explanation, Ranking, Search, SearchError};
@@ -11,7 +11,7 @@ use crate::search::{
     rank_combined, search_error,
 };
 
-/// The posting lists of a query in a segment, those of every term together.
+/// The posting lists of a query in a segment, grouped by term.
 type CombinedPlan<'a> = (&'a NumberedSegment, Vec<CombinedList<'a>>);
 
 impl Searcher {
@@ -19,15 +19,17 @@ impl Searcher {
         &self,
         model: &CombinedFields,
         terms: &[WeightedTerm],
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
         let plans = self.combined_plans(model, terms).map_err(search_error)?;
         let pruning = self.scoring.pruning;
         self.rank_segments(
             plans,
-            how,
+            search,
             |lists, k, deleted| floor(lists, k.saturating_add(deleted)),
-            |lists, documents, how, floor| rank_combined(lists, documents, how, pruning, floor),
+            |lists, documents, search, floor| {
+                rank_combined(lists, documents, search, pruning, floor)
+            },
         )
     }
 
@@ -84,7 +86,7 @@ impl Searcher {
         let mut details = Vec::new();
         for mut list in lists {
             let text = &*terms[list.number].term;
-            let tree = list.scorer().explain(&mut list, (names, text), local.get());
+            let tree = list.explain((names, text), local.get());
             list.check().map_err(search_error)?;
             details.extend(tree);
         }

@@ -11,7 +11,7 @@ use ir_core::{
 
 use super::Segment;
 use super::snapshot::{NumberedSegment, SegmentedIndex};
-use crate::search::columns::{self, ColumnSegment};
+use crate::search::columns::{self, ColumnCache, ColumnSegment};
 use crate::search::{
     Bm25Fields, Bound, BoundModel, ListStatistics, QueryPlan, ScoredList, Scoring, TermList,
     WeightedTerm, count_terms, explain, open_lists, rank, search_error,
@@ -56,15 +56,26 @@ impl Index {
     }
 }
 
+impl SegmentedIndex {
+    /// Creates a searcher with [`Bm25`](crate::Bm25) or any other model. Cheap: a parameter sweep
+    /// can create one for each setting.
+    ///
+    /// # Errors
+    /// When a parameter is out of range, or an [`Index`] needs a custom analyzer.
+    pub fn searcher(&self, model: impl Into<Model>) -> Result<Searcher, SearcherError> {
+        Searcher::new(self.clone(), model.into())
+    }
+}
+
 /// The documents of a segment that are not deleted and pass the filter of a search.
 struct SegmentFilter<'a> {
     numbered: &'a NumberedSegment,
-    how: &'a Search<'a>,
+    search: &'a Search<'a>,
 }
 
 impl DocFilter for SegmentFilter<'_> {
     fn contains(&self, doc: DocNum) -> bool {
-        self.numbered.segment.is_live(doc) && self.how.allows(self.numbered.number(doc))
+        self.numbered.segment.is_live(doc) && self.search.allows(self.numbered.number(doc))
     }
 }
 
@@ -247,8 +258,8 @@ impl Searcher {
         Ok((lists, statistics))
     }
 
-    /// Returns the best documents for weighted terms, such as those of an expanded query. A term
-    /// that occurs twice has the sum of its weights.
+    /// Returns the best documents for weighted terms, such as an expanded query. A term that occurs
+    /// twice has the sum of its weights.
     ///
     /// # Errors
     /// [`SearchError::Engine`] with a [`SearcherError::TermWeight`] if a weight is negative or not
@@ -256,62 +267,23 @@ impl Searcher {
     pub fn search_terms(
         &self,
         terms: &[WeightedTerm],
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
-        self.rank_terms(&positive_weights(terms)?, how)
+        self.rank_terms(&positive_weights(terms)?, search)
     }
 
-    /// Returns the rankings of [`Searcher::search_terms`] for several queries, in their order.
-    /// Searches on the current rayon thread pool, with the feature `rayon`.
-    ///
-    /// ```
-    /// use ir_bm25::{Bm25, Index, IndexConfig};
-    /// use ir_core::{Document, NoProgress, Search};
-    ///
-    /// let documents = vec![
-    ///     Document::new("a").with_text("green tea"),
-    ///     Document::new("b").with_text("black tea"),
-    /// ];
-    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
-    /// let searcher = index.searcher(Bm25::ANSERINI)?;
-    /// let queries = ["green", "black tea"].map(|query| searcher.query_terms(query));
-    /// let batch = queries.each_ref().map(|terms| (&**terms, Search::top(1)));
-    /// let rankings = searcher.search_terms_batch(&batch)?;
-    /// let best = rankings.iter().map(|ranking| index.ids().id(ranking.hits()[0].doc));
-    /// assert_eq!(best.collect::<Vec<_>>(), ["a", "b"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Searcher::search_terms`], for the first query that fails.
-    pub fn search_terms_batch(
-        &self,
-        queries: &[(&[WeightedTerm], Search<'_>)],
-    ) -> Result<Vec<Ranking>, SearchError> {
-        let search = |(terms, how): &(&[WeightedTerm], Search<'_>)| self.search_terms(terms, how);
-        #[cfg(feature = "rayon")]
-        let rankings: Vec<_> = {
-            use rayon::prelude::*;
-            queries.par_iter().map(search).collect()
-        };
-        #[cfg(not(feature = "rayon"))]
-        let rankings: Vec<_> = queries.iter().map(search).collect();
-        // The first error in the order of the queries, whichever thread fails first.
-        rankings.into_iter().collect()
-    }
-
-    /// Explains a score of [`Searcher::search_terms`], as [`Retriever::explain`] does that of a
+    /// Explains a score of [`Searcher::search_terms`]. [`Retriever::explain`] does the same for a
     /// text query.
     ///
     /// # Errors
-    /// As [`Searcher::search_terms`].
+    /// Returns the errors of [`Searcher::search_terms`].
     pub fn explain_terms(
         &self,
         terms: &[WeightedTerm],
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.explain_ranked(&positive_weights(terms)?, doc, how)
+        self.explain_ranked(&positive_weights(terms)?, doc, search)
     }
 
     /// The terms of a text query, weighted by their counts, in order of first occurrence.
@@ -339,17 +311,21 @@ impl Searcher {
         Ok(dfs.chunks(fields.max(1)).map(most).collect())
     }
 
-    fn rank_terms(&self, terms: &[WeightedTerm], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        if how.k() == 0 || how.filter().and_then(|filter| filter.count()) == Some(0) {
+    fn rank_terms(
+        &self,
+        terms: &[WeightedTerm],
+        search: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        if search.k() == 0 || search.filter().and_then(|filter| filter.count()) == Some(0) {
             return Ok(Ranking::default());
         }
         match &self.scoring.bound {
-            Bound::Bm25(bm25) => {
-                let found = self.search_columns(bm25, terms, how)?;
-                found.map_or_else(|| self.search_with(&**bm25, terms, how), Ok)
+            Bound::Bm25(bm25, columns) => {
+                let found = self.search_columns((bm25, columns), terms, search)?;
+                found.map_or_else(|| self.search_with(&**bm25, terms, search), Ok)
             }
-            Bound::Bm25F(bm25f) => self.search_combined(bm25f, terms, how),
-            Bound::Other(model) => self.search_with(&**model, terms, how),
+            Bound::Bm25F(bm25f) => self.search_combined(bm25f, terms, search),
+            Bound::Other(model) => self.search_with(&**model, terms, search),
         }
     }
 
@@ -357,16 +333,16 @@ impl Searcher {
     /// weights have too wide a range or the index is damaged.
     fn search_columns(
         &self,
-        model: &Bm25Fields,
+        model: (&Bm25Fields, &ColumnCache),
         terms: &[WeightedTerm],
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Ranking>, SearchError> {
         let Scoring {
             weights, pruning, ..
         } = &self.scoring;
         let segments = self.index.numbered_segments();
         let documents = segments.iter().map(|it| it.segment.index.len()).sum();
-        if !columns::applies(documents, terms.len(), how, *pruning) {
+        if !columns::applies(documents, terms.len(), search, *pruning) {
             return Ok(None);
         }
         let statistics = |field: usize, term: &str| self.term_statistics(field, term);
@@ -382,18 +358,18 @@ impl Searcher {
             }
         };
         if self.index.single().is_some() {
-            return columns::search(segment(0, 0.0), model, weights, terms, how);
+            return columns::search(segment(0, 0.0), model, weights, terms, search);
         }
         // The largest segment first, for a high floor in the others.
         let mut order: Vec<usize> = (0..segments.len()).collect();
         order.sort_by_key(|&number| Reverse(segments[number].segment.index.len()));
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for number in order {
             let numbered = &segments[number];
-            let filter = SegmentFilter { numbered, how };
-            let local = match how.filter() {
-                None => Search::top(how.k()),
-                Some(_) => Search::top(how.k()).within(&filter),
+            let filter = SegmentFilter { numbered, search };
+            let local = match search.filter() {
+                None => Search::top(search.k()),
+                Some(_) => Search::top(search.k()).within(&filter),
             };
             let floor = best.worst().map_or(0.0, |worst| worst.score);
             let segment = segment(number, floor);
@@ -411,15 +387,15 @@ impl Searcher {
         &self,
         model: &M,
         terms: &[WeightedTerm],
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
         let plans = self.plans(model, terms).map_err(search_error)?;
         let pruning = self.scoring.pruning;
         self.rank_segments(
             plans,
-            how,
+            search,
             |plan, k, _| plan.floor(k),
-            |plan, documents, how, floor| rank(plan, documents, how, pruning, floor),
+            |plan, documents, search, floor| rank(plan, documents, search, pruning, floor),
         )
     }
 
@@ -430,21 +406,21 @@ impl Searcher {
     pub(super) fn rank_segments<P>(
         &self,
         mut plans: Vec<(&NumberedSegment, P)>,
-        how: &Search<'_>,
+        search: &Search<'_>,
         floor_of: impl Fn(&P, usize, usize) -> f64,
         rank: impl Fn(&mut P, u32, &Search<'_>, f64) -> Result<Ranking, SearchError>,
     ) -> Result<Ranking, SearchError> {
         let floor = |plan: &P, deleted: usize| {
-            if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
+            if search.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
                 return f64::NEG_INFINITY;
             }
-            floor_of(plan, how.k(), deleted)
+            floor_of(plan, search.k(), deleted)
         };
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()
         {
             let floor = floor(plan, 0);
-            return rank(plan, self.index.len() as u32, how, floor);
+            return rank(plan, self.index.len() as u32, search, floor);
         }
         let floors = plans.iter().map(|(numbered, plan)| {
             let deleted = numbered.segment.deleted.count().unwrap_or(usize::MAX);
@@ -453,15 +429,16 @@ impl Searcher {
         let known = floors.fold(f64::NEG_INFINITY, f64::max);
         // The largest segment first, for a high threshold in the others.
         plans.sort_by_key(|(numbered, _)| Reverse(numbered.segment.index.len()));
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for (numbered, mut plan) in plans {
-            let filter = SegmentFilter { numbered, how };
-            let all_pass = how.filter().is_none() && numbered.segment.deleted.count() == Some(0);
-            let local = match all_pass {
-                true => Search::top(how.k()),
-                false => Search::top(how.k()).within(&filter),
+            let filter = SegmentFilter { numbered, search };
+            let all_pass = search.filter().is_none() && numbered.segment.deleted.count() == Some(0);
+            let local = if all_pass {
+                Search::top(search.k())
+            } else {
+                Search::top(search.k()).within(&filter)
             };
-            // A document whose score equals that of the worst hit enters if its number is lower.
+            // A document with the score of the worst hit enters if its number is lower.
             let floor = best
                 .worst()
                 .map_or(known, |worst| known.max(f64::from(worst.score.next_down())));
@@ -478,13 +455,13 @@ impl Searcher {
         &self,
         terms: &[WeightedTerm],
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.index.len() || !how.allows(doc) {
+        if doc.index() >= self.index.len() || !search.allows(doc) {
             return Ok(None);
         }
         match &self.scoring.bound {
-            Bound::Bm25(bm25) => self.explain_with(&**bm25, terms, doc),
+            Bound::Bm25(bm25, _) => self.explain_with(&**bm25, terms, doc),
             Bound::Bm25F(bm25f) => self.explain_combined(bm25f, terms, doc),
             Bound::Other(model) => self.explain_with(&**model, terms, doc),
         }
@@ -518,8 +495,8 @@ impl Retriever for Searcher {
         self.index.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.rank_terms(&count_terms(&*self.analyzer, query), how)
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.rank_terms(&count_terms(&*self.analyzer, query), search)
     }
 
     search_queries_in_parallel!();
@@ -548,9 +525,9 @@ impl Retriever for Searcher {
         &self,
         query: &str,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.explain_ranked(&count_terms(&*self.analyzer, query), doc, how)
+        self.explain_ranked(&count_terms(&*self.analyzer, query), doc, search)
     }
 }
 
@@ -567,8 +544,9 @@ fn positive_weights(terms: &[WeightedTerm]) -> Result<Cow<'_, [WeightedTerm]>, S
         });
     }
     let is_positive = |term: &&WeightedTerm| term.weight > 0.0;
-    Ok(match terms.iter().all(|term| is_positive(&term)) {
-        true => Cow::Borrowed(terms),
-        false => Cow::Owned(terms.iter().filter(is_positive).cloned().collect()),
+    Ok(if terms.iter().all(|term| is_positive(&term)) {
+        Cow::Borrowed(terms)
+    } else {
+        Cow::Owned(terms.iter().filter(is_positive).cloned().collect())
     })
 }

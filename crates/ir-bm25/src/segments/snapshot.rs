@@ -13,21 +13,20 @@ use ir_core::{
 };
 
 use super::Segment;
-use super::searcher::Searcher;
 use crate::postings::END;
 use crate::search::{ListStatistics, TermList};
-use crate::{DocOrder, FieldStats, Index, IndexConfig, Model, SearcherError, StoredFieldsError};
+use crate::{DocOrder, FieldStats, Index, IndexConfig, StoredFieldsError};
 
-/// Maximum number of terms of a field of a segment whose statistics are cached.
+/// Maximum number of terms with cached statistics, per field and segment.
 const MAX_CACHED: usize = 1 << 16;
 
 /// A commit of a segmented index, as [`IndexWriter`](super::IndexWriter) wrote it. Immutable; cheap
 /// to clone and to share between threads.
 ///
 /// Later commits do not change it and do not wait for it; open the index again to see them.
-/// Rankings and scores are those of an [`Index`] built from the documents that are
-/// not deleted, bit for bit: statistics cover all segments, without deleted documents, and
-/// documents are numbered as in that index.
+/// An [`Index`] built from the documents that are not deleted has the same rankings and scores, bit
+/// for bit: statistics cover all segments, without deleted documents, and documents are numbered as
+/// in that index.
 ///
 /// The time to open an index depends little on its size, but the length codes of segments with
 /// deleted documents are scanned. With several segments or deleted documents, the first search
@@ -80,7 +79,7 @@ struct Snapshot {
     analyzer: Option<Arc<dyn Analyzer>>,
 }
 
-/// A segment whose documents have numbers in the whole index.
+/// A segment and the numbers of its documents in the whole index.
 pub(crate) struct NumberedSegment {
     pub(crate) segment: Segment,
     /// The numbers of all segments, and which this one is. [`None`] if it is the whole index,
@@ -148,15 +147,6 @@ impl SegmentedIndex {
                 analyzer: Some(Arc::new(analyzer)),
             }),
         })
-    }
-
-    /// Creates a searcher with [`Bm25`](crate::Bm25) or any other model. Cheap: a parameter sweep
-    /// can create one for each setting.
-    ///
-    /// # Errors
-    /// When a parameter is out of range, or an [`Index`] needs a custom analyzer.
-    pub fn searcher(&self, model: impl Into<Model>) -> Result<Searcher, SearcherError> {
-        Searcher::new(self.clone(), model.into())
     }
 
     /// The ids of the documents.
@@ -262,17 +252,17 @@ impl SegmentedIndex {
     /// [`StoredFields::Everything`](crate::StoredFields).
     ///
     /// # Errors
-    /// As [`SegmentedIndex::document`].
+    /// Returns the errors of [`SegmentedIndex::document`].
     pub fn attributes(&self, doc: DocNum) -> Result<Attributes, StoredFieldsError> {
         let (numbered, local) = self.locate(doc)?;
         numbered.segment.index.attributes(local)
     }
 
-    /// Selects the documents whose attributes satisfy a condition, as a filter. Scans all
+    /// Selects the documents that satisfy a condition on attributes, as a filter. Scans all
     /// documents.
     ///
     /// # Errors
-    /// As [`SegmentedIndex::attributes`].
+    /// Returns the errors of [`SegmentedIndex::attributes`].
     pub fn select(&self, condition: &Predicate) -> Result<DocSet, StoredFieldsError> {
         let mut selected = DocSet::new();
         for numbered in &self.inner.segments {
@@ -365,7 +355,7 @@ impl fmt::Debug for SegmentedIndex {
 }
 
 impl NumberedSegment {
-    /// Whether the segment is the whole index, without deleted documents.
+    /// Returns `true` if the segment is the whole index, without deleted documents.
     pub(super) const fn is_whole_index(&self) -> bool {
         self.numbering.is_none()
     }
@@ -379,7 +369,7 @@ impl NumberedSegment {
         }
     }
 
-    /// A number that is not above those of the documents from `local` on.
+    /// A number that is not above the number of any document from `local` on.
     #[inline]
     pub(crate) fn least_number(&self, local: DocNum) -> DocNum {
         match &self.numbering {

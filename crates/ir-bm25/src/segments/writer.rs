@@ -29,8 +29,7 @@ const MERGE_FACTOR: usize = 8;
 /// The index exists from its first commit on: a writer that was created and fails before leaves
 /// nothing behind.
 ///
-/// # Examples
-/// See [`SegmentedIndex`](super::SegmentedIndex).
+/// [`SegmentedIndex`](super::SegmentedIndex) has an example.
 ///
 /// # Source
 /// Log-structured merging of adjacent segments: Büttcher, Clarke and Cormack, "Information
@@ -119,8 +118,9 @@ impl IndexWriter {
     /// Adds a document, and deletes the one with the same id if there is one.
     ///
     /// # Errors
-    /// As [`IndexBuilder::push`]. A document whose id is too long is skipped. After another error,
-    /// every call returns [`BuildError::Abandoned`]; the index is at its last commit.
+    /// Returns the errors of [`IndexBuilder::push`]. If the id is too long, only this document is
+    /// skipped. After another error, every call returns [`BuildError::Abandoned`]; the index is at
+    /// its last commit.
     pub fn put(&mut self, doc: &Document) -> Result<PutOutcome, IndexWriterError> {
         let pending = self.builder.as_ref().map_or(0, IndexBuilder::len);
         let position = self.folder.documents() + pending;
@@ -202,7 +202,7 @@ impl IndexWriter {
     /// [`IndexWriter::commit`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexWriter::commit`], and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexWriter::commit`], and [`BuildError::Canceled`].
     pub fn commit_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
             writer.commit_changes(progress)?;
@@ -218,7 +218,7 @@ impl IndexWriter {
     /// Commits, and merges all segments into one without deleted documents.
     ///
     /// # Errors
-    /// As [`IndexWriter::commit`].
+    /// Returns the errors of [`IndexWriter::commit`].
     pub fn compact(&mut self) -> Result<(), IndexWriterError> {
         self.compact_with(&mut NoProgress)
     }
@@ -226,7 +226,7 @@ impl IndexWriter {
     /// [`IndexWriter::compact`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexWriter::compact`], and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexWriter::compact`], and [`BuildError::Canceled`].
     pub fn compact_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
             writer.commit_changes(progress)?;
@@ -258,7 +258,7 @@ impl IndexWriter {
         let mut new = Vec::new();
         if let Some(builder) = self.builder.take() {
             let (number, path) = self.folder.next_file()?;
-            let index = builder.finish_to_with(&path, progress)?;
+            let index = builder.finish_to(&path, progress)?;
             new.push(Segment::new(number, index));
         }
         Ok(self.folder.commit(&pending, new)?)

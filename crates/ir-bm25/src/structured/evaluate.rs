@@ -1,19 +1,20 @@
 //! Evaluation of a query bound to the fields of an index.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ir_core::store::OpenIndexError;
 use ir_core::{Analyzer, Explanation};
 
 use super::error::StructuredQueryError;
-use super::matches::{Leaf, LeafMatches, Window};
+use super::matches::{Leaf, LeafMatches};
 use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
+use super::windows::Window;
 use crate::Index;
 use crate::search::{
     BoundModel, DocumentScores, ListScorer, ListStatistics, ScoredList, WeightedTerm, count_terms,
 };
 
-/// Query whose words are terms of fields.
+/// Query over terms of fields.
 #[derive(Debug, Default)]
 pub(super) struct BoundQuery {
     pub(super) leaves: Vec<BoundLeaf>,
@@ -27,7 +28,7 @@ pub(super) struct BoundLeaf {
     pub(super) leaf: Leaf,
     /// Field; the count is multiplied by the weights above the leaf.
     pub(super) list: ScoredList,
-    /// Whether the field was named in the query.
+    /// `true` if the query names the field.
     is_field_named: bool,
 }
 
@@ -193,7 +194,8 @@ impl Node {
         }
     }
 
-    /// Calls `visit` with the leaves whose scores count: those under no [`Occur::MustNot`].
+    /// Calls `visit` with the leaves that add to the score: all but the leaves under an
+    /// [`Occur::MustNot`].
     pub(super) fn for_each_scored(&self, visit: &mut impl FnMut(usize)) {
         match self {
             Self::Leaf(leaf) => visit(*leaf),
@@ -224,11 +226,12 @@ fn field_of(query: &StructuredQuery) -> Result<Option<&str>, StructuredQueryErro
         StructuredQuery::Synonyms(parts) => {
             let fields = parts.iter().map(field_of);
             let fields = fields.collect::<Result<Vec<_>, _>>()?;
-            match fields.windows(2).all(|pair| pair[0] == pair[1]) {
-                true => Ok(fields.first().copied().flatten()),
-                false => Err(StructuredQueryError::SynonymFields {
+            if fields.windows(2).all(|pair| pair[0] == pair[1]) {
+                Ok(fields.first().copied().flatten())
+            } else {
+                Err(StructuredQueryError::SynonymFields {
                     found: query.to_string(),
-                }),
+                })
             }
         }
         StructuredQuery::Boolean(_) | StructuredQuery::Weighted { .. } => Ok(None),
@@ -307,18 +310,12 @@ fn window(mut terms: Vec<(String, u32)>, ordered: bool, width: u32) -> Option<Le
 
 /// Distinct synonyms; one is itself.
 fn synonyms(leaves: Vec<Leaf>) -> Option<Leaf> {
-    let mut distinct: Vec<Leaf> = Vec::new();
-    for leaf in leaves {
-        let parts = match leaf {
-            Leaf::Synonyms(parts) => parts,
-            leaf => vec![leaf],
-        };
-        for part in parts {
-            if !distinct.contains(&part) {
-                distinct.push(part);
-            }
-        }
-    }
+    let parts = leaves.into_iter().flat_map(|leaf| match leaf {
+        Leaf::Synonyms(parts) => parts,
+        leaf => vec![leaf],
+    });
+    let mut known = HashSet::new();
+    let mut distinct: Vec<Leaf> = parts.filter(|part| known.insert(part.clone())).collect();
     match distinct.len() {
         0 | 1 => distinct.pop(),
         _ => Some(Leaf::Synonyms(distinct)),
@@ -395,7 +392,7 @@ impl<'a, S: ListScorer> SegmentLeaves<'a, S> {
         self.documents.add_to(sum, doc)
     }
 
-    /// Explains the score of a document; [`None`] if it does not match. `names` are those of the
+    /// Explains the score of a document; [`None`] if it does not match. `names` are the names of the
     /// fields.
     pub(super) fn explain_total(
         &self,

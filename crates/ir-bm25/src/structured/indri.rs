@@ -1,14 +1,13 @@
 //! Indri's query language, as far as [`StructuredQuery`] covers it.
 
 use super::error::QueryParseError;
-use super::lucene::with_field;
 use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
 use super::text::QueryText;
 
 const OPERATORS: &str =
     "#combine, #weight, #1, #odN, #uwN, #syn, #band, #or or #not, with a parenthesis";
 
-/// Parses a query. Without an operator, the words are those of `#combine`.
+/// Parses a query. Words without an operator are the words of a `#combine`.
 pub(super) fn parse(query: &str) -> Result<StructuredQuery, QueryParseError> {
     let mut text = QueryText::new(query);
     let mut parts = parts(&mut text, 0, None)?;
@@ -86,7 +85,7 @@ fn field_after<'a>(text: &mut QueryText<'a>) -> Option<&'a str> {
     })
 }
 
-/// Words of a window and their field, which is that of all or of none.
+/// Words of a window and their field. All words must have the same field, or none.
 fn words_of_window(text: &mut QueryText<'_>) -> Result<(String, Option<String>), QueryParseError> {
     text.skip_white_space();
     let start = text.offset();
@@ -159,12 +158,12 @@ fn operator(
         return Err(text.error("a closing parenthesis"));
     }
     Ok(match field_after(text) {
-        Some(field) => with_field(query, field),
+        Some(field) => query.with_field(field),
         None => query,
     })
 }
 
-/// Clauses of parts; those of `#not` are excluded.
+/// Clauses of parts. The parts of `#not` become [`Occur::MustNot`].
 fn clauses(parts: Vec<StructuredQuery>, occur: Occur) -> Vec<BooleanClause> {
     let mut all = Vec::new();
     for query in parts {
@@ -184,9 +183,8 @@ fn combine(parts: Vec<StructuredQuery>) -> StructuredQuery {
     weighted(parts.into_iter().map(|part| (1.0, part)).collect())
 }
 
-/// Pairs of a weight and a query; those of weight 0 are left out. Parentheses of the text, as in
-/// `1 (Myasthenia 1 gravis)`, which weights computed from a text with a parenthesis have, are left
-/// out.
+/// Pairs of a weight and a query; pairs of weight 0 are left out. So are parentheses as in
+/// `1 (Myasthenia 1 gravis)`, which occur where weights were added to a text with a parenthesis.
 fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
     let mut all = Vec::new();
     let mut open = 0_usize;

@@ -1,5 +1,7 @@
 //! Lucene's classic query syntax.
 
+use std::fmt;
+
 use super::error::QueryParseError;
 use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
 use super::text::QueryText;
@@ -13,12 +15,12 @@ pub(super) fn parse(query: &str) -> Result<StructuredQuery, QueryParseError> {
     }
 }
 
-/// Whether a character may occur in a word without a backslash.
+/// Returns `true` if a character may occur in a word without a backslash.
 fn is_word_char(c: char) -> bool {
     !c.is_whitespace() && !r#"+-!(){}[]^"~*?:\/&|"#.contains(c)
 }
 
-/// Whether a character may follow the first one of a word: as in Lucene, also `-` and `+`.
+/// Returns `true` if a character may follow the first one of a word: as in Lucene, also `-` and `+`.
 /// Wildcards end a word.
 fn is_inner_word_char(c: char) -> bool {
     is_word_char(c) || "+-!/&|".contains(c)
@@ -64,9 +66,10 @@ fn clauses(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, Qu
     let mut all: Vec<BooleanClause> = Vec::new();
     loop {
         text.skip_white_space();
-        let operator = match all.is_empty() {
-            true => Operator::None,
-            false => operator(text),
+        let operator = if all.is_empty() {
+            Operator::None
+        } else {
+            operator(text)
         };
         text.skip_white_space();
         if matches!(text.peek(), None | Some(')')) {
@@ -130,9 +133,10 @@ fn keyword(text: &mut QueryText<'_>, name: &str) -> bool {
 /// A query with an optional weight.
 fn weighted(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
     let query = primary(text, None, depth)?;
-    Ok(match text.skip('^') {
-        true => query.with_weight(text.number()?),
-        false => query,
+    Ok(if text.skip('^') {
+        query.with_weight(text.number()?)
+    } else {
+        query
     })
 }
 
@@ -149,7 +153,7 @@ fn primary(
             return Err(text.error("a closing parenthesis"));
         }
         return Ok(match field {
-            Some(field) => with_field(query, field),
+            Some(field) => query.with_field(field),
             None => query,
         });
     }
@@ -211,45 +215,65 @@ fn characters(
     }
 }
 
-/// Sets the field of the parts that have none.
-pub(super) fn with_field(query: StructuredQuery, name: &str) -> StructuredQuery {
-    let or_name = |field: Option<String>| Some(field.unwrap_or_else(|| name.to_owned()));
-    match query {
-        StructuredQuery::Text { field, text } => StructuredQuery::Text {
-            field: or_name(field),
-            text,
-        },
-        StructuredQuery::Window {
-            field,
-            text,
-            ordered,
-            width,
-        } => StructuredQuery::Window {
-            field: or_name(field),
-            text,
-            ordered,
-            width,
-        },
-        StructuredQuery::SloppyPhrase { field, text, slop } => StructuredQuery::SloppyPhrase {
-            field: or_name(field),
-            text,
-            slop,
-        },
-        StructuredQuery::Synonyms(parts) => {
-            let parts = parts.into_iter().map(|part| with_field(part, name));
-            StructuredQuery::Synonyms(parts.collect())
+/// Prints the query in Lucene's syntax; windows that are not phrases as `#odN(...)` and `#uwN(...)`
+/// and synonyms as `#syn(...)`, which Lucene does not have.
+impl fmt::Display for StructuredQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn prefix(f: &mut fmt::Formatter<'_>, field: Option<&String>) -> fmt::Result {
+            field.map_or(Ok(()), |field| write!(f, "{}:", escaped_word(field)))
         }
-        StructuredQuery::Boolean(clauses) => {
-            let clauses = clauses.into_iter().map(|clause| BooleanClause {
-                query: with_field(clause.query, name),
-                ..clause
-            });
-            StructuredQuery::Boolean(clauses.collect())
+        match self {
+            Self::Text { field, text } => {
+                prefix(f, field.as_ref())?;
+                match escaped_word(text) {
+                    word if !text.is_empty() && word == *text => f.write_str(text),
+                    escaped => write!(f, "({escaped})"),
+                }
+            }
+            Self::Window {
+                field,
+                text,
+                ordered,
+                width,
+            } => {
+                prefix(f, field.as_ref())?;
+                match (ordered, width) {
+                    (true, 1) => write!(f, "\"{}\"", escaped_phrase(text)),
+                    (true, width) => write!(f, "#od{width}({text})"),
+                    (false, width) => write!(f, "#uw{width}({text})"),
+                }
+            }
+            Self::SloppyPhrase { field, text, slop } => {
+                prefix(f, field.as_ref())?;
+                write!(f, "\"{}\"~{slop}", escaped_phrase(text))
+            }
+            Self::Synonyms(parts) => {
+                f.write_str("#syn(")?;
+                for (at, part) in parts.iter().enumerate() {
+                    write!(f, "{}{part}", if at == 0 { "" } else { " " })?;
+                }
+                f.write_str(")")
+            }
+            Self::Boolean(clauses) => {
+                for (at, BooleanClause { occur, query }) in clauses.iter().enumerate() {
+                    let sign = match occur {
+                        Occur::Must => "+",
+                        Occur::Should => "",
+                        Occur::MustNot => "-",
+                    };
+                    let space = if at == 0 { "" } else { " " };
+                    match query {
+                        Self::Boolean(_) => write!(f, "{space}{sign}({query})")?,
+                        _ => write!(f, "{space}{sign}{query}")?,
+                    }
+                }
+                Ok(())
+            }
+            Self::Weighted { weight, query } => match **query {
+                Self::Boolean(_) | Self::Weighted { .. } => write!(f, "({query})^{weight}"),
+                _ => write!(f, "{query}^{weight}"),
+            },
         }
-        StructuredQuery::Weighted { weight, query } => StructuredQuery::Weighted {
-            weight,
-            query: Box::new(with_field(*query, name)),
-        },
     }
 }
 
@@ -380,7 +404,14 @@ mod tests {
                     Err(error) => prop_assert!(false, "{query}: {printed}: {error}"),
                 }
             }
-            let _ = QuerySyntax::Indri.parse(&query);
+            // Windows and synonyms, which are printed with `#`, have no syntax of Lucene.
+            if let Ok(parsed) = QuerySyntax::Indri.parse(&query)
+                && !query.contains('#')
+            {
+                let printed = parsed.to_string();
+                let again = QuerySyntax::Lucene.parse(&printed).unwrap();
+                prop_assert_eq!(again.to_string(), printed, "{}", query);
+            }
         }
     }
 }

@@ -3,25 +3,16 @@
 
 use ir_core::store::OpenIndexError;
 
-use super::windows::Windows;
+use super::windows::{Window, Windows};
 use crate::Index;
 use crate::postings::{END, PostingsCursor};
 
 /// Word, window or synonyms in one field, after analysis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Leaf {
     Term(String),
     Window(Window),
     Synonyms(Vec<Leaf>),
-}
-
-/// Phrase, or ordered or unordered window, of at least two terms.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Window {
-    /// Terms with their positions in the text of the query.
-    pub(super) terms: Vec<(String, u32)>,
-    pub(super) ordered: bool,
-    pub(super) width: u32,
 }
 
 /// Documents that contain a leaf, ascending, with the number of its matches there.
@@ -33,6 +24,8 @@ pub(super) struct LeafMatches {
 
 impl LeafMatches {
     fn push(&mut self, doc: u32, tf: u32) {
+        #[cfg(test)]
+        super::tests::count_steps(1);
         self.docs.push(doc);
         self.tfs.push(tf);
     }
@@ -87,7 +80,7 @@ impl Leaf {
         }
     }
 
-    /// Whether positions are needed.
+    /// Returns `true` if positions are needed.
     pub(super) fn has_window(&self) -> bool {
         match self {
             Self::Term(_) => false,

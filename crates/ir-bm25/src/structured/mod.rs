@@ -12,11 +12,15 @@ mod matches;
 mod query;
 mod searcher;
 mod sequential_dependence;
+mod syntax;
+#[cfg(test)]
+mod tests;
 mod text;
 mod top_windows;
 mod windows;
 
 pub use error::{QueryParseError, StructuredQueryError};
-pub use query::{BooleanClause, Occur, QuerySyntax, StructuredQuery};
+pub use query::{BooleanClause, Occur, StructuredQuery};
 pub use searcher::StructuredSearcher;
 pub use sequential_dependence::SequentialDependence;
+pub use syntax::QuerySyntax;

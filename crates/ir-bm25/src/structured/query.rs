@@ -1,11 +1,6 @@
-//! Structured queries as values, and their syntaxes.
-
-use std::fmt;
+//! Structured queries as values.
 
 use serde::{Deserialize, Serialize};
-
-use super::error::QueryParseError;
-use super::{indri, lucene};
 
 /// Structured query: a tree of words, phrases and windows under Boolean clauses and weights.
 ///
@@ -35,30 +30,29 @@ pub enum StructuredQuery {
         /// Text of the words.
         text: String,
     },
-    /// Words near to each other. The score is that of a term whose frequency is the number of
-    /// matches. It needs an index with positions
-    /// ([`IndexConfig::positions`](crate::IndexConfig::positions)).
+    /// Words near to each other. Scored as a term; the number of matches is its frequency. Needs an
+    /// index with positions ([`IndexConfig::positions`](crate::IndexConfig::positions)).
     Window {
         /// Field; [`None`] for all fields.
         field: Option<String>,
         /// Text of the words.
         text: String,
-        /// Whether the words occur in this order. A match is then an occurrence of the first word
-        /// after which the others follow, each at most `width` positions after the one before.
-        /// Otherwise it is a position of a word from which `width` positions contain all words.
+        /// If `true`, the words must occur in this order: a match is an occurrence of the first word
+        /// after which the others follow, each at most `width` positions after the word before.
+        /// Otherwise, a match is a position of a word from which `width` positions contain all words.
         ordered: bool,
         /// Width in positions. An ordered window of width 1 is a phrase. Range: ≥ 1.
         width: u32,
     },
-    /// Words near to each other, whose window is as wide as the phrase and `slop` positions more:
-    /// `"..."~N` of Lucene. An unordered [`StructuredQuery::Window`] whose width is that of the
-    /// words after analysis, from the first to the last position, plus `slop`; 0 is a phrase.
+    /// Words near to each other: `"..."~N` of Lucene. An unordered [`StructuredQuery::Window`]. Its
+    /// width is the distance from the first to the last position of the words after analysis, both
+    /// included, plus `slop`. A slop of 0 is a phrase.
     SloppyPhrase {
         /// Field; [`None`] for all fields.
         field: Option<String>,
         /// Text of the words.
         text: String,
-        /// Number of positions beyond those of the phrase.
+        /// Number of positions in addition to the positions of the phrase.
         slop: u32,
     },
     /// Words, phrases and windows that count as one term: its frequency is the sum of their
@@ -69,12 +63,12 @@ pub enum StructuredQuery {
     /// without any [`Occur::Must`], at least one [`Occur::Should`]. The score is the sum of the
     /// scores of the clauses that it matches, without [`Occur::MustNot`].
     Boolean(Vec<BooleanClause>),
-    /// Query whose score is multiplied by a weight. Range: above 0, at most 1e9; also of the
-    /// product of nested weights.
+    /// Query with its score multiplied by a weight. Range: above 0, at most 1e9; also of the product
+    /// of nested weights.
     Weighted {
         /// Factor of the score.
         weight: f32,
-        /// Query whose score is weighted.
+        /// Weighted query.
         query: Box<StructuredQuery>,
     },
 }
@@ -82,13 +76,13 @@ pub enum StructuredQuery {
 /// Clause of a Boolean query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BooleanClause {
-    /// Whether documents must match the clause.
+    /// Effect of the clause on the matching documents.
     pub occur: Occur,
     /// Query of the clause.
     pub query: StructuredQuery,
 }
 
-/// Whether documents must match a clause.
+/// Effect of a clause on the matching documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Occur {
@@ -100,40 +94,8 @@ pub enum Occur {
     MustNot,
 }
 
-/// Syntax of structured queries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum QuerySyntax {
-    /// Lucene's classic syntax: `+must -not "a phrase" "near words"~8 field:word word^2 (a b)`, and
-    /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window whose
-    /// width is N plus that of the phrase, which equals Lucene's slop for two words in order. There
-    /// are no wildcards, fuzzy words and ranges: `te*`, `te?m`, `team~` and `[a TO b]` are errors.
-    Lucene,
-    /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)`
-    /// (ordered windows), `#uwN(...)` (unordered), `#syn(...)`, `#band(...)` (all words),
-    /// `#or(...)` (any), `#not(...)` within `#band`. As in Indri, the weights of `#weight` and
-    /// `#combine` are divided by their sum; parts of weight 0 are left out. `weight(` without `#`,
-    /// as in bioCADDIE's topics, is accepted. `word.field` and `#1(...).field` search one field,
-    /// whose name starts with a letter; `"example.com"` is a word with a dot.
-    Indri,
-}
-
 /// Maximum depth of a query.
 pub(super) const MAX_DEPTH: usize = 64;
-
-impl QuerySyntax {
-    /// Parses a query. A query without words matches nothing.
-    ///
-    /// # Errors
-    /// [`QueryParseError`] names the position, what was expected and what was found.
-    pub fn parse(self, query: &str) -> Result<StructuredQuery, QueryParseError> {
-        match self {
-            Self::Lucene => lucene::parse(query),
-            Self::Indri => indri::parse(query),
-        }
-    }
-}
 
 impl StructuredQuery {
     /// Words in all fields.
@@ -208,8 +170,8 @@ impl StructuredQuery {
     /// number of its parts. Parts of weight 0 are left out.
     ///
     /// # Source
-    /// Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005, whose
-    /// weights are 0.85, 0.1 and 0.05.
+    /// Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005. Published
+    /// weights: 0.85, 0.1 and 0.05.
     #[must_use]
     pub fn sequential_dependence(words: &[&str], weights: [f32; 3]) -> Self {
         let pairs: Vec<String> = words.windows(2).map(|pair| pair.join(" ")).collect();
@@ -230,67 +192,45 @@ impl StructuredQuery {
                 .map(move |part| part.with_weight(weight).should())
         }))
     }
-}
 
-/// Prints the query in Lucene's syntax; windows that are not phrases as `#odN(...)` and `#uwN(...)`
-/// and synonyms as `#syn(...)`, which Lucene does not have.
-impl fmt::Display for StructuredQuery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fn prefix(f: &mut fmt::Formatter<'_>, field: Option<&String>) -> fmt::Result {
-            field.map_or(Ok(()), |field| {
-                write!(f, "{}:", lucene::escaped_word(field))
-            })
-        }
+    /// Sets the field of the parts without one.
+    pub(super) fn with_field(self, name: &str) -> Self {
+        let or_name = |field: Option<String>| Some(field.unwrap_or_else(|| name.to_owned()));
         match self {
-            Self::Text { field, text } => {
-                prefix(f, field.as_ref())?;
-                match lucene::escaped_word(text) {
-                    word if !text.is_empty() && word == *text => f.write_str(text),
-                    escaped => write!(f, "({escaped})"),
-                }
-            }
+            Self::Text { field, text } => Self::Text {
+                field: or_name(field),
+                text,
+            },
             Self::Window {
                 field,
                 text,
                 ordered,
                 width,
-            } => {
-                prefix(f, field.as_ref())?;
-                match (ordered, width) {
-                    (true, 1) => write!(f, "\"{}\"", lucene::escaped_phrase(text)),
-                    (true, width) => write!(f, "#od{width}({text})"),
-                    (false, width) => write!(f, "#uw{width}({text})"),
-                }
-            }
-            Self::SloppyPhrase { field, text, slop } => {
-                prefix(f, field.as_ref())?;
-                write!(f, "\"{}\"~{slop}", lucene::escaped_phrase(text))
-            }
+            } => Self::Window {
+                field: or_name(field),
+                text,
+                ordered,
+                width,
+            },
+            Self::SloppyPhrase { field, text, slop } => Self::SloppyPhrase {
+                field: or_name(field),
+                text,
+                slop,
+            },
             Self::Synonyms(parts) => {
-                f.write_str("#syn(")?;
-                for (at, part) in parts.iter().enumerate() {
-                    write!(f, "{}{part}", if at == 0 { "" } else { " " })?;
-                }
-                f.write_str(")")
+                let parts = parts.into_iter().map(|part| part.with_field(name));
+                Self::Synonyms(parts.collect())
             }
             Self::Boolean(clauses) => {
-                for (at, BooleanClause { occur, query }) in clauses.iter().enumerate() {
-                    let sign = match occur {
-                        Occur::Must => "+",
-                        Occur::Should => "",
-                        Occur::MustNot => "-",
-                    };
-                    let space = if at == 0 { "" } else { " " };
-                    match query {
-                        Self::Boolean(_) => write!(f, "{space}{sign}({query})")?,
-                        _ => write!(f, "{space}{sign}{query}")?,
-                    }
-                }
-                Ok(())
+                let clauses = clauses.into_iter().map(|clause| BooleanClause {
+                    query: clause.query.with_field(name),
+                    ..clause
+                });
+                Self::Boolean(clauses.collect())
             }
-            Self::Weighted { weight, query } => match **query {
-                Self::Boolean(_) | Self::Weighted { .. } => write!(f, "({query})^{weight}"),
-                _ => write!(f, "{query}^{weight}"),
+            Self::Weighted { weight, query } => Self::Weighted {
+                weight,
+                query: Box::new(query.with_field(name)),
             },
         }
     }

@@ -6,7 +6,8 @@ use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchErr
 use super::error::StructuredQueryError;
 use super::evaluate::{BoundLeaf, BoundQuery, FieldsOfIndex, LeafStatistics, Node, SegmentLeaves};
 use super::matches::{Leaf, LeafMatches};
-use super::query::{QuerySyntax, StructuredQuery};
+use super::query::StructuredQuery;
+use super::syntax::QuerySyntax;
 use super::top_windows::top_windows;
 use crate::Searcher;
 use crate::models::WindowStatistics;
@@ -16,8 +17,8 @@ use crate::segments::NumberedSegment;
 /// Searcher of structured queries, with the model and field weights of a [`Searcher`]; implements
 /// [`Retriever`] for queries in a [`QuerySyntax`].
 ///
-/// The score of a phrase is that of Lucene: its frequency is the number of phrases in the document,
-/// and the model sees the statistics of its terms ([`Bm25`](crate::Bm25) with the sum of their idf,
+/// Phrases are scored as in Lucene: the frequency is the number of phrases in the document, and the
+/// model sees the statistics of its terms ([`Bm25`](crate::Bm25) with the sum of their idf,
 /// other models with the sum of the scores of the terms). A query of words and weights alone has
 /// the ranking and the speed of [`Searcher::search_terms`], and one phrase or window is pruned;
 /// others are evaluated for all matching documents.
@@ -25,8 +26,8 @@ use crate::segments::NumberedSegment;
 /// Query likelihood of Indri ([`IndriDirichlet`](crate::models::IndriDirichlet) and other models
 /// with [`WindowStatistics::Matches`]) scores a phrase or window as Indri does: by its own numbers
 /// of documents and matches in the collection. The score of a document is then the log-likelihood
-/// of all words, phrases and windows but those of [`Occur::MustNot`](super::Occur::MustNot); one
-/// that does not match, or whose clause does not match, counts with frequency 0.
+/// of all words, phrases and windows outside of [`Occur::MustNot`](super::Occur::MustNot). A word,
+/// phrase or window has frequency 0 if it or its clause does not match.
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexConfig, QuerySyntax, StructuredSearcher};
@@ -85,48 +86,52 @@ impl StructuredSearcher {
     pub fn search_query(
         &self,
         query: &StructuredQuery,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
         let bound = self.bind(query)?;
         if let Some(terms) = bound.as_terms() {
-            return self.searcher.search_terms(&terms, how);
+            return self.searcher.search_terms(&terms, search);
         }
-        self.evaluate_query(&bound, how)
+        self.evaluate_query(&bound, search)
     }
 
     /// Evaluates a query for all matching documents.
-    fn evaluate_query(&self, bound: &BoundQuery, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let Some(root) = bound.root.as_ref().filter(|_| how.k() > 0) else {
+    fn evaluate_query(
+        &self,
+        bound: &BoundQuery,
+        search: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        let Some(root) = bound.root.as_ref().filter(|_| search.k() > 0) else {
             return Ok(Ranking::default());
         };
         match self.searcher.bound_model() {
-            Bound::Bm25(bm25) => self.search_with(&**bm25, bound, root, how),
+            Bound::Bm25(bm25, _) => self.search_with(&**bm25, bound, root, search),
             Bound::Bm25F(_) => Err(self.combined_fields()),
-            Bound::Other(model) => self.search_with(&**model, bound, root, how),
+            Bound::Other(model) => self.search_with(&**model, bound, root, search),
         }
     }
 
     /// Explains a score of [`StructuredSearcher::search_query`].
     ///
     /// # Errors
-    /// As [`StructuredSearcher::search_query`].
+    /// Returns the errors of [`StructuredSearcher::search_query`].
     pub fn explain_query(
         &self,
         query: &StructuredQuery,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let bound = self.bind(query)?;
         if let Some(terms) = bound.as_terms() {
-            return self.searcher.explain_terms(&terms, doc, how);
+            return self.searcher.explain_terms(&terms, doc, search);
         }
         let Some(root) = &bound.root else {
             return Ok(None);
         };
         let tree = match self.searcher.bound_model() {
-            Bound::Bm25(bm25) => self.explain_with(&**bm25, &bound, root, doc, how)?,
+            Bound::Bm25(bm25, _) => self.explain_with(&**bm25, &bound, root, doc, search)?,
             Bound::Bm25F(_) => return Err(self.combined_fields()),
-            Bound::Other(model) => self.explain_with(&**model, &bound, root, doc, how)?,
+            Bound::Other(model) => self.explain_with(&**model, &bound, root, doc, search)?,
         };
         Ok(tree.map(|mut tree| {
             tree.value = f64::from(tree.score());
@@ -233,7 +238,7 @@ impl StructuredSearcher {
         model: &M,
         bound: &BoundQuery,
         root: &Node,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
         match root.only_leaf().map(|leaf| &bound.leaves[leaf]) {
             Some(BoundLeaf {
@@ -241,9 +246,9 @@ impl StructuredSearcher {
                 list,
                 ..
             }) if self.window_statistics() == WindowStatistics::Terms => {
-                top_windows(&self.searcher, model, window, *list, how)
+                top_windows(&self.searcher, model, window, *list, search)
             }
-            _ => self.search_all(model, bound, root, how),
+            _ => self.search_all(model, bound, root, search),
         }
     }
 
@@ -252,10 +257,10 @@ impl StructuredSearcher {
         model: &M,
         bound: &BoundQuery,
         root: &Node,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
         let leaves = self.leaves(bound).map_err(search_error)?;
-        let mut best = TopK::new(how.k());
+        let mut best = TopK::new(search.k());
         for (numbered, matches) in leaves.segments {
             let index = &numbered.segment.index;
             let query = (bound, root);
@@ -263,7 +268,7 @@ impl StructuredSearcher {
             let leaves = leaves.map_err(search_error)?;
             for (doc, sum) in leaves.evaluate(root) {
                 let number = numbered.number(DocNum::new(doc));
-                if how.allows(number) {
+                if search.allows(number) {
                     best.push(number, leaves.total(sum, doc) as f32);
                 }
             }
@@ -277,13 +282,13 @@ impl StructuredSearcher {
         bound: &BoundQuery,
         root: &Node,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let index = self.searcher.index();
         let Ok((holder, local)) = index.locate(doc) else {
             return Ok(None);
         };
-        if !how.allows(doc) {
+        if !search.allows(doc) {
             return Ok(None);
         }
         let leaves = self.leaves(bound).map_err(search_error)?;
@@ -335,8 +340,8 @@ impl Retriever for StructuredSearcher {
         self.searcher.ids()
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.search_query(&self.parse(query)?, how)
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.search_query(&self.parse(query)?, search)
     }
 
     search_queries_in_parallel!();
@@ -347,8 +352,8 @@ impl Retriever for StructuredSearcher {
         &self,
         query: &str,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.explain_query(&self.parse(query)?, doc, how)
+        self.explain_query(&self.parse(query)?, doc, search)
     }
 }

@@ -1,7 +1,8 @@
 //! Searcher of queries of words by the sequential dependence model.
 
-use super::query::{QuerySyntax, StructuredQuery};
+use super::query::StructuredQuery;
 use super::searcher::StructuredSearcher;
+use super::syntax::QuerySyntax;
 use crate::{Searcher, SearcherError};
 
 /// Maximum weight of a structured query.
@@ -42,11 +43,11 @@ impl SequentialDependence {
     /// Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005.
     pub const WEIGHTS: [f32; 3] = [0.85, 0.1, 0.05];
 
-    /// Creates a retriever. `weights` are those of words, of phrases of two successive words, and
-    /// of unordered windows of two successive words. Range: 0..=1e9, of the words above 0.
+    /// Creates a retriever. `weights` apply to words, phrases of two successive words, and unordered
+    /// windows of two successive words, in this order. Range: 0..=1e9, of the words above 0.
     ///
     /// # Errors
-    /// A weight is out of range.
+    /// Returns [`SearcherError::Parameter`] if a weight is out of range.
     pub fn new(searcher: Searcher, weights: [f32; 3]) -> Result<Self, SearcherError> {
         let invalid = |expected, found| {
             let name = "weights of the sequential dependence model";

@@ -99,8 +99,10 @@ impl<'a> QueryText<'a> {
         Self { text, at: offset }.error(expected)
     }
 
-    /// Error at the next character.
+    /// Error at the next character. Reads the text from its start.
     pub(super) fn error(&self, expected: impl Into<String>) -> QueryParseError {
+        #[cfg(test)]
+        super::tests::count_steps(self.at);
         let found = match self.rest().split_whitespace().next() {
             None => "the end".to_owned(),
             Some(word) if self.peek().is_some_and(char::is_whitespace) => {

@@ -1,8 +1,8 @@
 //! Top documents of one phrase or window.
 //!
-//! The statistics of a window are those of its terms, so that a match has its score at once. In
-//! most documents the term frequencies bound it below the k-th score, and no position is read;
-//! blocks of postings are skipped if their impacts do.
+//! A window is scored by the statistics of its terms, so the score of a match is known at once. In
+//! most documents the term frequencies bound the score below the k-th score, and no position is
+//! read. Blocks of postings are skipped if their impacts bound it so.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,7 @@ use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 
 use super::evaluate::sum_of;
-use super::matches::Window;
-use super::windows::Windows;
+use super::windows::{Window, Windows};
 use crate::Searcher;
 use crate::postings::END;
 use crate::search::{
@@ -25,13 +24,13 @@ pub(super) fn top_windows<M: BoundModel>(
     model: &M,
     window: &Window,
     list: ScoredList,
-    how: &Search<'_>,
+    search: &Search<'_>,
 ) -> Result<Ranking, SearchError> {
     let terms = window.terms.iter();
     let statistics = terms.map(|(term, _)| searcher.term_statistics(list.field, term));
     let statistics: Result<Vec<ListStatistics>, _> = statistics.collect();
     let statistics = statistics.map_err(search_error)?;
-    let mut best = TopK::new(how.k());
+    let mut best = TopK::new(search.k());
     for numbered in searcher.index().numbered_segments() {
         let index = &numbered.segment.index;
         let opened = Windows::open(index, list.field, window).map_err(search_error)?;
@@ -45,7 +44,7 @@ pub(super) fn top_windows<M: BoundModel>(
         let terms = statistics.iter().map(|&term| (list, term));
         let documents = model.document_scores(index, terms).map_err(search_error)?;
         let scores = (&*scorers, &documents);
-        add_top(windows, scores, numbered, how, &mut best).map_err(search_error)?;
+        add_top(windows, scores, numbered, search, &mut best).map_err(search_error)?;
     }
     best.finish()
 }
@@ -55,7 +54,7 @@ fn add_top<S: ListScorer>(
     mut windows: Windows<'_>,
     (scorers, documents): (&[S], &DocumentScores<'_>),
     numbered: &NumberedSegment,
-    how: &Search<'_>,
+    search: &Search<'_>,
     best: &mut TopK,
 ) -> Result<(), OpenIndexError> {
     let most_added = documents.bound();
@@ -87,7 +86,7 @@ fn add_top<S: ListScorer>(
         let local = DocNum::new(doc);
         if numbered.segment.is_live(local) {
             let number = numbered.number(local);
-            if how.allows(number) {
+            if search.allows(number) {
                 let most = windows.max_count();
                 let bound = sum_of(scorers, |scorer| scorer.bound_up_to(doc, most));
                 if may_enter(best, number, (bound + most_added) as f32) {
@@ -104,7 +103,7 @@ fn add_top<S: ListScorer>(
     windows.take_damage().map_or(Ok(()), Err)
 }
 
-/// Whether a document from `doc` on with at most this score may be among the best.
+/// Returns `true` if a document from `doc` on with at most this score may be among the best.
 fn may_enter(best: &TopK, doc: DocNum, bound: f32) -> bool {
     best.worst()
         .is_none_or(|worst| match bound.partial_cmp(&worst.score) {

@@ -4,9 +4,17 @@ use std::collections::HashMap;
 
 use ir_core::store::OpenIndexError;
 
-use super::matches::Window;
 use crate::Index;
 use crate::postings::{END, Impact, PostingsCursor};
+
+/// Phrase, or ordered or unordered window, of at least two terms.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Window {
+    /// Terms with their positions in the text of the query.
+    pub(super) terms: Vec<(String, u32)>,
+    pub(super) ordered: bool,
+    pub(super) width: u32,
+}
 
 /// Cursor over the documents of an index that contain all terms of a window.
 pub(super) struct Windows<'a> {
@@ -14,7 +22,7 @@ pub(super) struct Windows<'a> {
     /// Cursors by document frequency, ascending: the rarest term proposes documents.
     order: Vec<usize>,
     kind: WindowKind,
-    /// Whether no term has a position twice. Custom analyzers may repeat positions.
+    /// `true` if no term has a position twice. Custom analyzers may repeat positions.
     distinct: bool,
     /// Positions of the terms in the current document.
     positions: Vec<Vec<u32>>,
@@ -114,7 +122,7 @@ impl<'a> Windows<'a> {
     }
 
     /// Impacts that bound the matches in the documents from `doc` to the returned one, for phrases
-    /// whose terms are in several documents; decodes nothing.
+    /// with terms in several documents. Decodes nothing.
     pub(super) fn impacts(
         &mut self,
         doc: u32,

@@ -90,10 +90,9 @@ fn cycles_are_expanded_once() {
     assert_eq!(terms("c1 b1"), ["c1", "b1", "a1"]);
 }
 
-/// The first example of Table 3 of the bioCADDIE paper: the keywords followed by their synonyms, as
-/// one bag of words.
+/// The terms of a query followed by the synonym of two of them, as one bag of words.
 #[test]
-fn keywords_and_terminology_of_biocaddie() {
+fn query_terms_precede_their_synonyms() {
     let searcher = searcher();
     let synonyms = read("Myasthenia gravis => MG\n").unwrap();
     let expansion = SynonymExpansion::new(searcher.clone(), &synonyms, 1.0).unwrap();

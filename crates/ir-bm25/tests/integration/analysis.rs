@@ -160,11 +160,7 @@ fn lower_case_is_javas() {
 
 /// The whole folder `porter` or `english` of Snowball's data: (word, stem).
 fn vocabulary(name: &str) -> Option<Vec<(String, String)>> {
-    let Some(data) = std::env::var_os("IR_DATA") else {
-        eprintln!("skipped: IR_DATA is not set");
-        return None;
-    };
-    let folder = Path::new(&data).join("snowball").join(name);
+    let folder = crate::common::data()?.join("snowball").join(name);
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
     let (words, stems) = (read("voc.txt"), read("output.txt"));
     assert_eq!(words.lines().count(), stems.lines().count());

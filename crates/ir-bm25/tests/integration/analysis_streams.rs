@@ -2,23 +2,14 @@
 //! `testdata/lucene/streams.tsv` holds the SHA-256 of each stream: one text a line, its tokens
 //! joined by one blank.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
-use ir_bm25::analysis::{Analysis, Stemmer, StopWords};
+use ir_bm25::analysis::Analysis;
 use ir_core::Analyzer;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
-
-fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("IR_DATA").map(PathBuf::from);
-    if data.is_none() {
-        eprintln!("skipped: IR_DATA is not set");
-    }
-    data
-}
+use std::path::Path;
 
 /// The fields (joined by a newline) of every record of a JSONL file.
 fn texts(path: &Path, fields: &str) -> Vec<String> {
@@ -60,7 +51,9 @@ fn file_of(stream: &str) -> &'static str {
 
 #[test]
 fn every_token_is_lucenes() {
-    let Some(data) = data() else { return };
+    let Some(data) = crate::common::data() else {
+        return;
+    };
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/lucene/streams.tsv");
     let list = std::fs::read_to_string(list).unwrap();
     let mut streams = 0;
@@ -95,37 +88,4 @@ fn every_token_is_lucenes() {
         streams += 1;
     }
     assert_eq!(streams, 16);
-}
-
-/// `cargo test --release -p ir-bm25 --test analysis_streams -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn tokens_per_second() {
-    let Some(data) = data() else { return };
-    let texts = texts(&data.join("beir/arguana/corpus.jsonl.zst"), "title,text");
-    let bytes: usize = texts.iter().map(String::len).sum();
-    for analysis in [
-        Analysis::whitespace(),
-        Analysis::lucene_standard(),
-        Analysis::lucene_standard().with_stop_words(StopWords::Lucene33),
-        Analysis::anserini(),
-        Analysis::anserini().with_stemmer(Stemmer::Porter1980),
-        Analysis::english(),
-    ] {
-        let pipeline = analysis.build().unwrap();
-        let (mut best, mut words) = (f64::INFINITY, 0);
-        for _ in 0..5 {
-            let began = Instant::now();
-            words = 0;
-            for text in &texts {
-                pipeline.analyze(text, &mut |token| words += token.term.len().min(1));
-            }
-            best = best.min(began.elapsed().as_secs_f64());
-        }
-        println!(
-            "{analysis}: {words} terms in {best:.3} s, {:.1} million terms and {:.0} MB a second",
-            words as f64 / best / 1e6,
-            bytes as f64 / best / 1e6
-        );
-    }
 }

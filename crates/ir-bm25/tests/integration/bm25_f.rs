@@ -329,9 +329,9 @@ fn the_model_of_a_searcher_has_its_weights() {
     );
     // A searcher of the printed model has the same scores.
     let again = weighted.index().searcher(model.parse::<Model>().unwrap());
-    let (again, how) = (again.unwrap(), Search::top(10));
-    let found = weighted.search("tea green", &how).unwrap();
-    assert_eq!(found, again.search("tea green", &how).unwrap());
+    let (again, search) = (again.unwrap(), Search::top(10));
+    let found = weighted.search("tea green", &search).unwrap();
+    assert_eq!(found, again.search("tea green", &search).unwrap());
 }
 
 #[test]

@@ -4,8 +4,8 @@
 
 use ir_bm25::models::Bm25F;
 use ir_bm25::{
-    Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig, IndexWriter,
-    IndexedFields, Pruning, Searcher, SegmentedIndex, StoredFields,
+    Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig,
+    IndexedFields, Pruning, Searcher, StoredFields,
 };
 use ir_core::fusion::{
     DocumentRepositories, PriorCombination, PriorEstimate, RepositoryPrior, RepositoryPriors,
@@ -200,46 +200,5 @@ fn repository_priors() {
                     .unwrap()
             });
         }
-    }
-}
-
-#[test]
-fn segments() {
-    for (order, batch) in [
-        (DocOrder::Id, 1),
-        (DocOrder::Insertion, 3),
-        (DocOrder::Id, 100),
-    ] {
-        let config = IndexConfig::default()
-            .with_order(order)
-            .with_duplicates(DuplicateIds::Reject);
-        let folders = std::sync::Mutex::new(Vec::new());
-        check_text(|documents| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut writer = IndexWriter::create(folder.path(), config.clone()).unwrap();
-            // An earlier version of every document, and some that are deleted.
-            for (n, document) in documents.iter().enumerate() {
-                writer
-                    .put(&Document::new(&document.id).with_text("earlier"))
-                    .unwrap();
-                writer
-                    .put(&Document::new(format!("deleted {n}")).with_text("tea"))
-                    .unwrap();
-            }
-            writer.commit().unwrap();
-            for batch in documents.chunks(batch) {
-                for document in batch {
-                    writer.put(document).unwrap();
-                }
-                writer.commit().unwrap();
-            }
-            for n in 0..documents.len() {
-                assert!(writer.delete(&format!("deleted {n}")).unwrap());
-            }
-            writer.commit().unwrap();
-            let index = SegmentedIndex::open(folder.path()).unwrap();
-            folders.lock().unwrap().push(folder);
-            index.searcher(Bm25::ANSERINI).unwrap()
-        });
     }
 }

@@ -232,10 +232,10 @@ fn segments_have_the_feedback_of_one_index() {
         for query in toy::text_queries() {
             let [one, other] = [&whole, &segmented].map(|searcher| feedback(searcher, model));
             assert_eq!(one.expand(query).unwrap(), other.expand(query).unwrap());
-            let how = Search::top(20);
+            let search = Search::top(20);
             assert_eq!(
-                one.search(query, &how).unwrap(),
-                other.search(query, &how).unwrap()
+                one.search(query, &search).unwrap(),
+                other.search(query, &search).unwrap()
             );
         }
     }
@@ -313,19 +313,19 @@ proptest! {
     ) {
         let searcher = searcher(&documents, &stored());
         let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
-        let how = Search::top(k);
+        let search = Search::top(k);
         for query in toy::text_queries() {
             // Counts as weights are the text query.
             let mut terms = searcher.query_terms(query);
-            let found = searcher.search_terms(&terms, &how).unwrap();
-            prop_assert_eq!(&found, &searcher.search(query, &how).unwrap());
+            let found = searcher.search_terms(&terms, &search).unwrap();
+            prop_assert_eq!(&found, &searcher.search(query, &search).unwrap());
             for (term, &weight) in terms.iter_mut().zip(weights.iter().cycle()) {
                 term.weight = weight;
             }
-            let found = searcher.search_terms(&terms, &how).unwrap();
-            prop_assert_eq!(&found, &slow.search_terms(&terms, &how).unwrap());
+            let found = searcher.search_terms(&terms, &search).unwrap();
+            prop_assert_eq!(&found, &slow.search_terms(&terms, &search).unwrap());
             for hit in &found {
-                let why = searcher.explain_terms(&terms, hit.doc, &how).unwrap().unwrap();
+                let why = searcher.explain_terms(&terms, hit.doc, &search).unwrap().unwrap();
                 prop_assert_eq!(why.score(), hit.score);
                 let sum: f64 = why.details.iter().map(|term| term.value).sum();
                 prop_assert_eq!(sum as f32, hit.score);

@@ -174,12 +174,12 @@ fn disabled_feedback_is_the_first_search() {
         ];
         for (found, expected) in pairs {
             for query in ["black tea", "MG", "sugar and lemon", "the", ""] {
-                let how = Search::top(10);
-                let ranking = found.search(query, &how).unwrap();
-                assert_eq!(ranking, expected.search(query, &how).unwrap());
+                let search = Search::top(10);
+                let ranking = found.search(query, &search).unwrap();
+                assert_eq!(ranking, expected.search(query, &search).unwrap());
                 for hit in &ranking {
-                    let tree = found.explain(query, hit.doc, &how).unwrap();
-                    assert_eq!(tree, expected.explain(query, hit.doc, &how).unwrap());
+                    let tree = found.explain(query, hit.doc, &search).unwrap();
+                    assert_eq!(tree, expected.explain(query, hit.doc, &search).unwrap());
                 }
             }
         }
@@ -190,5 +190,9 @@ fn disabled_feedback_is_the_first_search() {
 fn weights_of_the_dependence_model_are_checked() {
     let feedback = feedback(&searcher(&documents()), "rm3");
     let error = feedback.with_sequential_dependence([0.0, 1.0, 1.0]);
-    assert!(error.is_err());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "weights of the sequential dependence model: expected a weight of words above 0, at most \
+         1e9, found 0"
+    );
 }

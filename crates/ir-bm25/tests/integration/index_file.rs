@@ -116,12 +116,12 @@ impl Results {
             for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
                 let searcher = searcher.clone().with_pruning(pruning);
                 for query in QUERIES {
-                    for how in [
+                    for search in [
                         Search::top(3),
                         Search::top(1000),
                         Search::top(3).within(&few),
                     ] {
-                        let ranking = searcher.search(query, &how).ok();
+                        let ranking = searcher.search(query, &search).ok();
                         for hit in ranking.iter().flatten() {
                             assert!(hit.doc.index() < index.len() && !hit.score.is_nan());
                         }

@@ -1,13 +1,14 @@
 //! Rankings and scores against Lucene's own, as kept in `testdata/lucene`.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use ir_bm25::{Bm25, Index, IndexConfig, Pruning};
+use ir_bm25::models::{ClassicTfIdf, Dirichlet, JelinekMercer};
+use ir_bm25::{Bm25, Index, IndexConfig, Model, Pruning};
 use ir_core::{NoProgress, Retriever, Search};
 
 fn top10(name: &str) -> BTreeMap<String, Vec<(String, f32)>> {
@@ -33,54 +34,49 @@ fn check(collection: &str, remove_self: bool, queries_with_hits: usize) {
         return;
     };
     let folder = folder.join("beir").join(collection);
-    let expected = top10(&format!("{collection}.top10.tsv.gz"));
-    assert_eq!(expected.len(), queries_with_hits);
     let documents = crate::common::corpus(&folder);
     let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
-    let searcher = index.searcher(Bm25::ANSERINI).unwrap();
-    let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
     let judged = std::fs::read_to_string(folder.join("qrels/test.tsv")).unwrap();
-    let judged: std::collections::BTreeSet<&str> = judged
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split('\t').next())
-        .collect();
-    let mut compared = 0;
-    for query in crate::common::records(&folder, "queries") {
-        if !judged.contains(query.id.as_str()) {
-            continue;
+    let judged = judged.lines().skip(1);
+    let judged: BTreeSet<&str> = judged.filter_map(|line| line.split('\t').next()).collect();
+    let mut queries = crate::common::records(&folder, "queries");
+    queries.retain(|query| judged.contains(query.id.as_str()));
+    let models: [(&str, Model); 4] = [
+        ("", Bm25::ANSERINI.into()),
+        (".qld", Dirichlet::new(1000.0).into()),
+        (".qljm", JelinekMercer::new(0.1).into()),
+        (".classic", ClassicTfIdf::default().into()),
+    ];
+    for (name, model) in models {
+        let expected = top10(&format!("{collection}{name}.top10.tsv.gz"));
+        assert_eq!(expected.len(), queries_with_hits);
+        let searcher = index.searcher(model).unwrap();
+        let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
+        let mut compared = 0;
+        for query in &queries {
+            let ranking = searcher.search(&query.text, &Search::top(11)).unwrap();
+            let all = slow.search(&query.text, &Search::top(11)).unwrap();
+            assert_eq!(ranking, all, "{name}, {}", query.id);
+            let found = ranking.iter();
+            let found = found.map(|hit| (index.ids().id(hit.doc).to_owned(), hit.score));
+            let found: Vec<_> = found
+                .filter(|(id, _)| !(remove_self && *id == query.id))
+                .take(10)
+                .collect();
+            // To the last bit.
+            let expected = expected.get(&query.id).cloned().unwrap_or_default();
+            assert_eq!(found, expected, "{name}, {}", query.id);
+            compared += found.len();
+            for hit in ranking.iter().take(2) {
+                let search = Search::top(2);
+                let tree = searcher.explain(&query.text, hit.doc, &search).unwrap();
+                let tree = tree.unwrap();
+                let sum: f64 = tree.details.iter().map(|term| term.value).sum();
+                assert_eq!((tree.score(), sum as f32), (hit.score, hit.score));
+            }
         }
-        let ranking = searcher.search(&query.text, &Search::top(11)).unwrap();
-        assert_eq!(
-            ranking,
-            slow.search(&query.text, &Search::top(11)).unwrap(),
-            "{}",
-            query.id
-        );
-        let mut found: Vec<(String, f32)> = ranking
-            .iter()
-            .map(|hit| (index.ids().id(hit.doc).to_owned(), hit.score))
-            .filter(|(id, _)| !(remove_self && *id == query.id))
-            .collect();
-        found.truncate(10);
-        // Not "within 1e-5": to the last bit.
-        assert_eq!(
-            found,
-            expected.get(&query.id).cloned().unwrap_or_default(),
-            "{}",
-            query.id
-        );
-        compared += found.len();
-        for hit in ranking.iter().take(2) {
-            let why = searcher
-                .explain(&query.text, hit.doc, &Search::top(2))
-                .unwrap()
-                .unwrap();
-            let sum: f64 = why.details.iter().map(|part| part.value).sum();
-            assert_eq!((why.score(), sum as f32), (hit.score, hit.score));
-        }
+        assert_eq!(compared, expected.values().map(Vec::len).sum::<usize>());
     }
-    assert_eq!(compared, expected.values().map(Vec::len).sum::<usize>());
 }
 
 #[test]

@@ -14,7 +14,6 @@ mod initial_threshold;
 mod integer_sums;
 mod large_inputs;
 mod lucene;
-mod lucene_models;
 mod merged_indexes;
 mod models;
 mod pruning;

@@ -114,16 +114,16 @@ fn check_pruning(searcher: &Searcher, expected: Option<&Searcher>) {
     let exhaustive = searcher.clone().with_pruning(Pruning::Exhaustive);
     for query in QUERIES {
         for k in [1, 10, 101] {
-            for how in [
+            for search in [
                 Search::top(k),
                 Search::top(k).within(&some),
                 Search::top(k).within(&few),
             ] {
-                let found = searcher.search(query, &how).unwrap();
-                let all = exhaustive.search(query, &how).unwrap();
+                let found = searcher.search(query, &search).unwrap();
+                let all = exhaustive.search(query, &search).unwrap();
                 assert_eq!(found, all, "{}, {query}, k = {k}", searcher.model());
                 if let Some(expected) = expected {
-                    let expected = expected.search(query, &how).unwrap();
+                    let expected = expected.search(query, &search).unwrap();
                     assert_eq!(found, expected, "{}, {query}, k = {k}", searcher.model());
                 }
             }

@@ -379,9 +379,10 @@ impl DocumentScorer for WaveOfLength {
     }
 
     fn bound(&self) -> f64 {
-        match self.is_bounded {
-            true => 3.0 * self.boost,
-            false => f64::INFINITY,
+        if self.is_bounded {
+            3.0 * self.boost
+        } else {
+            f64::INFINITY
         }
     }
 }
@@ -430,14 +431,14 @@ proptest! {
             let nowhere = StructuredQuery::text("nowhere").must_not();
             let evaluated = StructuredQuery::boolean([phrase.clone().should(), nowhere]);
             for k in [1, 4] {
-                let how = Search::top(k);
-                let first = searcher.search_terms(&query, &how).unwrap();
-                prop_assert_eq!(&first, &exhaustive.search_terms(&query, &how).unwrap());
+                let search = Search::top(k);
+                let first = searcher.search_terms(&query, &search).unwrap();
+                prop_assert_eq!(&first, &exhaustive.search_terms(&query, &search).unwrap());
                 prop_assert_eq!(first.iter().collect::<Vec<_>>(), all.iter().take(k).collect::<Vec<_>>());
-                let found = structured.search_query(&phrase, &how).unwrap();
-                prop_assert_eq!(&found, &structured.search_query(&evaluated, &how).unwrap());
+                let found = structured.search_query(&phrase, &search).unwrap();
+                prop_assert_eq!(&found, &structured.search_query(&evaluated, &search).unwrap());
                 for hit in &found {
-                    let why = structured.explain_query(&phrase, hit.doc, &how).unwrap().unwrap();
+                    let why = structured.explain_query(&phrase, hit.doc, &search).unwrap().unwrap();
                     prop_assert_eq!(why.score(), hit.score);
                 }
             }

@@ -110,7 +110,7 @@ proptest! {
         let usual = built(&documents, config.clone());
         let mut builder = IndexBuilder::new(config).unwrap().with_threads(threads).with_memory(memory);
         documents.iter().for_each(|doc| builder.push(doc).unwrap());
-        let index = builder.finish().unwrap();
+        let index = builder.finish(&mut NoProgress).unwrap();
         prop_assert_eq!(index.as_bytes(), usual.as_bytes());
     }
 }
@@ -224,22 +224,6 @@ proptest! {
             let doc = index.ids().get(&document.id).unwrap();
             prop_assert_eq!(&index.document(doc).unwrap(), document);
             prop_assert_eq!(&index.attributes(doc).unwrap(), &document.attributes);
-        }
-    }
-
-    #[test]
-    fn years_round_trip(years in prop::collection::vec(
-        prop::option::of(prop_oneof![1900..2100_i64, -10..10_i64, Just(i64::MAX), Just(i64::MIN + 1), any::<i64>()]),
-        0..20,
-    )) {
-        let documents: Vec<Document> = (100..).zip(&years).map(|(n, year)| {
-            let document = Document::new(n.to_string());
-            year.iter().fold(document, |document, &year| document.with("year", year))
-        }).collect();
-        let index = built(&documents, IndexConfig::default());
-        for (doc, &year) in (0..).map(DocNum::new).zip(&years) {
-            prop_assume!(year != Some(i64::MIN));
-            prop_assert_eq!(index.years().get(doc), year);
         }
     }
 }

@@ -2,17 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 
 use ir_bm25::analysis::Analysis;
 use ir_bm25::{
-    Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
-    IndexedFields, Pruning, Searcher, SearcherError,
+    Bm25, DocLengths, FieldNames, Index, IndexConfig, IndexedFields, Pruning, SearcherError,
 };
 use ir_core::store::Verify;
-use ir_core::{Distinct, DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retriever, Search};
-use ir_testkit::{check_text, check_text_saved};
+use ir_core::{DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retriever, Search};
 use proptest::prelude::*;
 
 /// BM25 as its page in a textbook, in the precision that Lucene uses: no index, one document after
@@ -58,7 +55,7 @@ impl Oracle {
         }
     }
 
-    fn search(&self, query: &str, bm25: Bm25, weights: &[f32], how: &Search<'_>) -> Ranking {
+    fn search(&self, query: &str, bm25: Bm25, weights: &[f32], search: &Search<'_>) -> Ranking {
         let mut counts: BTreeMap<&str, f32> = BTreeMap::new();
         query
             .split_whitespace()
@@ -90,11 +87,11 @@ impl Oracle {
                 }
             }
             let doc = DocNum::new(n as u32);
-            if let Some(score) = score.filter(|_| how.allows(doc)) {
+            if let Some(score) = score.filter(|_| search.allows(doc)) {
                 hits.push(Hit::new(doc, score as f32));
             }
         }
-        Ranking::from_hits(hits).unwrap().top(how.k())
+        Ranking::from_hits(hits).unwrap().top(search.k())
     }
 }
 
@@ -254,10 +251,10 @@ proptest! {
         }
         let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
         let oracle = Oracle::new(&documents, fields);
-        with_filter(&filter, documents.len(), k, |how| {
-            let found = searcher.search(&query, &how).unwrap();
-            prop_assert_eq!(&found, &slow.search(&query, &how).unwrap());
-            let expected = oracle.search(&query, bm25, &by_field, &how);
+        with_filter(&filter, documents.len(), k, |search| {
+            let found = searcher.search(&query, &search).unwrap();
+            prop_assert_eq!(&found, &slow.search(&query, &search).unwrap());
+            let expected = oracle.search(&query, bm25, &by_field, &search);
             // The oracle adds up in another order; with such weights that may show in the last bit.
             if title.max(text) <= 10.0 && title.min(text) >= 0.1 || !separate {
                 prop_assert_eq!(&found, &expected);
@@ -265,7 +262,7 @@ proptest! {
                 prop_assert_eq!(found.len(), expected.len());
             }
             for hit in found.iter().take(3) {
-                let why = searcher.explain(&query, hit.doc, &how).unwrap().unwrap();
+                let why = searcher.explain(&query, hit.doc, &search).unwrap().unwrap();
                 let sum: f64 = why.details.iter().map(|part| part.value).sum();
                 prop_assert_eq!(why.score().to_bits(), hit.score.to_bits());
                 prop_assert_eq!((sum as f32).to_bits(), hit.score.to_bits());
@@ -275,118 +272,12 @@ proptest! {
     }
 }
 
-/// Collection with many blocks and windows of documents: terms from every other document to a few.
-fn large() -> &'static Index {
-    static INDEX: OnceLock<Index> = OnceLock::new();
-    INDEX.get_or_init(|| {
-        let mut state = 42_u64;
-        let mut random = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            state >> 33
-        };
-        let mut docs = Vec::new();
-        for n in 0..90_000 {
-            // Runs of longer documents, so that blocks differ.
-            let length = 1 + random() % if n / 3000 % 3 == 0 { 40 } else { 8 };
-            let mut words: Vec<String> = (0..length)
-                .map(|_| format!("w{}", random().trailing_zeros()))
-                .collect();
-            if random() % 50 == 0 {
-                words.extend(vec!["w9".to_owned(); random() as usize % 30]);
-            }
-            let title = if random() % 3 == 0 { "w0 w3" } else { "" };
-            docs.push(
-                Document::new(format!("{n:06}"))
-                    .with_title(title)
-                    .with_text(words.join(" ")),
-            );
-        }
-        index(&docs, IndexedFields::Separate)
-    })
-}
-
-fn long_queries() -> impl Strategy<Value = String> {
-    prop::collection::vec(0..17_u8, 1..9).prop_map(|words| {
-        words
-            .iter()
-            .map(|n| format!("w{n}"))
-            .collect::<Vec<_>>()
-            .join(" ")
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    #[test]
-    fn pruning_equals_scoring_everything(
-        query in long_queries(),
-        bm25 in parameters(),
-        title in weights(),
-        filter in filters(),
-        k in prop_oneof![1..20_usize, 100..500_usize, Just(39_000)],
-    ) {
-        let fast = large().searcher(bm25).unwrap().with_weights(&[("title", title)]).unwrap();
-        let slow = fast.clone().with_pruning(Pruning::Exhaustive);
-        with_filter(&filter, large().len(), k, |how| {
-            prop_assert_eq!(fast.search(&query, &how).unwrap(), slow.search(&query, &how).unwrap());
-            // A filter that does not tell its size is answered in another way.
-            if let Some(filter) = how.filter() {
-                let mute = |doc: DocNum| filter.contains(doc);
-                let how = Search::top(k).within(&mute);
-                prop_assert_eq!(fast.search(&query, &how).unwrap(), slow.search(&query, &how).unwrap());
-            }
-            Ok(())
-        })?;
-    }
-}
-
-#[test]
-fn weights_too_far_apart_are_added_up_in_order() {
-    let searcher = large().searcher(Bm25::ANSERINI).unwrap();
-    let searcher = searcher
-        .with_weights(&[("title", 1e9), ("text", 1e-9)])
-        .unwrap();
-    let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
-    let how = Search::top(50);
-    let found = searcher.search("w0 w3 w7", &how).unwrap();
-    assert_eq!(found, slow.search("w0 w3 w7", &how).unwrap());
-    assert_eq!(found.len(), 50);
-}
-
-#[test]
-fn the_contract_of_retrievers() {
-    let build = |documents: &[Document]| -> Searcher {
-        let config = IndexConfig::default()
-            .with_order(DocOrder::Insertion)
-            .with_duplicates(DuplicateIds::Keep);
-        Index::build(documents, &config, &mut NoProgress)
-            .unwrap()
-            .searcher(Bm25::ANSERINI)
-            .unwrap()
-    };
-    check_text(build);
-    check_text_saved(build, |searcher: &Searcher| {
-        let bytes = searcher.index().single().unwrap().as_bytes().to_vec();
-        Index::from_bytes(bytes, Verify::AllSections)
-            .unwrap()
-            .searcher(searcher.model().clone())
-            .unwrap()
-    });
-    let by_id = |documents: &[Document]| -> Searcher {
-        index(documents, IndexedFields::One)
-            .searcher(Bm25::LUCENE)
-            .unwrap()
-    };
-    check_text(by_id);
-}
-
 #[test]
 fn batches_equal_single_searches_on_any_number_of_threads() {
-    let searcher = large().searcher(Bm25::LUCENE).unwrap();
-    let late = |doc: DocNum| doc.get() > 20_000;
+    let documents = (0..3000_u16).map(|n| (vec![(n % 251) as u8], n.to_le_bytes().repeat(4)));
+    let index = index(&numbered(documents.collect()), IndexedFields::Separate);
+    let searcher = index.searcher(Bm25::LUCENE).unwrap();
+    let late = |doc: DocNum| doc.get() > 700;
     let texts: Vec<String> = (0..60)
         .map(|n| format!("w{} w{} w{}", n % 7, n % 11, n % 13))
         .collect();
@@ -394,16 +285,20 @@ fn batches_equal_single_searches_on_any_number_of_threads() {
         .iter()
         .enumerate()
         .map(|(n, text)| {
-            let how = Search::top(n);
+            let search = Search::top(n);
             (
                 text.as_str(),
-                if n % 2 == 0 { how } else { how.within(&late) },
+                if n % 2 == 0 {
+                    search
+                } else {
+                    search.within(&late)
+                },
             )
         })
         .collect();
     let single: Vec<Ranking> = batch
         .iter()
-        .map(|(text, how)| searcher.search(text, how).unwrap())
+        .map(|(text, search)| searcher.search(text, search).unwrap())
         .collect();
     assert_eq!(searcher.search_batch(&batch).unwrap(), single);
     for threads in [1, 8] {
@@ -464,19 +359,4 @@ fn repeated_terms_count() {
     let why = why.unwrap().unwrap();
     assert_eq!(why.details.len(), 2);
     assert!(why.details[0].description.starts_with("text:x"));
-}
-
-#[test]
-fn distinct_ids() {
-    let documents = ["a", "b", "a", "c", "a"].map(|id| Document::new(id).with_text("tea"));
-    let mut builder =
-        IndexBuilder::new(config(IndexedFields::One).with_duplicates(DuplicateIds::Keep)).unwrap();
-    documents.iter().for_each(|doc| builder.push(doc).unwrap());
-    let searcher = Distinct(builder.finish().unwrap().searcher(Bm25::ANSERINI).unwrap());
-    let ranking = searcher.search("tea", &Search::top(2)).unwrap();
-    let ids: BTreeSet<&str> = ranking
-        .iter()
-        .map(|hit| searcher.ids().id(hit.doc))
-        .collect();
-    assert_eq!(ids, ["a", "b"].into());
 }

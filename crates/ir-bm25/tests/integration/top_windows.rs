@@ -10,7 +10,7 @@ use ir_bm25::{
     Analysis, DocLengths, IndexBuilder, IndexConfig, IndexWriter, IndexedFields, Model,
     QuerySyntax, SegmentedIndex, StructuredQuery, StructuredSearcher,
 };
-use ir_core::{Analyzer, DocNum, DocSet, Document, Search, Token};
+use ir_core::{Analyzer, DocNum, DocSet, Document, NoProgress, Search, Token};
 use proptest::prelude::*;
 
 const WORDS: [&str; 6] = ["tea", "tea", "milk", "leaf", "water", "the"];
@@ -176,7 +176,10 @@ fn repeated_positions_equal_the_exhaustive_evaluation() {
     for document in &documents(600, 2) {
         builder.push(document).unwrap();
     }
-    let index = builder.finish().unwrap().with_analyzer(Arc::new(Twice));
+    let index = builder
+        .finish(&mut NoProgress)
+        .unwrap()
+        .with_analyzer(Arc::new(Twice));
     let index = SegmentedIndex::from(index);
     models().for_each(|model| check(&index, model));
 }

@@ -226,10 +226,10 @@ fn pruning_of_long_lists() {
                 for query in QUERIES {
                     for k in [1, 10, 100, 7000] {
                         let top = Search::top(k);
-                        for how in [top, top.within(&third), top.within(&few)] {
+                        for search in [top, top.within(&third), top.within(&few)] {
                             assert_eq!(
-                                searcher.search(query, &how).unwrap(),
-                                exhaustive.search(query, &how).unwrap(),
+                                searcher.search(query, &search).unwrap(),
+                                exhaustive.search(query, &search).unwrap(),
                                 "{query}, {k}, {pruning:?}"
                             );
                         }

@@ -168,12 +168,12 @@ impl SegmentedIndexTest for Bm25Test {
             let expected = expected.searcher(bm25).unwrap();
             let expected = expected.with_pruning(Pruning::Exhaustive);
             for query in QUERIES {
-                for how in &searches {
-                    let expected = expected.search(query, how).unwrap();
-                    assert_eq!(searcher.search(query, how).unwrap(), expected, "{query}");
+                for search in &searches {
+                    let expected = expected.search(query, search).unwrap();
+                    assert_eq!(searcher.search(query, search).unwrap(), expected, "{query}");
                     // The second search finds the columns in the cache.
                     for _ in 0..2 {
-                        assert_eq!(columns.search(query, how).unwrap(), expected, "{query}");
+                        assert_eq!(columns.search(query, search).unwrap(), expected, "{query}");
                     }
                 }
                 for hit in &searcher.search(query, &Search::top(2)).unwrap() {

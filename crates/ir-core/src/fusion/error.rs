@@ -1,4 +1,4 @@
-use crate::IdError;
+use crate::ids::IdError;
 
 /// Error fusing runs, or configuring a fused retriever.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum FusionError {
     /// An infinite score remains infinite, or the sum of large scores is.
     #[error("query {query:?}, document {doc:?}: expected a finite fused score, found infinity")]
     InfiniteFused { query: String, doc: String },
-    /// The number of weights is not that of the runs.
+    /// The numbers of weights and runs differ.
     #[error("expected one weight for each of {expected} runs, found {found}")]
     WeightCount { expected: usize, found: usize },
     /// The weight of a run is negative or not finite.
@@ -41,7 +41,7 @@ pub enum FusionError {
     /// The priors do not cover a repository; an empty name stands for documents without one.
     #[error("expected a prior for every repository, found none for {repository:?}")]
     Uncovered { repository: String },
-    /// The number of documents with a repository is not that of the retriever.
+    /// The repositories and the retriever have different numbers of documents.
     #[error("expected the repository of each of {expected} documents, found {found}")]
     RepositoryCount { expected: usize, found: usize },
     /// The smoothing of a prior is out of range.

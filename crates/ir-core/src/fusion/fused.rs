@@ -1,7 +1,12 @@
 use super::fuse::{explain_fusion, fuse_rankings};
 use super::numbering::{NumberedRetriever, number_retrievers};
 use super::{Fusion, FusionError};
-use crate::{DocIds, DocNum, Explanation, Hit, Ranking, Retriever, Search, SearchError};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
+use crate::ranking::{Hit, Ranking};
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Retriever that fuses the rankings of several retrievers by a [`Fusion`]: reciprocal ranks,
 /// CombSUM, ...

@@ -6,15 +6,15 @@
 //! | fuse run files with weights | [`fuse_weighted_runs`] | the same, weighted by run |
 //! | fuse retrievers | [`Fused`] | the same, over the first hits of each retriever |
 //! | hybrid search, cos + α·BM25 | [`WeightedSum`] | exact weighted sum of the retrievers' scores |
-//! | re-rank candidates | [`Reranked`] | that of a second retriever, over candidates |
+//! | re-rank candidates | [`Reranked`] | score of a second retriever, over candidates |
 //! | repository prior | [`RepositoryPrior`] | score and prior of its repository |
 //! | document prior | [`DocumentPrior`] | query-independent constant |
 //! | compare systems by clicks | [`interleave`] | none: documents keep their rank |
 //!
 //! The retrievers may index different collections. Documents are matched by id: records that share
-//! an id count as one document, whose score is the best of its records. The combined retriever has
-//! its own document numbers: the documents of the first retriever in order, then those that only
-//! later ones contain. Filters refer to these numbers.
+//! an id count as one document, with the best score of its records. The combined retriever has its
+//! own document numbers: first the documents of the first retriever in order, then the documents
+//! that only later retrievers contain. Filters refer to these numbers.
 //!
 //! The filter contract of [`Retriever`](crate::Retriever) holds for [`WeightedSum`],
 //! [`RepositoryPrior`] and [`DocumentPrior`]. [`Fused`] and [`Reranked`] are exempt by design: they
@@ -54,10 +54,7 @@ mod tests;
 mod weighted_sum;
 
 pub use error::FusionError;
-pub use fuse::{
-    Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs,
-    fuse_weighted_runs_with_progress,
-};
+pub use fuse::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs};
 pub use fused::Fused;
 pub use prior::DocumentPrior;
 pub use repository::{DocumentRepositories, RepositoryPriors};

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 
 use super::FusionError;
-use crate::retriever::in_rounds;
-use crate::{
-    DocFilter, DocIds, DocNum, DocSet, Explanation, Predicate, Ranking, Retriever, Search,
-    SearchError,
-};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::filter::DocFilter;
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::predicate::Predicate;
+use crate::ranking::Ranking;
+use crate::retriever::{Retriever, in_rounds};
+use crate::search::Search;
 
 /// A retriever and the common number of each of its records.
 #[derive(Debug, Clone)]
@@ -16,7 +19,7 @@ pub(super) struct NumberedRetriever<R> {
     /// Common document number of each record.
     documents: Vec<DocNum>,
     records: RecordLists,
-    /// Whether two records share an id.
+    /// `true` if two records share an id.
     repeats: bool,
 }
 
@@ -82,7 +85,7 @@ const DOCUMENTS_PER_MEMBER: usize = 16;
 #[derive(Default)]
 pub(super) struct DocumentHits {
     pub(super) hits: Vec<(DocNum, f32)>,
-    /// Whether the list is exhaustive.
+    /// `true` if the list is exhaustive.
     pub(super) all: bool,
     /// Score that no other document exceeds; one that is not returned has score 0.
     pub(super) bound: f32,
@@ -147,7 +150,7 @@ enum RecordFilter<'a> {
     Documents {
         documents: &'a [DocNum],
         filter: &'a dyn DocFilter,
-        /// Whether the count of the filter bounds the number of records that pass.
+        /// `true` if the count of the filter bounds the number of records that pass.
         counted: bool,
     },
 }
@@ -197,7 +200,7 @@ impl<R: Retriever> NumberedRetriever<R> {
         self.search_above(queries, depth, &vec![f32::NEG_INFINITY; queries.len()])
     }
 
-    /// [`Self::search`] without the documents whose score is below the floor of their query.
+    /// [`Self::search`] without documents that score below the floor of their query.
     pub(super) fn search_above(
         &self,
         queries: &[(&R::Query, Search<'_>)],
@@ -222,9 +225,10 @@ impl<R: Retriever> NumberedRetriever<R> {
             });
             let batch: Vec<(&R::Query, Search<'_>)> = batch.collect();
             let above: Vec<f32> = open.iter().map(|&n| floors[n]).collect();
-            let rankings = match above.iter().any(|floor| *floor > f32::NEG_INFINITY) {
-                true => self.retriever.search_batch_above(&batch, &above)?,
-                false => self.retriever.search_batch(&batch)?,
+            let rankings = if above.iter().any(|floor| *floor > f32::NEG_INFINITY) {
+                self.retriever.search_batch_above(&batch, &above)?
+            } else {
+                self.retriever.search_batch(&batch)?
             };
             let answers = open.iter().zip(&batch).zip(rankings);
             let answers = answers.map(|((&n, (_, asked)), ranking)| {

@@ -1,5 +1,10 @@
 use super::FusionError;
-use crate::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
+use crate::ranking::{Ranking, TopK};
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Retriever that gives every document a query-independent score, its prior: citations, clicks,
 /// PageRank.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::FusionError;
-use crate::{DocNum, Qrels, Ranking};
+use crate::ids::DocNum;
+use crate::qrels::Qrels;
+use crate::ranking::Ranking;
 
 /// Repository of each document of a retriever: the source that a record comes from, or any other
 /// partition of the documents.
@@ -74,7 +76,7 @@ impl DocumentRepositories {
         Some(number as usize)
     }
 
-    /// Whether a document has no repository.
+    /// Returns `true` if a document has no repository.
     pub(super) fn has_missing(&self) -> bool {
         self.documents.iter().any(Option::is_none)
     }
@@ -83,7 +85,7 @@ impl DocumentRepositories {
 /// Prior probability of each repository.
 ///
 /// `p(S) = (c(S) + ε) / (c + ε·n)`, where `c(S)` is the number of relevant documents of repository
-/// `S`, `c` that of all, and `n` the number of repositories.
+/// `S`, `c` the number of all relevant documents, and `n` the number of repositories.
 ///
 /// | estimator | relevant documents | source |
 /// |---|---|---|
@@ -137,7 +139,7 @@ impl RepositoryPriors {
     /// Sets the prior of all other repositories, and of documents without one.
     ///
     /// # Errors
-    /// As [`RepositoryPriors::new`].
+    /// Returns the errors of [`RepositoryPriors::new`].
     pub fn with_unseen(mut self, prior: f64) -> Result<Self, FusionError> {
         check_prior("(unseen)", prior)?;
         self.unseen = Some(prior);
@@ -145,8 +147,8 @@ impl RepositoryPriors {
     }
 
     /// Estimates priors from the numbers of relevant documents of repositories. `repositories` is
-    /// the number of all repositories, with and without relevant documents; a smaller number than
-    /// that of the counts is raised to it. Others have the prior of a count of 0.
+    /// the number of all repositories, with and without relevant documents; it is at least the number
+    /// of counts. Repositories without a count have the prior of a count of 0.
     ///
     /// # Errors
     /// [`FusionError::Smoothing`] if `epsilon` is not a finite number above 0.
@@ -174,12 +176,12 @@ impl RepositoryPriors {
     }
 
     /// Prior 1: estimates priors from training judgments; documents with a positive grade are
-    /// relevant. `repository` returns that of a document; documents without one are ignored.
-    /// `repositories` and `epsilon` are those of [`RepositoryPriors::from_counts`]; the published
-    /// value of ε is 1.
+    /// relevant. `repository` returns the repository of a document; documents without one are
+    /// ignored. `repositories` and `epsilon` mean the same as in [`RepositoryPriors::from_counts`];
+    /// the published value of ε is 1.
     ///
     /// # Errors
-    /// As [`RepositoryPriors::from_counts`].
+    /// Returns [`FusionError::Smoothing`] if `epsilon` is not a finite number above 0.
     pub fn from_qrels<S: Into<String>>(
         qrels: &Qrels,
         repository: impl Fn(&str) -> Option<S>,
@@ -193,11 +195,11 @@ impl RepositoryPriors {
     }
 
     /// Prior 2, pseudo-relevance feedback: estimates priors from the repositories of the hits of a
-    /// query, usually the first ten. `repositories` and `epsilon` are those of
+    /// query, usually the first ten. `repositories` and `epsilon` mean the same as in
     /// [`RepositoryPriors::from_counts`].
     ///
     /// # Errors
-    /// As [`RepositoryPriors::from_counts`].
+    /// Returns [`FusionError::Smoothing`] if `epsilon` is not a finite number above 0.
     pub fn from_ranking(
         hits: &Ranking,
         documents: &DocumentRepositories,

@@ -1,6 +1,11 @@
 use super::FusionError;
 use super::numbering::{NumberedRetriever, Numbering};
-use crate::{DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError, TopK};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::ranking::{Ranking, TopK};
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Retriever that ranks the first hits of one retriever by the scores of another: the BM25 top 100
 /// re-ranked by a transformer.
@@ -78,8 +83,8 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Retriev
         rankings.collect()
     }
 
-    /// Explains a score as that of the second retriever; rank and score of the first are the second
-    /// detail.
+    /// Explains the score of the second retriever. The second detail is the rank and score of the
+    /// first retriever.
     fn explain(
         &self,
         query: &Q,

@@ -6,26 +6,16 @@ use proptest::prelude::*;
 
 use super::fuse::fuse_rankings;
 use super::*;
-use crate::{
-    DocFilter, DocIds, DocNum, DocSet, Explanation, Hit, Ranking, Retriever, Search, SearchError,
-    TopK,
-};
-
-/// Retriever with a constant score per record; a record without a score is not a hit.
-#[derive(Debug, Clone)]
-struct ConstantScores {
-    ids: DocIds,
-    scores: Vec<Option<f32>>,
-}
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::filter::DocFilter;
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::ranking::{Hit, Ranking, TopK};
+use crate::retriever::Retriever;
+use crate::search::Search;
+use crate::tests::ConstantScores;
 
 impl ConstantScores {
-    fn new(records: &[(&str, Option<f32>)]) -> Self {
-        Self {
-            ids: records.iter().map(|(id, _)| *id).collect(),
-            scores: records.iter().map(|(_, score)| *score).collect(),
-        }
-    }
-
     /// Best score of every id with a score.
     fn best(&self) -> BTreeMap<String, f32> {
         let mut best = BTreeMap::new();
@@ -36,36 +26,6 @@ impl ConstantScores {
             }
         }
         best
-    }
-}
-
-impl Retriever for ConstantScores {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        &self.ids
-    }
-
-    fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut best = TopK::new(search.k());
-        for (doc, score) in (0..).map(DocNum::new).zip(&self.scores) {
-            if let Some(score) = *score
-                && search.allows(doc)
-            {
-                best.push(doc, score);
-            }
-        }
-        best.finish()
-    }
-
-    fn explain(
-        &self,
-        _: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        let score = self.scores[doc.index()].filter(|_| search.allows(doc));
-        Ok(score.map(|score| Explanation::new(score, "constant")))
     }
 }
 
@@ -271,7 +231,7 @@ proptest! {
                     }
                 };
                 prop_assert_eq!(expected as f32, hit.score);
-                // The rank in the description, and the score below it, are those of the list.
+                // The description contains the rank in the list; the score of the list follows.
                 for list in &tree.details {
                     let Some((retriever, rank)) = list.description.split_once(", rank ") else {
                         prop_assert!(list.description.ends_with("not in the list: Borda points"));

@@ -1,7 +1,11 @@
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
-use crate::retriever::in_rounds;
-use crate::{DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError, TopK};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::ranking::{Ranking, TopK};
+use crate::retriever::{Retriever, in_rounds};
+use crate::search::Search;
 
 /// Hybrid retriever that ranks by the weighted sum of the scores of several retrievers, such as
 /// cos + α·BM25.
@@ -9,11 +13,11 @@ use crate::{DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, Sea
 /// The score of a document is Σ wᵢ·sᵢ, summed in f64 and rounded to f32. A document that retriever
 /// i does not return has sᵢ = 0; a document that no retriever returns is not a hit.
 ///
-/// The ranking equals that of scoring every document: candidates are the first hits of each
-/// retriever, all retrievers score every candidate through a filter, and the lists are extended
-/// until no other document can score higher. The last retriever is searched only above the score
-/// with which a further document can enter the top k ([`Retriever::search_batch_above`]): a vector
-/// index, whose scan is faster then, should be the last one. Scores should be of comparable
+/// The ranking equals exhaustive scoring: candidates are the first hits of each retriever, all
+/// retrievers score every candidate through a filter, and the lists are extended until no other
+/// document can score higher. The last retriever is searched only above the score
+/// with which a further document can enter the top k ([`Retriever::search_batch_above`]): put a
+/// vector index last, since the floor makes its scan faster. Scores should be of comparable
 /// magnitude: BM25 is unbounded, so choose α with α·BM25 ≤ 1 when the other score is a cosine.
 ///
 /// # Complexity
@@ -26,8 +30,7 @@ use crate::{DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, Sea
 /// vectors one id. Stopping bound: Fagin, Lotem and Naor, "Optimal aggregation algorithms for
 /// middleware", 2003.
 ///
-/// # Examples
-/// See the [module](super).
+/// The [module](super) has an example.
 #[derive(Debug, Clone)]
 pub struct WeightedSum<R> {
     ids: DocIds,
@@ -129,14 +132,13 @@ impl<R: Retriever> WeightedSum<R> {
         let mut lists: Vec<Vec<DocumentHits>> = Vec::with_capacity(self.retrievers.len());
         for (number, (retriever, weight)) in self.weighted().enumerate() {
             let is_last = number + 1 == self.retrievers.len();
-            let floors: Vec<f32> = match is_last && number > 0 {
-                true => {
-                    // The sums of the candidates so far bound what is searched in the last list.
-                    self.add_sums(queries, &lists, &candidates, &mut best, seen)?;
-                    let floor = |n: usize| floor(&best[n], self.bound(&lists, n), weight);
-                    (0..count).map(floor).collect()
-                }
-                false => vec![f32::NEG_INFINITY; count],
+            let floors: Vec<f32> = if is_last && number > 0 {
+                // The sums of the candidates so far bound what is searched in the last list.
+                self.add_sums(queries, &lists, &candidates, &mut best, seen)?;
+                let floor = |n: usize| floor(&best[n], self.bound(&lists, n), weight);
+                (0..count).map(floor).collect()
+            } else {
+                vec![f32::NEG_INFINITY; count]
             };
             let mut found = retriever.search_above(queries, depth, &floors)?;
             let mut new = vec![DocSet::new(); count];
@@ -229,9 +231,9 @@ fn score(hits: &[(DocNum, f32)], doc: DocNum) -> Option<f32> {
     Some(hits[at].1)
 }
 
-/// Largest score in the last list, times `weight`, with which a document in no other list has a
-/// lower sum than the worst of the best: `bound` is that of its sum in the other lists. Negative
-/// infinity if there is none.
+/// Floor of the last list: with a score of at most this, a document that no other list contains has
+/// a lower sum than the last of the best documents. `bound` is the upper bound of its sum in the
+/// other lists, `weight` the weight of the last list. Negative infinity if there is no floor.
 fn floor(best: &TopK, bound: f64, weight: f64) -> f32 {
     let Some(worst) = best.worst().filter(|_| weight > 0.0) else {
         return f32::NEG_INFINITY;
@@ -240,9 +242,10 @@ fn floor(best: &TopK, bound: f64, weight: f64) -> f32 {
     let floor = (((below - bound) / weight) as f32).next_down();
     // Sums are rounded in the same order, so that a lower score has no higher sum.
     let is_below = ((bound + weight * f64::from(floor)) as f32) < worst.score;
-    match is_below && floor > 0.0 {
-        true => floor,
-        false => f32::NEG_INFINITY,
+    if is_below && floor > 0.0 {
+        floor
+    } else {
+        f32::NEG_INFINITY
     }
 }
 
@@ -273,7 +276,7 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         if !search.allows(doc) {
             return Ok(None);
         }
-        // The scores of the last round, which those of the search are.
+        // The search returns the scores of the last round.
         let mut scores: Vec<Option<f32>> = vec![None; self.retrievers.len()];
         self.search_rounds(&[(query, *search)], &mut |candidate, found| {
             if candidate == doc {

@@ -114,7 +114,7 @@ impl FrontCodedIds {
         self.count
     }
 
-    /// Whether every id is at least its predecessor.
+    /// Returns `true` if every id is at least its predecessor.
     pub(super) const fn is_ascending(&self) -> bool {
         self.is_ascending
     }
@@ -193,7 +193,7 @@ impl FrontCodedIds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DocIds;
+    use crate::ids::DocIds;
     use crate::store::IndexBytes;
     use proptest::prelude::*;
 

@@ -1,5 +1,6 @@
 //! Document numbers and the map to collection ids.
 
+mod doc_set;
 mod front_coded;
 mod segmented;
 
@@ -10,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::store::SectionBytes;
+pub use doc_set::DocSet;
 use front_coded::FrontCodedIds;
 pub use segmented::{SegmentNumbers, SegmentOrder, SegmentedIds};
 
@@ -261,10 +263,10 @@ impl DocIds {
     /// ```
     ///
     /// # Complexity
-    /// As [`DocIds::get`].
+    /// The same as [`DocIds::get`].
     pub fn all<'a>(&'a self, id: &'a str) -> impl Iterator<Item = DocNum> + 'a {
         let (order, (mut low, mut high)) = match &self.storage {
-            // One search per segment instead of one whose every step is a search.
+            // One search per segment, instead of a binary search in which every step searches.
             IdStorage::Segmented(ids) => {
                 let found = ids.find(id).map_or(self.len(), DocNum::index);
                 (None, (found, found))
@@ -300,7 +302,7 @@ impl DocIds {
         })
     }
 
-    /// Returns the number of documents whose id also belongs to an earlier document.
+    /// Returns the number of documents that share their id with an earlier document.
     #[must_use]
     pub fn repeated(&self) -> usize {
         self.repeats().count()

@@ -11,24 +11,23 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::{DocIds, DocNum};
-use crate::{DocFilter, DocSet};
+use super::{DocIds, DocNum, DocSet};
 
 /// Document numbering of an index of several segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
-    /// The documents of a segment precede those of the next one.
+    /// Segment by segment, in the order of insertion.
     Insertion,
     /// By ascending id. The ids of every segment must ascend.
     Id,
 }
 
-/// Ids and numbers of the documents of several segments that are not deleted: those of one index
-/// built from these documents. Cheap to clone.
+/// Ids and numbers of the documents of several segments that are not deleted, as in one index built
+/// from these documents. Cheap to clone.
 ///
-/// The numbers are computed when one of them is first used. The time is that of a search for the
-/// ids of all segments but the largest in the ids of the largest, and the memory a few bytes for
-/// each of these; with [`SegmentOrder::Insertion`], a few bytes for each deleted document.
+/// The numbers are computed when the first of them is used. This searches for each id outside the
+/// largest segment in the ids of the largest segment, and takes a few bytes of memory per such id.
+/// With [`SegmentOrder::Insertion`], it takes a few bytes per deleted document.
 ///
 /// ```
 /// use ir_core::{DocIds, DocNum, DocSet, SegmentOrder, SegmentedIds};
@@ -58,7 +57,7 @@ impl SegmentedIds {
     /// deleted.
     #[must_use]
     pub fn new(segments: Vec<(DocIds, DocSet)>, order: SegmentOrder) -> Self {
-        let live = |(ids, deleted): &(DocIds, DocSet)| ids.len() - deleted.count().unwrap_or(0);
+        let live = |(ids, deleted): &(DocIds, DocSet)| ids.len() - deleted.size();
         let inner = Inner {
             len: segments.iter().map(live).sum(),
             segments,
@@ -132,7 +131,7 @@ impl SegmentedIds {
     pub(super) fn find(&self, id: &str) -> Option<DocNum> {
         let mut segments = self.inner.segments.iter().enumerate();
         segments.find_map(|(segment, (ids, deleted))| {
-            let local = ids.all(id).find(|&doc| !deleted.contains(doc))?;
+            let local = ids.all(id).find(|&doc| !deleted.has(doc))?;
             Some(self.numbers(segment).number(local))
         })
     }
@@ -170,8 +169,8 @@ impl fmt::Debug for SegmentedIds {
 pub struct SegmentNumbers {
     /// Runs of documents that are consecutive here and in the whole index, ascending.
     runs: Vec<Run>,
-    /// The number of every document, if there are many runs; for a deleted document, that of the
-    /// next one.
+    /// The number of every document, if there are many runs. A deleted document has the number of
+    /// the next document.
     table: Vec<u32>,
 }
 
@@ -204,7 +203,7 @@ impl SegmentNumbers {
     /// Number in the segment of a document of the whole index; [`None`] or a number beyond the
     /// segment for one of another segment.
     fn local(&self, doc: DocNum, deleted: &DocSet) -> Option<DocNum> {
-        let is_live = |local: u32| !deleted.contains(DocNum::new(local));
+        let is_live = |local: u32| !deleted.has(DocNum::new(local));
         if !self.table.is_empty() {
             let start = self.table.partition_point(|&number| number < doc.get());
             let same = self.table[start..]
@@ -354,7 +353,7 @@ mod tests {
         let mut live = Vec::new();
         for (segment, (ids, deleted)) in segments.iter().enumerate() {
             for (id, local) in ids.iter().zip((0..).map(DocNum::new)) {
-                if !deleted.contains(local) {
+                if !deleted.has(local) {
                     live.push((id.to_owned(), segment, local));
                 }
             }

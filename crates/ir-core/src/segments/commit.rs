@@ -3,12 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use super::manifest::{MANIFEST_NAME, has_lost_manifest, is_index_file, read_manifest};
+use super::files::{MANIFEST_NAME, is_index_file};
+use super::manifest::{has_lost_manifest, read_manifest};
 use super::segment::{Segment, SegmentIndex};
 use crate::store::{OpenIndexError, Verify};
 
-/// Returns whether a folder contains a segmented index of any type. True for a folder that cannot
-/// be read and for an index whose manifest was lost, which opening reports.
+/// Returns `true` if a folder contains a segmented index of any type, cannot be read, or contains an
+/// index without its manifest. Opening reports the latter two.
 #[must_use]
 pub fn exists(folder: &Path) -> bool {
     match folder.join(MANIFEST_NAME).metadata() {

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::manifest::{FileEntry, another_file, deleted_path};
+use super::files::{FileEntry, another_file, deleted_path};
+use crate::ids::{DocNum, DocSet};
 use crate::store::{
     AtomicFile, ByteReader, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify,
     write_varint,
 };
-use crate::{DocNum, DocSet};
 
 static DELETED: IndexFormat = IndexFormat {
     magic: *b"ir-dels\n",

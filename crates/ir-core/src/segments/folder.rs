@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::deleted::write_deleted;
 use super::error::{SegmentsError, failed};
+use super::files::{MANIFEST_NAME, has_numbered_files, segment_path};
 use super::lock::{FolderLock, LOCK_NAME, lock};
-use super::manifest::{
-    MANIFEST_NAME, Manifest, has_numbered_files, missing_manifest, read_manifest, segment_path,
-    write_manifest,
-};
+use super::manifest::{Manifest, missing_manifest, read_manifest, write_manifest};
 use super::merge_policy::segments_to_merge;
 use super::pending::PendingIds;
 use super::segment::{Segment, SegmentIndex};
@@ -27,11 +25,11 @@ pub struct SegmentFolder<I: SegmentIndex> {
     lock: FolderLock,
     manifest: Manifest<I::Config>,
     segments: Vec<Segment<I>>,
-    /// Whether the index has a commit.
+    /// `true` if the index has a commit.
     exists: bool,
-    /// Whether the folder was created for the index.
+    /// `true` if the folder was created for the index.
     is_new_folder: bool,
-    /// Whether the manifest of a commit was written, but its rename may not be durable.
+    /// `true` if the manifest of a commit was written, but its rename may not be durable.
     is_uncertain: bool,
 }
 
@@ -39,8 +37,8 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// Creates an index in a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// When the folder contains an index, the segments of one whose manifest is missing, or other
-    /// files named like segments, has another writer or cannot be written.
+    /// Returns an error if the folder contains an index, the segments of an index without its
+    /// manifest, or other files named like segments, has another writer or cannot be written.
     pub fn create(path: &Path, config: I::Config) -> Result<Self, SegmentsError> {
         let is_new_folder = !path.exists();
         // Left by a writer that was killed before its first commit, as are numbered files then.
@@ -61,7 +59,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
             return Err(missing_manifest(path).into());
         }
         if !was_locked && has_files {
-            // With a lock file, the next writer would take the files for those of a killed one.
+            // With a lock file, the next writer would remove the files as left by a killed writer.
             let _ = fs::remove_file(path.join(LOCK_NAME));
             return Err(SegmentsError::ForeignFiles {
                 folder: path.to_owned(),
@@ -86,7 +84,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// When the index cannot be opened, the folder cannot be written, or the index has another
     /// writer.
     pub fn open(path: &Path) -> Result<Self, SegmentsError> {
-        // Before the lock, whose file would be created in any folder.
+        // Before the lock, which would create its file in any folder.
         read_manifest::<I>(path)?;
         let lock = lock(path)?;
         let manifest = read_manifest::<I>(path)?;
@@ -149,12 +147,13 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         Ok((number, segment_path(&self.path, number)))
     }
 
-    /// Fails if files at the path may be those of another writer.
+    /// Returns an error if another writer may own the files at the path.
     fn check_lock(&self) -> Result<(), SegmentsError> {
         let path = self.path.join(LOCK_NAME);
-        match self.lock.is_at(&path) {
-            true => Ok(()),
-            false => Err(SegmentsError::LostLock { path }),
+        if self.lock.is_at(&path) {
+            Ok(())
+        } else {
+            Err(SegmentsError::LostLock { path })
         }
     }
 
@@ -201,7 +200,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// Replaces a range of segments by the one into which they were merged, and commits.
     ///
     /// # Errors
-    /// As [`SegmentFolder::commit`].
+    /// Returns the errors of [`SegmentFolder::commit`].
     pub fn replace(
         &mut self,
         range: Range<usize>,
@@ -212,7 +211,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         self.install(segments)
     }
 
-    /// Commits these segments, without those whose documents are all deleted.
+    /// Commits these segments, except segments in which all documents are deleted.
     fn install(&mut self, mut segments: Vec<Segment<I>>) -> Result<(), SegmentsError> {
         segments.retain(|segment| segment.live() > 0);
         let mut manifest = self.manifest.clone();
@@ -279,11 +278,11 @@ impl<I: SegmentIndex> Drop for SegmentFolder<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{DocIds, DocSet};
     use crate::segments::Commit;
     use crate::store::{
         AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, SYNC_FAILS,
     };
-    use crate::{DocIds, DocSet};
 
     /// Smallest index: its documents have ids only.
     #[derive(Clone)]
@@ -364,7 +363,7 @@ mod tests {
         let mut folder = SegmentFolder::<Ids>::create(&path, ()).unwrap();
         let (pending, new) = segment(&mut folder, &["a", "b"]);
         folder.commit(&pending, vec![new]).unwrap();
-        // Replaces all documents of the first segment, whose file a durable commit removes.
+        // Replaces all documents of the first segment. A durable commit removes its file.
         let (pending, new) = segment(&mut folder, &["a", "b", "c"]);
         SYNC_FAILS.set(true);
         let error = folder.commit(&pending, vec![new]).unwrap_err();
@@ -386,7 +385,7 @@ mod tests {
         fs::remove_dir_all(&path).unwrap();
     }
 
-    /// A commit whose manifest is not written leaves the one before, without further files.
+    /// If the manifest cannot be written, the index stays at the commit before, without more files.
     #[test]
     fn a_failed_commit_leaves_the_one_before() {
         let path = std::env::temp_dir().join(format!("ir-core-failed-{}", std::process::id()));
@@ -410,7 +409,7 @@ mod tests {
         fs::remove_dir_all(&path).unwrap();
     }
 
-    /// A writer whose lock file was removed commits nothing: the index may have another writer.
+    /// Without its lock file, a writer commits nothing: the index may have another writer.
     #[cfg(unix)]
     #[test]
     fn a_writer_without_its_lock_commits_nothing() {

@@ -21,19 +21,19 @@ const COMMITTED: &[u8] = b"committed\n";
 #[derive(Debug)]
 pub(super) struct FolderLock(File);
 
-/// Whether the lock file in a folder records that the index has a commit.
+/// Returns `true` if the lock file in a folder records that the index has a commit.
 pub(super) fn had_commit(folder: &Path) -> bool {
     let file = folder.join(LOCK_NAME).metadata();
     file.is_ok_and(|file| file.len() > 0)
 }
 
 impl FolderLock {
-    /// Whether the locked file is the one at a path.
+    /// Returns `true` if the locked file is the one at a path.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         is_file_at(&self.0, path)
     }
 
-    /// Whether the lock file records that the index has a commit.
+    /// Returns `true` if the lock file records that the index has a commit.
     pub(super) fn has_commit(&self) -> bool {
         self.0.metadata().is_ok_and(|file| file.len() > 0)
     }

@@ -2,26 +2,24 @@
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::deleted::read_deleted;
+use super::files::{
+    MANIFEST_NAME, SegmentEntry, another_file, deleted_name, deleted_path, has_numbered_files,
+    is_index_file, is_numbered, segment_name, segment_path,
+};
 use super::lock::had_commit;
 use super::segment::{Segment, SegmentIndex};
+use crate::ids::{DocNum, DocSet};
 use crate::store::{
     AtomicFile, IndexFile, IndexFileWriter, OpenIndexError, Verify, remove_abandoned,
 };
-use crate::{DocNum, DocSet};
 
 /// Section of the manifest: [`Manifest`] as JSON.
 const COMMIT: &str = "commit";
-
-/// File name of the manifest in the folder of an index. It has the checksums of all other files.
-pub const MANIFEST_NAME: &str = "manifest.ir";
-const SEGMENT_PREFIX: &str = "segment-";
-const DELETED_PREFIX: &str = "deleted-";
-const SUFFIX: &str = ".ir";
 
 /// A commit: the segments from the oldest to the newest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,20 +30,6 @@ pub(super) struct Manifest<C> {
     /// Number of the next file. Numbers are never reused.
     pub(super) next_file: u64,
     pub(super) segments: Vec<SegmentEntry>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SegmentEntry {
-    pub(super) index: FileEntry,
-    /// The file of its deleted documents, if there are any.
-    pub(super) deleted: Option<FileEntry>,
-}
-
-/// A file by its number; the checksum of its section table identifies its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileEntry {
-    pub(super) number: u64,
-    pub(super) checksum: u32,
 }
 
 impl<C> Manifest<C> {
@@ -65,7 +49,7 @@ impl<C> Manifest<C> {
         files.flatten().map(|file| file.number)
     }
 
-    /// Whether every number belongs to one file and was assigned before.
+    /// Returns `true` if every number belongs to one file and was assigned before.
     fn has_distinct_files(&self) -> bool {
         let mut numbers: Vec<u64> = self.numbers().collect();
         numbers.sort_unstable();
@@ -148,8 +132,8 @@ impl<C> Manifest<C> {
     }
 }
 
-/// The first segment whose file is that of an earlier one. Commits do not contain any: its ids are
-/// those of the earlier one, all of whose documents were deleted then.
+/// First segment with the file of an earlier segment. Commits contain no such segment: all
+/// documents of the earlier one would have been deleted.
 fn find_copy<I: SegmentIndex>(segments: &[Segment<I>]) -> Option<&Segment<I>> {
     let mut earlier = HashMap::new();
     let mut segments = segments.iter();
@@ -192,7 +176,7 @@ pub(super) fn write_manifest<I: SegmentIndex>(
     writer.finish()?.commit()
 }
 
-/// Whether a folder without manifest has the files of a commit.
+/// Returns `true` if a folder without manifest contains the files of a commit.
 pub(super) fn has_lost_manifest(folder: &Path) -> bool {
     had_commit(folder) && has_numbered_files(folder).unwrap_or(false)
 }
@@ -201,52 +185,4 @@ pub(super) fn missing_manifest(folder: &Path) -> OpenIndexError {
     OpenIndexError::MissingManifest {
         manifest: folder.join(MANIFEST_NAME),
     }
-}
-
-pub(super) fn another_file(path: PathBuf) -> OpenIndexError {
-    OpenIndexError::Malformed {
-        path,
-        section: "table".to_owned(),
-        expected: "the checksum recorded in the manifest: this is another file",
-    }
-}
-
-pub(super) fn segment_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(segment_name(number))
-}
-
-pub(super) fn deleted_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(deleted_name(number))
-}
-
-fn segment_name(number: u64) -> String {
-    format!("{SEGMENT_PREFIX}{number}{SUFFIX}")
-}
-
-fn deleted_name(number: u64) -> String {
-    format!("{DELETED_PREFIX}{number}{SUFFIX}")
-}
-
-/// Returns whether a folder has files with the names of segments or of deleted documents.
-pub(super) fn has_numbered_files(folder: &Path) -> std::io::Result<bool> {
-    for entry in folder.read_dir()? {
-        if entry?.file_name().to_str().is_some_and(is_numbered) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Returns whether a file name is that of a manifest, a segment or deleted documents.
-pub(super) fn is_index_file(name: &str) -> bool {
-    name == MANIFEST_NAME || is_numbered(name)
-}
-
-/// Returns whether a file name is that of a segment or of deleted documents.
-fn is_numbered(name: &str) -> bool {
-    let number = name
-        .strip_prefix(SEGMENT_PREFIX)
-        .or_else(|| name.strip_prefix(DELETED_PREFIX))
-        .and_then(|rest| rest.strip_suffix(SUFFIX));
-    number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -22,6 +22,7 @@
 mod commit;
 mod deleted;
 mod error;
+mod files;
 mod folder;
 mod lock;
 mod manifest;
@@ -31,8 +32,8 @@ mod segment;
 
 pub use commit::{Commit, exists, folder_of};
 pub use error::SegmentsError;
+pub use files::MANIFEST_NAME;
 pub use folder::SegmentFolder;
 pub use lock::LOCK_NAME;
-pub use manifest::MANIFEST_NAME;
 pub use pending::{PendingIds, PutOutcome};
 pub use segment::{Segment, SegmentIndex, SegmentStats};

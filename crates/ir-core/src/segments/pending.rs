@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::segment::{Segment, SegmentIndex};
-use crate::DocNum;
+use crate::ids::DocNum;
 
 /// Cost of looking up an id in a segment, relative to hashing one.
 const LOOKUP_COST: usize = 20;
@@ -31,7 +31,7 @@ pub struct PendingIds(HashMap<String, PendingId>);
 struct PendingId {
     /// Number of its documents in the new segments.
     added: u32,
-    /// Whether the last of these is not deleted.
+    /// `true` if the last of these is not deleted.
     is_live: bool,
 }
 
@@ -46,18 +46,20 @@ impl PendingIds {
     pub fn put(&mut self, id: &str) -> PutOutcome {
         let pending = self.0.entry(id.to_owned()).or_default();
         pending.added += 1;
-        match std::mem::replace(&mut pending.is_live, true) {
-            false => PutOutcome::Written,
-            true => PutOutcome::Rewritten,
+        if std::mem::replace(&mut pending.is_live, true) {
+            PutOutcome::Rewritten
+        } else {
+            PutOutcome::Written
         }
     }
 
-    /// Records a document that was dropped, as a deletion of the one with the same id.
-    /// `is_committed` is that of [`PendingIds::delete`].
+    /// Records a document that was dropped, as a deletion of the document with the same id.
+    /// `is_committed` means the same as in [`PendingIds::delete`].
     pub fn drop_blank(&mut self, id: &str, is_committed: impl FnOnce() -> bool) -> PutOutcome {
-        match self.delete(id, is_committed) {
-            true => PutOutcome::Deleted,
-            false => PutOutcome::Dropped,
+        if self.delete(id, is_committed) {
+            PutOutcome::Deleted
+        } else {
+            PutOutcome::Dropped
         }
     }
 

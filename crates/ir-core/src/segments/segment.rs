@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::manifest::{FileEntry, SegmentEntry};
+use super::files::{FileEntry, SegmentEntry};
+use crate::filter::DocFilter;
+use crate::ids::{DocIds, DocNum, DocSet};
 use crate::store::{IndexFormat, OpenIndexError, Verify};
-use crate::{DocFilter, DocIds, DocNum, DocSet};
 
 /// Immutable index in one file, of which a segmented index has several.
 pub trait SegmentIndex: Clone {

@@ -161,7 +161,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
         Ok(folder) => sync_open_folder(&folder),
         // Such systems cannot open folders.
         Err(_) if cfg!(not(unix)) => Ok(()),
-        // A folder whose files may be written, but not listed.
+        // A folder in which files may be written, but not listed.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     }
@@ -325,8 +325,8 @@ impl AtomicFolder {
     }
 }
 
-/// Removes the temporary files and folders that killed processes left in `folder`, of every
-/// destination whose name is selected. Those of running processes are locked and stay.
+/// Removes the temporary files and folders that killed processes left in `folder`, for all
+/// destinations that `is_destination` selects by name. Running processes lock theirs, which stay.
 ///
 /// [`AtomicFile::create`] and [`AtomicFolder::create`] do so for their destination.
 ///
@@ -346,7 +346,7 @@ pub fn remove_abandoned(folder: &Path, is_destination: impl Fn(&str) -> bool) {
         if !destination_name(&name.to_string_lossy()).is_some_and(&is_destination) {
             continue;
         }
-        // A running process holds the lock; the operating system releases that of a killed one.
+        // A running process holds the lock; the operating system releases it if the process dies.
         let opened = match entry.file_type() {
             Ok(kind) if kind.is_file() => OpenOptions::new().write(true).open(&path),
             Ok(kind) if kind.is_dir() => File::open(&path),
@@ -423,7 +423,7 @@ pub(crate) mod tests {
     }
 
     thread_local! {
-        /// Whether folders cannot be synced, on this thread.
+        /// `true` if folders cannot be synced, on this thread.
         pub(crate) static SYNC_FAILS: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -591,6 +591,8 @@ pub(crate) mod tests {
     #[cfg(unix)]
     #[test]
     fn devices_are_not_replaced() {
-        assert!(AtomicFile::create("/dev/null").is_err());
+        let error = AtomicFile::create("/dev/null").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), "expected a file, found a device or pipe");
     }
 }

@@ -47,8 +47,8 @@ impl IndexFormat {
     }
 }
 
-/// When the checksums of an index are verified. In all cases the `verify` method of an index
-/// verifies those of all sections.
+/// When the checksums of an index are verified. The `verify` method of an index always verifies all
+/// sections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verify {
@@ -61,8 +61,7 @@ pub enum Verify {
     /// wait for it. Damage is an error of the search, and of every later one.
     #[default]
     FirstUse,
-    /// As [`Verify::FirstUse`], except that searches do not verify vectors and graphs. Damage there
-    /// shows as a search error or as wrong hits, never as a panic.
+    /// Like [`Verify::FirstUse`], but searches do not verify vectors and graphs. Damage there shows as a search error or as wrong hits, never as a panic.
     SmallSections,
 }
 
@@ -83,11 +82,11 @@ struct Section {
     /// Byte range of the content, without padding.
     range: Range<usize>,
     checksum: u32,
-    /// Whether the checksum was verified when the file was opened.
+    /// `true` if the checksum was verified when the file was opened.
     is_verified: bool,
 }
 
-/// A section whose bytes have changed since the file was written.
+/// Difference of a checksum: the bytes of a section have changed since the file was written.
 #[derive(Debug, Clone)]
 struct ChecksumMismatch {
     section: String,
@@ -127,10 +126,10 @@ impl IndexFile {
         Self::new(format, bytes, Some(path.to_owned()), verify)
     }
 
-    /// Opens an index whose bytes are in memory. Errors name it `(memory)`.
+    /// Opens an index in memory. Errors name it `(memory)`.
     ///
     /// # Errors
-    /// As [`IndexFile::open`].
+    /// Returns the errors of [`IndexFile::open`].
     pub fn from_bytes(
         format: &IndexFormat,
         bytes: impl Into<IndexBytes>,
@@ -217,8 +216,8 @@ impl IndexFile {
             .ok_or_else(|| self.malformed("table", "the sections of the file"))
     }
 
-    /// Verifies the checksums of all sections. Reads the whole file in every call. Then
-    /// [`IndexFile::verify_on_first_use`] need not: the first result is that of all its calls.
+    /// Verifies the checksums of all sections. Reads the whole file in every call. Later calls of
+    /// [`IndexFile::verify_on_first_use`] return the result without reading.
     ///
     /// # Errors
     /// [`OpenIndexError::Checksum`] names the first damaged section.
@@ -231,11 +230,11 @@ impl IndexFile {
     /// Verifies the sections that were not verified when the file was opened with
     /// [`Verify::FirstUse`]. The first call reads them, concurrent calls wait for it, and later
     /// calls return the same result without reading; a file that is replaced must be opened again.
-    /// Does nothing for the other values of [`Verify`]. For formats whose large sections are not
+    /// Does nothing for the other values of [`Verify`]. For formats with large sections that are not
     /// paged ([`IndexFile::paged_section`]).
     ///
     /// # Errors
-    /// As [`IndexFile::verify`].
+    /// Returns [`OpenIndexError::Checksum`] if a section is damaged.
     #[inline]
     pub fn verify_on_first_use(&self) -> Result<(), OpenIndexError> {
         match self.verified.get() {
@@ -517,9 +516,12 @@ mod tests {
             file.write_all(&[value]).unwrap();
         };
         for is_explicit in [true, false] {
-            let first = |file: &IndexFile| match is_explicit {
-                true => file.verify(),
-                false => file.verify_on_first_use(),
+            let first = |file: &IndexFile| {
+                if is_explicit {
+                    file.verify()
+                } else {
+                    file.verify_on_first_use()
+                }
             };
             fs::write(&path, bytes()).unwrap();
             let file = IndexFile::open(&FORMAT, &path, Verify::FirstUse).unwrap();

@@ -7,9 +7,9 @@
 use std::fs::File;
 use std::path::Path;
 
-/// Whether an open file is the one at a path. A lock file may have been removed by its holder
-/// between opening and locking it, so that others lock another file. On systems other than Unix,
-/// where open files are not removed, always `true`.
+/// Returns `true` if an open file is the one at a path. The holder of a lock file may remove it
+/// between opening and locking it, so that others lock another file. Always `true` on systems other
+/// than Unix, which do not remove open files.
 ///
 /// ```
 /// use std::fs::{self, File};

@@ -143,7 +143,7 @@ impl PagedSection {
         self.len() == 0
     }
 
-    /// The bytes of a range, whose pages are verified if they were not before.
+    /// Returns the bytes of a range. Verifies its pages that were not verified before.
     ///
     /// # Errors
     /// [`OpenIndexError::Checksum`] if a page is damaged, [`OpenIndexError::Malformed`] if the

@@ -38,9 +38,9 @@ impl<W: Write> IndexFileWriter<W> {
         Ok(Self::after_header(sink, None))
     }
 
-    /// Resumes a file whose header ([`IndexFormat::header`]) and first `length` bytes of its first
-    /// section are written already; `crc32` is the checksum of these bytes. The section is still
-    /// open: writes append to it.
+    /// Resumes a file that consists of the header ([`IndexFormat::header`]) and the first `length`
+    /// bytes of the first section; `crc32` is the checksum of these bytes. The section is still open:
+    /// writes append to it.
     #[must_use]
     pub fn resume(sink: W, section: &str, length: u64, crc32: u32) -> Self {
         let section = OpenSection {
@@ -77,9 +77,9 @@ impl<W: Write> IndexFileWriter<W> {
         Ok(())
     }
 
-    /// As [`begin`](Self::begin), for a section whose pages are verified when they are first read
-    /// ([`IndexFile::paged_section`](super::IndexFile::paged_section)). Their checksums follow as
-    /// the section `NAME-pages`.
+    /// Ends the current section and starts a paged section: readers verify a page when they first
+    /// read it ([`IndexFile::paged_section`](super::IndexFile::paged_section)). The checksums of the
+    /// pages follow as the section `NAME-pages`.
     ///
     /// # Errors
     /// When the sink cannot be written.

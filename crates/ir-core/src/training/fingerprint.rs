@@ -1,5 +1,5 @@
 use super::TrainingExample;
-use crate::Fnv1a;
+use crate::hash::Fnv1a;
 
 /// Fingerprint of a sequence of training examples; see
 /// [`TrainingSet::fingerprint`](super::TrainingSet::fingerprint).

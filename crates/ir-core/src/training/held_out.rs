@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::SplitMix64;
+use crate::random::SplitMix64;
 
 /// Random split that holds out a fraction of the queries as validation set.
 ///

@@ -2,7 +2,7 @@
 //!
 //! [`MiningConfig`] determines how many negatives to take, from which ranks, and how far below the
 //! positives. [`MiningConfig::mine`] searches with any retriever; [`MiningConfig::select`] uses
-//! existing rankings, such as those of a run file.
+//! existing rankings, such as the lists of a run file.
 //!
 //! ```
 //! use ir_core::training::mining::{MiningConfig, MiningQuery};
@@ -22,7 +22,7 @@
 //! # }
 //! // A retriever that counts the letters that a query shares with an id.
 //! let letters = Letters(["tea", "eat", "milk", "at"].into_iter().collect());
-//! let mining = MiningConfig { hard: 2, ..MiningConfig::default() };
+//! let mining = MiningConfig { hard: 2, ..MiningConfig::DATAFINDER };
 //! let query = MiningQuery { text: "tea", positives: &["tea"], within: None };
 //! let mined = mining.mine(&letters, &[query], &|_| None)?;
 //! let found: Vec<&str> = mined[0].hard.iter().map(|hit| letters.ids().id(hit.doc)).collect();
@@ -34,9 +34,13 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Search, SearchError, SplitMix64,
-};
+use crate::error::SearchError;
+use crate::filter::DocFilter;
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::random::SplitMix64;
+use crate::ranking::{Hit, Ranking};
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Minimum distance of the score of a hard negative below the positives.
 ///
@@ -76,39 +80,38 @@ pub enum NegativeSelection {
 /// ids. Random choices depend on the seed and the query text alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MiningConfig {
-    /// Maximum number of hard negatives per query. Default: 7.
+    /// Maximum number of hard negatives per query.
     pub hard: usize,
-    /// Number of additional random negatives per query, from the whole collection. Default: 0.
+    /// Number of additional random negatives per query, from the whole collection.
     pub random: usize,
-    /// First rank of the candidates, counting positives. Range: ≥ 1. Default: 1.
+    /// First rank of the candidates, counting positives. Range: ≥ 1.
     pub first_rank: usize,
-    /// Last rank of the candidates. Range: ≥ `first_rank`. Default: 500.
+    /// Last rank of the candidates. Range: ≥ `first_rank`.
     pub last_rank: usize,
-    /// Selection among the candidates. Default: best-ranked.
+    /// Selection among the candidates.
     pub selection: NegativeSelection,
-    /// Minimum distance below the positives. Default: none.
+    /// Minimum distance below the positives.
     pub margin: ScoreMargin,
-    /// Random seed. Default: 0.
+    /// Random seed.
     pub seed: u64,
 }
 
-impl Default for MiningConfig {
-    /// Seven hard negatives, the best-ranked of 500 hits, as in DataFinder (Viswanathan et al., ACL
-    /// 2023).
-    fn default() -> Self {
-        Self {
-            hard: 7,
-            random: 0,
-            first_rank: 1,
-            last_rank: 500,
-            selection: NegativeSelection::Best,
-            margin: ScoreMargin::None,
-            seed: 0,
-        }
-    }
-}
-
 impl MiningConfig {
+    /// Configuration of DataFinder: seven hard negatives, the best-ranked of 500 hits.
+    ///
+    /// # Source
+    /// Viswanathan et al., "DataFinder: Scientific Dataset Recommendation from Natural Language
+    /// Descriptions", ACL 2023.
+    pub const DATAFINDER: Self = Self {
+        hard: 7,
+        random: 0,
+        first_rank: 1,
+        last_rank: 500,
+        selection: NegativeSelection::Best,
+        margin: ScoreMargin::None,
+        seed: 0,
+    };
+
     /// Validates the parameters.
     ///
     /// # Errors
@@ -324,37 +327,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Retriever with a constant score per document.
-    struct ConstantScores {
-        ids: DocIds,
-        scores: Vec<f32>,
-    }
-
-    impl Retriever for ConstantScores {
-        type Query = str;
-
-        fn ids(&self) -> &DocIds {
-            &self.ids
-        }
-
-        fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-            let mut best = crate::TopK::new(search.k());
-            for (doc, &score) in (0..).map(DocNum::new).zip(&self.scores) {
-                if search.allows(doc) {
-                    best.push(doc, score);
-                }
-            }
-            best.finish()
-        }
-    }
+    use crate::tests::ConstantScores;
 
     /// Ten documents with the scores 10 to 1; the last two share an id, and d3 has the text of d1.
     fn ten_documents() -> ConstantScores {
         let ids = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d8"];
         ConstantScores {
             ids: ids.into_iter().collect(),
-            scores: (0..10).map(|n| (10 - n) as f32).collect(),
+            scores: (0..10).map(|n| Some((10 - n) as f32)).collect(),
         }
     }
 
@@ -373,7 +353,7 @@ mod tests {
     fn best_ranked_negatives_exclude_positives() {
         let best = MiningConfig {
             hard: 4,
-            ..MiningConfig::default()
+            ..MiningConfig::DATAFINDER
         };
         assert_eq!(mined(best, &["d0"], None), [1, 2, 3, 4]);
         // Excludes the positive and the document with the same text.
@@ -428,7 +408,7 @@ mod tests {
         let with = |margin| MiningConfig {
             hard: 3,
             margin,
-            ..MiningConfig::default()
+            ..MiningConfig::DATAFINDER
         };
         // The positive has 8; 8 - 2.5 = 5.5 leaves 5, which is document 5.
         assert_eq!(
@@ -520,7 +500,7 @@ mod tests {
                 hard: 2,
                 selection: NegativeSelection::Random,
                 seed,
-                ..MiningConfig::default()
+                ..MiningConfig::DATAFINDER
             };
             let found = mined(mining, &["d0"], None);
             assert!(found[0] < found[1]);

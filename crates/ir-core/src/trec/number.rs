@@ -1,6 +1,6 @@
 //! Numbers as C parses them.
 
-use crate::Grade;
+use crate::qrels::Grade;
 
 /// Parses the leading number of a column as C and trec_eval do: `2.5`, `1e-3`, `0x10`, `inf`, 3 of
 /// `3,5`. Returns `None` without one, which C treats as 0.

@@ -7,7 +7,8 @@ use std::ops::Range;
 use super::number::{c_number, parse_integer};
 use super::scan::{Position, TrecLine, scan};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
-use crate::{Grade, JudgedDocs, Qrels, Run, ScoredDoc};
+use crate::qrels::{Grade, JudgedDocs, Qrels};
+use crate::run::{Run, ScoredDoc};
 
 /// Line of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,7 +17,7 @@ pub struct RunLine<'t> {
     pub line: u64,
     /// Query id, first column.
     pub query: &'t str,
-    /// Whether the previous line is absent or belongs to another query.
+    /// `true` if the previous line is absent or belongs to another query.
     pub starts_query: bool,
     /// Document id, third column.
     pub doc: &'t str,
@@ -165,7 +166,7 @@ fn same(a: &str, b: &str) -> bool {
 
 /// Reads a run. `source` names the file in errors.
 ///
-/// Skips blank lines and lines that start with `#`. The tag is that of the last line. The lines of
+/// Skips blank lines and lines that start with `#`. The last line determines the tag. The lines of
 /// a query need not be contiguous; the documents of each query keep the order of the file.
 ///
 /// # Errors
@@ -284,7 +285,7 @@ pub(super) fn parse_grade(
 struct QueryNumbers {
     numbers: HashMap<String, usize>,
     ids: Vec<String>,
-    /// Number of the previous line, usually that of the next one.
+    /// Number of the query of the previous line, usually also of the next line.
     last: usize,
 }
 

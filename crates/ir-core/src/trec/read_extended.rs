@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use super::read::{check_byte_order_mark, parse_grade};
 use super::{ColumnReader, HeaderLine, Parsed, TrecReadError, TrecWarnings};
-use crate::{Grade, StratifiedQrels, SubtopicQrels};
+use crate::qrels::{Grade, StratifiedQrels, SubtopicQrels};
 
 /// Reads judgments of a stratified sample in the format of sample_eval: query id, iteration
 /// (ignored), document id, stratum, grade. A negative grade marks a pooled document that was not

@@ -12,7 +12,7 @@ const BLOCK: usize = 256 << 10;
 pub(super) struct TrecLine<'t, const N: usize> {
     /// Line number, from 1.
     pub(super) number: u64,
-    /// Whether this is the first non-blank line.
+    /// `true` for the first non-blank line.
     pub(super) first: bool,
     /// Number of columns, at least 1.
     pub(super) columns: usize,
@@ -37,7 +37,7 @@ impl<'t, const N: usize> TrecLine<'t, N> {
 pub(super) struct Position {
     /// Number of lines read.
     pub(super) lines: u64,
-    /// Whether one of them was non-blank.
+    /// `true` if one of them was non-blank.
     pub(super) data: bool,
 }
 
@@ -192,7 +192,7 @@ struct Row<const N: usize> {
     columns: usize,
     /// End offset of the line.
     end: usize,
-    /// Whether the line contains a NUL byte; scanning stops there.
+    /// `true` if the line contains a NUL byte; scanning stops there.
     nul: bool,
 }
 
@@ -219,9 +219,10 @@ impl<const N: usize> Row<N> {
             let end = end as usize;
             let byte = bytes[end];
             plain &= end > start;
-            plain &= match n + 1 == N {
-                true => byte == b'\n',
-                false => byte == b' ' || byte == b'\t',
+            plain &= if n + 1 == N {
+                byte == b'\n'
+            } else {
+                byte == b' ' || byte == b'\t'
             };
             fields[n] = (start, end);
             start = end + 1;

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::number::{c_number, parse_integer};
 use super::*;
-use crate::{Grade, Qrels, Run, StratifiedQrels};
+use crate::qrels::{Grade, Qrels, StratifiedQrels};
+use crate::run::Run;
 
 fn run(text: &str) -> Result<Parsed<Run>, TrecReadError> {
     read_run(text.as_bytes(), "run", HeaderLine::AsData)
@@ -327,12 +328,6 @@ fn scores_that_cannot_be_written_are_named() {
 }
 
 proptest! {
-    #[test]
-    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
-        let _ = read_run(&bytes[..], "x", HeaderLine::AsData);
-        let _ = read_qrels(&bytes[..], "x", HeaderLine::Skip);
-    }
-
     #[test]
     fn runs_survive_writing_and_reading(
         lists in prop::collection::btree_map("[a-zé]{1,3}", prop::collection::vec(any::<f64>(), 1..8), 1..5)

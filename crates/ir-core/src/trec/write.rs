@@ -7,7 +7,8 @@
 use std::io::Write;
 
 use super::{TrecWriteError, is_space};
-use crate::{Judgments, Qrels, Run, StratifiedQrels};
+use crate::qrels::{Judgments, Qrels, StratifiedQrels};
+use crate::run::Run;
 
 /// Format of the scores in a run file. Determines the order of ties, since evaluators sort by
 /// score, and trec_eval breaks ties by descending document id.

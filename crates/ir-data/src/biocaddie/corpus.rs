@@ -210,20 +210,16 @@ impl BioCaddieCorpus {
 impl Corpus for BioCaddieCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         let source = name_of(&self.path);
-        if self.path.is_dir() {
-            let (form, files) = records_of(&self.path)?;
+        let records = if self.path.is_dir() {
+            Some(records_of(&self.path)?)
+        } else {
+            let form = self.single_record()?;
+            form.map(|form| (form, [self.path.clone()].into()))
+        };
+        if let Some((form, files)) = records {
             return Ok(Box::new(FolderReader {
                 form,
                 files,
-                rule: self.rule,
-                encoding: self.encoding,
-                ids: DuplicateFinder::default(),
-            }));
-        }
-        if let Some(form) = self.single_record()? {
-            return Ok(Box::new(FolderReader {
-                form,
-                files: [self.path.clone()].into(),
                 rule: self.rule,
                 encoding: self.encoding,
                 ids: DuplicateFinder::default(),

@@ -50,7 +50,7 @@ pub enum TextRule {
     /// members in byte order of their names. The pilot lost records without METADATA; here it
     /// is `null`. The title is in the text, and so counts twice in a field of title and text.
     WholeRecord,
-    /// As [`TextRule::Paths`], and all texts of METADATA as the attribute `meta`: the three fields
+    /// [`TextRule::Paths`], and all texts of METADATA as the attribute `meta`: the three fields
     /// title, text and meta of Emory's runs.
     Fields,
 }

@@ -277,8 +277,8 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 /// exist, even if they are corrupt. Write `./name` for the folder.
 ///
 /// # Errors
-/// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`],
-/// [`BeirFolder::open`] and [`SmartFolder::find`].
+/// The argument is neither. Otherwise returns the error of [`Catalog::open`], [`Catalog::has`],
+/// [`BeirFolder::open`] or [`SmartFolder::find`].
 pub fn open_path_or_name(argument: &str) -> Result<Collection, DataError> {
     open_name_or_folder(&Catalog::from_env(), argument, Path::new(argument))
 }

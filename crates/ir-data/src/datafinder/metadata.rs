@@ -35,53 +35,6 @@ pub struct DatasetMetadata {
     pub papers: Option<u64>,
 }
 
-/// Popularity of a dataset by the number of papers that use it, in the order of the bands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PopularityBand {
-    /// At most 10 papers.
-    VeryRare,
-    /// 11 to 30 papers.
-    SomewhatRare,
-    /// 31 to 60 papers.
-    Moderate,
-    /// 61 to 120 papers.
-    QuitePopular,
-    /// More than 120 papers.
-    ExtremelyPopular,
-}
-
-impl PopularityBand {
-    /// Returns the band of a number of papers.
-    ///
-    /// ```
-    /// use ir_data::datafinder::PopularityBand;
-    /// assert_eq!(PopularityBand::new(10), PopularityBand::VeryRare);
-    /// assert_eq!(PopularityBand::new(11), PopularityBand::SomewhatRare);
-    /// ```
-    #[must_use]
-    pub const fn new(papers: u64) -> Self {
-        match papers {
-            0..=10 => Self::VeryRare,
-            11..=30 => Self::SomewhatRare,
-            31..=60 => Self::Moderate,
-            61..=120 => Self::QuitePopular,
-            _ => Self::ExtremelyPopular,
-        }
-    }
-
-    /// Returns the words of the band in a sentence about a dataset.
-    #[must_use]
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Self::VeryRare => "very rarely used",
-            Self::SomewhatRare => "somewhat rarely used",
-            Self::Moderate => "used moderately often",
-            Self::QuitePopular => "quite popular",
-            Self::ExtremelyPopular => "extremely popular",
-        }
-    }
-}
-
 impl DatasetMetadata {
     /// Reads the fields of a record of Papers with Code: `tasks` (names, or objects with the name
     /// as `task`), `modalities`, `languages` and `num_papers`. Values of other types are ignored.
@@ -128,11 +81,22 @@ impl DatasetMetadata {
             enumeration(&self.languages),
         );
         let papers = self.papers.map(|papers| {
-            let phrase = PopularityBand::new(papers).phrase();
-            format!("{phrase}, having been used {papers} times")
+            let band = popularity_band(papers);
+            format!("{band}, having been used {papers} times")
         });
         sentence("This dataset is ", papers);
         text
+    }
+}
+
+/// Popularity of a dataset by the number of papers that use it, in words.
+const fn popularity_band(papers: u64) -> &'static str {
+    match papers {
+        0..=10 => "very rarely used",
+        11..=30 => "somewhat rarely used",
+        31..=60 => "used moderately often",
+        61..=120 => "quite popular",
+        _ => "extremely popular",
     }
 }
 

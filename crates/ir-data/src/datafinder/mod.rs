@@ -39,10 +39,10 @@ mod metadata;
 mod queries;
 mod tagged;
 
-pub use citances::{CITANCES, Citance, CitanceRule, MAX_CITANCES, select_citances};
+pub use citances::{CITANCES, MAX_CITANCES};
 pub use corpus::{DatasetCorpus, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
-pub use metadata::{DatasetMetadata, PopularityBand, STRUCTURED_INFO};
+pub use metadata::{DatasetMetadata, STRUCTURED_INFO};
 pub(crate) use queries::TRAINING_PREFIX;
 pub use queries::{
     DatasetQuery, PUBLISHED_ID, read_test_queries, read_training_queries, without_test_queries,

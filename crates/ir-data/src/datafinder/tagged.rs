@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use ir_core::{AttributeValue, Attributes, Corpus, CorpusError, DocReader, Document};
 use serde::Deserialize;
 
-use super::citances::{CITANCES, Citance, CitanceRule, MAX_CITANCES, select_citances};
+use super::citances::{CITANCES, Citance, select_citances};
 use super::metadata::{DatasetMetadata, STRUCTURED_INFO};
 use super::{DatasetCorpus, underscored};
 use crate::compression::open;
@@ -99,7 +99,7 @@ impl DocReader for TaggedReader<'_> {
             .iter()
             .map(|&n| citances(&self.papers[n], &names))
             .collect();
-        let citances = select_citances(&citances, CitanceRule::NamedFirst, MAX_CITANCES);
+        let citances = select_citances(&citances);
         let citances: Vec<&str> = citances.iter().map(|it| it.text.as_str()).collect();
         let citances = citances.join("\n");
         doc.attributes.set(CITANCES, citances);

@@ -377,77 +377,31 @@ mod tests {
         assert!(read("\n\n").unwrap().is_empty());
     }
 
+    /// Invalid files, with `\n` for line ends, and parts of the errors.
+    const INVALID: &str = r#"{"paper_id": 1}\n{"title": "t"} => p.jsonl:2: expected a field "paper_id"
+{"paper_id": 1}\n\n{"paper_id": "1"} => p.jsonl:3: expected a unique id, found "1", which is also on line 1
+{"paper_id": [1]} => expected a string or an integer in paper_id, found an array
+{"paper_id": 1, "year": "2015"} => expected an integer in year, found a string
+{"paper_id": 1, "abstract": 3} => expected a string in abstract
+{"paper_id": 1, "abstract": ["a"]} => expected an object in abstract[0], found a string
+{"paper_id": 1, "body_text": {}} => expected an array in body_text, found an object
+{"paper_id": 1, "body_text": [{"text": "a"}, {"section": "b"}]} => expected a field "body_text[1].text"
+{"paper_id": 1, "pdf_parse": {"body_text": [{"text": 1}]}} => a string in pdf_parse.body_text[0].text
+{"paper_id": 1, "body_text": [{"text": "é", "cite_spans": [{"start": 0, "end": 2}]}]} => expected a range of characters of the text, found "0..2 in body_text[0].cite_spans[0]"
+{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"start": 2, "end": 1}]}]} => found "2..1
+{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"start": -1, "end": 1}]}]} => found "-1..1
+{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"end": 1}]}]} => expected a field "body_text[0].cite_spans[0].start"
+{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"start": 0, "end": 1, "ref_id": "b"}]}]} => expected a reference of bib_entries, found "b in body_text[0].cite_spans[0].ref_id"
+{"paper_id": 1, "bib_entries": {"b0": 3}} => expected an object in bib_entries.b0, found a number
+{"paper_id": 1, "bib_entries": {"b0": {"other_ids": {"DOI": [3]}}}} => a string in bib_entries.b0.other_ids.DOI[0]
+{ => p.jsonl:1: expected JSON
+[] => expected an object in the line"#;
+
     #[test]
     fn errors_name_line_and_field() {
-        for (text, expected) in [
-            (
-                "{\"paper_id\": 1}\n{\"title\": \"t\"}",
-                "p.jsonl:2: expected a field \"paper_id\"",
-            ),
-            (
-                "{\"paper_id\": 1}\n\n{\"paper_id\": \"1\"}",
-                "p.jsonl:3: expected a unique id, found \"1\", which is also on line 1",
-            ),
-            (
-                r#"{"paper_id": [1]}"#,
-                "expected a string or an integer in paper_id, found an array",
-            ),
-            (
-                r#"{"paper_id": 1, "year": "2015"}"#,
-                "expected an integer in year, found a string",
-            ),
-            (
-                r#"{"paper_id": 1, "abstract": 3}"#,
-                "expected a string in abstract",
-            ),
-            (
-                r#"{"paper_id": 1, "abstract": ["a"]}"#,
-                "expected an object in abstract[0], found a string",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": {}}"#,
-                "expected an array in body_text, found an object",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": [{"text": "a"}, {"section": "b"}]}"#,
-                "expected a field \"body_text[1].text\"",
-            ),
-            (
-                r#"{"paper_id": 1, "pdf_parse": {"body_text": [{"text": 1}]}}"#,
-                "a string in pdf_parse.body_text[0].text",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": [{"text": "é", "cite_spans": [{"start": 0, "end": 2}]}]}"#,
-                "expected a range of characters of the text, found \"0..2 in body_text[0].cite_spans[0]\"",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"start": 2, "end": 1}]}]}"#,
-                "found \"2..1",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"start": -1, "end": 1}]}]}"#,
-                "found \"-1..1",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"end": 1}]}]}"#,
-                "expected a field \"body_text[0].cite_spans[0].start\"",
-            ),
-            (
-                r#"{"paper_id": 1, "body_text": [{"text": "abc", "cite_spans": [{"start": 0, "end": 1, "ref_id": "b"}]}]}"#,
-                "expected a reference of bib_entries, found \"b in body_text[0].cite_spans[0].ref_id\"",
-            ),
-            (
-                r#"{"paper_id": 1, "bib_entries": {"b0": 3}}"#,
-                "expected an object in bib_entries.b0, found a number",
-            ),
-            (
-                r#"{"paper_id": 1, "bib_entries": {"b0": {"other_ids": {"DOI": [3]}}}}"#,
-                "a string in bib_entries.b0.other_ids.DOI[0]",
-            ),
-            ("{", "p.jsonl:1: expected JSON"),
-            ("[]", "expected an object in the line"),
-        ] {
-            let error = read(text).unwrap_err().to_string();
+        for case in INVALID.lines() {
+            let (text, expected) = case.split_once(" => ").unwrap();
+            let error = read(&text.replace("\\n", "\n")).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -273,40 +273,16 @@ fn invalid_records() {
     ] {
         check(xml(&text), expected);
     }
-    for (text, expected) in [
-        (
-            "{\"DOCNO\": 1, \"TITLE\": \"tea\"",
-            "7.json:1: expected JSON, found an error at column 27 (EOF while parsing an object)",
-        ),
-        (
-            "{\"DOCNO\": 1.5}",
-            "7.json:1: expected an id in DOCNO, found a number",
-        ),
-        (
-            "{\"DOCNO\": \" \"}",
-            "7.json:1: expected an id in DOCNO, found a string",
-        ),
-        (
-            "{\"TITLE\": \"x\"}",
-            "7.json:1: expected a field \"DOCNO\", found none",
-        ),
-        (
-            "{\"DOCNO\": 1, \"TITLE\": 5}",
-            "7.json:1: expected a string in TITLE, found a number",
-        ),
-        (
-            "{\"DOCNO\": 1}",
-            "7.json:1: expected a field \"REPOSITORY\", found none",
-        ),
-        (
-            "{\"DOCNO\": 1, \"REPOSITORY\": \"geo\", \"METADATA\": [1]}",
-            "7.json:1: expected an object in METADATA, found an array",
-        ),
-        (
-            "{\"DOCNO\": 1, \"REPOSITORY\": \"geo\", \"METADATA\": \"{\"}",
-            "7.json:1: record \"1\": expected JSON in METADATA, found an error at column 1 (EOF while parsing an object)",
-        ),
-    ] {
+    let table = r#"{"DOCNO": 1, "TITLE": "tea" => 7.json:1: expected JSON, found an error at column 27 (EOF while parsing an object)
+{"DOCNO": 1.5} => 7.json:1: expected an id in DOCNO, found a number
+{"DOCNO": " "} => 7.json:1: expected an id in DOCNO, found a string
+{"TITLE": "x"} => 7.json:1: expected a field "DOCNO", found none
+{"DOCNO": 1, "TITLE": 5} => 7.json:1: expected a string in TITLE, found a number
+{"DOCNO": 1} => 7.json:1: expected a field "REPOSITORY", found none
+{"DOCNO": 1, "REPOSITORY": "geo", "METADATA": [1]} => 7.json:1: expected an object in METADATA, found an array
+{"DOCNO": 1, "REPOSITORY": "geo", "METADATA": "{"} => 7.json:1: record "1": expected JSON in METADATA, found an error at column 1 (EOF while parsing an object)"#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         check(json(text), expected);
     }
     assert!(different.is_empty(), "{different:#?}");
@@ -496,13 +472,13 @@ fn catalog_opens_the_documents_beside_the_topics() {
         let topic = |id: &str| format!("<query><number>{id}</number><text>{text}</text></query>");
         format!("<parameters>{}{}</parameters>", topic("EA1"), topic("T1"))
     };
-    for (file, text) in [
-        ("queries.combined.orig", "Find tea"),
-        ("queries.combined.short", "tea"),
-        ("queries.combined.stopped", "find tea"),
-        ("queries.combined.idf", "#weight( 1.5 tea )"),
-        ("boolqueries.combined.short", "#or( tea )"),
-    ] {
+    let table = r#"queries.combined.orig => Find tea
+queries.combined.short => tea
+queries.combined.stopped => find tea
+queries.combined.idf => #weight( 1.5 tea )
+boolqueries.combined.short => #or( tea )"#;
+    for (file, text) in crate::cases(table) {
+        let file = file.as_str();
         fs::write(folder.join("queries").join(file), topics(text)).unwrap();
     }
     fs::write(folder.join("qrels/biocaddie.qrels.test"), "T1\t0\t7\t2\n").unwrap();
@@ -547,16 +523,13 @@ fn catalog_opens_the_documents_beside_the_topics() {
     let docs = documents("biocaddie");
     assert_eq!((docs.len(), docs[0].title.as_str()), (1, "Tea"));
     // The text rules by name.
-    for (name, text) in [
-        ("biocaddie", ""),
-        ("biocaddie/paths", ""),
-        ("biocaddie/organizers", "Clinical Trials Network"),
-        (
-            "biocaddie/whole-record",
-            r#"{"DOCNO":"7","TITLE":"Tea","REPOSITORY":"ctn","METADATA":null}"#,
-        ),
-        ("biocaddie/fields", ""),
-    ] {
+    let table = r#"biocaddie => 
+biocaddie/paths => 
+biocaddie/organizers => Clinical Trials Network
+biocaddie/whole-record => {"DOCNO":"7","TITLE":"Tea","REPOSITORY":"ctn","METADATA":null}
+biocaddie/fields => "#;
+    for (name, text) in crate::cases(table) {
+        let name = name.as_str();
         assert_eq!(documents(name)[0].text, text, "{name}");
     }
     match catalog.open("biocaddie/field").unwrap_err() {

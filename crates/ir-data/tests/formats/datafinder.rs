@@ -28,34 +28,16 @@ fn datafinder_qrels_and_runs() {
     // Without a header line, no line is skipped.
     let plain = qrels("q\tQ0\td\t1\n", Quoting::Raw, HeaderLine::Skip).unwrap();
     assert_eq!(plain.data.judgments(), 1);
-    for (text, expected) in [
-        (
-            "q\tQ0\td\t1\nq\tQ0\td\t2\n",
-            "f:2: expected one judgment per pair, found query \"q\" and document \"d\" of line 1 again",
-        ),
-        ("q\tQ0\td\t1\t5\n", "f:1: expected 4 columns, found 5"),
-        ("q Q0 d 1\n", "f:1: expected 4 columns, found 1"),
-        (
-            "q\tQ0\td\t1\nr\tQ0\td\tone\n",
-            "f:2: expected an integer as grade, found \"one\"",
-        ),
-        (
-            "\"q\tQ0\td\t1\n",
-            "f:1: expected a quoted column with inner quotes doubled, found \"\\\"q\"",
-        ),
-        (
-            "\"a\"b\"\tQ0\td\t1\n",
-            "f:1: expected a quoted column with inner quotes doubled, found \"\\\"a\\\"b\\\"\"",
-        ),
-        (
-            "\"\tQ0\td\t1\n",
-            "f:1: expected a quoted column with inner quotes doubled, found \"\\\"\"",
-        ),
-        (
-            "\tQ0\td\t1\n",
-            "f:1: expected a query id and a document id, found \"\\tQ0\\td\\t1\"",
-        ),
-    ] {
+    let table = r#"q\tQ0\td\t1\nq\tQ0\td\t2\n => f:2: expected one judgment per pair, found query "q" and document "d" of line 1 again
+q\tQ0\td\t1\t5\n => f:1: expected 4 columns, found 5
+q Q0 d 1\n => f:1: expected 4 columns, found 1
+q\tQ0\td\t1\nr\tQ0\td\tone\n => f:2: expected an integer as grade, found "one"
+"q\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\"q"
+"a"b"\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\"a\"b\""
+"\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\""
+\tQ0\td\t1\n => f:1: expected a query id and a document id, found "\tQ0\td\t1""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(
             qrels(text, Quoting::Csv, HeaderLine::Skip)
                 .unwrap_err()
@@ -72,17 +54,11 @@ fn datafinder_qrels_and_runs() {
         (read.tag.as_str(), read.get("q").unwrap()[0].doc.as_str()),
         ("mine", "b")
     );
-    for (text, expected) in [
-        (
-            "q\tQ0\td\t1\tNaN\tt\n",
-            "f:1: expected a finite number as score, found \"NaN\"",
-        ),
-        ("q\tQ0\td\t1\t1\n", "f:1: expected 6 columns, found 5"),
-        (
-            "q\tQ0\td\t1\t1\tt\nq\tQ0\td\t2\t0\tt\n",
-            "f:2: expected each document of a query once, found \"d\"",
-        ),
-    ] {
+    let table = r#"q\tQ0\td\t1\tNaN\tt\n => f:1: expected a finite number as score, found "NaN"
+q\tQ0\td\t1\t1\n => f:1: expected 6 columns, found 5
+q\tQ0\td\t1\t1\tt\nq\tQ0\td\t2\t0\tt\n => f:2: expected each document of a query once, found "d""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(run(text).unwrap_err().to_string(), expected);
     }
 }
@@ -107,40 +83,16 @@ fn datafinder_queries() {
     );
     let qrels = datafinder::DatasetQuery::qrels(&rows);
     assert_eq!((qrels.len(), qrels.grade("t000", "X_Y")), (1, Some(1)));
-    for (text, expected) in [
-        (
-            "{\"documents\": []}",
-            "f:1: expected a field \"query\", found none",
-        ),
-        (
-            "{\"query\": \"a\"}",
-            "f:1: expected a field \"documents\", found none",
-        ),
-        (
-            "{\"query\": 1, \"documents\": []}",
-            "f:1: expected a string in query, found a number",
-        ),
-        (
-            "{\"query\": \"a\", \"documents\": [1]}",
-            "f:1: expected an array of strings in documents, found a number",
-        ),
-        (
-            "[{\"query\": \"a\", \"documents\": []},\n{\"query\": \"a\"}]",
-            "f:2: expected a field \"documents\", found none",
-        ),
-        (
-            "[\n{\"query\": \"a\", \"documents\": []},\n3]",
-            "f:3: expected an object in the line, found a number",
-        ),
-        (
-            "[{\"query\": \"a\", \"documents\": []}",
-            "f:1: expected JSON, found an error at column 32 (EOF while parsing a list)",
-        ),
-        (
-            "{\"id\": \"x\", \"query\": \"a\", \"documents\": []}\n{\"id\": \"x\", \"query\": \"a\", \"documents\": []}",
-            "f:2: expected a unique id, found \"x\", which is also on line 1",
-        ),
-    ] {
+    let table = r#"{"documents": []} => f:1: expected a field "query", found none
+{"query": "a"} => f:1: expected a field "documents", found none
+{"query": 1, "documents": []} => f:1: expected a string in query, found a number
+{"query": "a", "documents": [1]} => f:1: expected an array of strings in documents, found a number
+[{"query": "a", "documents": []},\n{"query": "a"}] => f:2: expected a field "documents", found none
+[\n{"query": "a", "documents": []},\n3] => f:3: expected an object in the line, found a number
+[{"query": "a", "documents": []} => f:1: expected JSON, found an error at column 32 (EOF while parsing a list)
+{"id": "x", "query": "a", "documents": []}\n{"id": "x", "query": "a", "documents": []} => f:2: expected a unique id, found "x", which is also on line 1"#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err().to_string(), expected, "{text}");
     }
     let train = datafinder::read_training_queries(

@@ -14,32 +14,14 @@ fn indri_topics() {
     );
     assert_eq!(queries[1].text, "x < y &unknown; &");
     assert!(read("<parameters></parameters>").unwrap().is_empty());
-    for (text, expected) in [
-        (
-            "",
-            "f:1: expected <parameters>, found \"the end of the file\"",
-        ),
-        (
-            "<parameters>\n<query>\n<title>",
-            "f:3: expected <number>, <text> or </query>, found \"<title>\"",
-        ),
-        (
-            "<parameters>\n<query><text>a</text></query>",
-            "f:2: expected a field \"number\", found none",
-        ),
-        (
-            "<parameters>\n<query><number>1</number></query>",
-            "f:2: expected a field \"text\", found none",
-        ),
-        (
-            "<parameters>\n<query><number>1</query>",
-            "f:2: expected </number>, found \"1</query>\"",
-        ),
-        (
-            "<parameters></parameters>\nmore",
-            "f:2: expected the end after </parameters>, found \"more\"",
-        ),
-    ] {
+    let table = r#" => f:1: expected <parameters>, found "the end of the file"
+<parameters>\n<query>\n<title> => f:3: expected <number>, <text> or </query>, found "<title>"
+<parameters>\n<query><text>a</text></query> => f:2: expected a field "number", found none
+<parameters>\n<query><number>1</number></query> => f:2: expected a field "text", found none
+<parameters>\n<query><number>1</query> => f:2: expected </number>, found "1</query>"
+<parameters></parameters>\nmore => f:2: expected the end after </parameters>, found "more""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err().to_string(), expected);
     }
     let one = "<query><number>1</number><text>a</text></query>";

@@ -21,98 +21,32 @@ fn json(text: &str) -> Result<Vec<Document>, DataError> {
 
 #[test]
 fn invalid_json_lines() {
-    for (text, expected) in [
-        (
-            "{\"_id\": \"a\"",
-            "f:1: expected JSON, found an error at column 11 (EOF while parsing an object)",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"b}",
-            "f:1: expected JSON, found an error at column 24 (EOF while parsing a string)",
-        ),
-        (
-            "\n\n{]",
-            "f:3: expected JSON, found an error at column 2 (key must be a string)",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"\"} x",
-            "f:1: expected JSON, found an error at column 26 (trailing characters)",
-        ),
-        (
-            "[1, 2]",
-            "f:1: expected an object in the line, found an array",
-        ),
-        (
-            "\"text\"",
-            "f:1: expected an object in the line, found a string",
-        ),
-        ("17", "f:1: expected an object in the line, found a number"),
-        ("null", "f:1: expected an object in the line, found null"),
-        (
-            "{\"text\": \"b\"}",
-            "f:1: expected a field \"_id\", found none",
-        ),
-        (
-            "{\"_id\": null, \"text\": \"b\"}",
-            "f:1: expected a field \"_id\", found none",
-        ),
-        (
-            "{\"_id\": \"a\", \"title\": \"b\"}",
-            "f:1: expected a field \"text\", found none",
-        ),
-        (
-            "{\"_id\": \"\", \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found an empty string",
-        ),
-        (
-            "{\"_id\": 1.5, \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found a non-integer number",
-        ),
-        (
-            "{\"_id\": 123456789012345678901234567890, \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found a number beyond 64 bits",
-        ),
-        (
-            "{\"_id\": [\"a\"], \"text\": \"b\"}",
-            "f:1: expected an id in \"_id\", found an array",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": {\"b\": 1}}",
-            "f:1: expected a string in \"text\", found an object",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": 7}",
-            "f:1: expected a string in \"text\", found a number",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"b\", \"title\": true}",
-            "f:1: expected a string in \"title\", found a Boolean",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"b\", \"metadata\": 3}",
-            "f:1: expected an object in \"metadata\", found a number",
-        ),
-        (
-            "{\"_id\": \"a\", \"_id\": \"b\", \"text\": \"b\"}",
-            "f:1: expected one field \"_id\", found two",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"b\", \"year\": 1, \"metadata\": {\"year\": 2}}",
-            "f:1: expected one field \"year\", found two",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"b\"}\n\n{\"_id\": \"a\", \"text\": \"c\"}",
-            "f:3: expected a unique id, found \"a\", which is also on line 1",
-        ),
-        (
-            "{\"_id\": 7, \"text\": \"b\"}\n{\"_id\": \"7\", \"text\": \"c\"}",
-            "f:2: expected a unique id, found \"7\", which is also on line 1",
-        ),
-        (
-            "{\"_id\": \"a\", \"text\": \"\\ud800\"}",
-            "f:1: expected JSON, found an error at column 29 (unexpected end of hex escape)",
-        ),
-    ] {
+    let table = r#"{"_id": "a" => f:1: expected JSON, found an error at column 11 (EOF while parsing an object)
+{"_id": "a", "text": "b} => f:1: expected JSON, found an error at column 24 (EOF while parsing a string)
+\n\n{] => f:3: expected JSON, found an error at column 2 (key must be a string)
+{"_id": "a", "text": ""} x => f:1: expected JSON, found an error at column 26 (trailing characters)
+[1, 2] => f:1: expected an object in the line, found an array
+"text" => f:1: expected an object in the line, found a string
+17 => f:1: expected an object in the line, found a number
+null => f:1: expected an object in the line, found null
+{"text": "b"} => f:1: expected a field "_id", found none
+{"_id": null, "text": "b"} => f:1: expected a field "_id", found none
+{"_id": "a", "title": "b"} => f:1: expected a field "text", found none
+{"_id": "", "text": "b"} => f:1: expected an id in "_id", found an empty string
+{"_id": 1.5, "text": "b"} => f:1: expected an id in "_id", found a non-integer number
+{"_id": 123456789012345678901234567890, "text": "b"} => f:1: expected an id in "_id", found a number beyond 64 bits
+{"_id": ["a"], "text": "b"} => f:1: expected an id in "_id", found an array
+{"_id": "a", "text": {"b": 1}} => f:1: expected a string in "text", found an object
+{"_id": "a", "text": 7} => f:1: expected a string in "text", found a number
+{"_id": "a", "text": "b", "title": true} => f:1: expected a string in "title", found a Boolean
+{"_id": "a", "text": "b", "metadata": 3} => f:1: expected an object in "metadata", found a number
+{"_id": "a", "_id": "b", "text": "b"} => f:1: expected one field "_id", found two
+{"_id": "a", "text": "b", "year": 1, "metadata": {"year": 2}} => f:1: expected one field "year", found two
+{"_id": "a", "text": "b"}\n\n{"_id": "a", "text": "c"} => f:3: expected a unique id, found "a", which is also on line 1
+{"_id": 7, "text": "b"}\n{"_id": "7", "text": "c"} => f:2: expected a unique id, found "7", which is also on line 1
+{"_id": "a", "text": "\ud800"} => f:1: expected JSON, found an error at column 29 (unexpected end of hex escape)"#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(json(text).unwrap_err().to_string(), expected, "{text}");
     }
     let deep = format!(

@@ -13,3 +13,13 @@ mod sgml;
 mod smart;
 mod squad;
 mod tsv;
+
+/// Cases of a table with a line for each: an input with the escapes `\n`, `\r` and `\t`, and the
+/// expected result.
+fn cases(table: &'static str) -> impl Iterator<Item = (String, &'static str)> {
+    table.lines().map(|case| {
+        let (input, expected) = case.split_once(" => ").unwrap();
+        let lines = input.replace("\\n", "\n").replace("\\r", "\r");
+        (lines.replace("\\t", "\t"), expected)
+    })
+}

@@ -27,21 +27,12 @@ fn trec_documents() {
         ]
     );
     assert!(read("\n").unwrap().is_empty());
-    for (text, expected) in [
-        ("tea", "f:1: expected <DOC>, found \"tea\""),
-        (
-            "\n<DOC>\n<TEXT>a</TEXT>\n</DOC>",
-            "f:2: expected a field \"DOCNO\", found none",
-        ),
-        (
-            "<DOC>\n<DOCNO>1</DOCNO>\n",
-            "f:1: expected </DOC>, found \"the end of the file\"",
-        ),
-        (
-            "<DOC><DOCNO>1</DOCNO></DOC>\n<DOC><DOCNO>1</DOCNO></DOC>",
-            "f:2: expected a unique id, found \"1\", which is also on line 1",
-        ),
-    ] {
+    let table = r#"tea => f:1: expected <DOC>, found "tea"
+\n<DOC>\n<TEXT>a</TEXT>\n</DOC> => f:2: expected a field "DOCNO", found none
+<DOC>\n<DOCNO>1</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
+<DOC><DOCNO>1</DOCNO></DOC>\n<DOC><DOCNO>1</DOCNO></DOC> => f:2: expected a unique id, found "1", which is also on line 1"#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err().to_string(), expected);
     }
 }
@@ -71,17 +62,11 @@ fn trec_topics() {
     let attributes = &topics[0].attributes;
     assert_eq!(attributes.text("description"), Some("Aid & loans."));
     assert_eq!(attributes.text("narrative"), Some("All."));
-    for (text, expected) in [
-        (
-            "<top>\n<title> tea\n</top>",
-            "f:1: expected a field \"num\", found none",
-        ),
-        (
-            "<top>\n<num> 1\n</top>",
-            "f:1: expected a field \"title\", found none",
-        ),
-        ("<num> 1", "f:1: expected <top>, found \"<num> 1\""),
-    ] {
+    let table = r#"<top>\n<title> tea\n</top> => f:1: expected a field "num", found none
+<top>\n<num> 1\n</top> => f:1: expected a field "title", found none
+<num> 1 => f:1: expected <top>, found "<num> 1""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err().to_string(), expected);
     }
 }
@@ -102,40 +87,16 @@ fn records_are_never_merged() {
     ] {
         assert_eq!(read(text).unwrap(), two, "{text}");
     }
-    for (text, expected) in [
-        (
-            "<DOC>\n<DOCNO>1</DOCNO>\ntea\n<DOC>\n<DOCNO>2</DOCNO>\nmilk\n</DOC>",
-            "f:4: expected </DOC>, found \"<DOC>\"",
-        ),
-        (
-            "<DOC><DOCNO>1</DOCNO>tea<doc id=\"2\"><DOCNO>2</DOCNO>milk</DOC>",
-            "f:1: expected </DOC>, found \"<doc id=\\\"2\\\">\"",
-        ),
-        (
-            "<DOC>\n<DOCNO>1</DOCNO>\n</DOC\n>\n<DOC\n>\n<DOCNO>2</DOCNO>\n</DOC>",
-            "f:5: expected </DOC>, found \"<DOC\\n>\"",
-        ),
-        (
-            "<DOC>\n<DOCNO>1</DOCNO>\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n\n<docno>3</docno>\n</DOC>",
-            "f:7: expected one field \"DOCNO\", found two",
-        ),
-        (
-            "<DOC>\n<DOCNO>1</DOCNO>\n</DOC> tea\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>",
-            "f:3: expected <DOC>, found \"tea\"",
-        ),
-        (
-            "<DOC><DOCNO>1</DOCNO></DOC><DOC><DOCNO>2</DOCNO>\n",
-            "f:1: expected </DOC>, found \"the end of the file\"",
-        ),
-        (
-            "<DOC>\n<DOCNO> FT 1 </DOCNO>\n</DOC>",
-            "f:2: expected an id without white space in <DOCNO>, found \"FT 1\"",
-        ),
-        (
-            "<DOC>\n<DOCNO>1\ntea\n</DOC>",
-            "f:2: expected an id without white space in <DOCNO>, found \"1\\ntea\"",
-        ),
-    ] {
+    let table = r#"<DOC>\n<DOCNO>1</DOCNO>\ntea\n<DOC>\n<DOCNO>2</DOCNO>\nmilk\n</DOC> => f:4: expected </DOC>, found "<DOC>"
+<DOC><DOCNO>1</DOCNO>tea<doc id="2"><DOCNO>2</DOCNO>milk</DOC> => f:1: expected </DOC>, found "<doc id=\"2\">"
+<DOC>\n<DOCNO>1</DOCNO>\n</DOC\n>\n<DOC\n>\n<DOCNO>2</DOCNO>\n</DOC> => f:5: expected </DOC>, found "<DOC\n>"
+<DOC>\n<DOCNO>1</DOCNO>\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n\n<docno>3</docno>\n</DOC> => f:7: expected one field "DOCNO", found two
+<DOC>\n<DOCNO>1</DOCNO>\n</DOC> tea\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC> => f:3: expected <DOC>, found "tea"
+<DOC><DOCNO>1</DOCNO></DOC><DOC><DOCNO>2</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
+<DOC>\n<DOCNO> FT 1 </DOCNO>\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "FT 1"
+<DOC>\n<DOCNO>1\ntea\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "1\ntea""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err(), expected, "{text}");
     }
 }
@@ -165,32 +126,14 @@ fn topics_are_never_merged() {
     let two = [("1", "tea"), ("2", "milk")].map(|(id, text)| (id.to_owned(), text.to_owned()));
     let text = "<top><num>1<title>tea</top><top><num>2<title>milk</top>";
     assert_eq!(read(text).unwrap(), two);
-    for (text, expected) in [
-        (
-            "<top>\n<num> 1\n<title> tea\n\n<top>\n<num> 2\n<title> milk\n</top>",
-            "f:5: expected </top>, found \"<top>\"",
-        ),
-        (
-            "<top>\n<num> 1\n<title> tea\n<TOP\n>\n<title> milk\n</top>",
-            "f:4: expected </top>, found \"<TOP\\n>\"",
-        ),
-        (
-            "<top>\n<num> 1\n<title> tea\n<num> 2\n<title> milk\n</top>",
-            "f:4: expected one field \"num\", found two",
-        ),
-        (
-            "<top>\n<num> 1\n<title> tea\n<desc> a\n<TITLE> milk\n</top>",
-            "f:5: expected one field \"title\", found two",
-        ),
-        (
-            "<top>\n<num> 1\n<title> tea\n",
-            "f:1: expected </top>, found \"the end of the file\"",
-        ),
-        (
-            "<top>\n<num> Number: 1\ntea\n<title> milk\n</top>",
-            "f:2: expected an id without white space in <num>, found \"1 tea\"",
-        ),
-    ] {
+    let table = r#"<top>\n<num> 1\n<title> tea\n\n<top>\n<num> 2\n<title> milk\n</top> => f:5: expected </top>, found "<top>"
+<top>\n<num> 1\n<title> tea\n<TOP\n>\n<title> milk\n</top> => f:4: expected </top>, found "<TOP\n>"
+<top>\n<num> 1\n<title> tea\n<num> 2\n<title> milk\n</top> => f:4: expected one field "num", found two
+<top>\n<num> 1\n<title> tea\n<desc> a\n<TITLE> milk\n</top> => f:5: expected one field "title", found two
+<top>\n<num> 1\n<title> tea\n => f:1: expected </top>, found "the end of the file"
+<top>\n<num> Number: 1\ntea\n<title> milk\n</top> => f:2: expected an id without white space in <num>, found "1 tea""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err(), expected, "{text}");
     }
 }

@@ -37,37 +37,16 @@ fn smart_records() {
         ])]))
     );
     assert!(docs("").unwrap().is_empty());
-    for (text, expected) in [
-        (
-            "a\n.I 1\n",
-            "f:1: expected a record that starts with .I and a marker, found \"a\"",
-        ),
-        (
-            ".I 1\na\n.W\n",
-            "f:2: expected a record that starts with .I and a marker, found \"a\"",
-        ),
-        (".I\n.W\n", "f:1: expected a number after .I, found \".I\""),
-        (
-            ".I one\n.W\n",
-            "f:1: expected a number after .I, found \".I one\"",
-        ),
-        (
-            ".I 1\n.Q\n",
-            "f:2: expected one of .I .T .A .B .W .X .K .C .N, found \".Q\"",
-        ),
-        (
-            ".I 1\n.A\na\n.I 2\n.W\n",
-            "f:1: expected a field \".W\", found none",
-        ),
-        (
-            ".I 1\n.W\n.I 1\n.W\n",
-            "f:3: expected a unique id, found \"1\", which is also on line 1",
-        ),
-        (
-            ".I 1\n.W\n.X\n1 2\n",
-            "f:1: expected three integers in each line of .X, found \"1 2\"",
-        ),
-    ] {
+    let table = r#"a\n.I 1\n => f:1: expected a record that starts with .I and a marker, found "a"
+.I 1\na\n.W\n => f:2: expected a record that starts with .I and a marker, found "a"
+.I\n.W\n => f:1: expected a number after .I, found ".I"
+.I one\n.W\n => f:1: expected a number after .I, found ".I one"
+.I 1\n.Q\n => f:2: expected one of .I .T .A .B .W .X .K .C .N, found ".Q"
+.I 1\n.A\na\n.I 2\n.W\n => f:1: expected a field ".W", found none
+.I 1\n.W\n.I 1\n.W\n => f:3: expected a unique id, found "1", which is also on line 1
+.I 1\n.W\n.X\n1 2\n => f:1: expected three integers in each line of .X, found "1 2""#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(docs(text).unwrap_err().to_string(), expected);
     }
     // Many documents of CACM are titles. Queries are texts.
@@ -111,19 +90,13 @@ fn smart_judgments() {
         grades(CranfieldGrades::Raw, CranfieldSourceDocument::Relevant),
         [some(2), some(4), some(-1)]
     );
-    for (text, expected) in [
-        ("1 184\n", "f:1: expected 3 columns, found 2"),
-        ("1 184 2 3\n", "f:1: expected 3 columns, found 4"),
-        (
-            "1 184 5\n",
-            "f:1: expected a code: -1, 1, 2, 3 or 4, found \"5\"",
-        ),
-        ("q 184 1\n", "f:1: expected an integer, found \"q\""),
-        (
-            "1 184 1\n1 184 2\n",
-            "f:2: expected one judgment per pair, found query \"1\" and document \"184\" of line 1 again",
-        ),
-    ] {
+    let table = r#"1 184\n => f:1: expected 3 columns, found 2
+1 184 2 3\n => f:1: expected 3 columns, found 4
+1 184 5\n => f:1: expected a code: -1, 1, 2, 3 or 4, found "5"
+q 184 1\n => f:1: expected an integer, found "q"
+1 184 1\n1 184 2\n => f:2: expected one judgment per pair, found query "1" and document "184" of line 1 again"#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         let error = read(
             text,
             CranfieldGrades::Graded,

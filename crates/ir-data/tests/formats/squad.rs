@@ -107,12 +107,12 @@ fn squad_sentences() {
             ("c", "Who?")
         ]
     );
-    for (query, doc) in [
-        ("a", "On_tea/0/0"),
-        ("a#2", "On_tea/0/1"),
-        ("a#3", "On_tea/0/2"),
-        ("c", "On_tea/1/1"),
-    ] {
+    let table = r#"a => On_tea/0/0
+a#2 => On_tea/0/1
+a#3 => On_tea/0/2
+c => On_tea/1/1"#;
+    for (query, doc) in crate::cases(table) {
+        let query = query.as_str();
         assert_eq!(sentences.pairs.grade(query, doc), Some(1));
     }
     assert_eq!(sentences.pairs.judgments(), 4);

@@ -11,15 +11,12 @@ fn tsv_files() {
         (docs[0].text.as_str(), docs[1].title.as_str()),
         ("green tea", "title")
     );
-    for (text, expected) in [
-        ("a\n", "f:1: expected 2 to 3 columns, found 1"),
-        ("a\tb\tc\td\n", "f:1: expected 2 to 3 columns, found 4"),
-        ("\tb\n", "f:1: expected an id, found \"\\tb\""),
-        (
-            "a\tb\na\tc\n",
-            "f:2: expected a unique id, found \"a\", which is also on line 1",
-        ),
-    ] {
+    let table = r#"a\n => f:1: expected 2 to 3 columns, found 1
+a\tb\tc\td\n => f:1: expected 2 to 3 columns, found 4
+\tb\n => f:1: expected an id, found "\tb"
+a\tb\na\tc\n => f:2: expected a unique id, found "a", which is also on line 1"#;
+    for (text, expected) in crate::cases(table) {
+        let text = text.as_str();
         assert_eq!(read(text).unwrap_err().to_string(), expected);
     }
     let folder = tempfile::tempdir().unwrap();

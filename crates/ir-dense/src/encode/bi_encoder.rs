@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{EncodeError, Encoder, Side};
+use ir_core::{EncodeError, Encoder, Side, VectorSimilarity};
 use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
+use super::{EncoderConfig, Tower, normalize_row};
+use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
-use crate::transformer::InferenceModel;
-use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
-use crate::{ModelError, Precision, SimilarityFunction, TokenBatch};
+use crate::precision::{OutlierChannels, Precision};
+use crate::similarity;
+use crate::transformer::cpu::CpuTransformer;
+use crate::transformer::{BLOCK_ROWS, InferenceModel, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
 /// side.
@@ -37,7 +39,7 @@ pub struct BiEncoder {
     /// Query encoder and document encoder.
     sides: [SideEncoder; 2],
     pub(super) config: EncoderConfig,
-    similarity: Option<SimilarityFunction>,
+    similarity: Option<VectorSimilarity>,
     /// Numbers of truncated queries and documents; shared with clones.
     truncated: [Arc<AtomicU64>; 2],
 }
@@ -53,7 +55,8 @@ impl BiEncoder {
     /// and `document`, as [`BiEncoder::save`] writes it.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
+    /// supported.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         Self::open_with(folder, &EncoderConfig::default())
     }
@@ -61,7 +64,8 @@ impl BiEncoder {
     /// Opens a folder with a configuration that overrides values of the folder.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported, or its backend is not available.
     pub fn open_with(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
         let folder = folder.as_ref();
         if let Some([query, document]) = side_folders(folder) {
@@ -74,7 +78,7 @@ impl BiEncoder {
     /// Opens two folders: query encoder and document encoder with separate weights, as in DPR.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if one of them cannot be opened, or their dimensions differ.
     pub fn open_untied(
         query: impl AsRef<Path>,
         document: impl AsRef<Path>,
@@ -107,9 +111,14 @@ impl BiEncoder {
             && expected != found
         {
             let path = document.folder.join("config_sentence_transformers.json");
-            let expected = format!("{}, as with queries", expected.name());
+            let expected = format!("{}, as with queries", similarity::name(expected));
             let field = "similarity_fn_name";
-            return Err(ModelError::setting(&path, field, expected, found.name()));
+            return Err(ModelError::setting(
+                &path,
+                field,
+                expected,
+                similarity::name(found),
+            ));
         }
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
             let limit = tower.limit(side, config.side(side));
@@ -144,16 +153,16 @@ impl BiEncoder {
         })
     }
 
-    /// Similarity function: that of the folder (`config_sentence_transformers.json`) or of
-    /// training. `None` if the folder has none; sentence-transformers then uses the cosine.
-    pub fn similarity(&self) -> Option<SimilarityFunction> {
+    /// Similarity function of the folder (`config_sentence_transformers.json`) or of training.
+    /// `None` if the folder has none; sentence-transformers then uses the cosine.
+    pub fn similarity(&self) -> Option<VectorSimilarity> {
         self.similarity
     }
 
     /// Overrides the similarity function that [`BiEncoder::similarity`] returns and
     /// [`BiEncoder::save`] writes. Vectors do not depend on it.
     #[must_use]
-    pub fn with_similarity(mut self, similarity: SimilarityFunction) -> Self {
+    pub fn with_similarity(mut self, similarity: VectorSimilarity) -> Self {
         self.similarity = Some(similarity);
         self
     }
@@ -277,7 +286,7 @@ impl BiEncoder {
         batch.replace([&ids[..]]);
         if ids.len() > BLOCK_ROWS {
             drop(region);
-            // On a thread of the pool, whose tasks wait for each other without switching threads.
+            // On a thread of the pool: its tasks wait for each other without switching threads.
             return rayon::scope(|_| {
                 encoder.encode_batch(model, batch, &mut ParallelRegion::sequential(), out)
             });
@@ -498,9 +507,10 @@ mod tests {
             assert_eq!(all, (0..tokens.len()).collect::<Vec<_>>());
             for batch in &found {
                 let lengths = batch.iter().map(|&text| tokens[text].len());
-                let cost = match padded {
-                    true => batch.len() * lengths.max().unwrap_or(0),
-                    false => lengths.sum(),
+                let cost = if padded {
+                    batch.len() * lengths.max().unwrap_or(0)
+                } else {
+                    lengths.sum()
                 };
                 assert!(cost <= 16 || batch.len() == 1, "{padded}: {batch:?}");
             }

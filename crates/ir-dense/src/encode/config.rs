@@ -3,8 +3,9 @@
 use ir_core::Side;
 use serde::{Deserialize, Serialize};
 
-use super::{Pooling, Precision};
-use crate::Backend;
+use super::Pooling;
+use crate::backend::Backend;
+use crate::precision::Precision;
 
 /// Configuration of a [`BiEncoder`](crate::BiEncoder). A field that is `None` takes the value of
 /// the model's folder.
@@ -31,7 +32,7 @@ pub struct EncoderConfig {
     pub precision: Precision,
     /// Pooling of token vectors. Default: as in the folder.
     pub pooling: Option<Pooling>,
-    /// Whether vectors are L2-normalized. Default: as in the folder.
+    /// If `true`, vectors are L2-normalized. Default: as in the folder.
     pub normalize: Option<bool>,
     /// Configuration of the query side.
     pub query: SideConfig,
@@ -77,27 +78,12 @@ impl EncoderConfig {
     ir_core::setters! {
         with_backend: backend, Backend;
         with_precision: precision, Precision;
+        with_pooling: Some(pooling), Pooling;
+        with_normalize: Some(normalize), bool;
         with_query: query, SideConfig;
         with_document: document, SideConfig;
         with_batch_tokens: batch_tokens, usize;
-    }
-
-    /// Overrides the folder's pooling.
-    pub const fn with_pooling(mut self, pooling: Pooling) -> Self {
-        self.pooling = Some(pooling);
-        self
-    }
-
-    /// Overrides whether vectors are L2-normalized.
-    pub const fn with_normalize(mut self, normalize: bool) -> Self {
-        self.normalize = Some(normalize);
-        self
-    }
-
-    /// Sets the maximum number of texts of a batch.
-    pub const fn with_batch_texts(mut self, texts: usize) -> Self {
-        self.batch_texts = Some(texts);
-        self
+        with_batch_texts: Some(batch_texts), usize;
     }
 
     /// Sets the maximum sequence length of both sides.
@@ -113,15 +99,8 @@ impl EncoderConfig {
 }
 
 impl SideConfig {
-    /// Sets the prefix of every text.
-    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = Some(prefix.into());
-        self
-    }
-
-    /// Sets the maximum sequence length.
-    pub const fn with_max_tokens(mut self, limit: usize) -> Self {
-        self.max_tokens = Some(limit);
-        self
+    ir_core::setters! {
+        with_prefix: Some(prefix), impl Into<String>;
+        with_max_tokens: Some(max_tokens), usize;
     }
 }

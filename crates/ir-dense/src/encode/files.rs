@@ -3,10 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use super::sentence_transformers::SENTENCE_BERT_CONFIGS;
+use crate::error::ModelError;
+use crate::model_folder::{read_bytes, read_json, write_bytes};
 
 /// Tokenizer files of all architectures.
-pub(crate) const TOKENIZER_FILES: [&str; 8] = [
+const TOKENIZER_FILES: [&str; 8] = [
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -50,4 +54,25 @@ pub fn model_files(folder: &Path) -> Vec<PathBuf> {
         files.extend(modules.map(|module| module.path().join("config.json")));
     }
     files
+}
+
+/// Copies the tokenizer files of a model folder to another one. Returns its `config.json`, changed
+/// to weights in f32.
+pub(crate) fn copy_tokenizer(from: &Path, to: &Path) -> Result<Map<String, Value>, ModelError> {
+    for name in TOKENIZER_FILES {
+        if let Some(bytes) = read_bytes(&from.join(name))? {
+            write_bytes(&to.join(name), &bytes)?;
+        }
+    }
+    let config = read_json::<Map<String, Value>>(&from.join("config.json"))?;
+    let mut config = config.ok_or_else(|| ModelError::MissingFile {
+        folder: from.into(),
+        expected: "config.json",
+    })?;
+    for name in ["torch_dtype", "dtype"] {
+        if let Some(dtype) = config.get_mut(name) {
+            *dtype = "float32".into();
+        }
+    }
+    Ok(config)
 }

@@ -7,8 +7,9 @@
 use ir_core::Side;
 use serde::{Deserialize, Serialize};
 
-use super::{BiEncoder, Pooling, Precision, Tower};
+use super::{BiEncoder, Pooling, Tower};
 use crate::model_folder::safetensors::checksum;
+use crate::precision::Precision;
 use crate::transformer::InferenceModel;
 
 /// What determines the vectors of one side of a [`BiEncoder`], besides text and backend.
@@ -42,7 +43,7 @@ pub struct EncoderFingerprint {
     pub arithmetic: u32,
     /// Pooling of token vectors.
     pub pooling: Pooling,
-    /// Whether vectors are L2-normalized.
+    /// If `true`, vectors are L2-normalized.
     pub normalize: bool,
     /// Prefix of every text.
     pub prefix: String,

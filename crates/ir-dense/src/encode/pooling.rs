@@ -4,8 +4,8 @@ use burn::tensor::{Bool, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::TokenBatch;
 use crate::kernels::memory::{self, values, values_mut};
+use crate::transformer::TokenBatch;
 use crate::transformer::concatenate;
 
 /// Pooling: how the vectors of a text's tokens are reduced to one vector.
@@ -105,8 +105,8 @@ impl Pooling {
         .max(1.0)
     }
 
-    /// Backward pass of [`Pooling::pool`] for a batch without padding in CPU memory: the gradient
-    /// of `hidden`, given that of the vectors, `[texts, dim]`.
+    /// Backward pass of [`Pooling::pool`] for a batch without padding in CPU memory. Maps the
+    /// gradient of the vectors, `[texts, dim]`, to the gradient of `hidden`.
     pub(crate) fn backward_on_cpu(
         self,
         hidden: Tensor<2>,

@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use ir_core::Side;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::files::TOKENIZER_FILES;
+use super::files::copy_tokenizer;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
-use crate::ModelError;
-use crate::model_folder::{
-    create_folder, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
-};
+use crate::error::ModelError;
+use crate::model_folder::{create_folder, write_folder, write_json, write_weights};
 
 impl BiEncoder {
     /// Writes a folder in the layout of sentence-transformers, which sentence-transformers and
@@ -39,21 +37,7 @@ impl BiEncoder {
 
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
         create_folder(folder)?;
-        for name in TOKENIZER_FILES {
-            if let Some(bytes) = read_bytes(&tower.folder.join(name))? {
-                write_bytes(&folder.join(name), &bytes)?;
-            }
-        }
-        let config = read_json::<Map<String, Value>>(&tower.folder.join("config.json"))?;
-        let mut config = config.ok_or_else(|| ModelError::MissingFile {
-            folder: tower.folder.clone(),
-            expected: "config.json",
-        })?;
-        for name in ["torch_dtype", "dtype"] {
-            if let Some(dtype) = config.get_mut(name) {
-                *dtype = "float32".into();
-            }
-        }
+        let config = copy_tokenizer(&tower.folder, folder)?;
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
         let limit = |side| tower.limit(side, self.config().side(side));
@@ -61,9 +45,12 @@ impl BiEncoder {
         if sides.len() == 2 && limits[0] != limits[1] {
             LengthLimits::write(folder, limits)?;
         }
-        let prompt = |side| match sides.contains(&side) {
-            true => tower.prefix(side, self.config().side(side)).to_owned(),
-            false => String::new(),
+        let prompt = |side| {
+            if sides.contains(&side) {
+                tower.prefix(side, self.config().side(side)).to_owned()
+            } else {
+                String::new()
+            }
         };
         let config = SentenceTransformersConfig {
             pooling: tower.pooling,

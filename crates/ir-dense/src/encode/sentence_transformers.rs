@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use ir_core::VectorSimilarity;
 use serde_json::{Map, Value, json};
 
 use super::Pooling;
+use crate::error::ModelError;
 use crate::model_folder::{create_folder, read_json, write_json};
-use crate::{ModelError, SimilarityFunction};
+use crate::similarity;
 
 /// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
 /// `config_sentence_transformers.json`.
@@ -18,7 +20,7 @@ pub(crate) struct SentenceTransformersConfig {
     pub(crate) lowercase: bool,
     /// Prompts of queries and of documents; empty for none.
     pub(crate) prompts: [String; 2],
-    pub(crate) similarity: Option<SimilarityFunction>,
+    pub(crate) similarity: Option<VectorSimilarity>,
 }
 
 /// Maximum lengths of both sides, `ir_dense.json`: sentence-transformers has only one. Written if
@@ -145,7 +147,7 @@ impl SentenceTransformersConfig {
             .filter(|(_, prompt)| !prompt.is_empty())
             .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
             .collect();
-        let similarity = self.similarity.map(SimilarityFunction::name);
+        let similarity = self.similarity.map(similarity::name);
         let prompts = json!({
             "prompts": prompts, "default_prompt_name": null, "similarity_fn_name": similarity,
         });
@@ -198,12 +200,12 @@ impl SentenceTransformersConfig {
 }
 
 impl PromptConfig {
-    fn similarity(&self, path: &Path) -> Result<Option<SimilarityFunction>, ModelError> {
+    fn similarity(&self, path: &Path) -> Result<Option<VectorSimilarity>, ModelError> {
         let Some(name) = &self.similarity_fn_name else {
             return Ok(None);
         };
         let field = "similarity_fn_name";
-        match (SimilarityFunction::from_name(name), &name[..]) {
+        match (similarity::from_name(name), &name[..]) {
             (Some(similarity), _) => Ok(Some(similarity)),
             // Distances are not supported, but do not affect the vectors.
             (None, "euclidean" | "manhattan") => Ok(None),

@@ -99,8 +99,8 @@ fn text_groups(
     groups
 }
 
-/// Error of the earliest text among those of several tasks. If a task ends without an attempt where
-/// [`FirstError::is_before`] its text, it is the same error whatever the order of the tasks.
+/// Error of the earliest text of several tasks. The error does not depend on the order of the tasks
+/// if every task ends where [`FirstError::is_before`] its text.
 #[derive(Debug, Default)]
 struct FirstError(Mutex<Option<(usize, EncodeError)>>);
 
@@ -131,9 +131,9 @@ mod tests {
     use burn::tensor::Device;
 
     use super::*;
-    use crate::model_folder::WeightFile;
+    use crate::encode::EncoderConfig;
+    use crate::model_folder::{TransformerConfig, WeightFile};
     use crate::transformer::{InferenceModel, Transformer};
-    use crate::{EncoderConfig, TransformerConfig};
 
     #[test]
     fn groups_are_consecutive_and_filled_by_tokens() {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::word_boundaries::WordBoundaries;
+use crate::error::{ModelError, TokenizerError};
 use crate::model_folder::{read_bytes, read_json};
-use crate::{ModelError, TokenizerError};
 
 /// Length of the first prefix of a long text that is tokenized, in bytes per token. English has
 /// about five.
@@ -28,7 +28,7 @@ pub struct ModelTokenizer {
     special: [Vec<u32>; 2],
     padding: u32,
     pub(super) boundaries: WordBoundaries,
-    /// Whether texts are lowercased before tokenization.
+    /// If `true`, texts are lowercased before tokenization.
     pub(crate) lowercase: bool,
     /// `model_max_length` of `tokenizer_config.json`.
     pub(crate) model_max_length: Option<usize>,
@@ -38,7 +38,7 @@ pub struct ModelTokenizer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TokenizedText {
     pub(crate) ids: Vec<u32>,
-    /// Whether the text has more tokens than the limit.
+    /// If `true`, the text has more tokens than the limit.
     pub(crate) truncated: bool,
 }
 
@@ -168,9 +168,10 @@ impl ModelTokenizer {
         let (encoding, is_cut) = loop {
             let prefix = self.boundaries.prefix(text, bytes);
             let unbroken = prefix.len() > bytes.max(MAX_UNBROKEN);
-            let prefix = match unbroken {
-                true => start(prefix, bytes.max(MAX_UNBROKEN)),
-                false => prefix,
+            let prefix = if unbroken {
+                start(prefix, bytes.max(MAX_UNBROKEN))
+            } else {
+                prefix
             };
             let lower = self.lowercase.then(|| prefix.to_lowercase());
             let encoding = self
@@ -266,8 +267,8 @@ impl ModelTokenizer {
                 let field = format!("id of token {token:?}");
                 Err(ModelError::setting(&self.path, field, expected, id))
             }
-            // A truncated vocabulary, or that of another model. Tables are padded to a multiple of
-            // at most 128 rows.
+            // A truncated vocabulary, or the vocabulary of another model. Tables are padded to a
+            // multiple of at most 128 rows.
             Some((id, _))
                 if self.is_wordpiece() && rows > (id as usize + 1).next_multiple_of(128) =>
             {

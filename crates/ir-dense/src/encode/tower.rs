@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use ir_core::{EncodeError, Side};
+use ir_core::{EncodeError, Side, VectorSimilarity};
 
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, ModelTokenizer, Pooling, Precision, SideConfig};
-use crate::model_folder::WeightFile;
-use crate::transformer::{ModelWeights, TensorNames};
-use crate::{Backend, ModelError, SimilarityFunction, TokenBatch, Transformer, TransformerConfig};
+use super::{EncoderConfig, ModelTokenizer, Pooling, SideConfig};
+use crate::backend::Backend;
+use crate::error::ModelError;
+use crate::model_folder::{TransformerConfig, WeightFile};
+use crate::precision::Precision;
+use crate::transformer::{ModelWeights, TensorNames, TokenBatch, Transformer};
 
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
@@ -23,12 +25,12 @@ pub struct Tower {
     pub tokenizer: ModelTokenizer,
     /// Pooling of token vectors.
     pub pooling: Pooling,
-    /// Whether vectors are L2-normalized.
+    /// If `true`, vectors are L2-normalized.
     pub normalize: bool,
     /// Maximum sequence length in tokens, with special tokens, unless a side sets its own.
     pub max_tokens: usize,
     /// Similarity function according to the folder; `None` if it has none.
-    pub similarity: Option<SimilarityFunction>,
+    pub similarity: Option<VectorSimilarity>,
     /// Maximum sequence lengths of queries and of documents in `ir_dense.json`.
     side_limits: [Option<usize>; 2],
     /// Prompts of queries and of documents.
@@ -40,7 +42,8 @@ impl Tower {
     /// and [`BiEncoder::new`](super::BiEncoder::new).
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported, or its backend is not available.
     pub fn open(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
         let folder = folder.as_ref();
         if config.precision != Precision::F32 && config.backend != Backend::Cpu {
@@ -95,8 +98,8 @@ impl Tower {
         self.weights.config()
     }
 
-    /// Returns the transformer. Reads its weights, of which an encoder on the CPU keeps only packed
-    /// ones in memory; those of a trained model are shared.
+    /// Returns the transformer. Reads its weights from the folder, since an encoder on the CPU
+    /// keeps only packed weights in memory; shares the weights of a trained model.
     ///
     /// # Errors
     /// If the weights cannot be read.
@@ -166,12 +169,12 @@ impl Tower {
         truncated.map_err(|source| self.encode_error(source))
     }
 
-    /// Prefix of a side: that of `config`, or else the folder's prompt.
+    /// Prefix of a side: `config.prefix`, or else the folder's prompt.
     pub(super) fn prefix<'a>(&'a self, side: Side, config: &'a SideConfig) -> &'a str {
         config.prefix.as_deref().unwrap_or(self.prompt(side))
     }
 
-    /// Maximum sequence length of a side: that of `config`, or else the folder's.
+    /// Maximum sequence length of a side: `config.max_tokens`, or else the folder's.
     pub(super) fn limit(&self, side: Side, config: &SideConfig) -> usize {
         config.max_tokens.unwrap_or(self.max_tokens_of(side))
     }
@@ -187,8 +190,8 @@ impl Tower {
     }
 }
 
-/// Maximum sequence length, as in sentence-transformers: that of its configuration file, or else
-/// the minimum of the tokenizer's maximum length and the number of positions.
+/// Maximum sequence length, as in sentence-transformers: `max_seq_length` of its configuration
+/// file, or else the minimum of the tokenizer's maximum length and the number of positions.
 fn max_tokens(
     folder: &Path,
     shape: &TransformerConfig,

@@ -77,8 +77,9 @@ impl WordBoundaries {
     }
 }
 
-/// Whether a character keeps its neighbors apart in every supported normalizer: it is neither
-/// removed nor part of a grapheme with a separator. A subset of these characters.
+/// Returns `true` for characters that keep their neighbors apart in every supported normalizer:
+/// characters that are neither removed nor part of a grapheme with a separator. Knows a subset of
+/// them.
 fn is_plain(char: char) -> bool {
     char.is_ascii_graphic()
         || is_ideograph(char)
@@ -86,13 +87,13 @@ fn is_plain(char: char) -> bool {
             'À'..='ʯ' | 'Ά'..='ҁ' | 'Ҋ'..='ԯ' | 'א'..='ת' | 'ء'..='ي' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | '가'..='힣')
 }
 
-/// Whether a character is a CJK unified ideograph of the basic block.
+/// Returns `true` for CJK unified ideographs of the basic block.
 fn is_ideograph(char: char) -> bool {
     matches!(char, '\u{4e00}'..='\u{9fff}')
 }
 
-/// Whether a pre-tokenizer always splits at a separator. The first one of a sequence decides: the
-/// others see its parts.
+/// Returns `true` if a pre-tokenizer always splits at a separator. In a sequence, the first
+/// pre-tokenizer decides: the others see its parts.
 fn splits_at(pre_tokenizer: &PreTokenizerWrapper, separator: char) -> bool {
     use PreTokenizerWrapper as Pre;
     match pre_tokenizer {
@@ -109,7 +110,8 @@ fn splits_at(pre_tokenizer: &PreTokenizerWrapper, separator: char) -> bool {
     }
 }
 
-/// Whether a normalizer changes a text on one side of a separator independently of the other side.
+/// Returns `true` if a normalizer changes the text on one side of a separator independently of the
+/// other side.
 fn is_local(normalizer: &NormalizerWrapper) -> bool {
     use NormalizerWrapper as Norm;
     match normalizer {
@@ -131,7 +133,7 @@ fn is_local(normalizer: &NormalizerWrapper) -> bool {
     }
 }
 
-/// Whether a word always has the same tokens.
+/// Returns `true` if a word always has the same tokens.
 fn is_deterministic(model: &ModelWrapper) -> bool {
     match model {
         ModelWrapper::BPE(bpe) => bpe.dropout.is_none_or(|dropout| dropout == 0.0),
@@ -164,7 +166,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::ModelTokenizer;
+    use crate::encode::ModelTokenizer;
 
     fn from_json(json: &Value) -> ModelTokenizer {
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::{EncoderConfig, Pooling, SideConfig};
+use crate::encode::{EncoderConfig, Pooling, SideConfig};
 
 /// Encoder of the Hugging Face hub, with the settings that it was trained with, which its own files
 /// do not always have.
@@ -22,7 +22,7 @@ use crate::{EncoderConfig, Pooling, SideConfig};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The values are those of the models' pages and files on the hub. Tests compare the entry of
+/// The values come from the models' pages and files on the hub. Tests compare the entry of
 /// all-MiniLM-L6-v2 with its files; the other entries are not tested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -37,8 +37,8 @@ pub struct KnownModel {
     pub max_tokens: usize,
     /// Pooling of token vectors.
     pub pooling: Pooling,
-    /// Whether vectors are L2-normalized, so that the inner product is the cosine. If not, the
-    /// similarity function is the inner product.
+    /// If `true`, vectors are L2-normalized, so that the inner product is the cosine. If `false`,
+    /// the similarity function is the inner product.
     pub normalize: bool,
     /// Prefix of queries, empty for none.
     pub query_prefix: &'static str,
@@ -71,7 +71,7 @@ impl KnownModel {
     }
 
     /// Returns the encoder configuration: pooling, normalization and prefixes. The maximum sequence
-    /// length remains that of the folder.
+    /// length stays as in the folder.
     #[must_use]
     pub fn config(&self) -> EncoderConfig {
         EncoderConfig::default()

@@ -5,14 +5,14 @@ use std::time::Duration;
 use ir_fetch::{DownloadError, HttpClient};
 
 use super::{HubError, ModelReference};
-use crate::ModelError;
+use crate::error::ModelError;
 
 /// The Hugging Face hub or a mirror with the same API.
 #[derive(Debug, Clone)]
 pub struct Hub {
     endpoint: String,
     pub(super) client: HttpClient,
-    /// Whether the client sends a token.
+    /// If `true`, the client sends a token.
     has_token: bool,
     pub(super) offline: bool,
 }

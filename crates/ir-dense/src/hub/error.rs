@@ -1,6 +1,6 @@
 use ir_fetch::DownloadError;
 
-use crate::ModelError;
+use crate::error::ModelError;
 
 /// Error downloading a model from the hub. Partial files are kept and resumed by the next attempt;
 /// the cache never contains an incomplete model.

@@ -11,8 +11,8 @@ use super::connection::{Connection, Hub};
 use super::listing::{HubBlob, ModelListing};
 use super::snapshot::{self, make_folder, write_error};
 use super::{HubError, ModelCache, ModelReference, folder_name, is_plain};
-use crate::TransformerConfig;
 use crate::encode::sentence_transformers::SentenceTransformersModule;
+use crate::model_folder::TransformerConfig;
 use crate::model_folder::read_json;
 
 impl ModelCache {
@@ -36,7 +36,8 @@ impl ModelCache {
     /// ```
     ///
     /// # Errors
-    /// See [`HubError`].
+    /// Returns [`HubError`] if the hub has no such model or revision, the model is gated or not
+    /// supported, a download fails, downloads are disabled, or `progress` cancels.
     pub fn fetch(&self, name: &str, progress: &mut dyn Progress) -> Result<PathBuf, HubError> {
         self.fetch_from(&Hub::from_env(), name, progress)
     }
@@ -44,7 +45,8 @@ impl ModelCache {
     /// Downloads a model from another hub, for example a mirror; see [`ModelCache::fetch`].
     ///
     /// # Errors
-    /// See [`HubError`].
+    /// Returns [`HubError`] if the hub has no such model or revision, the model is gated or not
+    /// supported, a download fails, downloads are disabled, or `progress` cancels.
     pub fn fetch_from(
         &self,
         hub: &Hub,

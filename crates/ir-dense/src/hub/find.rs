@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{KnownModel, ModelCache};
-use crate::EncoderConfig;
+use crate::encode::EncoderConfig;
 
 /// Model folder, found by path or by name.
 ///

@@ -139,7 +139,7 @@ fn folder_name(name: &str) -> String {
     format!("models--{}", name.replace('/', "--"))
 }
 
-/// Whether a path component is a plain file name, which cannot lead out of its folder.
+/// Returns `true` if a path component is a plain file name, which cannot lead out of its folder.
 fn is_plain(part: &str) -> bool {
     let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !part.is_empty() && !part.starts_with('.') && part.chars().all(valid)

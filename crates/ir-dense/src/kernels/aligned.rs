@@ -4,8 +4,7 @@
 const LINE_BYTES: usize = 64;
 const LINE_ELEMENTS: usize = LINE_BYTES / 4;
 
-/// Buffer of f32 or u32 whose first element is aligned to a cache line, so that no vector register
-/// is loaded from two.
+/// Buffer of f32 or u32 aligned to a cache line, so that no vector register is loaded from two.
 #[derive(Debug, Default)]
 pub(crate) struct AlignedBuffer<T = f32> {
     buffer: Vec<T>,

@@ -12,7 +12,7 @@ pub(crate) struct BufferPool(Mutex<Vec<FreeBuffer>>);
 #[derive(Debug)]
 struct FreeBuffer {
     buffer: Vec<f32>,
-    /// Whether the buffer was in use since the last call of [`BufferPool::free_unused`].
+    /// If `true`, the buffer was in use since the last call of [`BufferPool::free_unused`].
     used: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Matrix products of linear layers in training, in f32 or with bf16 factors.
 //!
-//! Every element has a fixed order of summation, which does not depend on the number of threads:
-//! that of [`matrix`](super::matrix) or [`low_precision`](super::low_precision). Products over all
-//! tokens of a batch, the gradients of weights, are sums over blocks of [`BLOCK_DEPTH`] tokens.
+//! Every element has the order of summation of [`matrix`](super::matrix) or
+//! [`low_precision`](super::low_precision), which does not depend on the number of threads.
+//! Products over all tokens of a batch, the gradients of weights, are sums over blocks of
+//! [`BLOCK_DEPTH`] tokens.
 
 use std::cell::RefCell;
 
@@ -54,9 +55,10 @@ impl PackedColumns {
                 values: rows.values.get(first..).unwrap_or_default(),
                 ..rows
             };
-            match bf16 {
-                true => group.bf16.fill_rows(rows, count),
-                false => group.f32.fill_rows(rows, count),
+            if bf16 {
+                group.bf16.fill_rows(rows, count);
+            } else {
+                group.f32.fill_rows(rows, count);
             }
         });
     }
@@ -69,11 +71,12 @@ impl PackedColumns {
                 stride: rows.stride,
                 count,
             };
-            match bf16 {
-                true => group.bf16.fill_columns(from, columns, &mut group.rows),
-                false => group.f32.fill_by_columns(from, count, count, |column| {
+            if bf16 {
+                group.bf16.fill_columns(from, columns, &mut group.rows);
+            } else {
+                group.f32.fill_by_columns(from, count, count, |column| {
                     &columns.values[column * columns.stride..][..from]
-                }),
+                });
             }
         });
     }
@@ -150,24 +153,22 @@ impl PackedColumns {
         tasks.for_each(|(task, out)| {
             let columns = task * rows..count.min((task + 1) * rows);
             SCRATCH.with_borrow_mut(|scratch| {
-                match self.bf16 {
-                    true => scratch.rows.round_columns(left, columns.clone()),
-                    false => scratch.panels.fill(left, columns.clone()),
+                if self.bf16 {
+                    scratch.rows.round_columns(left, columns.clone());
+                } else {
+                    scratch.panels.fill(left, columns.clone());
                 }
                 for (at, group) in self.groups.iter().enumerate() {
                     let out = &mut out[at * GROUP_COLUMNS..];
-                    match self.bf16 {
-                        true => {
-                            let left = &scratch.rows;
-                            let count = columns.len();
-                            group
-                                .bf16
-                                .add_product_of_words(left, count, accumulate, (out, to));
-                        }
-                        false => {
-                            let left = &scratch.panels;
-                            group.f32.product_of_columns(left, accumulate, out, to);
-                        }
+                    if self.bf16 {
+                        let left = &scratch.rows;
+                        let count = columns.len();
+                        group
+                            .bf16
+                            .add_product_of_words(left, count, accumulate, (out, to));
+                    } else {
+                        let left = &scratch.panels;
+                        group.f32.product_of_columns(left, accumulate, out, to);
                     }
                 }
             });

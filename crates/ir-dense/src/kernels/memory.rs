@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-/// Whether the tensor is an f32 tensor in CPU memory without automatic differentiation.
+/// Returns `true` for f32 tensors in CPU memory without automatic differentiation.
 pub(crate) fn on_cpu<const D: usize>(tensor: &Tensor<D>) -> bool {
     let device = tensor.device();
     device == Device::flex() && !device.is_autodiff() && tensor.dtype() == DType::F32

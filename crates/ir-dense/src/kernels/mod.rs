@@ -4,7 +4,6 @@
 //! - [`matrix`]: matrix products with a packed right matrix
 //! - [`linear`]: matrix products of linear layers, for training
 //! - [`training`]: the functions of [`elementwise`] with saved values and their backward passes
-//! - [`tensor`]: the same in burn's operations, for GPUs and libtorch
 //! - [`low_precision`]: matrix products in 8-bit integers and in bf16, for inference
 //! - [`microkernels`]: their inner loops, for several instruction sets
 //! - [`team`]: threads that compute a short text together
@@ -28,7 +27,6 @@ pub(crate) mod matrix;
 pub(crate) mod memory;
 mod microkernels;
 pub(crate) mod team;
-pub(crate) mod tensor;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod training;

@@ -35,8 +35,8 @@ pub(crate) struct ThreadTeam {
     calls: &'static Calls,
 }
 
-/// Number of calls of encoders that are in progress. A region is parallel only beside no other
-/// call than that of its thread.
+/// Number of calls of encoders that are in progress. A region is parallel only if its
+/// own thread makes the only call.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(AtomicUsize);
 
@@ -54,9 +54,11 @@ struct Shared {
     completed: CacheLine<AtomicUsize>,
     /// Panic of an iteration on another thread.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Whether a region is open.
+    /// If `true`, a region is open.
     is_open: AtomicBool,
     is_stopped: AtomicBool,
+    #[cfg(test)]
+    parks: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -71,15 +73,15 @@ struct Loop<'a> {
 /// Call of an encoder, which [`Calls`] count while the value lives.
 pub(crate) struct Call<'a>(&'a Calls);
 
-/// Region of a program whose loops run on all threads of a team.
+/// Region of a program. Its loops run on all threads of a team.
 pub(crate) struct ParallelRegion<'a> {
     /// `None` if loops run on this thread alone.
     team: Option<&'a ThreadTeam>,
 }
 
 impl ThreadTeam {
-    /// Creates a team of `threads` threads, of which one is that of the caller. Smaller if the
-    /// operating system has no more threads.
+    /// Creates a team of `threads` threads, including the caller's thread. The team is smaller if
+    /// the operating system has no more threads.
     pub(crate) fn new(threads: usize, calls: &'static Calls) -> Self {
         let shared = Arc::<Shared>::default();
         let threads = (1..threads).map_while(|number| {
@@ -151,7 +153,7 @@ impl Drop for Call<'_> {
 }
 
 impl ParallelRegion<'_> {
-    /// Region whose loops run on this thread.
+    /// Region with loops that run on this thread alone.
     pub(crate) fn sequential() -> Self {
         Self { team: None }
     }
@@ -230,6 +232,8 @@ impl Shared {
             }
             spins += 1;
             if spins >= SPINS_BEFORE_PARK && !self.is_open.load(Ordering::Relaxed) {
+                #[cfg(test)]
+                self.parks.fetch_add(1, Ordering::Relaxed);
                 thread::park();
                 spins = 0;
             }
@@ -237,7 +241,7 @@ impl Shared {
         }
     }
 
-    /// Runs a loop on this thread and on those of the team that are awake.
+    /// Runs a loop on this thread and on the threads of the team that are awake.
     fn run(&self, new: Loop<'_>) {
         /// Takes the iterations that are not claimed and waits for the others, also in a panic.
         struct Wait<'a> {
@@ -260,7 +264,7 @@ impl Shared {
                 }
             }
         }
-        // The first iteration is that of this thread, which so needs its buffers in every loop.
+        // This thread runs the first iteration, so that it needs its buffers in every loop.
         let others = new.count.saturating_sub(1);
         let Ok(unclaimed) = u32::try_from(others) else {
             return (0..new.count).for_each(new.body);
@@ -393,8 +397,13 @@ mod tests {
     fn iterations_run_at_the_same_time() {
         let team = team(2);
         assert!(meet(&mut team.region()));
-        // After the threads were parked.
-        thread::sleep(Duration::from_millis(20));
+        // After the thread was parked.
+        let parks = || team.shared.parks.load(Ordering::Relaxed);
+        let (before, start) = (parks(), Instant::now());
+        while parks() == before && start.elapsed() < Duration::from_secs(10) {
+            thread::yield_now();
+        }
+        assert!(parks() > before);
         assert!(meet(&mut team.region()));
     }
 

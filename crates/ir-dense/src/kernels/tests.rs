@@ -1,12 +1,15 @@
-//! CPU kernels against burn's operations.
+//! CPU kernels against burn's operations and automatic differentiation.
 
+use burn::module::Param;
+use burn::nn::LayerNormConfig;
+use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Tensor, TensorData};
 use ir_core::SplitMix64;
 
 use super::linear::{PackedColumns, weight_gradient};
 use super::matrix::StridedRows;
-use super::{elementwise, tensor, training};
-use crate::Activation;
+use super::{elementwise, training};
+use crate::activation::Activation;
 use crate::transformer::forward::activate;
 
 pub(crate) fn largest(values: &[f32]) -> f32 {
@@ -52,15 +55,29 @@ fn layer_norm_equals_tensor_operations() {
     let (x, residual) = (random(1, ROWS * WIDTH), random(2, ROWS * WIDTH));
     let (scale, shift) = (random(3, WIDTH), random(4, WIDTH));
     let dy = random(5, ROWS * WIDTH);
-    let sum = matrix(&x, WIDTH) + matrix(&residual, WIDTH);
-    let (expected, saved) = tensor::layer_norm(sum, vector(&scale), vector(&shift), 1e-5);
+    let sum = (matrix(&x, WIDTH) + matrix(&residual, WIDTH))
+        .autodiff()
+        .require_grad();
+    let norm = LayerNormConfig::new(WIDTH).with_epsilon(1e-5);
+    let mut norm = norm.init(&Device::flex().autodiff());
+    let [gamma, beta] = [&scale, &shift].map(|values| vector(values).autodiff());
+    (norm.gamma, norm.beta) = (Param::from_tensor(gamma), Some(Param::from_tensor(beta)));
+    let expected = norm.forward(sum.clone());
+    let loss = (expected.clone() * matrix(&dy, WIDTH).autodiff()).sum();
+    let mut gradients = loss.backward();
     let (mut standardized, mut y) = (x, vec![0.0; ROWS * WIDTH]);
     let mut inverses = vec![0.0; ROWS];
     let weights = (&scale[..], &shift[..], 1e-5);
     training::add_layer_norm(&mut standardized, &residual, weights, &mut y, &mut inverses);
     assert_near(&y, &elements(expected), 1e-5, "layer norm");
-    let (dx, [d_scale, d_shift]) =
-        tensor::layer_norm_backward(matrix(&dy, WIDTH), saved, vector(&scale));
+    let dx = sum.grad_remove(&mut gradients).unwrap();
+    let d_scale = norm.gamma.val().grad_remove(&mut gradients).unwrap();
+    let d_shift = norm
+        .beta
+        .unwrap()
+        .val()
+        .grad_remove(&mut gradients)
+        .unwrap();
     let (mut found, mut sums) = (dy, vec![1.0; 2 * WIDTH]);
     training::layer_norm_backward(&mut found, &standardized, &inverses, &scale, &mut sums);
     assert_near(&found, &elements(dx), 1e-5, "its rows");
@@ -97,13 +114,15 @@ fn sums_and_softmax_equal_tensor_operations() {
     let (x, dy) = (random(8, ROWS * WIDTH), random(9, ROWS * WIDTH));
     let mut sums = vec![0.0; WIDTH];
     training::add_column_sums(&x, &mut sums);
-    let expected = elements(tensor::column_sums(matrix(&x, WIDTH)));
+    let expected = elements(matrix(&x, WIDTH).sum_dim(0));
     assert_near(&sums, &expected, 1e-5, "sums");
-    let squares = tensor::squared_norm(&vector(&x));
+    let squares: f64 = x.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     assert!((training::squared_norm(&x) - squares).abs() < 1e-5 * squares);
     let four = |x: &[f32]| -> Tensor<4> { matrix(x, WIDTH).reshape([5, 3, 10, WIDTH]) };
-    let probabilities = tensor::softmax(four(&x), 0.3);
-    let expected = tensor::softmax_backward(four(&dy), probabilities.clone(), 0.3);
+    let scores = four(&x).autodiff().require_grad();
+    let probabilities = softmax(scores.clone().mul_scalar(0.3), 3);
+    let loss = (probabilities.clone() * four(&dy).autodiff()).sum();
+    let expected = scores.grad_remove(&mut loss.backward()).unwrap();
     let (probabilities, mut d) = (elements(probabilities), dy);
     let mut found = x;
     elementwise::softmax(&mut found, WIDTH, WIDTH, 0.3);
@@ -120,9 +139,12 @@ fn linear_products_equal_f64_reference() {
         let (dy, bias) = (random(3, tokens * to), random(4, to));
         for bf16 in [false, true] {
             let name = |part| format!("{part} {tokens}x{from}x{to} {bf16}");
-            let round = |x: &f32| match bf16 {
-                true => f64::from(half::bf16::from_f32(*x).to_f32()),
-                false => f64::from(*x),
+            let round = |x: &f32| {
+                if bf16 {
+                    f64::from(half::bf16::from_f32(*x).to_f32())
+                } else {
+                    f64::from(*x)
+                }
             };
             let rounded = |values: &[f32]| values.iter().map(round).collect::<Vec<f64>>();
             let (rx, rw, rdy) = (rounded(&x), rounded(&weight), rounded(&dy));

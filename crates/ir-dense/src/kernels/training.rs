@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::elementwise::{
     activate_row, fold_lanes, gelu_tanh_and_derivative, mean_and_inverse_deviation, normal_cdf, sum,
 };
-use crate::Activation;
+use crate::activation::Activation;
 
 const INVERSE_ROOT_2_PI: f32 = 0.398_942_3;
 
@@ -42,8 +42,8 @@ pub(crate) fn add_layer_norm(
     });
 }
 
-/// Backward pass of layer normalization: replaces the gradients of the normalized rows by those of
-/// the rows, and adds those of scale and shift to `sums`.
+/// Backward pass of layer normalization: replaces the gradients of the normalized rows by the
+/// gradients of the rows, and adds the gradients of scale and shift to `sums`.
 ///
 /// # Shapes
 /// `d`, `standardized`: rows as long as `scale`; `inverses`: one per row; `sums`: twice as long as
@@ -87,12 +87,12 @@ pub(crate) fn add_column_sums(rows: &[f32], sums: &mut [f32]) {
     });
 }
 
-/// Adds the elements of `other` to those of `x`.
+/// Adds `other` to `x`, element by element.
 pub(crate) fn add(x: &mut [f32], other: &[f32]) {
     Arch::new().dispatch(|| x.iter_mut().zip(other).for_each(|(x, other)| *x += other));
 }
 
-/// Multiplies the elements of `x` by those of `other`, which may be empty: then by 1.
+/// Multiplies `x` by `other`, element by element. An empty `other` leaves `x` unchanged.
 pub(crate) fn multiply(x: &mut [f32], other: &[f32]) {
     Arch::new().dispatch(|| x.iter_mut().zip(other).for_each(|(x, other)| *x *= other));
 }

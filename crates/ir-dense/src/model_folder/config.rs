@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::read_json;
-use crate::ModelError;
+use crate::activation::Activation;
+use crate::error::ModelError;
 
 /// Architecture of an encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,19 +34,6 @@ impl Architecture {
         ("distilbert", Self::DistilBert),
         ("mpnet", Self::Mpnet),
     ];
-}
-
-/// Activation function of the feed-forward network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Activation {
-    /// GELU, x·Φ(x) with the normal distribution function Φ (Hendrycks and Gimpel 2016).
-    Gelu,
-    /// GELU by its tanh approximation.
-    GeluTanh,
-    /// ReLU: `max(x, 0)`.
-    Relu,
 }
 
 /// Configuration of a transformer encoder, under the same names for all architectures.

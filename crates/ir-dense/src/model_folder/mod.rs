@@ -19,12 +19,12 @@ use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use config::{Activation, Architecture, TransformerConfig};
+pub use config::{Architecture, TransformerConfig};
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::TensorValues;
 pub(crate) use weights::{TensorSource, WeightFile};
 
-use crate::ModelError;
+use crate::error::ModelError;
 
 /// Returns the bytes of a file; `None` if there is no such file.
 pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ModelError> {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use ir_core::store::SectionBytes;
 use pulp::bytemuck;
 
-/// Elements of a tensor, row-major: in memory, or those of a memory-mapped file.
+/// Elements of a tensor, row-major, in memory or in a memory-mapped file.
 #[derive(Clone)]
 pub(crate) enum TensorValues {
     InMemory(Vec<f32>),

@@ -14,9 +14,9 @@ use safetensors::tensor::Metadata;
 use safetensors::{SafeTensorError, SafeTensors};
 
 use super::{TensorValues, check_link, is_lfs_pointer};
-use crate::ModelError;
+use crate::error::ModelError;
 
-/// Maximum length of the header of a safetensors file, that of the library.
+/// Maximum length of the header of a safetensors file, as in the library.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
 /// Source of the tensors of a model.
@@ -226,9 +226,10 @@ impl TensorSource for WeightFile {
             }
         };
         let values = convert(self.raw(name)?);
-        let invalid = match values.chunks(1024).all(are_finite) {
-            true => None,
-            false => values.iter().position(|value| !value.is_finite()),
+        let invalid = if values.chunks(1024).all(are_finite) {
+            None
+        } else {
+            values.iter().position(|value| !value.is_finite())
         };
         let Some(index) = invalid else {
             return Ok(values);
@@ -246,8 +247,8 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
     }
 }
 
-/// Whether all numbers are finite. A loop that any vector instructions can run: adding 1 to the
-/// exponent sets the sign bit if it was that of infinity and NaN.
+/// Returns `true` if all numbers are finite. A loop that any vector instructions can run: adding 1
+/// to the exponent sets the sign bit for infinity and NaN.
 fn are_finite(values: &[f32]) -> bool {
     let sums = values
         .iter()

@@ -13,12 +13,16 @@ use serde_json::{Value, json};
 use tokenizers::tokenizer::{NormalizedString, Normalizer, PreTokenizedString, PreTokenizer};
 use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 
+use crate::backend::Backend;
+use crate::encode::Pooling;
 use crate::encode::sentence_transformers::SentenceTransformersConfig;
 use crate::encode::tokenizer::{SPECIAL_TOKENS, tokenizer_json};
+use crate::error::{ModelError, TokenizerError};
+use crate::model_folder::TransformerConfig;
 use crate::model_folder::{
     TensorSource, TensorValues, create_folder, write_bytes, write_folder, write_json, write_weights,
 };
-use crate::{Backend, ModelError, Pooling, TokenizerError, Transformer, TransformerConfig};
+use crate::transformer::Transformer;
 
 /// Configuration of a randomly initialized BERT with a WordPiece vocabulary trained on texts.
 ///
@@ -45,7 +49,7 @@ pub struct RandomModel {
     /// Maximum vocabulary size, with special tokens and single characters; small collections give
     /// fewer tokens. Default: 30,000, about as in BERT.
     pub vocab_size: usize,
-    /// Whether texts are lowercased and stripped of accents. Default: true.
+    /// If `true`, texts are lowercased and stripped of accents. Default: true.
     pub lowercase: bool,
     /// Dimension of token and text vectors. Default: 128.
     pub hidden_size: usize,
@@ -59,7 +63,7 @@ pub struct RandomModel {
     pub max_positions: usize,
     /// Pooling of token vectors. Default: mean.
     pub pooling: Pooling,
-    /// Whether vectors are L2-normalized. Default: true.
+    /// If `true`, vectors are L2-normalized. Default: true.
     pub normalize: bool,
     /// Seed of the weights. Default: 42.
     pub seed: u64,

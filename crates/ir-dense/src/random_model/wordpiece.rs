@@ -11,7 +11,7 @@ use tokenizers::AddedToken;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 
 use super::CreateModelError;
-use crate::{ModelError, TokenizerError};
+use crate::error::{ModelError, TokenizerError};
 
 /// Maximum size of the alphabet; rarer characters are unknown. As in the trainer of Hugging Face's
 /// tokenizers for BERT.
@@ -116,9 +116,12 @@ fn pair_counts<'a>(
             *counts.entry((position > 0, a, b)).or_default() += count;
         }
     }
-    let name = |((is_inner, a, b), count)| match is_inner {
-        false => (format!("{a} ##{b}"), count),
-        true => (format!("##{a} ##{b}"), count),
+    let name = |((is_inner, a, b), count)| {
+        if is_inner {
+            (format!("##{a} ##{b}"), count)
+        } else {
+            (format!("{a} ##{b}"), count)
+        }
     };
     counts.into_iter().map(name)
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Backend;
+use crate::backend::Backend;
 
 /// Configuration of an [`ExtractiveReader`](crate::ExtractiveReader).
 ///
@@ -57,31 +57,11 @@ impl Default for ReaderConfig {
 impl ReaderConfig {
     ir_core::setters! {
         with_backend: backend, Backend;
+        with_max_tokens: Some(max_tokens), usize;
+        with_stride: Some(stride), usize;
+        with_max_question_tokens: Some(max_question_tokens), usize;
         with_max_answer_tokens: max_answer_tokens, usize;
+        with_no_answer_threshold: Some(no_answer_threshold), f32;
         with_batch_tokens: batch_tokens, usize;
-    }
-
-    /// Sets the maximum sequence length.
-    pub const fn with_max_tokens(mut self, limit: usize) -> Self {
-        self.max_tokens = Some(limit);
-        self
-    }
-
-    /// Sets the number of tokens that consecutive windows share.
-    pub const fn with_stride(mut self, stride: usize) -> Self {
-        self.stride = Some(stride);
-        self
-    }
-
-    /// Sets the maximum length of a question.
-    pub const fn with_max_question_tokens(mut self, limit: usize) -> Self {
-        self.max_question_tokens = Some(limit);
-        self
-    }
-
-    /// Sets the threshold for unanswerable questions.
-    pub const fn with_no_answer_threshold(mut self, threshold: f32) -> Self {
-        self.no_answer_threshold = Some(threshold);
-        self
     }
 }

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::ModelError;
+use crate::error::ModelError;
 use crate::model_folder::{NamedTensor, TensorSource};
 
 /// Names of the tensors, in all architectures of transformers.
@@ -37,7 +37,7 @@ impl SpanHead {
     }
 
     /// Returns the logits of start and end for every token; `states` is row-major
-    /// `[tokens, hidden_size]`. Those of a token do not depend on other tokens.
+    /// `[tokens, hidden_size]`. The logits of a token do not depend on other tokens.
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<[f32; 2]> {
         let (start, end) = self.weight.split_at(self.hidden());
         let dot = |row: &[f32], weight: &[f32], bias: f32| {
@@ -52,7 +52,7 @@ impl SpanHead {
             .collect()
     }
 
-    /// Returns the gradients of the head and of `states`, given those of the logits.
+    /// Returns the gradients of the head and of `states`, given the gradients of the logits.
     pub(crate) fn backward(
         &self,
         states: &[f32],

@@ -22,13 +22,14 @@ use head::{HEAD_WEIGHT, SpanHead};
 use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
-use crate::encode::{Precision, batches};
+use crate::encode::{EncoderConfig, ModelTokenizer, batches};
+use crate::error::ModelError;
 use crate::kernels::memory;
 use crate::kernels::team::ParallelRegion;
-use crate::model_folder::{TensorSource, WeightFile};
+use crate::model_folder::{TensorSource, TransformerConfig, WeightFile};
+use crate::precision::Precision;
 use crate::random_model::RandomWeights;
-use crate::transformer::{InferenceModel, ModelWeights, TensorNames};
-use crate::{EncoderConfig, ModelError, ModelTokenizer, TokenBatch, TransformerConfig};
+use crate::transformer::{InferenceModel, ModelWeights, TensorNames, TokenBatch};
 
 /// Extractive reader: finds the span of a context that answers a question, with a model such as
 /// `BertForQuestionAnswering`.
@@ -87,11 +88,12 @@ pub struct WindowLogits {
 }
 
 impl ExtractiveReader {
-    /// Opens a folder in the Hugging Face layout whose model has a span head (`qa_outputs`):
+    /// Opens a folder in the Hugging Face layout. The model must have a span head (`qa_outputs`):
     /// `BertForQuestionAnswering` and the classes of RoBERTa, DistilBERT and MPNet.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
+    /// supported or has no span head.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         Self::open_with(folder, &ReaderConfig::default())
     }
@@ -99,7 +101,9 @@ impl ExtractiveReader {
     /// Opens a folder with a configuration.
     ///
     /// # Errors
-    /// See [`ModelError`]; also if the lengths of the configuration leave no room for the context.
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported or has no span head, or the lengths of the configuration leave no room for the
+    /// context.
     pub fn open_with(folder: impl AsRef<Path>, config: &ReaderConfig) -> Result<Self, ModelError> {
         Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
@@ -161,7 +165,7 @@ impl ExtractiveReader {
         Ok(self)
     }
 
-    /// Whether batches are padded.
+    /// Returns `true` if batches are padded.
     fn is_padded(&self) -> bool {
         !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)))
     }
@@ -200,9 +204,10 @@ impl ExtractiveReader {
         let batches = batches(&ids, &config, is_padded);
         let run = |batch: &Vec<usize>| self.batch_logits(batch, windows);
         // Other backends parallelize within a batch.
-        let found: Vec<Vec<Vec<[f32; 2]>>> = match is_padded {
-            false => batches.par_iter().map(run).collect::<Result<_, _>>()?,
-            true => batches.iter().map(run).collect::<Result<_, _>>()?,
+        let found: Vec<Vec<Vec<[f32; 2]>>> = if is_padded {
+            batches.iter().map(run).collect::<Result<_, _>>()?
+        } else {
+            batches.par_iter().map(run).collect::<Result<_, _>>()?
         };
         let mut logits = vec![Vec::new(); windows.len()];
         for (window, of_window) in batches.iter().flatten().zip(found.into_iter().flatten()) {
@@ -258,7 +263,7 @@ impl ExtractiveReader {
     }
 }
 
-/// Number of inputs whose windows are encoded at once.
+/// Number of inputs that are split into windows and encoded at once.
 const CHUNK: usize = 256;
 
 impl Reader for ExtractiveReader {
@@ -296,14 +301,15 @@ impl Reader for ExtractiveReader {
 pub(crate) fn token_batch(windows: &[&Window], padded: bool, padding: u32) -> TokenBatch {
     let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
     let types: Vec<&[u32]> = windows.iter().map(|window| &window.types[..]).collect();
-    let batch = match padded {
-        true => TokenBatch::padded(&ids, padding),
-        false => TokenBatch::new(&ids),
+    let batch = if padded {
+        TokenBatch::padded(&ids, padding)
+    } else {
+        TokenBatch::new(&ids)
     };
     batch.with_token_types(&types)
 }
 
-/// Splits the rows of a batch into those of its windows, without padding.
+/// Splits the rows of a batch by windows and drops padding.
 pub(crate) fn split(rows: &[[f32; 2]], windows: &[&Window], padded: bool) -> Vec<Vec<[f32; 2]>> {
     let lengths = windows.iter().map(|window| window.ids.len());
     let longest = lengths.clone().max().unwrap_or(0);

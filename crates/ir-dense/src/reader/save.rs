@@ -5,11 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::ExtractiveReader;
-use crate::encode::files::TOKENIZER_FILES;
-use crate::model_folder::{
-    NamedTensor, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
-};
-use crate::{Architecture, ModelError};
+use crate::encode::files::copy_tokenizer;
+use crate::error::ModelError;
+use crate::model_folder::{Architecture, NamedTensor, write_folder, write_json, write_weights};
 
 impl ExtractiveReader {
     /// Writes a folder in the layout of transformers, which `AutoModelForQuestionAnswering` and
@@ -23,21 +21,7 @@ impl ExtractiveReader {
     }
 
     fn write(&self, folder: &Path) -> Result<(), ModelError> {
-        for name in TOKENIZER_FILES {
-            if let Some(bytes) = read_bytes(&self.folder.join(name))? {
-                write_bytes(&folder.join(name), &bytes)?;
-            }
-        }
-        let config = read_json::<Map<String, Value>>(&self.folder.join("config.json"))?;
-        let mut config = config.ok_or_else(|| ModelError::MissingFile {
-            folder: self.folder.clone(),
-            expected: "config.json",
-        })?;
-        for name in ["torch_dtype", "dtype"] {
-            if let Some(dtype) = config.get_mut(name) {
-                *dtype = "float32".into();
-            }
-        }
+        let mut config = copy_tokenizer(&self.folder, folder)?;
         let architecture = self.weights.config().architecture;
         let class = class_stem(&config, architecture) + "ForQuestionAnswering";
         config.insert("architectures".into(), vec![class].into());

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::ReaderConfig;
+use crate::encode::ModelTokenizer;
 use crate::encode::tokenizer::PairTemplate;
-use crate::{Architecture, ModelError, ModelTokenizer, TokenizerError, TransformerConfig};
+use crate::error::{ModelError, TokenizerError};
+use crate::model_folder::{Architecture, TransformerConfig};
 
 /// Maximum sequence length of SQuAD readers.
 const MAX_TOKENS: usize = 384;

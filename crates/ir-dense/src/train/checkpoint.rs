@@ -19,16 +19,17 @@ use serde_json::Value;
 use super::gradcache::TrainedTower;
 use super::optimizer::AdamWState;
 use super::{TrainError, TrainingHistory};
+use crate::error::ModelError;
 use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
-use crate::{ModelError, Precision};
+use crate::precision::Precision;
 
-/// Version of the format and of the arithmetic of training: a checkpoint whose run would end with
-/// other bits has another version. A checkpoint of another version is rejected.
+/// Version of the format and of the arithmetic of training. It is increased when resumed runs would
+/// end with other bits. A checkpoint of another version is rejected.
 const VERSION: u32 = 3;
 const FORMAT: &str = "ir-dense training checkpoint";
 
-/// Model in training whose weights a checkpoint has.
+/// Model in training, saved in checkpoints.
 pub(super) trait CheckpointedModel {
     /// All parameters, in a fixed order.
     fn parameters(&self) -> Vec<NamedTensor>;

@@ -3,10 +3,13 @@
 use std::ops::Bound::{Excluded, Included};
 use std::ops::RangeBounds;
 
+use ir_core::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use crate::{Backend, EncoderConfig, Pooling, Precision, SideConfig, SimilarityFunction};
+use crate::backend::Backend;
+use crate::encode::{EncoderConfig, Pooling, SideConfig};
+use crate::precision::Precision;
 
 /// Hyperparameters of a training run. Together with the model and the data, they determine the
 /// trained weights.
@@ -37,15 +40,17 @@ pub struct TrainingConfig {
     /// cost of a second forward pass; results differ in the last bits only. `None`: all texts of a
     /// step at once. Range: ≥ 1. Default: `None`.
     pub mini_batch_size: Option<usize>,
-    /// Whether to drop the last, incomplete batch of an epoch, unless it is the only one.
+    /// If `true`, the last, incomplete batch of an epoch is dropped, unless it is the only one.
     /// Default: false.
     pub drop_last: bool,
     /// Training loss. Default: softmax cross-entropy with temperature 0.05.
     pub loss: Loss,
-    /// Similarity function of the scores; stored in the trained model. Default: cosine.
-    pub similarity: SimilarityFunction,
-    /// Whether to exclude known positives of a query from its in-batch negatives: documents that
-    /// share id or text with one of its positives. Default: true.
+    /// Similarity function of the scores, which the trained model stores. Range: cosine or inner
+    /// product (`dot` in JSON). Default: cosine.
+    #[serde(with = "crate::similarity")]
+    pub similarity: VectorSimilarity,
+    /// If `true`, known positives of a query are excluded from its in-batch negatives: documents
+    /// that share id or text with one of its positives. Default: true.
     pub skip_known_positives: bool,
     /// Dropout probability. Range: 0..1. Default: 0.1.
     pub dropout: f64,
@@ -223,7 +228,7 @@ impl TrainingConfig {
             hard_negatives: 7,
             drop_last: true,
             loss: Loss::Softmax { temperature: 1.0 },
-            similarity: SimilarityFunction::Dot,
+            similarity: VectorSimilarity::InnerProduct,
             skip_known_positives: false,
             learning_rate: 5e-6,
             optimizer: AdamWConfig::default(),
@@ -244,7 +249,7 @@ impl TrainingConfig {
             mini_batch_size: None,
             drop_last: false,
             loss: Loss::Softmax { temperature: 0.05 },
-            similarity: SimilarityFunction::Cosine,
+            similarity: VectorSimilarity::Cosine,
             skip_known_positives: true,
             dropout: 0.1,
             learning_rate: 2e-5,
@@ -270,9 +275,10 @@ impl TrainingConfig {
     }
 
     pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
-        let steps = match self.drop_last {
-            true => (examples / self.batch_size).max(usize::from(examples > 0)),
-            false => examples.div_ceil(self.batch_size),
+        let steps = if self.drop_last {
+            (examples / self.batch_size).max(usize::from(examples > 0))
+        } else {
+            examples.div_ceil(self.batch_size)
         };
         steps as u64
     }
@@ -288,9 +294,10 @@ impl TrainingConfig {
         let below_one = ("at least 0 and below 1", (Included(0.0), Excluded(1.0)));
         let fraction = ("between 0 and 1", (Included(0.0), Included(1.0)));
         let limited = ("65536 or fewer", (Included(0.0), Included(65_536.0)));
-        let needed = match self.loss.is_distillation() {
-            true => ("1 or more, which distillation needs", at_least_one.1),
-            false => limited,
+        let needed = if self.loss.is_distillation() {
+            ("1 or more, which distillation needs", at_least_one.1)
+        } else {
+            limited
         };
         let count = |value: Option<u64>| value.unwrap_or(1) as f64;
         let mini_batch = self.mini_batch_size.map(|size| size as u64);
@@ -335,6 +342,13 @@ impl TrainingConfig {
                 });
             }
         }
+        if self.similarity == VectorSimilarity::Euclidean {
+            return Err(TrainError::Setting {
+                field: "similarity",
+                expected: "cosine or dot",
+                found: "euclidean".into(),
+            });
+        }
         let expected = match (self.precision, self.encoder.backend) {
             (Precision::F32, _) | (Precision::Bf16, Backend::Cpu) => None,
             (Precision::Bf16, _) => Some("f32, or the backend cpu"),
@@ -359,12 +373,12 @@ impl TrainingConfig {
 }
 
 impl Loss {
-    /// Whether the loss is a distillation loss, over the documents of each query.
+    /// Returns `true` for distillation losses, over the documents of each query.
     pub(super) fn is_distillation(self) -> bool {
         matches!(self, Self::KlDivergence { .. } | Self::MarginMse)
     }
 
-    /// Whether the loss compares candidates, so that it is constant if a query has only one.
+    /// Returns `true` if the loss compares candidates, so that it is constant for one candidate.
     pub(super) fn is_contrastive(self) -> bool {
         !matches!(self, Self::Pointwise { .. })
     }

@@ -8,18 +8,16 @@
 use rayon::prelude::*;
 
 use super::gradients::ModelGradients;
-use crate::Activation;
+use crate::activation::Activation;
 use crate::kernels::buffers::BufferPool;
 use crate::kernels::linear::weight_gradient;
 use crate::kernels::matrix::{BLOCK_DEPTH, StridedRows};
 use crate::kernels::training;
-use crate::transformer::cpu::BLOCK_ROWS;
-use crate::transformer::cpu_training::{
-    CpuActivations, CpuTraining, LayerActivations, NormActivations, TrainingLayer, TrainingNorm,
-    block,
-};
+use crate::transformer::BLOCK_ROWS;
+use crate::transformer::cpu_forward::{CpuActivations, LayerActivations, NormActivations, block};
+use crate::transformer::cpu_training::{CpuTraining, TrainingLayer, TrainingNorm};
 use crate::transformer::dropout::DropoutSite;
-use crate::transformer::forward::ForwardPass;
+use crate::transformer::pass::ForwardPass;
 
 /// Blocks of rows after which the gradients of weights are added up, per four threads.
 const BLOCKS: usize = BLOCK_DEPTH / BLOCK_ROWS;
@@ -31,7 +29,8 @@ pub(super) struct CpuBackward<'a> {
 }
 
 impl CpuBackward<'_> {
-    /// Adds the gradients of all parameters, given those of the hidden states of the last layer.
+    /// Adds the gradients of all parameters. `d_states`: gradients of the hidden states of the last
+    /// layer.
     pub(super) fn run(
         &self,
         saved: CpuActivations,
@@ -58,15 +57,12 @@ impl CpuBackward<'_> {
         if let Some(types) = &model.token_type_embeddings {
             let (name, shape) = ("token_type_embeddings", types.dims());
             let types = batch.token_types();
-            match types.is_empty() {
-                false => {
-                    let rows = types.iter().map(|&it| it as usize);
-                    gradients.add_row_values(name, shape, rows, &d);
-                }
-                true => {
-                    let sums = column_sums(&d, shape[1]);
-                    gradients.add_row_values(name, shape, [0].into_iter(), &sums);
-                }
+            if types.is_empty() {
+                let sums = column_sums(&d, shape[1]);
+                gradients.add_row_values(name, shape, [0].into_iter(), &sums);
+            } else {
+                let rows = types.iter().map(|&it| it as usize);
+                gradients.add_row_values(name, shape, rows, &d);
             }
         }
         let shape = model.position_embeddings.dims();
@@ -136,7 +132,7 @@ impl LayerBackward<'_> {
         format!("layers.{}.{part}", self.number)
     }
 
-    /// Adds the gradients of the parameters and returns those of the input of the layer.
+    /// Adds the gradients of the parameters. Returns the gradients of the input of the layer.
     fn run(
         &self,
         mut saved: LayerActivations,
@@ -170,8 +166,8 @@ impl LayerBackward<'_> {
         BLOCK_DEPTH * rayon::current_num_threads().div_ceil(BLOCKS)
     }
 
-    /// From the gradients of the output of the layer to those of the sum of its input and
-    /// attention, and those of the context vectors. Overwrites `d`.
+    /// Maps the gradients of the output of the layer to the gradients of the sum of its input and
+    /// attention, and to the gradients of the context vectors. Overwrites `d`.
     fn feed_forward(
         &self,
         saved: &mut LayerActivations,
@@ -189,10 +185,7 @@ impl LayerBackward<'_> {
         let rows = Self::superblock();
         let most = rows.min(d.len() / width);
         let mut d_inner = buffers.take(most * inner);
-        let dropped = match masks[0].is_empty() {
-            true => 0,
-            false => most * width,
-        };
+        let dropped = if masks[0].is_empty() { 0 } else { most * width };
         let [mut d_down, mut d_output] = [0, 1].map(|_| buffers.take(dropped));
         let parts = LayerSums { width, inner };
         let mut totals = vec![0.0; parts.len()];
@@ -268,8 +261,8 @@ impl LayerBackward<'_> {
         buffers.give([d_inner, d_down, d_output]);
     }
 
-    /// From the gradients of queries, keys and values to those of the input of the layer, which
-    /// are added to `d_sum` and written to `d`.
+    /// Maps the gradients of queries, keys and values to the gradients of the input of the layer,
+    /// adds `d_sum` and writes the sum to `d`.
     fn qkv(
         &self,
         input: &[f32],
@@ -383,7 +376,7 @@ fn chunks_or_empty(
 struct WeightGradient {
     name: String,
     values: Vec<f32>,
-    /// Whether there are gradients to add to.
+    /// If `true`, there are gradients to add to.
     accumulate: bool,
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ir_core::EncodeError;
 use ir_core::training::TrainingSetError;
 
-use crate::ModelError;
+use crate::error::ModelError;
 
 /// Error starting or running a training.
 #[derive(Debug, thiserror::Error)]

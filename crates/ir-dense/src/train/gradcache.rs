@@ -8,18 +8,21 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use ir_core::Side;
+use ir_core::{Side, VectorSimilarity};
 use rayon::prelude::*;
 
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradients::ModelGradients;
 use super::sampler::TrainingBatch;
-use super::{Loss, SimilarityFunction, TrainError, TrainingConfig, loss};
+use super::{Loss, TrainError, TrainingConfig, loss};
+use crate::encode::{self, EncoderConfig, Tower};
+use crate::error::ModelError;
+use crate::precision::Precision;
 use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
-use crate::transformer::forward::{ForwardPass, SavedActivations};
-use crate::transformer::index_tensor;
-use crate::{EncoderConfig, ModelError, Precision, TokenBatch, Tower, Transformer, encode};
+use crate::transformer::forward::SavedActivations;
+use crate::transformer::pass::ForwardPass;
+use crate::transformer::{TokenBatch, Transformer, index_tensor};
 
 /// Towers in training: one for both sides, or one per side.
 #[derive(Debug)]
@@ -152,9 +155,10 @@ fn loss_and_vector_gradients(
     config: &TrainingConfig,
 ) -> (f64, [Tensor<2>; 2]) {
     let vectors = [queries.clone(), documents.clone()];
-    let [q, d] = match config.similarity {
-        SimilarityFunction::Dot => vectors,
-        SimilarityFunction::Cosine => vectors.map(encode::normalize),
+    let [q, d] = if config.similarity == VectorSimilarity::Cosine {
+        vectors.map(encode::normalize)
+    } else {
+        vectors
     };
     let scores = q
         .matmul(d.transpose())
@@ -187,7 +191,7 @@ fn loss_of_scores(scores: Tensor<2>, batch: &TrainingBatch, config: &TrainingCon
     }
 }
 
-/// Scores without those of known positives of other queries.
+/// Scores with the known positives of other queries masked.
 fn masked(scores: Tensor<2>, batch: &TrainingBatch) -> Tensor<2> {
     if !batch.masked.contains(&true) {
         return scores;
@@ -262,9 +266,10 @@ impl<'a> SideTexts<'a> {
             .chunks(config.mini_batch_size.unwrap_or(ids.len()).max(1))
             .map(|texts| {
                 let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
-                let tokens = match padded {
-                    true => TokenBatch::padded(&rows, tower.tokenizer.padding()),
-                    false => TokenBatch::new(&rows),
+                let tokens = if padded {
+                    TokenBatch::padded(&rows, tower.tokenizer.padding())
+                } else {
+                    TokenBatch::new(&rows)
                 };
                 MiniBatch {
                     texts: texts.into(),
@@ -318,7 +323,7 @@ impl<'a> SideTexts<'a> {
         }
     }
 
-    /// Adds the gradients of the parameters, given those of the vectors.
+    /// Adds the gradients of the parameters, given the gradients of the vectors.
     fn backward(
         &self,
         all_saved: Vec<Option<(Tensor<2>, SavedActivations)>>,

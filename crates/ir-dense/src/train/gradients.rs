@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::Tensor;
 use rayon::prelude::*;
 
-use crate::Transformer;
 #[cfg(test)]
 use crate::kernels::memory;
-use crate::kernels::{tensor, training};
+use crate::kernels::training;
+use crate::transformer::Transformer;
 
 /// Elements per task of elementwise operations.
 pub(super) const TASK_ELEMENTS: usize = 1 << 14;
@@ -94,7 +94,10 @@ impl Gradient {
                 let tasks: Vec<f64> = tasks.map(training::squared_norm).collect();
                 tasks.iter().sum()
             }
-            Self::Tensor(tensor) => tensor::squared_norm(tensor),
+            Self::Tensor(tensor) => {
+                let sum = (tensor.clone() * tensor.clone()).sum();
+                f64::from(sum.into_scalar::<f32>())
+            }
         }
     }
 
@@ -117,26 +120,13 @@ impl ModelGradients {
     /// # Panics
     /// As all methods that add: if the gradient so far is another variant of [`Gradient`]. A model
     /// is on one device, and each of its parameters has gradients of one variant.
-    pub(super) fn add<const D: usize>(&mut self, name: &str, gradient: Tensor<D>) {
-        let gradient = gradient.reshape([-1]);
+    pub(super) fn add(&mut self, name: &str, gradient: Tensor<1>) {
         let sum = match self.0.remove(name) {
             None => gradient,
             Some(Gradient::Tensor(sum)) => sum + gradient,
             Some(other) => other.mismatch(name, "a tensor"),
         };
         self.0.insert(name.to_owned(), Gradient::Tensor(sum));
-    }
-
-    /// Adds gradients of some rows, which may repeat, of an embedding table of this shape.
-    pub(super) fn add_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        rows: Tensor<1, Int>,
-        gradients: Tensor<2>,
-    ) {
-        let sum: Tensor<2> = Tensor::zeros(shape, &gradients.device());
-        self.add(name, tensor::add_rows(sum, rows, gradients));
     }
 
     /// Adds gradients in CPU memory.

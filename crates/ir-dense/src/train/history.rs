@@ -41,10 +41,7 @@ impl TrainingHistory {
     /// Returns the best evaluation, the first of equal ones.
     pub fn best(&self) -> Option<EvaluationPoint> {
         let evaluations = self.evaluations.iter().copied();
-        evaluations.reduce(|best, next| match next.value > best.value {
-            true => next,
-            false => best,
-        })
+        evaluations.reduce(|best, next| if next.value > best.value { next } else { best })
     }
 
     /// Formats the history as CSV with the columns
@@ -76,8 +73,8 @@ impl TrainingHistory {
         out + &self.csv_rows(0)
     }
 
-    /// Formats the rows of the steps after the first `steps`, as in [`Self::to_csv`]: appended to
-    /// the CSV of an earlier state, they give that of this one.
+    /// Formats the rows of the steps after the first `steps`, as in [`Self::to_csv`]. Appending
+    /// them to the CSV of the first `steps` steps gives the whole CSV.
     pub fn csv_rows(&self, steps: usize) -> String {
         let mut out = String::new();
         let new = self.steps.get(steps..).unwrap_or_default();

@@ -39,7 +39,6 @@ mod sampler;
 mod tests;
 mod trainer;
 
-pub use crate::SimilarityFunction;
 pub use config::{AdamWConfig, LearningRateDecay, LearningRateSchedule, Loss, TrainingConfig};
 pub use error::TrainError;
 pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};

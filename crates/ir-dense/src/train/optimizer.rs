@@ -8,17 +8,16 @@ use rayon::prelude::*;
 
 use super::AdamWConfig;
 use super::gradients::{Gradient, ModelGradients, RowGradients, TASK_ELEMENTS};
-use crate::Transformer;
 use crate::kernels::memory::{self, values_mut};
 use crate::model_folder::NamedTensor;
+use crate::transformer::Transformer;
 
 /// First and second moments of the gradients by the name of the parameter; none before its first
 /// update.
 #[derive(Debug, Default)]
 pub(super) struct AdamWState {
     pub(super) moments: HashMap<String, [Tensor<1>; 2]>,
-    /// Of the embedding tables whose gradients are [`RowGradients`]: whether the moments of a row
-    /// may differ from 0.
+    /// Embedding tables with [`RowGradients`]. `true` for rows with moments that may differ from 0.
     used_rows: HashMap<String, Vec<bool>>,
 }
 
@@ -178,8 +177,8 @@ impl AdamWUpdate {
         });
     }
 
-    /// Updates the rows of an embedding table. Rows whose moments are 0 and that have no gradient
-    /// only decay, with the same bits.
+    /// Updates the rows of an embedding table. Rows without a gradient and with moments 0 only
+    /// decay, with the same bits.
     fn apply_rows(
         self,
         weights: &mut [f32],

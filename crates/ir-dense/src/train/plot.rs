@@ -67,9 +67,10 @@ fn panel(out: &mut String, number: usize, name: &str, points: &[(f64, f64)], ste
         values().fold(f64::MIN, f64::max),
     );
     let is_flat = high <= low;
-    let (low, high) = match is_flat {
-        true => (low - 0.5, low + 0.5),
-        false => (low, high),
+    let (low, high) = if is_flat {
+        (low - 0.5, low + 0.5)
+    } else {
+        (low, high)
     };
     let x = |step: f64| LEFT + (right - LEFT) * step / steps;
     let y = |value: f64| bottom - (bottom - top) * (value - low) / (high - low);

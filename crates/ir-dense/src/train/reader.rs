@@ -19,13 +19,12 @@ use crate::kernels::memory;
 use crate::model_folder::NamedTensor;
 use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
-use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
-use crate::transformer::ModelWeights;
+use crate::reader::{ExtractiveReader, MissingHead, ReaderConfig, split, token_batch};
 use crate::transformer::dropout::Dropout;
-use crate::transformer::forward::ForwardPass;
-use crate::{ReaderConfig, Transformer};
+use crate::transformer::pass::ForwardPass;
+use crate::transformer::{ModelWeights, Transformer};
 
-/// Question whose answer is a span of a context.
+/// Question with an answer that is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderExample {
@@ -88,8 +87,8 @@ struct TargetWindow {
 
 /// Trainer of an extractive reader.
 ///
-/// The loss of a window is the mean of two softmax cross-entropies over its tokens: those of the
-/// start and of the end of the answer. In a window without the whole answer both targets are the
+/// The loss of a window is the mean of two softmax cross-entropies over its tokens, for the start
+/// and for the end of the answer. In a window without the whole answer both targets are the
 /// first token, `[CLS]`. Padding takes no part in the softmax, so that the loss does not depend on
 /// the batch.
 ///
@@ -285,7 +284,8 @@ impl ReaderTrainer {
         }
     }
 
-    /// Windows of all examples, and the number of examples whose answer is in none of theirs.
+    /// Windows of all examples, and the number of examples without a window that contains the
+    /// answer.
     fn windows(&self, data: &[ReaderExample]) -> Result<(Vec<TargetWindow>, usize), TrainError> {
         let reader = &self.reader;
         let of_example = |(number, example): (usize, &ReaderExample)| {
@@ -377,16 +377,18 @@ impl ReaderTrainer {
         };
         for parameter in self.reader.head.named_tensors() {
             let is_bias = parameter.name == HEAD_BIAS;
-            let gradient = match is_bias {
-                true => &gradients.head.bias,
-                false => &gradients.head.weight,
+            let gradient = if is_bias {
+                &gradients.head.bias
+            } else {
+                &gradients.head.weight
             };
             let gradient = Gradient::Values(gradient.clone());
             let updated = memory::data(optimizer.update_parameter(parameter, &gradient, step));
             let updated = memory::values(&updated).to_vec();
-            match is_bias {
-                true => self.reader.head.bias = updated,
-                false => self.reader.head.weight = updated,
+            if is_bias {
+                self.reader.head.bias = updated;
+            } else {
+                self.reader.head.weight = updated;
             }
         }
         // Moved, so that the weights are updated in place.

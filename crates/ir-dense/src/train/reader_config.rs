@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AdamWConfig, LearningRateDecay, LearningRateSchedule, TrainError, TrainingConfig};
-use crate::{EncoderConfig, Precision, ReaderConfig};
+use crate::encode::EncoderConfig;
+use crate::precision::Precision;
+use crate::reader::ReaderConfig;
 
 /// Hyperparameters of the training of an extractive reader. Together with the model and the data,
-/// they determine the trained weights. The defaults are those of BERT on SQuAD, with batches of 16.
+/// they determine the trained weights. The defaults follow BERT on SQuAD, with batches of 16.
 ///
 /// ```
 /// use ir_dense::train::ReaderTrainingConfig;

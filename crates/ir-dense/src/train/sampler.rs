@@ -17,7 +17,7 @@ pub(super) struct TrainingBatch {
     pub(super) candidates: Vec<Range<usize>>,
     /// Teacher scores of all documents; empty if the loss needs none.
     pub(super) teacher_scores: Vec<f32>,
-    /// Whether a document is excluded from the negatives of a query, `[queries, documents]`.
+    /// `true` if a document is excluded from the negatives of a query, `[queries, documents]`.
     pub(super) masked: Vec<bool>,
 }
 
@@ -96,9 +96,10 @@ impl<'a> BatchSampler<'a> {
             }
             candidates.push(first..texts.len());
         }
-        let masked = match self.config.skip_known_positives {
-            true => known_positives(examples, &texts, &candidates),
-            false => vec![false; examples.len() * texts.len()],
+        let masked = if self.config.skip_known_positives {
+            known_positives(examples, &texts, &candidates)
+        } else {
+            vec![false; examples.len() * texts.len()]
         };
         Ok(TrainingBatch {
             queries: examples.iter().map(|(_, e)| e.query.clone()).collect(),
@@ -124,7 +125,7 @@ impl<'a> BatchSampler<'a> {
         if count == 0 {
             return Vec::new();
         }
-        // Random streams of epochs are numbered, those of examples named: they never coincide.
+        // Random streams of epochs have numbers, streams of examples names: they never coincide.
         if count < wanted {
             let mut random =
                 SplitMix64::from_name(self.config.seed, &format!("{index} in {epoch}"));

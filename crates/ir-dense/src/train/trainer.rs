@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
-use ir_core::{Flow, Progress, Side};
+use ir_core::{Flow, Progress, Side, VectorSimilarity};
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
 use super::gradcache::{TrainedTower, TrainedTowers};
@@ -13,8 +13,8 @@ use super::history::{EvaluationPoint, TrainingStep};
 use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::BatchSampler;
 use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
-use crate::encode::side_folders;
-use crate::{BiEncoder, SimilarityFunction};
+use crate::encode::{BiEncoder, side_folders};
+use crate::similarity;
 
 /// Evaluation function: returns a metric of an encoder after a number of steps, where higher is
 /// better. For example nDCG@10 on held-out queries.
@@ -65,7 +65,7 @@ pub struct TrainingResult {
     pub step: u64,
     /// Loss and metric over the steps.
     pub history: TrainingHistory,
-    /// Whether early stopping ended the run.
+    /// If `true`, early stopping ended the run.
     pub stopped_early: bool,
     /// FNV-1a hash of what determines the weights, evaluations aside: configuration, initial
     /// weights and examples.
@@ -104,13 +104,13 @@ impl Trainer {
 
     fn new(towers: Vec<TrainedTower>, config: &TrainingConfig) -> Result<Self, TrainError> {
         config.validate()?;
-        let cosines = config.similarity == SimilarityFunction::Cosine
+        let cosines = config.similarity == VectorSimilarity::Cosine
             || towers.iter().all(|it| it.tower.normalize);
         if matches!(config.loss, Loss::Pointwise { scale: None }) && !cosines {
             return Err(TrainError::Setting {
                 field: "similarity",
                 expected: "cosine, or vectors of length 1, for this loss without a scale",
-                found: config.similarity.name().into(),
+                found: similarity::name(config.similarity).into(),
             });
         }
         let trainer = Self {
@@ -147,7 +147,9 @@ impl Trainer {
     /// Trains for all epochs; reports progress in steps.
     ///
     /// # Errors
-    /// See [`TrainError`]; [`TrainError::Stopped`] if `progress` requests a stop.
+    /// Returns [`TrainError`] if a configuration value or an example is invalid, the loss is not
+    /// finite, a checkpoint cannot be read or written or belongs to another run, or `progress`
+    /// requests a stop ([`TrainError::Stopped`]).
     pub fn train(
         self,
         data: &dyn TrainingSet,
@@ -159,7 +161,8 @@ impl Trainer {
     /// Trains with periodic evaluation and early stopping, and keeps the best weights.
     ///
     /// # Errors
-    /// As [`Trainer::train`], and if the evaluation fails.
+    /// Returns the errors of [`Trainer::train`], and [`TrainError::Evaluation`] if the evaluation
+    /// fails.
     pub fn train_and_evaluate(
         self,
         data: &dyn TrainingSet,
@@ -173,7 +176,8 @@ impl Trainer {
     /// training starts or resumes and after every step, with its evaluation.
     ///
     /// # Errors
-    /// As [`Trainer::train_and_evaluate`], and if `callback` fails ([`TrainError::Callback`]).
+    /// Returns the errors of [`Trainer::train_and_evaluate`], and [`TrainError::Callback`] if
+    /// `callback` fails.
     pub fn train_with_callback(
         self,
         data: &dyn TrainingSet,
@@ -361,9 +365,10 @@ impl TrainingRun {
         let history = &mut self.state.history;
         let is_best = history.best().is_none_or(|best| value > best.value);
         history.evaluations.push(EvaluationPoint { step, value });
-        self.state.without_best = match is_best {
-            true => 0,
-            false => self.state.without_best + 1,
+        self.state.without_best = if is_best {
+            0
+        } else {
+            self.state.without_best + 1
         };
         if is_best {
             match &self.trainer.checkpoints {

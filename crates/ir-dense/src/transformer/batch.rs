@@ -114,9 +114,10 @@ impl TokenBatch {
                 .for_each(|(at, of)| *at = *of);
             rest = others;
         }
-        self.types = match all.iter().any(|&it| it > 0) {
-            true => all,
-            false => Vec::new(),
+        self.types = if all.iter().any(|&it| it > 0) {
+            all
+        } else {
+            Vec::new()
         };
         self
     }
@@ -158,13 +159,14 @@ impl TokenBatch {
         self.lengths().flat_map(|length| 0..length)
     }
 
-    /// Whether a text is padded.
+    /// Returns `true` if a text is padded.
     pub(crate) fn has_padding(&self) -> bool {
         let length = self.blocks.first().map_or(0, |block| block.length);
         self.unpadded.iter().any(|&unpadded| unpadded != length)
     }
 
-    /// Whether attention and pooling of `x` run text by text, in the kernels of this crate.
+    /// Returns `true` if attention and pooling of `x` run text by text, in the kernels of this
+    /// crate.
     pub(crate) fn runs_by_text<const D: usize>(&self, x: &Tensor<D>) -> bool {
         on_cpu(x) && !self.has_padding()
     }

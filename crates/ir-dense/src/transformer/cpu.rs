@@ -3,7 +3,7 @@
 //! burn's CPU backend computes softmax, GELU and attention in many passes over memory. Here blocks
 //! of rows pass through all projections between two attentions while they are in the L2 cache, and
 //! matrix products read weights that were packed when the model was loaded. Results in precision
-//! f32 equal those of [`Transformer::forward`] up to rounding.
+//! f32 equal [`Transformer::forward`] up to rounding.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,9 @@ use rayon::prelude::*;
 
 use super::cpu_attention::CpuAttention;
 use super::weights::{EmbeddingWeights, LayerWeights, LinearWeights, NormWeights, WeightReader};
-use super::{TokenBatch, Transformer};
+use super::{BLOCK_ROWS, TokenBatch, Transformer};
+use crate::activation::Activation;
+use crate::error::ModelError;
 use crate::kernels::aligned::AlignedBuffer;
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{
@@ -21,12 +23,8 @@ use crate::kernels::low_precision::{
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
 use crate::kernels::team::ParallelRegion;
 use crate::model_folder::safetensors::TensorChecksum;
-use crate::model_folder::{TensorSource, TensorValues};
-use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
-
-/// Rows of a block: with 384 dimensions, they and their intermediate results fit an L2 cache of 1
-/// MiB.
-pub(crate) const BLOCK_ROWS: usize = 96;
+use crate::model_folder::{TensorSource, TensorValues, TransformerConfig};
+use crate::precision::{OutlierChannels, Precision};
 
 /// Intermediate results of a block.
 #[derive(Default)]
@@ -129,10 +127,10 @@ impl CpuTransformer {
         if device != Device::flex() || device.is_autodiff() {
             return None;
         }
-        let embeddings = EmbeddingWeights::of(model)?;
+        let embeddings = EmbeddingWeights::from_model(model)?;
         let mut packed = Self::with_embeddings(model.config(), embeddings, precision);
         for layer in &model.layers {
-            packed.push(LayerWeights::of(layer)?, precision)?;
+            packed.push(LayerWeights::from_layer(layer)?, precision)?;
         }
         Some(packed)
     }

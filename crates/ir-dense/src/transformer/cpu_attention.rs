@@ -5,22 +5,22 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::cpu::BLOCK_ROWS;
 use super::relative_position::bucket;
-use super::{TokenBatch, Transformer};
+use super::{BLOCK_ROWS, TokenBatch, Transformer};
 use crate::kernels::aligned::AlignedBuffer;
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedColumns, StridedRows};
 use crate::kernels::memory::{self, values};
 use crate::kernels::team::ParallelRegion;
-use crate::{Precision, TransformerConfig};
+use crate::model_folder::TransformerConfig;
+use crate::precision::Precision;
 
 #[derive(Debug)]
 pub(crate) struct CpuAttention {
     heads: usize,
     hidden: usize,
-    /// Whether products of queries, keys, probabilities and values are in bf16.
+    /// If `true`, products of queries, keys, probabilities and values are in bf16.
     bf16: bool,
     /// Relative position bias, `[buckets, heads]`; empty without one.
     relative_position_bias: Vec<f32>,
@@ -323,12 +323,12 @@ struct TextGradient<'a> {
 }
 
 impl CpuAttention {
-    /// Backward pass: writes the gradients of `qkv` and returns those of the relative position
+    /// Backward pass: writes the gradients of `qkv`. Returns the gradients of the relative position
     /// bias (empty without one).
     ///
     /// # Shapes
-    /// `qkv`, `d_qkv`: `[tokens, 3 · hidden_size]`; `probabilities`: those of
-    /// [`CpuAttention::forward_training`]; `d_context`: `[tokens, hidden_size]`.
+    /// `qkv`, `d_qkv`: `[tokens, 3 · hidden_size]`; `probabilities`: as
+    /// [`CpuAttention::forward_training`] writes them; `d_context`: `[tokens, hidden_size]`.
     pub(crate) fn backward(
         &self,
         (qkv, d_qkv): (&[f32], &mut [f32]),

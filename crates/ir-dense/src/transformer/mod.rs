@@ -1,20 +1,21 @@
 //! The transformer encoder.
 //!
-//! [`forward`] is the forward pass of training, with saved activations, and of inference on GPUs
-//! and libtorch, without. On the CPU, its linear layers and attention are kernels of this crate;
-//! embedding lookup and rare activation functions are burn's operations. [`cpu`] is a separate
-//! implementation for inference on the CPU, about 1.3 times as fast as PyTorch: its weights are
-//! packed once, and rows pass through all projections between two attentions while they are in the
-//! L2 cache. Tests check both against the hidden states of Python's transformers.
+//! [`pass`] describes a forward pass, [`forward`] runs it: [`cpu_forward`] in kernels of this crate
+//! on the CPU, burn's operations on GPUs and libtorch. [`cpu`] is a separate implementation for
+//! inference on the CPU, about 1.3 times as fast as PyTorch: its weights are packed once, and rows
+//! pass through all projections between two attentions while they are in the L2 cache. Tests check
+//! both against the hidden states of Python's transformers.
 
 pub(crate) mod batch;
 pub(crate) mod cpu;
 pub(crate) mod cpu_attention;
+pub(crate) mod cpu_forward;
 pub(crate) mod cpu_training;
 pub(crate) mod dropout;
 pub(crate) mod forward;
 mod model_weights;
 mod parameters;
+pub(crate) mod pass;
 pub(crate) mod relative_position;
 mod weights;
 
@@ -24,11 +25,16 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use batch::TextBlock;
 pub use batch::TokenBatch;
-use forward::ForwardPass;
 pub(crate) use model_weights::{InferenceModel, ModelWeights};
+use pass::ForwardPass;
 pub(crate) use weights::TensorNames;
 
-use crate::{Activation, TransformerConfig};
+use crate::activation::Activation;
+use crate::model_folder::TransformerConfig;
+
+/// Rows of a block: with 384 dimensions, they and their intermediate results fit an L2 cache of 1
+/// MiB.
+pub(crate) const BLOCK_ROWS: usize = 96;
 
 /// Transformer encoder of the BERT family: embeddings, then layers of self-attention and
 /// feed-forward network.
@@ -98,41 +104,28 @@ impl Transformer {
         ForwardPass::inference(self, batch).run().0
     }
 
-    /// Rows of the embedding tables for a batch.
-    pub(crate) fn embedding_rows(&self, batch: &TokenBatch) -> EmbeddingRows {
+    /// Summands of the input of the embeddings' layer normalization, `[tokens, hidden_size]`: token
+    /// and position embeddings, and token-type embeddings if the model has types. The latter
+    /// are `[1, hidden_size]` if all tokens have type 0.
+    pub(crate) fn embeddings(
+        &self,
+        batch: &TokenBatch,
+    ) -> (Tensor<2>, Tensor<2>, Option<Tensor<2>>) {
         let device = self.device();
+        let rows = |table: &Param<Tensor<2>>, rows: &mut dyn Iterator<Item = i64>| {
+            table.val().select(0, index_tensor(rows, &device))
+        };
         let offset = self.config.position_offset;
-        let ids = batch.ids().iter().map(|&id| id as i64);
-        let positions = batch.positions().map(|p| (offset + p) as i64);
-        let types = batch.token_types();
-        EmbeddingRows {
-            ids: index_tensor(ids, &device),
-            positions: index_tensor(positions, &device),
-            types: (!types.is_empty() && self.token_type_embeddings.is_some())
-                .then(|| index_tensor(types.iter().map(|&it| it as i64), &device)),
-        }
+        let positions = &mut batch.positions().map(|p| (offset + p) as i64);
+        let types = self.token_type_embeddings.as_ref();
+        let types = types.map(|table| match batch.token_types() {
+            [] => table.val().slice([0..1, 0..self.config.hidden_size]),
+            types => rows(table, &mut types.iter().map(|&it| it as i64)),
+        });
+        let ids = &mut batch.ids().iter().map(|&id| id as i64);
+        let tokens = rows(&self.token_embeddings, ids);
+        (tokens, rows(&self.position_embeddings, positions), types)
     }
-
-    /// Sum of the embeddings of every token before layer normalization, `[tokens, hidden_size]`.
-    pub(crate) fn embed(&self, rows: EmbeddingRows) -> Tensor<2> {
-        let tokens = self.token_embeddings.val().select(0, rows.ids);
-        let positions = self.position_embeddings.val().select(0, rows.positions);
-        let sum = tokens + positions;
-        match (&self.token_type_embeddings, rows.types) {
-            (None, _) => sum,
-            (Some(table), Some(types)) => sum + table.val().select(0, types),
-            (Some(table), None) => sum + table.val().slice([0..1, 0..self.config.hidden_size]),
-        }
-    }
-}
-
-/// Rows of the embedding tables, one per token.
-#[derive(Debug, Clone)]
-pub(crate) struct EmbeddingRows {
-    pub(crate) ids: Tensor<1, Int>,
-    pub(crate) positions: Tensor<1, Int>,
-    /// `None` if all tokens have type 0, or the model has no types.
-    pub(crate) types: Option<Tensor<1, Int>>,
 }
 
 impl TransformerLayer {

@@ -6,8 +6,9 @@ use burn::tensor::Device;
 
 use super::Transformer;
 use super::cpu::CpuTransformer;
-use crate::model_folder::WeightFile;
-use crate::{ModelError, Precision, TransformerConfig};
+use crate::error::ModelError;
+use crate::model_folder::{TransformerConfig, WeightFile};
+use crate::precision::Precision;
 
 /// Weights of a transformer. Those of a file are in memory only as what was loaded of them.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Parameters of a transformer by name, for the optimizer and checkpoints.
 
-use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::Tensor;
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Gradients, Tensor};
 
 use super::Transformer;
 use crate::model_folder::NamedTensor;
@@ -25,6 +25,21 @@ impl Transformer {
         let path = Vec::new();
         self.map(&mut ParameterMapper { path, update })
     }
+
+    /// Takes the gradient of every parameter that the loss depends on, with automatic
+    /// differentiation, and calls `visit` with its name.
+    pub(crate) fn visit_gradients(
+        &self,
+        gradients: &mut Gradients,
+        visit: impl FnMut(&str, Tensor<1>),
+    ) {
+        let path = Vec::new();
+        self.visit(&mut GradientVisitor {
+            path,
+            gradients,
+            visit,
+        });
+    }
 }
 
 struct ParameterMapper<F> {
@@ -46,5 +61,27 @@ impl<F: FnMut(NamedTensor) -> Tensor<1>> ModuleMapper for ParameterMapper<F> {
             let shape = tensor.dims();
             (self.update)(NamedTensor::new(self.path.join("."), tensor)).reshape(shape)
         })
+    }
+}
+
+struct GradientVisitor<'a, F> {
+    path: Vec<String>,
+    gradients: &'a mut Gradients,
+    visit: F,
+}
+
+impl<F: FnMut(&str, Tensor<1>)> ModuleVisitor for GradientVisitor<'_, F> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.into());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = param.val().grad_remove(self.gradients) {
+            (self.visit)(&self.path.join("."), gradient.reshape([-1]));
+        }
     }
 }

@@ -5,8 +5,10 @@ use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{Transformer, TransformerLayer};
-use crate::model_folder::{NamedTensor, TensorSource, TensorValues};
-use crate::{Architecture, ModelError, TransformerConfig};
+use crate::error::ModelError;
+use crate::model_folder::{
+    Architecture, NamedTensor, TensorSource, TensorValues, TransformerConfig,
+};
 
 impl Transformer {
     pub(crate) fn load(
@@ -315,7 +317,7 @@ impl LinearWeights {
     }
 
     /// Copies the weights of a module; `None` without a bias.
-    pub(crate) fn of(linear: &Linear) -> Option<Self> {
+    pub(crate) fn from_module(linear: &Linear) -> Option<Self> {
         Some(Self {
             weight: values(&linear.weight)?,
             bias: values(linear.bias.as_ref()?)?,
@@ -334,7 +336,7 @@ impl NormWeights {
     }
 
     /// Copies the weights of a module; `None` without a shift.
-    pub(crate) fn of(norm: &LayerNorm) -> Option<Self> {
+    pub(crate) fn from_module(norm: &LayerNorm) -> Option<Self> {
         Some(Self {
             scale: values(&norm.gamma)?,
             shift: values(norm.beta.as_ref()?)?,
@@ -344,7 +346,7 @@ impl NormWeights {
 
 impl EmbeddingWeights {
     /// Copies the embedding tables of a model.
-    pub(crate) fn of(model: &Transformer) -> Option<Self> {
+    pub(crate) fn from_model(model: &Transformer) -> Option<Self> {
         let table = |table: &Option<Param<Tensor<2>>>| match table {
             None => Some(None),
             Some(table) => values(table).map(Some),
@@ -355,21 +357,21 @@ impl EmbeddingWeights {
             positions: TensorValues::InMemory(values(&model.position_embeddings)?),
             types: types.map(TensorValues::InMemory),
             relative_position_bias: table(&model.relative_position_bias)?,
-            norm: NormWeights::of(&model.embedding_norm)?,
+            norm: NormWeights::from_module(&model.embedding_norm)?,
         })
     }
 }
 
 impl LayerWeights {
     /// Copies the weights of a layer; `None` if a linear layer or normalization has no bias.
-    pub(crate) fn of(layer: &TransformerLayer) -> Option<Self> {
+    pub(crate) fn from_layer(layer: &TransformerLayer) -> Option<Self> {
         Some(Self {
-            qkv: LinearWeights::of(&layer.qkv)?,
-            output: LinearWeights::of(&layer.output)?,
-            attention_norm: NormWeights::of(&layer.attention_norm)?,
-            up: LinearWeights::of(&layer.up)?,
-            down: LinearWeights::of(&layer.down)?,
-            norm: NormWeights::of(&layer.norm)?,
+            qkv: LinearWeights::from_module(&layer.qkv)?,
+            output: LinearWeights::from_module(&layer.output)?,
+            attention_norm: NormWeights::from_module(&layer.attention_norm)?,
+            up: LinearWeights::from_module(&layer.up)?,
+            down: LinearWeights::from_module(&layer.down)?,
+            norm: NormWeights::from_module(&layer.norm)?,
         })
     }
 }
@@ -390,7 +392,7 @@ fn parameter<const D: usize>(
 const TRANSPOSED_ROWS: usize = 8;
 
 /// Transposes matrices of `from` columns (PyTorch's layout is `[out, in]`) and concatenates them
-/// along the output dimension. Removes those of a file from resident memory.
+/// along the output dimension. Removes matrices of a mapped file from resident memory.
 fn transposed(matrices: &[TensorValues], from: usize) -> Vec<f32> {
     let from = from.max(1);
     let to: usize = matrices.iter().map(|matrix| matrix.len() / from).sum();

@@ -27,9 +27,14 @@ pub fn minilm() -> Option<PathBuf> {
     if folder.join("model.safetensors").exists() {
         return Some(folder);
     }
-    eprintln!(
-        "skipped: no model in {} (.ci/model fetches it, IR_MODEL names it)",
+    skip(&format!(
+        "no model in {} (.ci/model fetches it, IR_MODEL names it)",
         folder.display()
-    );
+    ));
     None
+}
+
+/// Prints that a test is skipped, and why.
+pub fn skip(reason: &str) {
+    eprintln!("SKIPPED: {reason}");
 }

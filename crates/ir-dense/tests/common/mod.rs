@@ -19,13 +19,13 @@ use ir_core::training::{TrainingExample, TrainingText};
 use ir_dense::Backend;
 use ir_dense::train::{Trainer, TrainingConfig};
 
-pub use environment::{backend, minilm, on_backend};
+pub use environment::{backend, minilm, on_backend, skip};
 
-/// Whether the tests run on the default backend; prints that a test is skipped if not.
+/// Returns `true` on the default backend. Otherwise prints that a test is skipped.
 pub fn on_default_backend() -> bool {
     let default = backend() == Backend::default();
     if !default {
-        eprintln!("skipped: holds for the default backend alone");
+        skip("holds for the default backend alone");
     }
     default
 }
@@ -44,8 +44,13 @@ pub fn tiny(name: &str) -> PathBuf {
 
 /// Temporary copy of a tiny model.
 pub fn copy_of(name: &str) -> tempfile::TempDir {
+    copy_folder(&tiny(name))
+}
+
+/// Temporary copy of the files of a folder.
+pub fn copy_folder(folder: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(tiny(name)).unwrap() {
+    for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
     }
@@ -117,7 +122,7 @@ pub fn checkpoint() -> tempfile::TempDir {
 pub fn python() -> Option<OsString> {
     let python = std::env::var_os("IR_DENSE_PYTHON");
     if python.is_none() {
-        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+        skip("IR_DENSE_PYTHON names no Python with sentence-transformers");
     }
     python
 }

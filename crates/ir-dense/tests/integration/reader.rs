@@ -5,7 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{apart, backend, on_default_backend, python, replace, testdata, tiny};
+use crate::common::{
+    apart, backend, copy_folder, on_default_backend, python, replace, testdata, tiny,
+};
 use ir_core::{AnswerSpan, Flow, NoProgress, Reader, ReaderInput};
 use ir_dense::train::{
     LearningRateDecay, ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError,
@@ -208,15 +210,6 @@ fn unanswerable_questions_have_no_span() {
     assert!(reader.read(&[asked], 6).unwrap()[0].is_empty());
 }
 
-fn copy(folder: &Path) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
-    }
-    copy
-}
-
 #[test]
 fn errors_name_file_expected_and_found() {
     let error = |folder: &Path, config: &ReaderConfig| {
@@ -244,7 +237,7 @@ fn errors_name_file_expected_and_found() {
         error(&model("bert"), &default.clone().with_max_answer_tokens(0)),
         "F/config.json: max_answer_tokens is 0, expected 1 or more"
     );
-    let broken = copy(&model("bert"));
+    let broken = copy_folder(&model("bert"));
     replace(
         broken.path(),
         "config.json",

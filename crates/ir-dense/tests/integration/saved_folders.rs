@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{config, copy_of, examples, on_backend, tiny};
-use ir_core::{Encoder, NoProgress, Side};
+use ir_core::{Encoder, NoProgress, Side, VectorSimilarity};
 use ir_dense::train::Trainer;
-use ir_dense::{BiEncoder, EncoderConfig, ModelError, SideConfig, SimilarityFunction};
+use ir_dense::{BiEncoder, EncoderConfig, ModelError, SideConfig};
 
 const TEXTS: [&str; 2] = [
     "a ship at sea",
@@ -31,7 +31,7 @@ fn json(path: &Path) -> serde_json::Value {
 
 #[test]
 fn saved_encoder_equals_evaluated_encoder() {
-    for similarity in [SimilarityFunction::Cosine, SimilarityFunction::Dot] {
+    for similarity in [VectorSimilarity::Cosine, VectorSimilarity::InnerProduct] {
         let mut config = config();
         config.encoder = limits(5, 12);
         config.similarity = similarity;
@@ -85,7 +85,7 @@ fn saves_and_opens_two_towers() {
     assert_ne!(expected[0], expected[1]);
     let opened = BiEncoder::open_with(&model, &on_backend()).unwrap();
     assert_eq!(both(&opened), expected);
-    assert_eq!(opened.similarity(), Some(SimilarityFunction::Cosine));
+    assert_eq!(opened.similarity(), Some(VectorSimilarity::Cosine));
     // Training a folder with two towers.
     let mut still = config.clone();
     (still.encoder, still.learning_rate) = (on_backend(), 1e-30);
@@ -115,16 +115,18 @@ fn reads_similarity_functions() {
     assert_eq!(open().unwrap().similarity(), None);
     for (text, expected) in [
         ("null", None),
-        ("\"dot\"", Some(SimilarityFunction::Dot)),
-        ("\"cosine\"", Some(SimilarityFunction::Cosine)),
+        ("\"dot\"", Some(VectorSimilarity::InnerProduct)),
+        ("\"cosine\"", Some(VectorSimilarity::Cosine)),
         // Distances are not supported, but do not prevent encoding.
         ("\"euclidean\"", None),
     ] {
         fs::write(&path, format!("{{\"similarity_fn_name\": {text}}}")).unwrap();
         assert_eq!(open().unwrap().similarity(), expected);
     }
-    let set = open().unwrap().with_similarity(SimilarityFunction::Dot);
-    assert_eq!(set.similarity(), Some(SimilarityFunction::Dot));
+    let set = open()
+        .unwrap()
+        .with_similarity(VectorSimilarity::InnerProduct);
+    assert_eq!(set.similarity(), Some(VectorSimilarity::InnerProduct));
     fs::write(&path, r#"{"similarity_fn_name": "nearness"}"#).unwrap();
     let error = open().unwrap_err().to_string();
     assert!(

@@ -6,14 +6,15 @@ use std::error::Error as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::common::{
     apart, backend, checkpoint, config, examples, on_backend, python, run_python, testdata, tiny,
 };
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{Encoder, Flow, NoProgress, Side};
+use ir_core::{Encoder, Flow, NoProgress, Side, VectorSimilarity};
 use ir_dense::train::{Loss, TrainError, Trainer, TrainingConfig, TrainingResult};
-use ir_dense::{Backend, BiEncoder, EncoderConfig, ModelError, Precision, SimilarityFunction};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, ModelError, Precision};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -140,9 +141,12 @@ fn check_resuming(config: &TrainingConfig) {
         let trainer = Trainer::open(tiny("bert-pytorch"), config).unwrap();
         let trainer = trainer.with_checkpoints(folder.path());
         let mut first = true;
-        let mut one_step = |_: &str, _: u64, _: Option<u64>| match std::mem::take(&mut first) {
-            true => Flow::Continue,
-            false => Flow::Stop,
+        let mut one_step = |_: &str, _: u64, _: Option<u64>| {
+            if std::mem::take(&mut first) {
+                Flow::Continue
+            } else {
+                Flow::Stop
+            }
         };
         match trainer.train_and_evaluate(&examples(), &mut measure, &mut one_step) {
             Ok(trained) => break trained,
@@ -171,13 +175,19 @@ fn child() {
     let trainer = trainer
         .with_checkpoints(Path::new(&folder).join("checkpoints"))
         .with_checkpoint_every(1);
-    let mut slowly = |_: &str, done: u64, _: Option<u64>| {
-        fs::write(Path::new(&folder).join("step"), done.to_string()).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(15));
+    let supervised = Path::new(&folder).join("supervised").exists();
+    let mut supervise = |_: &str, done: u64, _: Option<u64>| {
+        let step = Path::new(&folder).join("step");
+        fs::write(&step, done.to_string()).unwrap();
+        // Until the other process has seen the step.
+        let start = Instant::now();
+        while supervised && step.exists() && start.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
         Flow::Continue
     };
     let trained = trainer
-        .train_and_evaluate(&examples(), &mut measure, &mut slowly)
+        .train_and_evaluate(&examples(), &mut measure, &mut supervise)
         .unwrap();
     trained
         .encoder
@@ -189,29 +199,33 @@ fn child() {
 fn training_survives_kill_9() {
     let expected = saved(&whole(&config()));
     let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("supervised"), "").unwrap();
+    let file = folder.path().join("step");
     let mut kills = 0;
     for life in 0..100_u64 {
+        // Of a process that was killed.
+        let _ = fs::remove_file(&file);
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "training::child"])
             .env("IR_TRAIN_CHILD", folder.path())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // Killed at varying moments: during a step, an evaluation or a write.
         let mut killed = false;
-        for tick in 0.. {
-            if child.try_wait().unwrap().is_some() {
-                break;
-            }
-            let step = fs::read_to_string(folder.path().join("step")).unwrap_or_default();
-            let begun = step.parse::<u64>().is_ok_and(|step| step > kills);
-            if begun && tick % 7 == life % 7 {
+        while !killed && child.try_wait().unwrap().is_none() {
+            let step = fs::read_to_string(&file).unwrap_or_default();
+            let Ok(step) = step.parse::<u64>() else {
+                std::thread::yield_now();
+                continue;
+            };
+            fs::remove_file(&file).unwrap();
+            if step > kills {
+                // At varying moments: during a step, an evaluation or a write.
+                std::thread::sleep(Duration::from_millis(3 * (life % 7)));
                 child.kill().unwrap();
                 child.wait().unwrap();
                 killed = true;
-                break;
             }
-            std::thread::sleep(std::time::Duration::from_millis(3));
         }
         if !killed {
             break;
@@ -453,7 +467,10 @@ fn rejects_invalid_settings_and_examples() {
         "hard_negatives is 100000000000, expected 65536 or fewer"
     );
     let lengths: fn(&mut TrainingConfig) = |c| {
-        (c.loss, c.similarity) = (Loss::Pointwise { scale: None }, SimilarityFunction::Dot);
+        (c.loss, c.similarity) = (
+            Loss::Pointwise { scale: None },
+            VectorSimilarity::InnerProduct,
+        );
         c.encoder.normalize = Some(false);
     };
     assert_eq!(

@@ -2,12 +2,13 @@
 //!
 //! Queries have the long forms, which the OpenAPI documents declare.
 
+use ir_core::VectorSimilarity;
 use serde_json::{Value, json};
 
 use super::{ATTRIBUTES, KNOWN, NUMBER, VECTOR};
 use crate::EngineKind;
 use crate::clause::Clause;
-use crate::schema::{CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionSchema, RemoteVectorIndex};
 use crate::vector_query::write_vector;
 
 /// Query of a clause.
@@ -92,9 +93,9 @@ pub(super) fn vector_search(
     match (engine, schema.vector_index) {
         (EngineKind::OpenSearch, RemoteVectorIndex::Exact) => {
             let space = match schema.similarity {
-                RemoteSimilarity::InnerProduct => "innerproduct",
-                RemoteSimilarity::Cosine => "cosinesimil",
-                RemoteSimilarity::Euclidean => "l2",
+                VectorSimilarity::InnerProduct => "innerproduct",
+                VectorSimilarity::Cosine => "cosinesimil",
+                VectorSimilarity::Euclidean => "l2",
             };
             json!({"query": {"script_score": {
                 "query": query(clause),
@@ -113,13 +114,13 @@ pub(super) fn vector_search(
             json!({"query": {"knn": {VECTOR: inner}}})
         }
         (_, RemoteVectorIndex::Exact) => {
-            // Scores must not be negative: the formulas are those of approximate search.
+            // Scores must not be negative: the same formulas as in approximate search.
             let source = match schema.similarity {
-                RemoteSimilarity::InnerProduct => {
+                VectorSimilarity::InnerProduct => {
                     "double d = dotProduct(params.q, 'vector'); return d < 0 ? 1 / (1 - d) : d + 1"
                 }
-                RemoteSimilarity::Cosine => "cosineSimilarity(params.q, 'vector') + 1.0",
-                RemoteSimilarity::Euclidean => {
+                VectorSimilarity::Cosine => "cosineSimilarity(params.q, 'vector') + 1.0",
+                VectorSimilarity::Euclidean => {
                     "double d = l2norm(params.q, 'vector'); return 1 / (1 + d * d)"
                 }
             };
@@ -146,11 +147,11 @@ pub(super) fn vector_search(
 /// Similarity from a score of the engine.
 pub(super) fn similarity(schema: &CollectionSchema, score: f64) -> f64 {
     match (schema.similarity, schema.vector_index) {
-        (RemoteSimilarity::InnerProduct, _) if score < 1.0 => 1.0 - 1.0 / score,
-        (RemoteSimilarity::InnerProduct, _) => score - 1.0,
-        (RemoteSimilarity::Cosine, RemoteVectorIndex::Exact) => score - 1.0,
-        (RemoteSimilarity::Cosine, RemoteVectorIndex::Hnsw { .. }) => 2.0 * score - 1.0,
-        (RemoteSimilarity::Euclidean, _) => 1.0 - 1.0 / score,
+        (VectorSimilarity::InnerProduct, _) if score < 1.0 => 1.0 - 1.0 / score,
+        (VectorSimilarity::InnerProduct, _) => score - 1.0,
+        (VectorSimilarity::Cosine, RemoteVectorIndex::Exact) => score - 1.0,
+        (VectorSimilarity::Cosine, RemoteVectorIndex::Hnsw { .. }) => 2.0 * score - 1.0,
+        (VectorSimilarity::Euclidean, _) => 1.0 - 1.0 / score,
     }
 }
 
@@ -167,11 +168,11 @@ mod tests {
             } else {
                 inner + 1.0
             };
-            let found = similarity(&schema(RemoteSimilarity::InnerProduct), score);
+            let found = similarity(&schema(VectorSimilarity::InnerProduct), score);
             assert!((found - inner).abs() < 1e-12, "{inner} {found}");
         }
-        let found = similarity(&schema(RemoteSimilarity::Euclidean), 1.0 / (1.0 + 4.0));
+        let found = similarity(&schema(VectorSimilarity::Euclidean), 1.0 / (1.0 + 4.0));
         assert!((found + 4.0).abs() < 1e-12);
-        assert_eq!(similarity(&schema(RemoteSimilarity::Cosine), 1.5), 0.5);
+        assert_eq!(similarity(&schema(VectorSimilarity::Cosine), 1.5), 0.5);
     }
 }

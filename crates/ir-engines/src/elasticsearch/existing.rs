@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use super::{ATTRIBUTES, CONTENTS, KNOWN, VECTOR};
 use crate::EngineKind;
 
-/// Returns the first difference between the body of an index that would be created and the mapping
-/// and the settings of one that exists: `mapping` or `setting`, expected and found.
+/// Returns the first difference between the body that would create an index and the mapping and
+/// settings of an existing index: `mapping` or `setting`, expected and found.
 ///
-/// Members that the body does not have are ignored: engines add others. Members whose absence says
-/// something are compared too: fields of this crate and the graph of vectors. The number of shards
-/// is that of the administrator.
+/// Members that the body does not have are ignored, because engines add members. Fields of this
+/// crate and the graph of vectors are compared even if the body does not have them. The number of
+/// shards is not compared: the administrator chooses it.
 pub(super) fn difference(
     engine: EngineKind,
     body: &Value,
@@ -73,7 +73,7 @@ fn first_difference(
     }
 }
 
-/// Whether two values are the same; scalars of settings are strings: `"0.9"` for 0.9.
+/// Returns `true` if two values are the same. Scalars of settings are strings: `"0.9"` for 0.9.
 fn is_same(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         (Value::Array(expected), Value::Array(found)) => {

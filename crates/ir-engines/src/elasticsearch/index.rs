@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ir_core::{
     DocIds, DocNum, Encoder, Explanation, Hit, NoProgress, Predicate, Ranking, Retriever, Search,
-    SearchError, Side,
+    SearchError, Side, VectorSimilarity,
 };
 use ir_fetch::HttpMethod;
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::{CONTENTS, ElasticCollection, ID, NUMBER, dsl};
 use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
-use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{EngineKind, RemoteError, ResultCache};
 
-/// Request for several searches. Statistics of terms are those of all shards.
+/// Request for several searches, with term statistics of all shards.
 const MULTI_SEARCH: &str = "/_msearch?search_type=dfs_query_then_fetch";
 
 /// Maximum number of hits, and of documents per page of ids: `index.max_result_window`.
@@ -125,7 +125,7 @@ impl OpenIndex {
         is_exhaustive: bool,
     ) -> Result<Vec<Ranking>, RemoteError> {
         let limits = SearchLimits {
-            engine: self.collection.engine.name(),
+            engine: self.engine(),
             documents: self.ids.len(),
             max_hits: MAX_HITS,
         };
@@ -156,18 +156,11 @@ impl OpenIndex {
                 });
                 hits.collect::<Result<Vec<_>, RemoteError>>()
             };
-            let call = || self.call(&lines);
-            let response = match &self.cache {
-                Some(cache) => {
-                    let engine = self.collection.engine.name();
-                    let collection = format!("{engine} {}", self.collection.name);
-                    // Only responses without errors are cached.
-                    let checked = || call().and_then(|found| read(&found).map(|_| found));
-                    cache.get_or(&self.record.cache_key(&collection), &lines, checked)?
-                }
-                None => call()?,
+            let key = || {
+                let collection = format!("{} {}", self.engine(), self.collection.name);
+                self.record.cache_key(&collection)
             };
-            read(&response)
+            ResultCache::read(self.cache.as_ref(), key, &lines, || self.call(&lines), read)
         })
     }
 
@@ -232,14 +225,8 @@ impl OpenIndex {
         self.collection.engine.name()
     }
 
-    fn conflict(&self, what: &'static str) -> RemoteError {
-        RemoteError::Conflict {
-            collection: self.collection.name.clone(),
-            what,
-            expected: "indexed".to_owned(),
-            found: "none".to_owned(),
-            is_load: false,
-        }
+    fn not_indexed(&self, what: &'static str) -> RemoteError {
+        RemoteError::conflict(&self.collection.name, what, "indexed", "none")
     }
 
     /// Searches with the filter of each query.
@@ -322,9 +309,10 @@ fn match_query(query: &str, clause: &Clause) -> Value {
 impl ElasticTextIndex {
     pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
         let index = OpenIndex::open(collection)?;
-        match index.record.texts {
-            true => Ok(Self { index }),
-            false => Err(index.conflict("texts")),
+        if index.record.texts {
+            Ok(Self { index })
+        } else {
+            Err(index.not_indexed("texts"))
         }
     }
 
@@ -394,8 +382,8 @@ fn explanation(value: &Value) -> Option<Explanation> {
 
 /// Retriever of vectors: exact by a script, or approximate (HNSW).
 ///
-/// Scores are computed from those of the engine, which are rounded to f32 in another formula: the
-/// last digits of a similarity near 0 are lost.
+/// Similarities are computed from the scores of the engine. The engine rounds its scores to f32 in
+/// another formula, so that the last digits of a similarity near 0 are lost.
 #[derive(Debug, Clone)]
 pub struct ElasticVectorIndex {
     index: OpenIndex,
@@ -410,7 +398,7 @@ impl ElasticVectorIndex {
                 index,
                 candidates: 100,
             }),
-            None => Err(index.conflict("vectors")),
+            None => Err(index.not_indexed("vectors")),
         }
     }
 
@@ -435,10 +423,11 @@ impl ElasticVectorIndex {
     }
 
     fn check(&self, query: &[f32]) -> Result<(), SearchError> {
-        let zero = self.schema().similarity == RemoteSimilarity::Cosine;
-        match self.index.ids.is_empty() {
-            true => Ok(()),
-            false => check_query(query, self.dim(), zero),
+        let zero = self.schema().similarity == VectorSimilarity::Cosine;
+        if self.index.ids.is_empty() {
+            Ok(())
+        } else {
+            check_query(query, self.dim(), zero)
         }
     }
 }
@@ -497,26 +486,20 @@ impl<E: Encoder> ElasticHybrid<E> {
             RemoteVectorIndex::Hnsw { .. }
         );
         if index.collection.engine != EngineKind::Elasticsearch || !is_graph {
-            return Err(RemoteError::Schema {
-                message: "expected Elasticsearch and a vector index of type hnsw".to_owned(),
-            });
+            let message = "expected Elasticsearch and a vector index of type hnsw";
+            return Err(RemoteError::schema(message));
         }
         if !(alpha.is_finite() && alpha > 0.0) {
-            return Err(RemoteError::Schema {
-                message: format!("alpha: expected a number above 0, found {alpha}"),
-            });
+            let message = format!("alpha: expected a number above 0, found {alpha}");
+            return Err(RemoteError::schema(message));
         }
         if !index.record.texts {
-            return Err(index.conflict("texts"));
+            return Err(index.not_indexed("texts"));
         }
         if encoder.dim() != vectors.dim() {
-            return Err(RemoteError::Conflict {
-                collection: index.collection.name.clone(),
-                what: "dimension",
-                expected: encoder.dim().to_string(),
-                found: vectors.dim().to_string(),
-                is_load: false,
-            });
+            let (name, expected) = (&index.collection.name, encoder.dim());
+            let found = vectors.dim();
+            return Err(RemoteError::conflict(name, "dimension", expected, found));
         }
         Ok(Self {
             vectors,

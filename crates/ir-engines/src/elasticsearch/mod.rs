@@ -54,8 +54,9 @@ impl ElasticCollection {
     /// Creates a client; connects with the first request.
     ///
     /// # Errors
-    /// The address is that of another engine, or has an upper-case letter or a `-` or `_` at the
-    /// start of the index name, or the credentials are invalid.
+    /// Returns [`RemoteError::Address`] for an address of another engine, and for an index name with
+    /// an upper-case letter or with `-`, `_` or `.` at its start, and [`RemoteError::Credentials`] if
+    /// the credentials are invalid.
     pub fn new(
         address: &EngineAddress,
         credentials: &Credentials,
@@ -181,7 +182,9 @@ impl ElasticCollection {
     /// Opens the index for searches of vectors.
     ///
     /// # Errors
-    /// As [`open_texts`](Self::open_texts), if no vectors are indexed.
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no vectors are indexed, and errors
+    /// of the server.
     pub fn open_vectors(&self) -> Result<ElasticVectorIndex, RemoteError> {
         ElasticVectorIndex::open(self.clone())
     }
@@ -189,7 +192,7 @@ impl ElasticCollection {
     /// Removes the index, if it exists.
     ///
     /// # Errors
-    /// Those of the server.
+    /// Returns an error if the server does not respond or rejects the request.
     pub fn remove(&self) -> Result<(), RemoteError> {
         match self.call(HttpMethod::Delete, "", "") {
             Err(RemoteError::NoCollection { .. }) => Ok(()),
@@ -344,11 +347,8 @@ impl ElasticCollection {
     }
 
     fn unexpected(&self, path: &str, expected: &str, response: &Value) -> RemoteError {
-        RemoteError::Response {
-            url: self.connection.url(&self.path(path)),
-            expected: expected.to_owned(),
-            found: response.to_string().chars().take(200).collect(),
-        }
+        let found: String = response.to_string().chars().take(200).collect();
+        RemoteError::response(self.connection.url(&self.path(path)), expected, found)
     }
 }
 

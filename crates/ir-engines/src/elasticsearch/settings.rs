@@ -1,10 +1,10 @@
 //! Settings and mappings of indexes, and documents in bulk.
 
-use ir_core::AttributeValue;
+use ir_core::VectorSimilarity;
 use serde_json::{Map, Value, json};
 
 use super::{ATTRIBUTES, CONTENTS, ID, KNOWN, MAX_KEYWORD, NUMBER, VECTOR};
-use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::source::RowBatch;
 use crate::text_indexing::contents;
 use crate::vector_query::write_vector;
@@ -62,7 +62,7 @@ pub(super) fn check(
     texts: Option<&TextIndexing>,
     dim: Option<usize>,
 ) -> Result<(), RemoteError> {
-    let invalid = |message: String| Err(RemoteError::Schema { message });
+    let invalid = |message: String| Err(RemoteError::schema(message));
     if let Some(texts) = texts {
         texts.check()?;
     }
@@ -144,12 +144,12 @@ fn decimal(value: f32) -> f64 {
 
 fn vector_field(engine: EngineKind, schema: &CollectionSchema, dim: usize) -> Value {
     let space = match (engine, schema.similarity) {
-        (EngineKind::OpenSearch, RemoteSimilarity::InnerProduct) => "innerproduct",
-        (EngineKind::OpenSearch, RemoteSimilarity::Cosine) => "cosinesimil",
-        (EngineKind::OpenSearch, RemoteSimilarity::Euclidean) => "l2",
-        (_, RemoteSimilarity::InnerProduct) => "max_inner_product",
-        (_, RemoteSimilarity::Cosine) => "cosine",
-        (_, RemoteSimilarity::Euclidean) => "l2_norm",
+        (EngineKind::OpenSearch, VectorSimilarity::InnerProduct) => "innerproduct",
+        (EngineKind::OpenSearch, VectorSimilarity::Cosine) => "cosinesimil",
+        (EngineKind::OpenSearch, VectorSimilarity::Euclidean) => "l2",
+        (_, VectorSimilarity::InnerProduct) => "max_inner_product",
+        (_, VectorSimilarity::Cosine) => "cosine",
+        (_, VectorSimilarity::Euclidean) => "l2_norm",
     };
     match (engine, schema.vector_index) {
         (EngineKind::OpenSearch, RemoteVectorIndex::Exact) => {
@@ -186,17 +186,8 @@ pub(super) fn bulk_body(
 ) -> Result<String, RemoteError> {
     let mut text = String::new();
     for &at in rows {
+        batch.check_lengths(at, schema, MAX_KEYWORD)?;
         let number = batch.first as usize + at;
-        let too_long = |what: String, found: usize| RemoteError::Document {
-            number: number + 1,
-            id: batch.ids[at].chars().take(80).collect(),
-            what,
-            expected: format!("at most {MAX_KEYWORD} bytes"),
-            found: found.to_string(),
-        };
-        if batch.ids[at].len() > MAX_KEYWORD {
-            return Err(too_long("id".to_owned(), batch.ids[at].len()));
-        }
         let mut attributes = Map::new();
         // An empty list is a value, and not one of the field.
         let mut known = Vec::new();
@@ -204,12 +195,6 @@ pub(super) fn bulk_body(
             let Some(value) = batch.attributes[at].get(&attribute.name) else {
                 continue;
             };
-            for part in texts_of(value) {
-                if part.len() > MAX_KEYWORD {
-                    let what = format!("attribute {:?}", attribute.name);
-                    return Err(too_long(what, part.len()));
-                }
-            }
             known.push(attribute.name.as_str());
             let value = serde_json::to_value(value).unwrap_or_default();
             attributes.insert(attribute.name.clone(), value);
@@ -232,12 +217,4 @@ pub(super) fn bulk_body(
         text.push_str(&format!("{{\"index\":{{\"_id\":\"{number}\"}}}}\n{line}\n"));
     }
     Ok(text)
-}
-
-fn texts_of(value: &AttributeValue) -> Vec<&str> {
-    match value {
-        AttributeValue::Text(text) => vec![text],
-        AttributeValue::List(all) => all.iter().flat_map(texts_of).collect(),
-        _ => Vec::new(),
-    }
 }

@@ -33,7 +33,7 @@ fn write_clause(text: &mut String, clause: &Clause) {
         Clause::Never => write!(text, "{NUMBER} < 0"),
         Clause::Known { name } => write!(text, "known_{name} == true"),
         Clause::Integers { name, least, most } => {
-            // The number after the sign is parsed first, and that of i64::MIN is too large.
+            // Milvus parses the number without its sign, and 2^63 of i64::MIN is too large.
             let bounds = [
                 (*least > i64::MIN)
                     .then(|| format!("attr_{name} > {}", least.saturating_sub(1).max(-i64::MAX))),

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use base64::Engine as _;
 #[cfg(feature = "milvus-grpc")]
 use base64::prelude::BASE64_STANDARD;
-use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError, VectorSimilarity};
+#[cfg(feature = "milvus-grpc")]
+use serde::Deserialize as _;
 
 #[cfg(feature = "milvus-grpc")]
 use super::grpc::{GrpcChannel, GrpcSearch, SearchRequest};
 use super::protocol_v2::{self, V2Hits};
 use super::{
-    Consistency, ENGINE, ID, MilvusCollection, NUMBER, ScoredNumbers, expression, metric, protocol,
+    Consistency, ENGINE, ID, MAX_HITS, MilvusCollection, NUMBER, ScoredNumbers, expression, metric,
+    protocol,
 };
 use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
-use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{MilvusApi, RemoteError, ResultCache};
-
-/// Maximum number of hits, and of documents per page of ids.
-pub(super) const MAX_HITS: usize = 16_384;
 
 /// Open collection of Milvus: a vector retriever.
 ///
@@ -138,7 +138,7 @@ impl MilvusIndex {
         self.rank(queries.collect::<Result<Vec<_>, RemoteError>>()?)
     }
 
-    /// Adds the condition of the index to that of a search.
+    /// Adds the condition of the index to the condition of a search.
     pub(super) fn with_fixed(&self, own: Clause) -> Result<Clause, RemoteError> {
         match &self.condition {
             Some(condition) => {
@@ -182,29 +182,29 @@ impl MilvusIndex {
         check: impl Fn(&ScoredNumbers) -> Result<(), RemoteError>,
         call: impl FnOnce() -> Result<ScoredNumbers, RemoteError>,
     ) -> Result<ScoredNumbers, RemoteError> {
-        let Some(cache) = &self.cache else {
+        if self.cache.is_none() {
             return call();
-        };
-        let key = self
-            .record
-            .cache_key(&format!("Milvus {}", self.collection.name));
+        }
         let text = BASE64_STANDARD.encode(request.encode_to_vec());
-        let call = || {
-            let found = call()?;
-            check(&found)?;
-            Ok(serde_json::json!(found))
+        let call = || call().map(|found| serde_json::json!(found));
+        let read = |response: &serde_json::Value| {
+            let found = ScoredNumbers::deserialize(response).map_err(|error| {
+                let url = self.collection.connection.url("");
+                RemoteError::response(url, "hits in the cache", error.to_string())
+            })?;
+            check(&found).map(|()| found)
         };
-        let response = cache.get_or(&key, &text, call)?;
-        serde_json::from_value(response).map_err(|error| RemoteError::Response {
-            url: self.collection.connection.url(""),
-            expected: "hits in the cache".to_owned(),
-            found: error.to_string(),
-        })
+        ResultCache::read(self.cache.as_ref(), || self.cache_key(), &text, call, read)
+    }
+
+    fn cache_key(&self) -> String {
+        let collection = format!("Milvus {}", self.collection.name);
+        self.record.cache_key(&collection)
     }
 
     fn rank(&self, mut queries: Vec<RankedQuery<'_, [f32]>>) -> Result<Vec<Ranking>, RemoteError> {
         let schema = &self.record.schema;
-        let zero = schema.similarity == RemoteSimilarity::Cosine;
+        let zero = schema.similarity == VectorSimilarity::Cosine;
         if !self.ids.is_empty() {
             for query in &queries {
                 check_query(query.query, self.dim(), zero).map_err(RemoteError::Query)?;
@@ -258,36 +258,25 @@ impl MilvusIndex {
         };
         let connection = &self.collection.connection;
         let is_v2 = self.collection.api == MilvusApi::V2;
-        let (path, text) = match is_v2 {
-            true => {
-                let text = protocol_v2::search_body(&body, self.consistency, vectors);
-                ("/entities/search", text)
-            }
-            false => ("/search", body.text(vectors)),
+        let (path, text) = if is_v2 {
+            let text = protocol_v2::search_body(&body, self.consistency, vectors);
+            ("/entities/search", text)
+        } else {
+            ("/search", body.text(vectors))
         };
         let call = || {
             let response = (self.collection).call_text(ir_fetch::HttpMethod::Post, path, &text)?;
-            match is_v2 {
-                true => protocol_v2::check(&response, "search", &connection.url(path)),
-                false => protocol::check(&response, "search"),
+            if is_v2 {
+                protocol_v2::check(&response, "search", &connection.url(path))
+            } else {
+                protocol::check(&response, "search")
             }?;
             Ok(response)
         };
         let queries = vectors.len();
         let read = |response: &_| self.read_response(response, path, queries, (limit, complete));
-        let hits = match &self.cache {
-            Some(cache) => {
-                let collection = format!("Milvus {}", self.collection.name);
-                // Only responses that can be read are cached.
-                let call = || {
-                    let response = call()?;
-                    read(&response).map(|_| response)
-                };
-                read(&cache.get_or(&self.record.cache_key(&collection), &text, call)?)?
-            }
-            None => read(&call()?)?,
-        };
-        match hits {
+        let cache = self.cache.as_ref();
+        match ResultCache::read(cache, || self.cache_key(), &text, call, read)? {
             Some(hits) => Ok(hits),
             None => {
                 let single = |vector| self.request(&[vector], clause, limit);
@@ -330,7 +319,7 @@ impl MilvusIndex {
         complete: Option<usize>,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let sign = match self.record.schema.similarity {
-            RemoteSimilarity::Euclidean => -1.0,
+            VectorSimilarity::Euclidean => -1.0,
             _ => 1.0,
         };
         let read = |hits: &Vec<(u64, f64)>| {

@@ -35,13 +35,14 @@ impl MilvusCollection {
         self.load_all(schema, None, source, options, progress)
     }
 
-    /// Does what [`load`](Self::load) does, and indexes titles and texts for BM25: in Milvus 2.5
-    /// and later, and in milvus-lite, over gRPC. The source may be without vectors. `texts`: the
+    /// Loads like [`load`](Self::load), and indexes titles and texts for BM25: in Milvus 2.5 and
+    /// later, and in milvus-lite, over gRPC. The source may be without vectors. `texts`: the
     /// analysis `english`, `lucene-standard` or `whitespace`, as far as the server has it, and a
     /// `k1` above 0; `None` indexes no texts. Title and text together have at most 65,535 bytes.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load), and [`RemoteError::Schema`] over another API than gRPC.
+    /// Returns the errors of [`load`](Self::load), and [`RemoteError::Schema`] if `texts` is given
+    /// over another API than gRPC or Milvus lacks the analysis.
     #[cfg(feature = "milvus-grpc")]
     pub fn load_with_texts(
         &self,
@@ -126,7 +127,7 @@ impl MilvusCollection {
         source: &LoadSource<'_>,
         has_texts: bool,
     ) -> Result<(), RemoteError> {
-        let invalid = |message: String| Err(RemoteError::Schema { message });
+        let invalid = |message: String| Err(RemoteError::schema(message));
         for attribute in &schema.attributes {
             let name = &attribute.name;
             if !is_field_name(name) {
@@ -222,6 +223,9 @@ impl MilvusCollection {
         if let Some(grpc) = &self.grpc {
             return grpc.load(self);
         }
+        if self.api == MilvusApi::V2 {
+            return self.v2_request_loading();
+        }
         let body = json!({"collection_name": self.name, "replica_number": 1});
         let response = self.call("POST", "/collection/load", &body)?;
         protocol::check(&response, "load the collection")
@@ -278,7 +282,7 @@ impl MilvusCollection {
         }
     }
 
-    /// Whether the index has all documents.
+    /// Returns `true` if the index contains all documents.
     fn is_indexed(&self, record: &CollectionRecord) -> Result<bool, RemoteError> {
         Ok(is_complete(self.index_rows()?, record.documents as u64))
     }
@@ -305,12 +309,13 @@ impl MilvusCollection {
     }
 }
 
-/// Whether the collection has an approximate index of vectors, which the server builds.
+/// Returns `true` if the collection has an approximate index of vectors, which the server builds.
 fn has_hnsw(record: &CollectionRecord) -> bool {
     record.dim.is_some() && record.schema.vector_index != RemoteVectorIndex::Exact
 }
 
-/// Whether the index with these numbers of indexed, all and pending documents has all of them.
+/// Returns `true` if an index with these numbers of indexed, all and pending documents contains all
+/// of them.
 const fn is_complete((indexed, total, pending): (u64, u64, u64), documents: u64) -> bool {
     total >= documents && indexed >= total && pending == 0
 }

@@ -9,25 +9,31 @@ mod protocol;
 mod protocol_v2;
 mod requests;
 mod rows;
+#[cfg(feature = "milvus-grpc")]
+mod text;
 mod v2;
 
 use std::sync::Arc;
 
+use ir_core::VectorSimilarity;
 use serde_json::{Value, json};
 
-#[cfg(feature = "milvus-grpc")]
-pub use grpc::{MilvusHybrid, MilvusTextIndex};
 pub use index::MilvusIndex;
+#[cfg(feature = "milvus-grpc")]
+pub use text::{MilvusHybrid, MilvusTextIndex};
 
 #[cfg(feature = "milvus-grpc")]
 use self::grpc::GrpcChannel;
 use self::v2::V2State;
 use crate::connection::Connection;
 use crate::recording::{Recorder, Secrets};
-use crate::schema::{CollectionRecord, RemoteSimilarity};
+use crate::schema::CollectionRecord;
 use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError};
 
 pub(crate) const ENGINE: &str = "Milvus";
+
+/// Maximum number of hits, and of documents per page of ids.
+const MAX_HITS: usize = 16_384;
 
 /// Maximum length of texts in bytes.
 const MAX_TEXT: usize = 65_535;
@@ -84,8 +90,9 @@ impl MilvusCollection {
     /// Creates a client; connects with the first request.
     ///
     /// # Errors
-    /// The address is that of another engine, or has a `-` or `.` in the name of the collection, or
-    /// names gRPC in a build without the feature `milvus-grpc`, or the credentials are invalid.
+    /// Returns [`RemoteError::Address`] for an address of another engine, a name with `-` or `.`, and
+    /// an address of gRPC in a build without the feature `milvus-grpc`, and
+    /// [`RemoteError::Credentials`] if the credentials are invalid.
     pub fn new(
         address: &EngineAddress,
         credentials: &Credentials,
@@ -147,28 +154,27 @@ impl MilvusCollection {
         let index = self.open_any()?;
         match index.record().dim {
             Some(_) => Ok(index),
-            None => Err(RemoteError::Conflict {
-                collection: self.name.clone(),
-                what: "vectors",
-                expected: "indexed".to_owned(),
-                found: "none".to_owned(),
-                is_load: false,
-            }),
+            None => Err(self.not_indexed("vectors")),
         }
+    }
+
+    fn not_indexed(&self, what: &'static str) -> RemoteError {
+        RemoteError::conflict(&self.name, what, "indexed", "none")
     }
 
     #[cfg(feature = "milvus-grpc")]
     fn without_texts(&self) -> RemoteError {
-        RemoteError::Schema {
-            message: "texts: expected milvus+grpc://…, found an address of the REST API, over which this crate indexes none".to_owned(),
-        }
+        RemoteError::schema(
+            "texts: expected milvus+grpc://…, found an address of the REST API, over which this crate indexes none",
+        )
     }
 
     /// Opens the collection for searches of texts by BM25.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), [`RemoteError::Conflict`] if no texts are indexed, and
-    /// [`RemoteError::Schema`] over another API than gRPC.
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no texts are indexed,
+    /// [`RemoteError::Schema`] over another API than gRPC, and errors of the server.
     #[cfg(feature = "milvus-grpc")]
     pub fn open_texts(&self) -> Result<MilvusTextIndex, RemoteError> {
         match &self.grpc {
@@ -190,7 +196,7 @@ impl MilvusCollection {
     /// Removes the collection, if it exists.
     ///
     /// # Errors
-    /// Those of the server.
+    /// Returns an error if the server does not respond or rejects the request.
     pub fn remove(&self) -> Result<(), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
@@ -278,7 +284,7 @@ impl MilvusCollection {
     }
 }
 
-/// Whether Milvus takes a text as the name of a field or collection.
+/// Returns `true` if Milvus accepts a text as the name of a field or collection.
 fn is_field_name(text: &str) -> bool {
     let mut all = text.chars();
     let first = all.next();
@@ -287,10 +293,10 @@ fn is_field_name(text: &str) -> bool {
         && text.len() <= 200
 }
 
-pub(crate) const fn metric(similarity: RemoteSimilarity) -> &'static str {
+pub(crate) const fn metric(similarity: VectorSimilarity) -> &'static str {
     match similarity {
-        RemoteSimilarity::InnerProduct => "IP",
-        RemoteSimilarity::Cosine => "COSINE",
-        RemoteSimilarity::Euclidean => "L2",
+        VectorSimilarity::InnerProduct => "IP",
+        VectorSimilarity::Cosine => "COSINE",
+        VectorSimilarity::Euclidean => "L2",
     }
 }

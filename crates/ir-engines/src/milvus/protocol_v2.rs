@@ -269,11 +269,11 @@ pub(super) fn check(
             operation,
             message: format!("{} (code {code})", message(response)),
         }),
-        None => Err(RemoteError::Response {
-            url: url.to_owned(),
-            expected: "a code of Milvus 2.4 or later".to_owned(),
-            found: response.to_string().chars().take(200).collect(),
-        }),
+        None => {
+            let found: String = response.to_string().chars().take(200).collect();
+            let expected = "a code of Milvus 2.4 or later";
+            Err(RemoteError::response(url, expected, found))
+        }
     }
 }
 

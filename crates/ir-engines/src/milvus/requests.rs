@@ -103,11 +103,7 @@ impl MilvusCollection {
     }
 
     pub(super) fn unexpected(&self, path: &str, expected: &str, response: &Value) -> RemoteError {
-        let text: String = response.to_string().chars().take(200).collect();
-        RemoteError::Response {
-            url: self.connection.url(path),
-            expected: expected.to_owned(),
-            found: text,
-        }
+        let found: String = response.to_string().chars().take(200).collect();
+        RemoteError::response(self.connection.url(path), expected, found)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::{Consistency, MAX_TEXT, MilvusCollection, NUMBER, expression, index, protocol};
+use super::{Consistency, MAX_HITS, MAX_TEXT, MilvusCollection, NUMBER, expression, protocol};
 use crate::connection::Connection;
 use crate::loading::LoadTarget;
 use crate::schema::CollectionSchema;
@@ -37,15 +37,12 @@ impl LoadTarget for MilvusLoading<'_> {
         let found = self.numbers(&expression, numbers.len())?;
         let number = |found: i64| match u32::try_from(found) {
             Ok(number) if numbers.contains(&number) => Ok(number),
-            _ => Err(RemoteError::Response {
-                url: self.collection.connection.url(""),
-                expected: format!(
-                    "document numbers from {} to {}",
-                    numbers.start,
-                    numbers.end.saturating_sub(1)
-                ),
-                found: found.to_string(),
-            }),
+            _ => {
+                let url = self.collection.connection.url("");
+                let last = numbers.end.saturating_sub(1);
+                let expected = format!("document numbers from {} to {last}", numbers.start);
+                Err(RemoteError::response(url, expected, found.to_string()))
+            }
         };
         found.into_iter().map(number).collect()
     }
@@ -60,7 +57,15 @@ impl LoadTarget for MilvusLoading<'_> {
 
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
         for &at in rows {
-            check_lengths(batch, at, self.schema)?;
+            batch.check_lengths(at, self.schema, MAX_TEXT)?;
+            if let Some((title, text)) = batch.texts.get(at) {
+                // As one text, with a space between them.
+                let space = usize::from(!title.is_empty() && !text.is_empty());
+                let length = title.len() + text.len() + space;
+                if length > MAX_TEXT {
+                    return Err(batch.too_long(at, "title and text", MAX_TEXT, length));
+                }
+            }
         }
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.collection.grpc {
@@ -111,7 +116,7 @@ impl MilvusLoading<'_> {
             return grpc.numbers(self.collection, expression, consistency);
         }
         if self.collection.api == MilvusApi::V2 {
-            let limit = limit.clamp(1, index::MAX_HITS);
+            let limit = limit.clamp(1, MAX_HITS);
             let rows = self.collection.v2_rows(expression, limit, consistency)?;
             return Ok(rows.into_iter().map(|(number, _)| number).collect());
         }
@@ -121,39 +126,4 @@ impl MilvusLoading<'_> {
             self.collection.unexpected("/query", expected, &response)
         })
     }
-}
-
-fn check_lengths(
-    batch: &RowBatch,
-    at: usize,
-    schema: &CollectionSchema,
-) -> Result<(), RemoteError> {
-    let too_long = |what: String, length: usize| RemoteError::Document {
-        number: batch.first as usize + at + 1,
-        id: batch.ids[at].chars().take(80).collect(),
-        what,
-        expected: format!("at most {MAX_TEXT} bytes"),
-        found: length.to_string(),
-    };
-    if batch.ids[at].len() > MAX_TEXT {
-        return Err(too_long("id".to_owned(), batch.ids[at].len()));
-    }
-    if let Some((title, text)) = batch.texts.get(at) {
-        // As one text, with a space between them.
-        let length = title.len() + text.len() + usize::from(!title.is_empty() && !text.is_empty());
-        if length > MAX_TEXT {
-            return Err(too_long("title and text".to_owned(), length));
-        }
-    }
-    for attribute in &schema.attributes {
-        if let Some(text) = batch.attributes[at].text(&attribute.name)
-            && text.len() > MAX_TEXT
-        {
-            return Err(too_long(
-                format!("attribute {:?}", attribute.name),
-                text.len(),
-            ));
-        }
-    }
-    Ok(())
 }

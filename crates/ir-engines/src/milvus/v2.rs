@@ -1,9 +1,8 @@
 //! Operations over `/v2/vectordb`, the REST API of Milvus 2.4 and later.
 //!
-//! Requests of this API have no description of a collection before 2.6, so that the record is a
-//! document with the number −1, whose id is the record in JSON. All expressions leave it out.
+//! Before 2.6, this API has no description of a collection. The record is stored as a document with
+//! the number −1 and the record in JSON as its id. All expressions leave it out.
 
-use ir_core::NoProgress;
 use ir_fetch::HttpMethod;
 use serde_json::{Value, json};
 
@@ -22,6 +21,10 @@ pub(super) enum V2State {
     /// The fields, and no record: the creation was interrupted, or the collection is foreign.
     NoRecord(Vec<String>),
     Record(Box<CollectionRecord>),
+}
+
+fn is_supported(record: &CollectionRecord) -> bool {
+    record.format == RECORD_FORMAT
 }
 
 impl MilvusCollection {
@@ -46,11 +49,10 @@ impl MilvusCollection {
         let response = self.v2_call("/collections/drop", &body)?;
         match response["code"].as_i64() {
             Some(NO_COLLECTION) => Ok(()),
-            _ => check(
-                &response,
-                "remove the collection",
-                &self.connection.url("/collections/drop"),
-            ),
+            _ => {
+                let url = self.connection.url("/collections/drop");
+                check(&response, "remove the collection", &url)
+            }
         }
     }
 
@@ -62,11 +64,8 @@ impl MilvusCollection {
         if response["code"].as_i64() == Some(NO_COLLECTION) {
             return Ok(V2State::Missing);
         }
-        check(
-            &response,
-            "describe the collection",
-            &self.connection.url(path),
-        )?;
+        let url = self.connection.url(path);
+        check(&response, "describe the collection", &url)?;
         let fields = response["data"]["fields"].as_array();
         let names = fields.into_iter().flatten().map(|field| {
             let name = field["name"].as_str();
@@ -80,18 +79,12 @@ impl MilvusCollection {
         if !is_ours || !self.v2_has_index()? {
             return Ok(V2State::NoRecord(names));
         }
-        self.v2_load_into_memory()?;
+        self.load_into_memory()?;
         let expression = format!("{NUMBER} == -1");
         let rows = self.v2_rows(&expression, 1, Consistency::Strong)?;
         let record = rows.first().map(|(_, id)| serde_json::from_str(id));
         match record {
-            Some(Ok(record)) => {
-                let record: CollectionRecord = record;
-                match record.format == RECORD_FORMAT {
-                    true => Ok(V2State::Record(Box::new(record))),
-                    false => Ok(V2State::NoRecord(names)),
-                }
-            }
+            Some(Ok(record)) if is_supported(&record) => Ok(V2State::Record(Box::new(record))),
             _ => Ok(V2State::NoRecord(names)),
         }
     }
@@ -102,11 +95,9 @@ impl MilvusCollection {
         let row = record_row(record);
         let length = row[ID].as_str().map_or(0, str::len);
         if length > MAX_TEXT {
-            return Err(RemoteError::Schema {
-                message: format!(
-                    "expected a record of at most {MAX_TEXT} bytes, found {length}: too many attributes"
-                ),
-            });
+            return Err(RemoteError::schema(format!(
+                "expected a record of at most {MAX_TEXT} bytes, found {length}: too many attributes"
+            )));
         }
         match self.v2_state()? {
             V2State::Record(existing) => {
@@ -117,12 +108,9 @@ impl MilvusCollection {
                 let path = "/collections/create";
                 let body = create_body(&self.name, record);
                 let response = self.v2_call(path, &body)?;
+                let url = self.connection.url(path);
                 // If the response to an earlier attempt got lost, the collection exists.
-                if let Err(error) = check(
-                    &response,
-                    "create the collection",
-                    &self.connection.url(path),
-                ) {
+                if let Err(error) = check(&response, "create the collection", &url) {
                     match self.v2_state()? {
                         V2State::NoRecord(names) => self.v2_check_fields(record, names)?,
                         _ => return Err(error),
@@ -135,7 +123,7 @@ impl MilvusCollection {
             let body = index_body(&self.name, &record.schema);
             self.v2_checked("/indexes/create", &body, "create the index")?;
         }
-        self.v2_load_into_memory()?;
+        self.load_into_memory()?;
         // Documents without a record are not ours.
         if self.v2_count("", Consistency::Strong)? > 0 {
             return Err(self.v2_foreign());
@@ -153,9 +141,10 @@ impl MilvusCollection {
         let mut expected = field_names(&record.schema);
         expected.sort();
         names.sort();
-        match names == expected {
-            true => Ok(()),
-            false => Err(self.v2_foreign()),
+        if names == expected {
+            Ok(())
+        } else {
+            Err(self.v2_foreign())
         }
     }
 
@@ -177,19 +166,10 @@ impl MilvusCollection {
         Ok(response["data"].get(0).is_some())
     }
 
-    pub(super) fn v2_load_into_memory(&self) -> Result<(), RemoteError> {
+    pub(super) fn v2_request_loading(&self) -> Result<(), RemoteError> {
         let body = json!({"collectionName": self.name});
-        self.v2_checked("/collections/load", &body, "load the collection")?;
-        let mut failures = 0;
-        loop {
-            match self.v2_count("", Consistency::Strong) {
-                Err(RemoteError::Rejected { .. }) if failures + 1 < self.connection.attempts() => {
-                    failures += 1;
-                    self.connection.wait_after(failures, &mut NoProgress)?;
-                }
-                other => return other.map(|_| ()),
-            }
-        }
+        let loaded = self.v2_checked("/collections/load", &body, "load the collection");
+        loaded.map(|_| ())
     }
 
     /// Writes all segments. Returns `false` from a server without `flush`, before 2.5, which does
@@ -201,12 +181,8 @@ impl MilvusCollection {
             Err(RemoteError::Status { status: 404, .. }) => return Ok(false),
             other => other?,
         };
-        check(
-            &response,
-            "flush the collection",
-            &self.connection.url(path),
-        )
-        .map(|()| true)
+        let url = self.connection.url(path);
+        check(&response, "flush the collection", &url).map(|()| true)
     }
 
     /// Numbers of indexed, all and pending documents of the index.

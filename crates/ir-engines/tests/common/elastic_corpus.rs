@@ -1,13 +1,14 @@
 //! Corpus of the tests of failures of Elasticsearch and OpenSearch.
 #![allow(unreachable_pub, clippy::unwrap_used)]
 
-use ir_core::{Corpus, Document, NoProgress, SearchError};
+use ir_core::{Corpus, Document, SearchError};
 use ir_engines::{
     AttributeType, CollectionSchema, ElasticCollection, LoadSource, RemoteError, TextIndexing,
     VectorTable,
 };
 
-use crate::elastic_setup::{BATCH, GRAPH};
+use crate::common::papers::GRAPH;
+use crate::elastic_setup;
 
 pub fn documents(n: usize) -> Vec<Document> {
     let document = |at: usize| {
@@ -33,8 +34,7 @@ pub fn load(
 ) -> Result<(), RemoteError> {
     let source = LoadSource::from_vectors(table).with_documents(corpus);
     let texts = TextIndexing::default();
-    let loaded = remote.load(schema, Some(&texts), &source, &BATCH, &mut NoProgress);
-    loaded.map(|_| ())
+    elastic_setup::load(remote, schema, Some(&texts), &source).map(|_| ())
 }
 
 pub fn remote_error(error: SearchError) -> RemoteError {

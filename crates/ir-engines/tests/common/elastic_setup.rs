@@ -1,20 +1,16 @@
 //! Collections and vectors of the tests of Elasticsearch and OpenSearch.
-#![allow(unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-use ir_core::DocIds;
+use ir_core::NoProgress;
 use ir_engines::{
-    Credentials, ElasticCollection, EngineAddress, LoadOptions, RemoteVectorIndex, VectorTable,
+    CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadReport, LoadSource,
+    RemoteError, TextIndexing,
 };
-use ir_testkit::toy;
 
+use crate::common::papers::BATCH;
 use crate::common::{HttpDouble, quick};
 
 pub const ENGINES: [&str; 2] = ["elasticsearch", "opensearch"];
-pub const BATCH: LoadOptions = LoadOptions { batch: 7 };
-pub const GRAPH: RemoteVectorIndex = RemoteVectorIndex::Hnsw {
-    m: 16,
-    ef_construction: 100,
-};
 
 pub fn collection(server: &HttpDouble, engine: &str, name: &str) -> ElasticCollection {
     let address: EngineAddress = format!("{engine}://127.0.0.1:{}/{name}", server.port)
@@ -23,7 +19,12 @@ pub fn collection(server: &HttpDouble, engine: &str, name: &str) -> ElasticColle
     ElasticCollection::new(&address, &Credentials::default(), &quick()).unwrap()
 }
 
-pub fn table(n: usize) -> VectorTable {
-    let ids: DocIds = (0..n).map(|n| format!("v{n:03}")).collect();
-    VectorTable::new(ids, 6, toy::vectors(n, 6).concat()).unwrap()
+/// Loads a source in batches of 7.
+pub fn load(
+    remote: &ElasticCollection,
+    schema: &CollectionSchema,
+    texts: Option<&TextIndexing>,
+    source: &LoadSource<'_>,
+) -> Result<LoadReport, RemoteError> {
+    remote.load(schema, texts, source, &BATCH, &mut NoProgress)
 }

@@ -5,7 +5,7 @@
 use ir_core::{DocIds, DocNum, DocSet, Document, NoProgress, Predicate, Retriever, Search};
 use ir_engines::{
     AttributeType, CollectionSchema, Consistency, LoadOptions, LoadSource, MilvusCollection,
-    RemoteError, RemoteSimilarity, RemoteVectorIndex, VectorTable,
+    RemoteError, RemoteVectorIndex, VectorTable,
 };
 use ir_knn::{FlatIndex, VectorSimilarity};
 
@@ -63,7 +63,7 @@ pub fn run(open: &dyn Fn(&str) -> MilvusCollection) {
     assert_eq!(load(&exact, &schema).unwrap(), (true, 24));
     // Complete: nothing is inserted again.
     assert_eq!(load(&exact, &schema).unwrap(), (false, 0));
-    let cosine = schema.clone().with_similarity(RemoteSimilarity::Cosine);
+    let cosine = schema.clone().with_similarity(VectorSimilarity::Cosine);
     let error = load(&exact, &cosine).unwrap_err();
     assert!(
         matches!(

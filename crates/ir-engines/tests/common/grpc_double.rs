@@ -7,7 +7,6 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 /// Fault of one response.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +16,8 @@ pub enum GrpcFault {
     Status(u8),
     /// Bytes instead of the message.
     Message(&'static [u8]),
-    /// A response that comes too late.
-    Slow(Duration),
+    /// The response comes before the response of the next call.
+    Late,
 }
 
 /// What a response has when the connection closes.
@@ -90,6 +89,7 @@ fn serve(
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).ok()?;
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).ok()?;
+    let mut late = Vec::new();
     loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).ok()?;
@@ -105,10 +105,12 @@ fn serve(
             DATA | HEADERS if flags & END_STREAM != 0 => {
                 *calls.lock().unwrap() += 1;
                 let fault = faults.lock().unwrap().pop_front();
-                if let Some(GrpcFault::Slow(time)) = fault {
-                    thread::sleep(time);
+                late.extend(response(id, fault));
+                if matches!(fault, Some(GrpcFault::Late)) {
+                    continue;
                 }
-                stream.write_all(&response(id, fault)).ok()?;
+                stream.write_all(&late).ok()?;
+                late.clear();
                 if matches!(fault, Some(GrpcFault::Interruption(_))) {
                     stream.shutdown(Shutdown::Both).ok()?;
                     return None;

@@ -210,9 +210,12 @@ impl MilvusState {
             "/entities/query" => {
                 let expression = Expression::parse(body["filter"].as_str().unwrap());
                 let rows = collection.rows.iter().filter(|row| expression.passes(row));
-                let integer = |value: &Value| match as_text && value.is_i64() {
-                    true => json!(value.to_string()),
-                    false => value.clone(),
+                let integer = |value: &Value| {
+                    if as_text && value.is_i64() {
+                        json!(value.to_string())
+                    } else {
+                        value.clone()
+                    }
                 };
                 if body["outputFields"] == json!(["count(*)"]) {
                     assert!(body.get("limit").is_none());

@@ -1,6 +1,8 @@
 //! HTTP server in the process, with faults.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod papers;
+
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -21,8 +23,8 @@ pub enum Fault {
     Garbage,
     /// HTTP that is not JSON.
     Text(&'static str),
-    /// A response that comes too late; the request is handled.
-    Slow(Duration),
+    /// No response until the client closes the connection; the request is handled.
+    Silence,
     /// The connection closes when half of the body of the request has been read.
     HalfRequest,
     /// The connection closes before the request is handled.
@@ -187,10 +189,10 @@ fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
                 out.shutdown(Shutdown::Both).ok()?;
                 return None;
             }
-            Some(Fault::Slow(time)) => {
-                let handled = handler(&method, &path, &body);
-                thread::sleep(time);
-                handled
+            Some(Fault::Silence) => {
+                handler(&method, &path, &body);
+                let _ = reader.read(&mut [0]);
+                return None;
             }
             Some(Fault::Half) => {
                 let (status, text) = handler(&method, &path, &body);

@@ -66,9 +66,10 @@ pub(crate) fn while_loading(schema: &CollectionSchema, source: &LoadSource<'_>, 
         let mut stop = |stage: &str, done: u64, _: Option<u64>| {
             batch = last.elapsed();
             last = Instant::now();
-            match stage == "loading" && done >= from {
-                true => Flow::Stop,
-                false => Flow::Continue,
+            if stage == "loading" && done >= from {
+                Flow::Stop
+            } else {
+                Flow::Continue
             }
         };
         let stopped = collection("exact", &patient()).load(schema, source, &options, &mut stop);

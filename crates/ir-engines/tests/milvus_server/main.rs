@@ -4,32 +4,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod killed;
-mod overhead;
-mod recording;
+mod setup;
 
 use std::cell::Cell;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ir_core::{
-    DocIds, DocNum, Document, Flow, NoProgress, Predicate, Ranking, Retriever, Search, SplitMix64,
-};
+use ir_core::{DocIds, DocNum, Document, Flow, NoProgress, Predicate, Ranking, Retriever, Search};
 use ir_engines::{
-    AttributeType, ClientConfig, CollectionSchema, Consistency, Credentials, EngineAddress,
-    LoadOptions, LoadSource, MilvusCollection, MilvusIndex, RemoteError, RemoteSimilarity,
-    RemoteVectorIndex, VectorTable,
+    AttributeType, ClientConfig, CollectionSchema, Consistency, LoadOptions, LoadSource,
+    MilvusIndex, RemoteError, RemoteVectorIndex, VectorTable,
 };
 use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
-
-const DIM: usize = 384;
-
-fn patient() -> ClientConfig {
-    ClientConfig {
-        attempts: 8,
-        backoff: Duration::from_millis(500),
-        ..ClientConfig::default()
-    }
-}
+use setup::{DIM, collection, count_of, data, patient};
 
 /// A client that reports a lost server at once.
 fn hasty() -> ClientConfig {
@@ -40,13 +27,6 @@ fn hasty() -> ClientConfig {
     }
 }
 
-fn collection(name: &str, config: &ClientConfig) -> MilvusCollection {
-    let base = std::env::var("IR_MILVUS_ADDRESS");
-    let base = base.unwrap_or_else(|_| "milvus://127.0.0.1".to_owned());
-    let address: EngineAddress = format!("{base}/{name}").parse().unwrap();
-    MilvusCollection::new(&address, &Credentials::default(), config).unwrap()
-}
-
 /// Starts or kills the server.
 fn server(action: &str) {
     let script = std::env::var("IR_MILVUS_SERVER").unwrap();
@@ -54,27 +34,7 @@ fn server(action: &str) {
     assert!(status.success(), "{action}");
 }
 
-fn count_of(variable: &str, default: usize) -> usize {
-    let count = std::env::var(variable);
-    count.map_or(default, |count| count.parse().unwrap())
-}
-
-/// Unit vectors around 1000 centers, and years; every tenth is unknown.
-fn data(n: usize, seed: u64) -> Vec<f32> {
-    let mut random = SplitMix64::new(seed, 0);
-    let mut centers = SplitMix64::new(17, 1);
-    let uniform = |random: &mut SplitMix64| random.below(1 << 20) as f32 / (1 << 19) as f32 - 1.0;
-    let centers: Vec<f32> = (0..1000 * DIM).map(|_| uniform(&mut centers)).collect();
-    let mut values = Vec::with_capacity(n * DIM);
-    for _ in 0..n {
-        let center = &centers[random.below(1000) * DIM..][..DIM];
-        let row: Vec<f32> = center.iter().map(|x| x + uniform(&mut random)).collect();
-        let norm = row.iter().map(|x| x * x).sum::<f32>().sqrt();
-        values.extend(row.iter().map(|x| x / norm));
-    }
-    values
-}
-
+/// Year of a document; every tenth has none.
 fn year(doc: usize) -> Option<i64> {
     (!doc.is_multiple_of(10)).then_some(1990 + (doc as i64 * 7919) % 35)
 }
@@ -117,7 +77,7 @@ fn recall(found: &[Ranking], exact: &[Ranking], k: usize) -> f64 {
 #[test]
 #[ignore = "needs a Milvus server: .ci/milvus"]
 fn contract() {
-    for similarity in [RemoteSimilarity::InnerProduct, RemoteSimilarity::Euclidean] {
+    for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
         let next = Cell::new(0);
         ir_testkit::check_vectors(|ids, vectors| {
             next.set(next.get() + 1);
@@ -347,7 +307,7 @@ fn exact_search_hnsw_and_a_killed_server() {
     let config = HnswConfig::default()
         .with_m(m as usize)
         .with_ef_construction(ef_construction as usize);
-    let ours = HnswIndex::new(embedded, &config).unwrap();
+    let ours = HnswIndex::build(embedded, &config, &mut NoProgress).unwrap();
     eprintln!(
         "HNSW of {g} documents, m {m}, ef_construction {ef_construction}: Milvus loaded and indexed in {loaded:.1} s, ours built in {:.1} s",
         start.elapsed().as_secs_f64()

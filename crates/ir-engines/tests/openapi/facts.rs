@@ -113,9 +113,10 @@ impl Facts {
             }
         }
         self.check_body(operation, request, &mut errors);
-        match errors.is_empty() {
-            true => Ok(format!("{} {}", operation.method, operation.path)),
-            false => Err(errors),
+        if errors.is_empty() {
+            Ok(format!("{} {}", operation.method, operation.path))
+        } else {
+            Err(errors)
         }
     }
 

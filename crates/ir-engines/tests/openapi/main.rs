@@ -16,10 +16,11 @@ use common::quick;
 use facts::{Facts, Request};
 use ir_core::{
     DocIds, DocNum, DocSet, Document, EncodeError, Encoder, NoProgress, Retriever, Search, Side,
+    VectorSimilarity,
 };
 use ir_engines::{
     AttributeType, CollectionSchema, Credentials, ElasticCollection, ElasticHybrid, LoadOptions,
-    LoadSource, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorTable,
+    LoadSource, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorTable,
 };
 use serde_json::{Value, json};
 
@@ -107,9 +108,9 @@ fn exchange(engine: &str) -> Vec<Request> {
             .unwrap();
     }
     let similarities = [
-        RemoteSimilarity::InnerProduct,
-        RemoteSimilarity::Cosine,
-        RemoteSimilarity::Euclidean,
+        VectorSimilarity::InnerProduct,
+        VectorSimilarity::Cosine,
+        VectorSimilarity::Euclidean,
     ];
     for (at, similarity) in similarities.into_iter().enumerate() {
         for index in [RemoteVectorIndex::Exact, GRAPH] {

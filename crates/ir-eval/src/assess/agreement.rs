@@ -15,7 +15,7 @@ use crate::statistics::mean;
 /// one category, so that chance agreement is 1. Other tools return NaN, 1 or an error there.
 ///
 /// ```
-/// use ir_eval::Ratings;
+/// use ir_eval::assess::Ratings;
 /// let mut ratings = Ratings::new(["Ann", "Ben"]);
 /// for (item, ann, ben) in [("d1", "yes", "yes"), ("d2", "yes", "no"), ("d3", "no", "no")] {
 ///     ratings.push(item, [Some(ann), Some(ben)]);

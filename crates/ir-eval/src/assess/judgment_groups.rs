@@ -17,7 +17,8 @@ use crate::rules::Rules;
 ///
 /// ```
 /// use ir_core::Run;
-/// use ir_eval::{JudgmentGroups, Measure, Rules};
+/// use ir_eval::assess::JudgmentGroups;
+/// use ir_eval::{Measure, Rules};
 ///
 /// // Query, group, document, grade: d1 is relevant to ann, d2 to bob.
 /// let file = "q1 ann d1 1\nq1 ann d2 0\nq1 bob d2 1\n";
@@ -92,7 +93,7 @@ impl JudgmentGroups {
     /// Evaluates a run. The values of a query are the means over its judgment groups.
     ///
     /// # Errors
-    /// As [`Evaluator::with_rules`] and [`Evaluator::evaluate`].
+    /// Returns the errors of [`Evaluator::with_rules`] and [`Evaluator::evaluate`].
     pub fn evaluate(
         &self,
         run: &Run,

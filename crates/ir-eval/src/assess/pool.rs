@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use ir_core::Run;
-/// use ir_eval::{PoolDesign, StratumSample};
+/// use ir_eval::assess::{PoolDesign, StratumSample};
 /// let mut run = Run::new("a");
 /// for rank in 0..100 { run.push("q1", format!("d{rank:02}"), -f64::from(rank)); }
 /// // All of ranks 1 to 10, and a tenth of ranks 11 to 100.
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// let pool = design.with_seed(42).pool(&[run], None)?;
 /// assert_eq!(pool.to_judge().count(), 10 + 9);
 /// assert_eq!(pool.documents(), 100);
-/// # Ok::<(), ir_eval::PoolDesignError>(())
+/// # Ok::<(), ir_eval::assess::PoolDesignError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,7 +151,8 @@ impl PoolDesign {
     /// judgments do not contain the strata; here they are kept.
     ///
     /// # Source
-    /// As [`PoolDesign::biocaddie_organizers`].
+    /// Cohen et al., "A publicly available benchmark for biomedical dataset retrieval", Database
+    /// 2017.
     #[must_use]
     pub fn biocaddie_submitted() -> Self {
         Self::depth(10).with_stratum(100, StratumSample::Fraction(0.05))
@@ -389,7 +390,7 @@ impl Pool {
     /// Reads the five columns. `path` appears in errors.
     ///
     /// ```
-    /// use ir_eval::Pool;
+    /// use ir_eval::assess::Pool;
     /// let mut pool = Pool::read("q1 0 d1 1 -2\nq1 0 d2 2 -1\n".as_bytes(), "pool.qrels")?;
     /// pool.judge("q1", "d1", 1)?;
     /// assert!(pool.judge("q1", "d2", 1).is_err());

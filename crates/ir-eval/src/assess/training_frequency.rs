@@ -88,7 +88,7 @@ impl FromStr for FrequencyBucket {
 /// ```
 /// use std::collections::BTreeMap;
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{FrequencyBucket, RecallByFrequency};
+/// use ir_eval::assess::{FrequencyBucket, RecallByFrequency};
 /// let mut qrels = Qrels::new();
 /// qrels.insert("q1", "often", 1);
 /// qrels.insert("q1", "seldom", 1);

@@ -20,7 +20,8 @@ use ir_core::{NoProgress, SplitMix64};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Bootstrap, Evaluator, Measure};
+/// use ir_eval::compare::Bootstrap;
+/// use ir_eval::{Evaluator, Measure};
 /// let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 /// for query in 0..100 {
 ///     qrels.insert(&query.to_string(), "d", 1);
@@ -113,7 +114,8 @@ impl Bootstrap {
     /// Counts the samples in which the first of two systems scores higher.
     ///
     /// # Errors
-    /// As [`Bootstrap::estimate`], and when the reports are not on the same queries.
+    /// When the reports do not have the measure, are not on the same queries or have fewer than
+    /// two, or `samples` is less than 2.
     pub fn compare(
         &self,
         first: &Report,

@@ -18,7 +18,8 @@ use crate::rules::Rules;
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Comparison, ComparisonConfig, Evaluator, Measure};
+/// use ir_eval::compare::{Comparison, ComparisonConfig};
+/// use ir_eval::{Evaluator, Measure};
 /// let mut qrels = Qrels::new();
 /// let (mut old, mut new) = (Run::new("old"), Run::new("new"));
 /// for query in 0..30 {

@@ -10,14 +10,14 @@ use super::significance::{
     RandomizationTest, WilcoxonTest,
 };
 
-/// Configuration of a [`Comparison`](crate::Comparison). All tables print it.
+/// Configuration of a [`Comparison`](crate::compare::Comparison). All tables print it.
 ///
 /// The default compares every system with the first one by a two-sided paired t-test at level 0.05,
 /// with Holm's correction over the tests of each measure.
 ///
 /// ```
-/// use ir_eval::significance::{Alternative, RandomizationTest};
-/// use ir_eval::{ComparedPairs, ComparisonConfig, SignificanceTest};
+/// use ir_eval::compare::significance::{Alternative, RandomizationTest};
+/// use ir_eval::compare::{ComparedPairs, ComparisonConfig, SignificanceTest};
 /// let config = ComparisonConfig {
 ///     pairs: ComparedPairs::WithBaseline("bm25".to_owned()),
 ///     test: SignificanceTest::Randomization(RandomizationTest::default()),
@@ -110,7 +110,7 @@ impl fmt::Display for HypothesisFamily {
     }
 }
 
-/// Significance test of a [`Comparison`](crate::Comparison).
+/// Significance test of a [`Comparison`](crate::compare::Comparison).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -149,8 +149,8 @@ impl SignificanceTest {
     /// that draws no samples stays the same.
     ///
     /// ```
-    /// use ir_eval::SignificanceTest;
-    /// use ir_eval::significance::{PairedTTest, RandomizationTest};
+    /// use ir_eval::compare::SignificanceTest;
+    /// use ir_eval::compare::significance::{PairedTTest, RandomizationTest};
     /// let test = SignificanceTest::Randomization(RandomizationTest::default());
     /// let seeded = test.with_sampling(None, 7).to_string();
     /// assert!(seeded.ends_with("else 100000 samples, seed 7)"));

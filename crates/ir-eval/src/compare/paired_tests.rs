@@ -37,7 +37,8 @@ impl Comparison {
     /// [`Comparison::new`] that reports the random samples drawn by tests and intervals.
     ///
     /// # Errors
-    /// As [`Comparison::new`]; [`CompareError::Canceled`] if `progress` cancels.
+    /// Returns the errors of [`Comparison::new`], and [`CompareError::Canceled`] if `progress`
+    /// cancels.
     pub fn with_progress(
         reports: &[Report],
         config: &ComparisonConfig,

@@ -16,7 +16,8 @@ use crate::measure::Measure;
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Evaluator, Measure, ParameterSweep};
+/// use ir_eval::compare::ParameterSweep;
+/// use ir_eval::{Evaluator, Measure};
 /// let mut qrels = Qrels::new();
 /// let (mut one, mut other) = (Run::new("b=0.4"), Run::new("b=0.9"));
 /// for query in ["q1", "q2", "q3"] {

@@ -12,7 +12,7 @@ use crate::rules::Rules;
 ///
 /// `Display` shows the rules, the number of missing and unjudged queries, and one line per measure.
 /// Reports on preference judgments are a
-/// [`PreferenceReport`](crate::preferences::PreferenceReport).
+/// [`PreferenceReport`](crate::assess::preferences::PreferenceReport).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report<M = Measure> {
     pub(crate) run: String,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ir_core::{Grade, Judgments, Run};
 
-use super::{ComparisonPage, WinsAndLosses};
+use super::comparison::{ComparisonPage, WinsAndLosses};
 use crate::compare::{Comparison, PairwiseTest};
 use crate::evaluate::{EvalError, Evaluator};
 use crate::measure::{Measure, Summary};
@@ -45,7 +45,8 @@ impl<'a> ComparisonPage<'a> {
     /// for nDCG, P and R. [`ComparisonPage::remarks`] name what is omitted.
     ///
     /// # Errors
-    /// When the number of runs and systems differs, and as [`Evaluator::evaluate`].
+    /// Returns [`PageError::Runs`] if the number of runs and systems differs, and
+    /// [`PageError::Evaluation`] if a run cannot be evaluated.
     pub fn from_runs(
         title: &str,
         comparison: &'a Comparison,

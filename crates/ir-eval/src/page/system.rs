@@ -3,8 +3,8 @@
 use ir_core::{Judgments, Run};
 use maud::{Markup, html};
 
-use super::from_runs::{MAX_DEPTH, curves};
-use super::{PageError, document, gallery, printable_lines};
+use super::from_runs::{MAX_DEPTH, PageError, curves};
+use super::layout::{document, gallery, printable_lines};
 use crate::evaluate::Report;
 use crate::measure::Measure;
 use crate::plots::{HistogramPlot, Plot, ScoresByRankPlot};
@@ -48,7 +48,7 @@ impl<'a> SystemPage<'a> {
     /// and measures over their cutoff, and the scores by rank. `run` is the evaluated run.
     ///
     /// # Errors
-    /// As [`Evaluator::evaluate`](crate::Evaluator::evaluate).
+    /// Returns [`PageError::Evaluation`] if the run cannot be evaluated.
     pub fn from_run(
         title: &str,
         report: &'a Report,

@@ -43,7 +43,7 @@ pub struct PlotAxis {
 
 impl CurvePlot {
     /// Precision-recall plot of reports that contain
-    /// [`eleven_point_precision`](crate::eleven_point_precision).
+    /// [`eleven_point_precision`](crate::runs::eleven_point_precision).
     #[must_use]
     pub fn precision_recall(reports: &[Report]) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl CurvePlot {
     }
 
     /// Plot of a measure over its cutoff, of reports that contain it
-    /// [`at_cutoffs`](crate::at_cutoffs). The axis is logarithmic beyond a cutoff of 20.
+    /// [`at_cutoffs`](crate::runs::at_cutoffs). The axis is logarithmic beyond a cutoff of 20.
     #[must_use]
     pub fn over_cutoffs(reports: &[Report], measure: Measure) -> Self {
         let curves: Vec<MeasureCurve> = reports

@@ -8,7 +8,8 @@
 //! ```
 //! use ir_core::{Qrels, Run};
 //! use ir_eval::plots::{CurvePlot, Plot};
-//! use ir_eval::{Evaluator, eleven_point_precision};
+//! use ir_eval::runs::eleven_point_precision;
+//! use ir_eval::Evaluator;
 //! let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 //! qrels.insert("q1", "d1", 1);
 //! run.push("q1", "d1", 0.5);

@@ -18,14 +18,14 @@ use crate::runs::{OverlapCounts, RunOverlap};
 /// ```
 /// use ir_core::Run;
 /// use ir_eval::plots::{OverlapPlot, Plot};
-/// use ir_eval::{OverlapRules, RunOverlap};
+/// use ir_eval::runs::{OverlapRules, RunOverlap};
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for doc in ["x", "y"] { a.push("q1", doc, 1.0); }
 /// for doc in ["y", "z"] { b.push("q1", doc, 1.0); }
 /// let overlap = RunOverlap::new(&[a, b], None, OverlapRules::default())?;
 /// let plot = OverlapPlot::documents(&overlap);
 /// assert_eq!(plot.to_csv(), "a,b,documents\n1,1,1\n1,0,1\n0,1,1\n");
-/// # Ok::<(), ir_eval::OverlapError>(())
+/// # Ok::<(), ir_eval::runs::OverlapError>(())
 /// ```
 ///
 /// # Source

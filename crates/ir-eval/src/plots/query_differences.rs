@@ -23,7 +23,7 @@ pub struct QueryDifferencePlot {
     pub system: String,
     /// Name of the system that it is compared with.
     pub against: String,
-    /// Number of won queries, as in [`EffectSize`](crate::significance::EffectSize).
+    /// Number of won queries, as in [`EffectSize`](crate::compare::significance::EffectSize).
     pub wins: usize,
     /// Number of lost queries.
     pub losses: usize,

@@ -15,9 +15,8 @@ use crate::runs::{RankStatistics, ScoresByRank, log_spaced_cutoffs};
 
 /// Plot of retrieval scores and relevant documents by rank.
 ///
-/// Over several queries: the mean score, a band from the 10th to the 90th percentile, and bars of
-/// the proportion of relevant documents. For one query: its scores, with a dot for each relevant
-/// document.
+/// The mean score, a band from the 10th to the 90th percentile, and bars of the proportion of
+/// relevant documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoresByRankPlot(
     /// Statistics that are plotted.
@@ -34,22 +33,16 @@ const RELEVANCE_TITLE: &str = "relevant (%)";
 
 impl Plot for ScoresByRankPlot {
     fn title(&self) -> String {
-        match &self.0.query {
-            None => format!("Scores by rank: {}", self.0.system),
-            Some(query) => format!("Scores by rank: {}, query {query}", self.0.system),
-        }
+        format!("Scores by rank: {}", self.0.system)
     }
 
     fn alt(&self) -> String {
         let ranks = &self.0.ranks;
-        let mut alt = match self.0.query {
-            None => format!(
-                "Line of the mean score at each rank over {} queries, with a band from the tenth \
-                 to the ninetieth percentile, and bars of the proportion of relevant documents.",
-                self.0.lists
-            ),
-            Some(_) => "Line of the score at each rank, relevant documents marked.".to_owned(),
-        };
+        let mut alt = format!(
+            "Line of the mean score at each rank over {} queries, with a band from the tenth to the \
+             ninetieth percentile, and bars of the proportion of relevant documents.",
+            self.0.lists
+        );
         if let (Some(first), Some(last)) = (ranks.first(), ranks.last()) {
             alt += &format!(
                 " Score {} at rank 1, {} at rank {}.",
@@ -58,33 +51,16 @@ impl Plot for ScoresByRankPlot {
                 ranks.len()
             );
         }
-        if self.0.query.is_some() {
-            let found = self.relevant().map(|rank| rank.to_string()).take(20);
-            let found = found.collect::<Vec<_>>().join(", ");
-            alt += &match self.relevant().count() {
-                0 => " No relevant document.".to_owned(),
-                1..=20 => format!(" Relevant at ranks {found}."),
-                all => format!(" {all} relevant documents, the first at ranks {found}."),
-            };
-        }
         alt
     }
 
     fn to_svg(&self) -> String {
-        let relevance = if self.0.query.is_none() {
-            RELEVANCE_HEIGHT
-        } else {
-            0
-        };
-        let height = HEADER_HEIGHT + SCORE_HEIGHT + relevance + 34;
+        let height = HEADER_HEIGHT + SCORE_HEIGHT + RELEVANCE_HEIGHT + 34;
         svg(height, &self.title(), &self.alt(), |area| {
             self.draw_header(area)?;
             let plots = area.split_vertically(HEADER_HEIGHT * UNIT).1;
-            if self.0.query.is_some() {
-                return self.draw_scores(area, &plots, "rank");
-            }
             let (upper, lower) = plots.split_vertically(SCORE_HEIGHT * UNIT);
-            self.draw_scores(area, &upper, "")?;
+            self.draw_scores(area, &upper)?;
             self.draw_relevance(area, &lower)
         })
     }
@@ -108,23 +84,10 @@ impl Plot for ScoresByRankPlot {
 }
 
 impl ScoresByRankPlot {
-    /// Ranks of relevant documents.
-    fn relevant(&self) -> impl Iterator<Item = usize> {
-        let ranks = (1..).zip(&self.0.ranks);
-        ranks
-            .filter(|(_, at): &(usize, &RankStatistics)| at.relevant > 0)
-            .map(|(rank, _)| rank)
-    }
-
-    /// Plotted ranks: enough for a smooth line, and those with a marker.
+    /// Plotted ranks, enough for a smooth line.
     fn drawn(&self) -> Vec<(usize, RankStatistics)> {
-        let mut drawn = self.smooth();
-        if self.0.query.is_some() {
-            drawn.extend(self.relevant());
-            drawn.sort_unstable();
-            drawn.dedup();
-        }
-        let points = drawn.into_iter().map(|rank| (rank, self.0.ranks[rank - 1]));
+        let ranks = self.smooth().into_iter();
+        let points = ranks.map(|rank| (rank, self.0.ranks[rank - 1]));
         points.filter(|(_, at)| at.mean.abs() < MAX_DRAWN).collect()
     }
 
@@ -181,39 +144,24 @@ impl ScoresByRankPlot {
         Ok((axes(area, &margins, &x, y)?, logarithmic))
     }
 
-    /// Draws the scores with their percentile band or markers.
-    fn draw_scores(&self, area: &Area<'_>, plot: &Area<'_>, title: &str) -> Result<(), DrawError> {
+    /// Draws the scores with their percentile band.
+    fn draw_scores(&self, area: &Area<'_>, plot: &Area<'_>) -> Result<(), DrawError> {
         let drawn = self.drawn();
         let y = AxisScale::new(self.scores(), SCORE_TITLE);
-        let (chart, logarithmic) = self.chart(plot, title, &y)?;
+        let (chart, logarithmic) = self.chart(plot, "", &y)?;
         let at = |rank: usize, score: f64| {
             let rank = rank as f64;
             chart.backend_coord(&(if logarithmic { rank.log10() } else { rank }, score))
         };
-        if self.0.query.is_none() {
-            let above = drawn.iter().map(|(rank, here)| at(*rank, here.high));
-            let below = drawn.iter().rev().map(|(rank, here)| at(*rank, here.low));
-            let band: Vec<(i32, i32)> = above.chain(below).collect();
-            area.draw(&Polygon::new(band, PALE))?;
-        }
+        let above = drawn.iter().map(|(rank, here)| at(*rank, here.high));
+        let below = drawn.iter().rev().map(|(rank, here)| at(*rank, here.low));
+        let band: Vec<(i32, i32)> = above.chain(below).collect();
+        area.draw(&Polygon::new(band, PALE))?;
         let line = drawn.iter().map(|(rank, here)| at(*rank, here.mean));
         let mut line: Vec<(i32, i32)> = line.collect();
         line.dedup();
         area.draw(&PathElement::new(line.clone(), INK.stroke_width(15)))?;
-        if self.0.query.is_some() {
-            let mut last = None;
-            for rank in self.relevant() {
-                let score = self.0.ranks[rank - 1].mean;
-                let here = at(rank, score);
-                // Dots less than a pixel apart are merged.
-                let near =
-                    |(x, y): (i32, i32)| (x - here.0).abs() < UNIT && (y - here.1).abs() < UNIT;
-                if score.abs() < MAX_DRAWN && !last.is_some_and(near) {
-                    SERIES_STYLES[0].mark(area, here)?;
-                    last = Some(here);
-                }
-            }
-        } else if let [one] = line[..] {
+        if let [one] = line[..] {
             SERIES_STYLES[0].mark(area, one)?;
         }
         Ok(())
@@ -270,10 +218,7 @@ impl ScoresByRankPlot {
 
     fn draw_header(&self, area: &Area<'_>) -> Result<(), DrawError> {
         let style = label_style(TEXT_HEIGHT, HPos::Left);
-        let rest = match &self.0.query {
-            Some(query) => format!(", query {}; ● relevant", elide(query, 120, TEXT_HEIGHT)),
-            None => format!("; mean of {} lists, band: middle 80 %", self.0.lists),
-        };
+        let rest = format!("; mean of {} lists, band: middle 80 %", self.0.lists);
         let max_width = WIDTH - 20 - text_width(&rest, TEXT_HEIGHT);
         let text = elide(&self.0.system, max_width, TEXT_HEIGHT) + &rest;
         area.draw_text(&text, &style, (10 * UNIT, HEADER_HEIGHT / 2 * UNIT))

@@ -12,7 +12,8 @@ use crate::measure::{Formula, InterpolatedPrecision, Measure, RecallPoints};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{MeasureCurve, Evaluator, Measure, at_cutoffs, eleven_point_precision};
+/// use ir_eval::runs::{MeasureCurve, at_cutoffs, eleven_point_precision};
+/// use ir_eval::{Evaluator, Measure};
 /// let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 /// qrels.insert("q1", "d1", 1);
 /// qrels.insert("q1", "d4", 1);
@@ -94,7 +95,7 @@ pub fn at_cutoffs(measure: Measure, cutoffs: &[u32]) -> Vec<Measure> {
 /// decade, round numbers included, and the depth itself.
 ///
 /// ```
-/// let cutoffs = ir_eval::log_spaced_cutoffs(1000);
+/// let cutoffs = ir_eval::runs::log_spaced_cutoffs(1000);
 /// assert_eq!(cutoffs[..20], (1..=20).collect::<Vec<u32>>());
 /// assert_eq!(cutoffs.last(), Some(&1000));
 /// assert!([50, 100, 200, 500].iter().all(|k| cutoffs.contains(k)));

@@ -38,7 +38,7 @@ impl Default for DiffRules {
 ///
 /// ```
 /// use ir_core::Run;
-/// use ir_eval::{RunDiff, DiffRules};
+/// use ir_eval::runs::{RunDiff, DiffRules};
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for (doc, score) in [("x", 3.0), ("y", 2.0), ("z", 1.0)] { a.push("q1", doc, score); }
 /// for (doc, score) in [("x", 3.0), ("z", 2.0), ("y", 1.0)] { b.push("q1", doc, score); }

@@ -32,7 +32,7 @@ impl Default for OverlapRules {
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{RunOverlap, OverlapRules};
+/// use ir_eval::runs::{RunOverlap, OverlapRules};
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// for doc in ["x", "y"] { a.push("q1", doc, 1.0); }
 /// for doc in ["y", "z"] { b.push("q1", doc, 1.0); }
@@ -42,7 +42,7 @@ impl Default for OverlapRules {
 /// assert_eq!(overlap.union().documents, 3);
 /// assert_eq!(overlap.only(0).documents, 1);
 /// assert_eq!(overlap.only(0).relevant, Some(1));
-/// # Ok::<(), ir_eval::OverlapError>(())
+/// # Ok::<(), ir_eval::runs::OverlapError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// truncated at different depths.
 ///
 /// ```
-/// use ir_eval::RankBiasedOverlap;
+/// use ir_eval::runs::RankBiasedOverlap;
 /// let rbo = RankBiasedOverlap::new(&["a", "b", "c"], &["b", "a", "d"], 0.9).unwrap();
 /// assert!(rbo.min < rbo.ext && rbo.ext < rbo.max());
 /// ```

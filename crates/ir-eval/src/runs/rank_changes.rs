@@ -15,7 +15,8 @@ use crate::rules::{Rules, UnjudgedDocuments};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{RankChanges, Rules};
+/// use ir_eval::runs::RankChanges;
+/// use ir_eval::Rules;
 /// let mut qrels = Qrels::new();
 /// qrels.insert("q1", "good", 1);
 /// let (mut old, mut new) = (Run::new("old"), Run::new("new"));
@@ -80,7 +81,8 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};
-    /// # use ir_eval::{Measure, RankChanges, Rules};
+    /// # use ir_eval::runs::RankChanges;
+    /// # use ir_eval::{Measure, Rules};
     /// # let qrels = Qrels::new();
     /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
     /// for (doc, score) in [("a", 3.0), ("b", 2.0), ("c", 1.0)] {

@@ -12,7 +12,7 @@
 /// let map = [0.31, 0.28, 0.25, 0.19];
 /// let ndcg = [0.52, 0.47, 0.49, 0.40];
 /// // One of six pairs is discordant.
-/// assert_eq!(ir_eval::kendall_tau_b(&map, &ndcg), Some((5.0 - 1.0) / 6.0));
+/// assert_eq!(ir_eval::runs::kendall_tau_b(&map, &ndcg), Some((5.0 - 1.0) / 6.0));
 /// ```
 ///
 /// # Panics
@@ -55,8 +55,8 @@ pub fn kendall_tau_b(first: &[f64], second: &[f64]) -> Option<f64> {
 ///
 /// ```
 /// let truth = [4.0, 3.0, 2.0, 1.0];
-/// let swapped_first = ir_eval::tau_ap(&truth, &[3.0, 4.0, 2.0, 1.0]);
-/// let swapped_last = ir_eval::tau_ap(&truth, &[4.0, 3.0, 1.0, 2.0]);
+/// let swapped_first = ir_eval::runs::tau_ap(&truth, &[3.0, 4.0, 2.0, 1.0]);
+/// let swapped_last = ir_eval::runs::tau_ap(&truth, &[4.0, 3.0, 1.0, 2.0]);
 /// assert!(swapped_first < swapped_last);
 /// ```
 ///

@@ -6,13 +6,14 @@ use crate::rules::{Rules, ScorePrecision, SelfHits, TieBreak, UnjudgedDocuments}
 use crate::statistics::{mean, quantile};
 
 /// Distribution of retrieval scores and number of relevant documents at each rank, over all judged
-/// queries of a run or for one query.
+/// queries of a run.
 ///
 /// Lists are ordered by the same [`Rules`] as for the measures.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{Rules, ScoresByRank};
+/// use ir_eval::runs::ScoresByRank;
+/// use ir_eval::Rules;
 /// let (mut qrels, mut run) = (Qrels::new(), Run::new("mine"));
 /// qrels.insert("q1", "d2", 1);
 /// qrels.insert("q2", "d9", 1);
@@ -27,8 +28,6 @@ use crate::statistics::{mean, quantile};
 pub struct ScoresByRank {
     /// Name of the system.
     pub system: String,
-    /// Query id; `None` for all judged queries.
-    pub query: Option<String>,
     /// Number of lists in the statistics.
     pub lists: usize,
     /// Statistics of each rank, from rank 1.
@@ -56,31 +55,6 @@ impl ScoresByRank {
     pub fn new(run: &Run, qrels: &dyn Judgments, rules: Rules, depth: usize) -> Self {
         let queries = qrels.queries();
         let lists = queries.filter_map(|query| Some((query, run.get(query)?)));
-        Self::from_lists(run, qrels, rules, depth, lists)
-    }
-
-    /// Computes the first `depth` ranks of one query; `None` if the run does not contain it.
-    #[must_use]
-    pub fn for_query(
-        run: &Run,
-        qrels: &dyn Judgments,
-        rules: Rules,
-        depth: usize,
-        query: &str,
-    ) -> Option<Self> {
-        let list = run.get(query)?;
-        let mut scores = Self::from_lists(run, qrels, rules, depth, [(query, list)].into_iter());
-        scores.query = Some(query.to_owned());
-        Some(scores)
-    }
-
-    fn from_lists<'a>(
-        run: &Run,
-        qrels: &dyn Judgments,
-        rules: Rules,
-        depth: usize,
-        lists: impl Iterator<Item = (&'a str, &'a [ScoredDoc])>,
-    ) -> Self {
         let depth = rules.depth.map_or(depth, |most| most.min(depth));
         let mut ranks: Vec<(RankStatistics, Vec<f64>)> = Vec::new();
         let mut count = 0;
@@ -111,7 +85,6 @@ impl ScoresByRank {
         };
         Self {
             system: run.tag.clone(),
-            query: None,
             lists: count,
             ranks: ranks.into_iter().map(statistics).collect(),
         }

@@ -32,7 +32,7 @@
 //!
 //! ```
 //! use ir_core::Run;
-//! use ir_eval::preferences;
+//! use ir_eval::assess::preferences;
 //! use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail};
 //! use ir_eval::{Rules, TrecEvalVersion};
 //!

@@ -88,9 +88,9 @@ pub enum JudgmentKind {
     /// Grades: trec_eval's `qrels`. Nearly all measures.
     #[default]
     Grades,
-    /// Grades by several judges ([`JudgmentGroups`](crate::JudgmentGroups)): `qrels_jg`.
+    /// Grades by several judges ([`JudgmentGroups`](crate::assess::JudgmentGroups)): `qrels_jg`.
     Groups,
-    /// Preferences ([`crate::preferences`]): `prefs` and `qrels_prefs`.
+    /// Preferences ([`crate::assess::preferences`]): `prefs` and `qrels_prefs`.
     Preferences,
 }
 

@@ -1,7 +1,8 @@
 //! Output formats of a comparison: text, Markdown, LaTeX, CSV, JSON.
 
 use ir_core::Run;
-use ir_eval::{ComparedPairs, Comparison, ComparisonConfig, Measure, Rules};
+use ir_eval::compare::{ComparedPairs, Comparison, ComparisonConfig};
+use ir_eval::{Measure, Rules};
 
 use crate::{reports, run, three};
 

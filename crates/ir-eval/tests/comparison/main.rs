@@ -7,13 +7,15 @@ use std::cmp::Ordering;
 use std::error::Error;
 
 use ir_core::{Flow, Qrels, Run};
-use ir_eval::significance::{
+use ir_eval::compare::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
 };
-use ir_eval::{
-    Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, Evaluator,
-    HypothesisFamily, Measure, MissingQueries, RankChanges, Report, Rules, SignificanceTest,
+use ir_eval::compare::{
+    Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, HypothesisFamily,
+    SignificanceTest,
 };
+use ir_eval::runs::RankChanges;
+use ir_eval::{Evaluator, Measure, MissingQueries, Report, Rules};
 
 /// A run with the relevant document of query i at `ranks[i]`; 0 means no results.
 fn run(tag: &str, ranks: &[usize]) -> Run {

@@ -5,9 +5,8 @@
 use std::collections::HashSet;
 
 use ir_core::Qrels;
-use ir_eval::{
-    KappaWeights, MeasurementLevel, RankBiasedOverlap, Ratings, kendall_tau_b, tau_ap, tau_ap_b,
-};
+use ir_eval::assess::{KappaWeights, MeasurementLevel, Ratings};
+use ir_eval::runs::{RankBiasedOverlap, kendall_tau_b, tau_ap, tau_ap_b};
 use proptest::prelude::*;
 use serde_json::Value;
 

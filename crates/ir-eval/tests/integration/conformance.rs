@@ -5,19 +5,23 @@ use std::fs;
 
 use crate::common::{data, printed, qrels, run, same, vectors};
 use ir_core::trec::HeaderLine;
-use ir_eval::preferences;
+use ir_eval::assess::JudgmentGroups;
+use ir_eval::assess::preferences;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail, TrecEvalOutput};
-use ir_eval::{JudgmentGroups, MissingQueries, Rules, TrecEvalVersion, UnjudgedDocuments, ZScores};
+use ir_eval::{MissingQueries, Rules, TrecEvalVersion, UnjudgedDocuments, ZScores};
 
-/// Expected output, options, rules, detail, qrels, run.
-type Case<'a> = (
-    &'a str,
-    &'a [&'a str],
-    Rules,
-    OutputDetail,
-    &'a str,
-    &'a str,
-);
+/// Expected output, options `-m`, other options, qrels, run.
+const RELEASE_TESTS: &str = "\
+out.test | | | qrels.test results.test
+out.test | | | qrels.test.with-comments results.test
+out.test.a | all_trec | | qrels.test results.test
+out.test.aq | all_trec | -q | qrels.test results.test
+out.test.aqc | all_trec | -q -c | qrels.test results.trunc
+out.test.aqcM | all_trec | -q -c -M100 | qrels.test results.trunc
+out.test.aql | all_trec relstring.20 | -q -l2 | qrels.rel_level results.test
+out.test.meas_params | iprec_at_recall..10,.20,.25,.75,.50 P.5,7,3 recall.20,2000 \
+Rprec_mult.5.0,0.2,0.35 utility.2,-1,0,0 11pt_avg..25,.5,.75 ndcg.1=3,2=9,4=4.5 \
+ndcg_cut.10,20,23.4 success.2,5,20 | -q | qrels.test results.test";
 
 /// trec_eval's own regression test, release 10.0.
 #[test]
@@ -25,101 +29,34 @@ fn trec_eval_release_tests() {
     let Some(folder) = data("trec_eval") else {
         return;
     };
-    let plain = Rules {
-        missing: MissingQueries::Skip,
-        ..Rules::default()
-    };
-    let complete = Rules::default();
-    let both = OutputDetail::QueriesAndSummary;
-    let cases: &[Case<'_>] = &[
-        (
-            "out.test",
-            &[],
-            plain,
-            OutputDetail::Summary,
-            "qrels.test",
-            "results.test",
-        ),
-        (
-            "out.test",
-            &[],
-            plain,
-            OutputDetail::Summary,
-            "qrels.test.with-comments",
-            "results.test",
-        ),
-        (
-            "out.test.a",
-            &["all_trec"],
-            plain,
-            OutputDetail::Summary,
-            "qrels.test",
-            "results.test",
-        ),
-        (
-            "out.test.aq",
-            &["all_trec"],
-            plain,
-            both,
-            "qrels.test",
-            "results.test",
-        ),
-        (
-            "out.test.aqc",
-            &["all_trec"],
-            complete,
-            both,
-            "qrels.test",
-            "results.trunc",
-        ),
-        (
-            "out.test.aqcM",
-            &["all_trec"],
-            Rules {
-                depth: Some(100),
-                ..complete
+    for case in RELEASE_TESTS.lines() {
+        let [expected, measures, options, files] = case.split('|').collect::<Vec<_>>()[..] else {
+            panic!("{case}")
+        };
+        let (expected, has) = (expected.trim(), |option| options.contains(option));
+        let rules = Rules {
+            missing: if has("-c") {
+                MissingQueries::Zero
+            } else {
+                MissingQueries::Skip
             },
-            both,
-            "qrels.test",
-            "results.trunc",
-        ),
-        (
-            "out.test.aql",
-            &["all_trec", "relstring.20"],
-            Rules { level: 2, ..plain },
-            both,
-            "qrels.rel_level",
-            "results.test",
-        ),
-        (
-            "out.test.meas_params",
-            &[
-                "iprec_at_recall..10,.20,.25,.75,.50",
-                "P.5,7,3",
-                "recall.20,2000",
-                "Rprec_mult.5.0,0.2,0.35",
-                "utility.2,-1,0,0",
-                "11pt_avg..25,.5,.75",
-                "ndcg.1=3,2=9,4=4.5",
-                "ndcg_cut.10,20,23.4",
-                "success.2,5,20",
-            ],
-            plain,
-            both,
-            "qrels.test",
-            "results.test",
-        ),
-    ];
-    for (expected, options, rules, detail, judged, results) in cases {
-        let selection = MeasureSelection::parse(options).unwrap();
+            depth: has("-M100").then_some(100),
+            level: if has("-l2") { 2 } else { 1 },
+            ..Rules::default()
+        };
+        let detail = if has("-q") {
+            OutputDetail::QueriesAndSummary
+        } else {
+            OutputDetail::Summary
+        };
+        let measures: Vec<&str> = measures.split_whitespace().collect();
+        let selection = MeasureSelection::parse(&measures).unwrap();
+        let (judged, results) = files.trim().split_once(' ').unwrap();
         let qrels = qrels(&folder.join(judged), HeaderLine::AsData);
         let run = run(&folder.join(results), HeaderLine::AsData);
-        let found = printed(&selection, *rules, *detail, &qrels, &run);
-        same(
-            &found,
-            &fs::read_to_string(folder.join(expected)).unwrap(),
-            expected,
-        );
+        let found = printed(&selection, rules, detail, &qrels, &run);
+        let output = fs::read_to_string(folder.join(expected)).unwrap();
+        same(&found, &output, expected);
     }
 }
 

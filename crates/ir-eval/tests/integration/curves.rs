@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};
-use ir_eval::{
-    Evaluator, JudgmentStatus, Measure, MeasureCurve, Rules, ScoresByRank, SelfHits, TieBreak,
-    UnjudgedDocuments, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
+use ir_eval::runs::{
+    MeasureCurve, ScoresByRank, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
+use ir_eval::{Evaluator, JudgmentStatus, Measure, Rules, SelfHits, TieBreak, UnjudgedDocuments};
 use proptest::prelude::*;
 
 /// Example in the appendix "Common evaluation measures" of TREC's proceedings: 20 documents
@@ -148,7 +148,11 @@ proptest! {
         let longest = answered.iter().map(|query| query.top_judgments().len()).max().unwrap_or(0);
         prop_assert_eq!(scores.ranks.len(), longest);
         for query in answered {
-            let one = ScoresByRank::for_query(&run, &qrels, rules, 100, query.query()).unwrap();
+            let mut judged = Qrels::new();
+            for (doc, grade) in qrels.get(query.query()).into_iter().flatten() {
+                judged.insert(query.query(), doc, grade);
+            }
+            let one = ScoresByRank::new(&run, &judged, rules, 100);
             let means: Vec<f64> = one.ranks.iter().map(|at| at.mean).collect();
             prop_assert!(means.windows(2).all(|pair| pair[0] >= pair[1]));
             prop_assert_eq!(one.ranks.len(), query.top_judgments().len());

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use crate::common::{data, qrels, run, vectors};
+use crate::common::{qrels, run, vectors};
 use ir_core::trec::HeaderLine;
 use ir_core::{Grade, Judgments, Qrels, Run, StratifiedQrels};
 use ir_eval::{Evaluator, Measure, MissingQueries, Rules, UnjudgedDocuments};

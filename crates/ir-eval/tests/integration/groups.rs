@@ -2,10 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Qrels, Run};
+use ir_eval::assess::JudgmentGroups;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail, OutputValue};
-use ir_eval::{
-    Evaluator, JudgmentGroups, Measure, MissingQueries, Rules, TrecEvalVersion, ZScores,
-};
+use ir_eval::{Evaluator, Measure, MissingQueries, Rules, TrecEvalVersion, ZScores};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,9 +1,11 @@
 //! Printing and parsing of measures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use ir_eval::measure::*;
+use ir_eval::trec_eval::MeasureSelection;
 use ir_eval::{Decimal, Formula, Gain, GainTable, Measure, RecallPoints};
 use proptest::prelude::*;
 
@@ -109,6 +111,26 @@ fn measure() -> impl Strategy<Value = Measure> {
     })
 }
 
+/// Asserts that a measure that is parsed prints as a text that parses to it, and the measures of a
+/// selection are selected by their names.
+fn parsed_text_round_trips(text: &str) -> Result<(), TestCaseError> {
+    if let Ok(measure) = text.parse::<Measure>() {
+        prop_assert_eq!(measure.to_string().parse(), Ok(measure));
+        if let Some(name) = measure.trec_name() {
+            prop_assert_eq!(name.parse(), Ok(measure));
+        }
+    }
+    if let Ok(selection) = MeasureSelection::parse(&[text]) {
+        let measures: BTreeSet<Measure> = selection.measures().into_iter().collect();
+        let names: Vec<String> = measures.iter().map(Measure::to_string).collect();
+        if !names.is_empty() {
+            let by_name = MeasureSelection::parse(&names).unwrap().measures();
+            prop_assert_eq!(by_name.into_iter().collect::<BTreeSet<_>>(), measures);
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -124,113 +146,86 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_text_does_not_panic(text in "\\PC{0,24}") {
-        let _ = text.parse::<Measure>();
-        let _ = ir_eval::trec_eval::MeasureSelection::parse(&[text]);
+    fn arbitrary_text_is_rejected_or_round_trips(text in "\\PC{0,24}") {
+        parsed_text_round_trips(&text)?;
     }
 
     #[test]
-    fn text_like_a_measure_does_not_panic(text in "(P|nDCG|SetP|IPrec|map|P|ndcg|Rprec_mult|utility|rbp|relstring|11pt_avg|success)[.@_(]{0,2}[0-9a-z=,.{}:)@-]{0,12}") {
-        let _ = text.parse::<Measure>();
-        let _ = ir_eval::trec_eval::MeasureSelection::parse(&[text]);
+    fn text_like_a_measure_is_rejected_or_round_trips(text in "(P|nDCG|SetP|IPrec|map|P|ndcg|Rprec_mult|utility|rbp|relstring|11pt_avg|success)[.@_(]{0,2}[0-9a-z=,.{}:)@-]{0,12}") {
+        parsed_text_round_trips(&text)?;
     }
 }
 
+/// Parsed text, printed text, and trec_eval's name, if it has the measure.
+const NAMES: &str = "\
+nDCG@10 | nDCG@10 | ndcg_cut_10
+NDCG@10 | nDCG@10 | ndcg_cut_10
+ndcg_cut.10 | nDCG@10 | ndcg_cut_10
+ndcg | nDCG | ndcg
+nDCG(dcg='exp-log2')@10 | nDCG(dcg='exp-log2')@10 | -
+nDCG(dcg=log2)@10 | nDCG@10 | ndcg_cut_10
+ndcg.1=3.5,2=9 | nDCG(gains={1:3.5,2:9}) | ndcg_1=3.5,2=9
+nDCG(gains={2:9, 1:3.5}) | nDCG(gains={1:3.5,2:9}) | ndcg_1=3.5,2=9
+AP | AP | map
+MAP@100 | AP@100 | map_cut_100
+AP(rel=2) | AP(rel=2) | -
+map | AP | map
+gm_map | GMAP | gm_map
+RR | RR | recip_rank
+MRR@10 | RR@10 | -
+recip_rank | RR | recip_rank
+P@5 | P@5 | P_5
+P_5 | P@5 | P_5
+P.5 | P@5 | P_5
+P( rel = 2 )@5 | P(rel=2)@5 | -
+SetP | SetP | set_P
+SetP(relative=True) | SetP(relative=True) | set_relative_P
+relative_P_20 | P(relative=True)@20 | relative_P_20
+recall_100 | R@100 | recall_100
+set_recall | SetR | set_recall
+set_F | SetF | set_F
+set_F.0.5 | SetF(beta=0.5) | set_F_0.5
+set_map | SetAP | set_map
+Rprec | Rprec | Rprec
+Rprec_mult_0.20 | Rprec(mult=0.2) | Rprec_mult_0.20
+Rprec_mult.1 | Rprec | Rprec
+Bpref | Bpref | bpref
+Bpref@10 | Bpref@10 | -
+infAP | infAP | infAP
+iprec_at_recall_0.10 | IPrec@0.1 | iprec_at_recall_0.10
+IPrec@0.125 | IPrec@0.125 | -
+11pt_avg | IPrecAvg | 11pt_avg
+11pt_avg..25,.5,.75 | IPrecAvg(points={0.25,0.5,0.75}) | 11pt_avg_0.25,0.5,0.75
+Success@1 | Success@1 | success_1
+success_1 | Success@1 | success_1
+rbp | RBP(p=0.9,gain=graded) | rbp
+rbp.p=.95 | RBP(p=0.95,gain=graded) | rbp_p=0.95
+RBP(p=0.8) | RBP | -
+rbp_resid | RBPResidual(p=0.9) | rbp_resid
+utility | Utility(a=1,b=-1,c=0,d=0) | utility
+utility.2,-1,0,0 | Utility(a=2,b=-1,c=0,d=0) | utility_2,-1,0,0
+NumRet | NumRet | num_ret
+NumRet(rel=1) | NumRet(rel=1) | -
+num_rel_ret | NumRelRet | num_rel_ret
+unj_10 | Unjudged@10 | unj_10
+Judged@10 | Judged@10 | -
+yaap | YAAP | yaap
+G | G | G
+ndcg_rel | nDCGrel | ndcg_rel";
+
 #[test]
 fn names_of_ir_measures_and_trec_eval() {
-    // Parsed text, printed text, trec_eval's name.
-    let rows: &[(&str, &str, Option<&str>)] = &[
-        ("nDCG@10", "nDCG@10", Some("ndcg_cut_10")),
-        ("NDCG@10", "nDCG@10", Some("ndcg_cut_10")),
-        ("ndcg_cut.10", "nDCG@10", Some("ndcg_cut_10")),
-        ("ndcg", "nDCG", Some("ndcg")),
-        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10", None),
-        ("nDCG(dcg=log2)@10", "nDCG@10", Some("ndcg_cut_10")),
-        (
-            "ndcg.1=3.5,2=9",
-            "nDCG(gains={1:3.5,2:9})",
-            Some("ndcg_1=3.5,2=9"),
-        ),
-        (
-            "nDCG(gains={2:9, 1:3.5})",
-            "nDCG(gains={1:3.5,2:9})",
-            Some("ndcg_1=3.5,2=9"),
-        ),
-        ("AP", "AP", Some("map")),
-        ("MAP@100", "AP@100", Some("map_cut_100")),
-        ("AP(rel=2)", "AP(rel=2)", None),
-        ("map", "AP", Some("map")),
-        ("gm_map", "GMAP", Some("gm_map")),
-        ("RR", "RR", Some("recip_rank")),
-        ("MRR@10", "RR@10", None),
-        ("recip_rank", "RR", Some("recip_rank")),
-        ("P@5", "P@5", Some("P_5")),
-        ("P_5", "P@5", Some("P_5")),
-        ("P.5", "P@5", Some("P_5")),
-        ("P( rel = 2 )@5", "P(rel=2)@5", None),
-        ("SetP", "SetP", Some("set_P")),
-        (
-            "SetP(relative=True)",
-            "SetP(relative=True)",
-            Some("set_relative_P"),
-        ),
-        (
-            "relative_P_20",
-            "P(relative=True)@20",
-            Some("relative_P_20"),
-        ),
-        ("recall_100", "R@100", Some("recall_100")),
-        ("set_recall", "SetR", Some("set_recall")),
-        ("set_F", "SetF", Some("set_F")),
-        ("set_F.0.5", "SetF(beta=0.5)", Some("set_F_0.5")),
-        ("set_map", "SetAP", Some("set_map")),
-        ("Rprec", "Rprec", Some("Rprec")),
-        (
-            "Rprec_mult_0.20",
-            "Rprec(mult=0.2)",
-            Some("Rprec_mult_0.20"),
-        ),
-        ("Rprec_mult.1", "Rprec", Some("Rprec")),
-        ("Bpref", "Bpref", Some("bpref")),
-        ("Bpref@10", "Bpref@10", None),
-        ("infAP", "infAP", Some("infAP")),
-        (
-            "iprec_at_recall_0.10",
-            "IPrec@0.1",
-            Some("iprec_at_recall_0.10"),
-        ),
-        ("IPrec@0.125", "IPrec@0.125", None),
-        ("11pt_avg", "IPrecAvg", Some("11pt_avg")),
-        (
-            "11pt_avg..25,.5,.75",
-            "IPrecAvg(points={0.25,0.5,0.75})",
-            Some("11pt_avg_0.25,0.5,0.75"),
-        ),
-        ("Success@1", "Success@1", Some("success_1")),
-        ("success_1", "Success@1", Some("success_1")),
-        ("rbp", "RBP(p=0.9,gain=graded)", Some("rbp")),
-        ("rbp.p=.95", "RBP(p=0.95,gain=graded)", Some("rbp_p=0.95")),
-        ("RBP(p=0.8)", "RBP", None),
-        ("rbp_resid", "RBPResidual(p=0.9)", Some("rbp_resid")),
-        ("utility", "Utility(a=1,b=-1,c=0,d=0)", Some("utility")),
-        (
-            "utility.2,-1,0,0",
-            "Utility(a=2,b=-1,c=0,d=0)",
-            Some("utility_2,-1,0,0"),
-        ),
-        ("NumRet", "NumRet", Some("num_ret")),
-        ("NumRet(rel=1)", "NumRet(rel=1)", None),
-        ("num_rel_ret", "NumRelRet", Some("num_rel_ret")),
-        ("unj_10", "Unjudged@10", Some("unj_10")),
-        ("Judged@10", "Judged@10", None),
-        ("yaap", "YAAP", Some("yaap")),
-        ("G", "G", Some("G")),
-        ("ndcg_rel", "nDCGrel", Some("ndcg_rel")),
-    ];
-    for (text, printed, trec) in rows {
+    for row in NAMES.lines() {
+        let [text, printed, trec] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
         let measure: Measure = text.parse().unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(measure.to_string(), *printed, "{text}");
-        assert_eq!(measure.trec_name().as_deref(), *trec, "{text}");
+        assert_eq!(measure.to_string(), printed, "{text}");
+        assert_eq!(
+            measure.trec_name().as_deref().unwrap_or("-"),
+            trec,
+            "{text}"
+        );
     }
 }
 
@@ -247,80 +242,40 @@ fn constants() {
     );
 }
 
+/// Texts that are not measures, the first one empty, and the errors after the text.
+const ERRORS: &str = r#" | no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)
+nDGC@10 | no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)
+P | expected a cutoff, as in P_5 or P@5
+R(rel=2) | expected a cutoff, as in R@100 (or SetR for whole lists)
+P@0 | expected an integer >= 1 as cutoff, found "0"
+P_0 | expected an integer >= 1 as cutoff, found "0"
+P@-1 | expected an integer >= 1 as cutoff, found "-1"
+P@5@5 | expected an integer >= 1 as cutoff, found "5@5"
+P(rel=x)@5 | expected an integer >= 0 as relevance level, found "x"
+P(rel=1,rel=2)@5 | rel is given twice
+nDCG(rel=2)@5 | this measure has no parameter "rel"
+nDCG(rel=2@5 | expected NAME, NAME@CUTOFF or NAME(PARAMETER=VALUE,...)@CUTOFF
+NumQ@5 | this measure takes no cutoff, found "5"
+SetP@5 | this measure takes no cutoff, found "5"
+IPrec@1.5 | expected a recall between 0 and 1, found "1.5"
+RBP(p=2) | expected a persistence between 0 and 1, found "2"
+P.5,10 | expected one measure, found 2
+P.5,5 | 5 is given twice
+map.5 | this measure has no parameter "5"
+utility.1 | expected four numbers, found "1"
+ERR(max_rel=63)@20 | expected an integer from 1 to 62 as highest grade, found "63"
+infP | expected a cutoff, as in infP@10
+infIPrec@0.15 | expected a recall of 0, 0.1, 0.2 and so on up to 1, found "0.15"
+alpha_nDCG(alpha=2)@5 | expected a number between 0 and 1, found "2"
+AP(judged_only=yes) | expected True or False, found "yes"
+Judged(judged_only=True)@5 | this measure has no parameter "judged_only""#;
+
 #[test]
 fn error_messages() {
-    let rows = [
-        (
-            "",
-            r#""": no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)"#,
-        ),
-        (
-            "nDGC@10",
-            r#""nDGC@10": no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)"#,
-        ),
-        ("P", r#""P": expected a cutoff, as in P_5 or P@5"#),
-        (
-            "R(rel=2)",
-            r#""R(rel=2)": expected a cutoff, as in R@100 (or SetR for whole lists)"#,
-        ),
-        (
-            "P@0",
-            r#""P@0": expected an integer >= 1 as cutoff, found "0""#,
-        ),
-        (
-            "P_0",
-            r#""P_0": expected an integer >= 1 as cutoff, found "0""#,
-        ),
-        (
-            "P@-1",
-            r#""P@-1": expected an integer >= 1 as cutoff, found "-1""#,
-        ),
-        (
-            "P@5@5",
-            r#""P@5@5": expected an integer >= 1 as cutoff, found "5@5""#,
-        ),
-        (
-            "P(rel=x)@5",
-            r#""P(rel=x)@5": expected an integer >= 0 as relevance level, found "x""#,
-        ),
-        (
-            "P(rel=1,rel=2)@5",
-            r#""P(rel=1,rel=2)@5": rel is given twice"#,
-        ),
-        (
-            "nDCG(rel=2)@5",
-            r#""nDCG(rel=2)@5": this measure has no parameter "rel""#,
-        ),
-        (
-            "nDCG(rel=2@5",
-            r#""nDCG(rel=2@5": expected NAME, NAME@CUTOFF or NAME(PARAMETER=VALUE,...)@CUTOFF"#,
-        ),
-        (
-            "NumQ@5",
-            r#""NumQ@5": this measure takes no cutoff, found "5""#,
-        ),
-        (
-            "SetP@5",
-            r#""SetP@5": this measure takes no cutoff, found "5""#,
-        ),
-        (
-            "IPrec@1.5",
-            r#""IPrec@1.5": expected a recall between 0 and 1, found "1.5""#,
-        ),
-        (
-            "RBP(p=2)",
-            r#""RBP(p=2)": expected a persistence between 0 and 1, found "2""#,
-        ),
-        ("P.5,10", r#""P.5,10": expected one measure, found 2"#),
-        ("P.5,5", r#""P.5,5": 5 is given twice"#),
-        ("map.5", r#""map.5": this measure has no parameter "5""#),
-        (
-            "utility.1",
-            r#""utility.1": expected four numbers, found "1""#,
-        ),
-    ];
-    for (text, message) in rows {
-        assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
+    for row in ERRORS.lines() {
+        let (text, message) = row.split_once(" | ").unwrap();
+        let error = text.parse::<Measure>().unwrap_err().to_string();
+        assert_eq!(error, format!("{text:?}: {message}"));
     }
 }
 
@@ -381,31 +336,6 @@ fn names_of_ndeval_gdeval_and_sample_eval() {
         let measure: Measure = text.parse().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(measure.to_string(), printed, "{text}");
         assert_eq!(measure.trec_name(), None, "{text}");
-    }
-    for (text, message) in [
-        (
-            "ERR(max_rel=63)@20",
-            "\"ERR(max_rel=63)@20\": expected an integer from 1 to 62 as highest grade, found \"63\"",
-        ),
-        ("infP", "\"infP\": expected a cutoff, as in infP@10"),
-        (
-            "infIPrec@0.15",
-            "\"infIPrec@0.15\": expected a recall of 0, 0.1, 0.2 and so on up to 1, found \"0.15\"",
-        ),
-        (
-            "alpha_nDCG(alpha=2)@5",
-            "\"alpha_nDCG(alpha=2)@5\": expected a number between 0 and 1, found \"2\"",
-        ),
-        (
-            "AP(judged_only=yes)",
-            "\"AP(judged_only=yes)\": expected True or False, found \"yes\"",
-        ),
-        (
-            "Judged(judged_only=True)@5",
-            "\"Judged(judged_only=True)@5\": this measure has no parameter \"judged_only\"",
-        ),
-    ] {
-        assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), message);
     }
 }
 

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_core::{Qrels, Run};
+use ir_eval::compare::{Comparison, ComparisonConfig};
 use ir_eval::{
-    Comparison, ComparisonConfig, ComparisonPage, CustomMeasure, Evaluator, JudgedList, Measure,
-    MissingQueries, PageError, Rules, Summary,
+    ComparisonPage, CustomMeasure, Evaluator, JudgedList, Measure, MissingQueries, PageError,
+    Rules, Summary,
 };
 use roxmltree::{Document, Node};
 

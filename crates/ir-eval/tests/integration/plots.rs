@@ -2,14 +2,17 @@
 #![cfg(feature = "plots")]
 #![allow(clippy::unwrap_used)]
 
-use ir_eval::MeasureCurve;
+use ir_eval::compare::QueryDifference;
 use ir_eval::plots::{
     CurvePlot, OverlapPlot, Plot, PlotAxis, PlottedScore, QueryDifferencePlot, ScoresByRankPlot,
     SystemScorePlot,
 };
-use ir_eval::{QueryDifference, RankStatistics, ScoresByRank};
+use ir_eval::runs::{MeasureCurve, RankStatistics, ScoresByRank};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
+
+/// Absolute values from which numbers are not drawn.
+const MAX_DRAWN: f64 = 1e100;
 
 /// Names that look like markup, contain characters that XML does not allow, or are too long.
 const HOSTILE: [&str; 5] = [
@@ -65,7 +68,7 @@ fn recall(count: usize, name: impl Fn(usize) -> String) -> CurvePlot {
 fn cutoffs(count: usize, depth: u32) -> CurvePlot {
     let curve = |at: usize| MeasureCurve {
         system: format!("s{at}"),
-        points: ir_eval::log_spaced_cutoffs(depth)
+        points: ir_eval::runs::log_spaced_cutoffs(depth)
             .into_iter()
             .map(|k| (f64::from(k), 1.0 - 1.0 / (f64::from(k) + at as f64)))
             .collect(),
@@ -118,21 +121,16 @@ fn overlap(runs: usize, highest: u64, name: impl Fn(usize) -> String) -> Overlap
     }
 }
 
-fn scores(depth: usize, query: Option<&str>) -> ScoresByRankPlot {
+fn scores(depth: usize) -> ScoresByRankPlot {
     let at = |rank: usize| RankStatistics {
         lists: 100,
-        relevant: if query.is_some() {
-            usize::from(rank.is_multiple_of(9))
-        } else {
-            60 / (rank + 1)
-        },
+        relevant: 60 / (rank + 1),
         mean: 20.0 / (rank as f64 + 2.0),
         low: 15.0 / (rank as f64 + 2.0),
         high: 25.0 / (rank as f64 + 2.0),
     };
     ScoresByRankPlot(ScoresByRank {
         system: "mine".to_owned(),
-        query: query.map(str::to_owned),
         lists: 100,
         ranks: (0..depth).map(at).collect(),
     })
@@ -164,10 +162,8 @@ fn all() -> Vec<(String, Box<dyn Plot>)> {
         all.push((format!("cut-offs to {depth}"), Box::new(cutoffs(3, depth))));
         all.push((
             format!("scores to {depth}"),
-            Box::new(scores(depth as usize, None)),
+            Box::new(scores(depth as usize)),
         ));
-        let one = scores(depth as usize, Some(HOSTILE[0]));
-        all.push((format!("one query's scores to {depth}"), Box::new(one)));
     }
     for count in [0, 1, 2, 30, 31, 323, 10_000] {
         let plain = differences(count, |at| format!("PLAIN-{at}"));
@@ -260,6 +256,37 @@ fn text_boxes(document: &Document<'_>) -> Vec<TextBox> {
         .collect()
 }
 
+/// Asserts that all points of lines, areas and markers are on the page.
+fn assert_inside(document: &Document<'_>, name: &str) {
+    let root = document.root_element();
+    let (width, height) = (number(root, "width") * 10.0, number(root, "height") * 10.0);
+    let lines = elements(document, "polyline").chain(elements(document, "polygon"));
+    let markers = elements(document, "circle");
+    let markers = markers.map(|node| (number(node, "cx"), number(node, "cy")));
+    for (x, y) in lines.flat_map(points).chain(markers) {
+        assert!(
+            (0.0..=width).contains(&x) && (0.0..=height).contains(&y),
+            "{name}: {x} {y}"
+        );
+    }
+}
+
+/// Asserts that the document has the title and the description of the plot.
+fn assert_described(document: &Document<'_>, plot: &dyn Plot, name: &str) {
+    let text = |tag: &str| {
+        let mut found = elements(document, tag);
+        found.next().unwrap().text().unwrap_or_default().to_owned()
+    };
+    let shown = |text: String| {
+        text.replace(
+            |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'),
+            "\u{fffd}",
+        )
+    };
+    assert_eq!(text("title"), shown(plot.title()), "{name}");
+    assert_eq!(text("desc"), shown(plot.alt()), "{name}");
+}
+
 #[test]
 fn text_is_neither_clipped_nor_overlapping() {
     for (name, plot) in all() {
@@ -286,21 +313,7 @@ fn text_is_neither_clipped_nor_overlapping() {
                 assert!(apart, "{name}: {one:?} and {other:?} overlap");
             }
         }
-        for node in elements(&document, "polyline").chain(elements(&document, "polygon")) {
-            for (x, y) in points(node) {
-                assert!(
-                    (0.0..=width).contains(&x) && (0.0..=height).contains(&y),
-                    "{name}: {x} {y}"
-                );
-            }
-        }
-        for node in elements(&document, "circle") {
-            let (x, y) = (number(node, "cx"), number(node, "cy"));
-            assert!(
-                (0.0..=width).contains(&x) && (0.0..=height).contains(&y),
-                "{name}: {x} {y}"
-            );
-        }
+        assert_inside(&document, &name);
         assert!(svg.len() < 300_000, "{name}: {} bytes", svg.len());
         assert_eq!(svg, plot.to_svg());
     }
@@ -311,17 +324,7 @@ fn svg_is_described_and_self_contained() {
     for (name, plot) in all() {
         let svg = plot.to_svg();
         let document = Document::parse(&svg).unwrap();
-        let text = |tag: &str| {
-            elements(&document, tag)
-                .next()
-                .unwrap()
-                .text()
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let shown = |text: String| text.replace(|c: char| c.is_control(), "\u{fffd}");
-        assert_eq!(text("title"), shown(plot.title()), "{name}");
-        assert_eq!(text("desc"), shown(plot.alt()), "{name}");
+        assert_described(&document, &*plot, &name);
         assert_eq!(document.root_element().attribute("role"), Some("img"));
         for node in document.descendants().filter(Node::is_element) {
             let tag = node.tag_name().name();
@@ -562,12 +565,20 @@ proptest! {
                 ..ScoresByRank::default()
             })),
         ];
-        for plot in plots {
+        // Every curve has all points.
+        let rows = [values.len(), values.len() * values.len(), values.len(), values.len()];
+        for (plot, rows) in plots.iter().zip(rows) {
             let svg = plot.to_svg();
             let document = Document::parse(&svg);
             prop_assert!(document.is_ok(), "{:?}: {svg}", document.err());
-            let csv = plot.to_csv();
-            prop_assert!(!csv.is_empty());
+            let document = document.unwrap();
+            assert_described(&document, &**plot, &svg);
+            assert_inside(&document, &svg);
+            prop_assert_eq!(plot.to_csv().matches('\n').count(), rows + 1);
         }
+        // Scores that are too large or no numbers have no dot.
+        let svg = plots[0].to_svg();
+        let dots = values.iter().filter(|value| value.0.abs() < MAX_DRAWN).count();
+        prop_assert_eq!(svg.matches("<circle ").count(), dots);
     }
 }

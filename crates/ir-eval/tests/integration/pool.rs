@@ -5,10 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir_core::{Qrels, Run, RunOrder};
-use ir_eval::{
-    DiffRules, Evaluator, Measure, OverlapError, OverlapRules, Pool, PoolDesign, PoolDesignError,
-    PoolJudgmentError, RunDiff, RunOverlap, StratumSample,
-};
+use ir_eval::assess::{Pool, PoolDesign, PoolDesignError, PoolJudgmentError, StratumSample};
+use ir_eval::runs::{DiffRules, OverlapError, OverlapRules, RunDiff, RunOverlap};
+use ir_eval::{Evaluator, Measure};
 use proptest::prelude::*;
 
 fn run(tag: &str, lists: &[(&str, &str)]) -> Run {

@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ir_core::Run;
-use ir_eval::preferences::{
+use ir_eval::assess::JudgmentGroups;
+use ir_eval::assess::preferences::{
     self, PreferenceMeasure, PreferenceReport, PreferenceScope, Preferences,
 };
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
-use ir_eval::{MissingQueries, Rules, TieBreak};
+use ir_eval::{MissingQueries, Rules, TieBreak, ZScores};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -401,11 +402,54 @@ proptest! {
         }
     }
 
+    /// A line consists of ids and a number; a line that begins with `#` is a comment.
+    #[test]
+    fn lines_are_read_or_rejected(rows in vec((vec("[#a-c]{1,2}", 2..5), 0..4_i32), 0..5)) {
+        let lines = rows.iter().map(|(ids, number)| format!("{}\t{number}\n", ids.join(" ")));
+        let file: String = lines.collect();
+        let rows: Vec<(Vec<&str>, i32)> = rows
+            .iter()
+            .filter(|(ids, _)| !ids[0].starts_with('#'))
+            .map(|(ids, number)| (ids.iter().map(String::as_str).collect(), *number))
+            .collect();
+        let have = |count: usize| rows.iter().all(|(ids, _)| ids.len() == count);
+        let (mut of_prefs, mut of_qrels) = (Preferences::new(), Preferences::new());
+        let (mut groups, mut scores) = (JudgmentGroups::new(), ZScores::default());
+        let mut repeated = false;
+        for (ids, number) in &rows {
+            let level = f64::from(*number);
+            match ids[..] {
+                [query, group, subgroup, doc] => of_prefs.insert(query, group, subgroup, doc, level),
+                [query, group, doc] => {
+                    of_qrels.insert(query, group, "0", doc, level);
+                    repeated |= groups.insert(query, group, doc, i64::from(*number)).is_some();
+                    // The last id is no number, and is read as 0.
+                    scores.insert(query, group, 0.0, level);
+                }
+                _ => {}
+            }
+        }
+        let file = file.as_bytes();
+        let read = preferences::read(file, "x").ok().map(|parsed| parsed.data);
+        prop_assert_eq!(read, have(4).then_some(of_prefs));
+        let read = preferences::read_qrels(file, "x").ok().map(|parsed| parsed.data);
+        prop_assert_eq!(read, have(3).then_some(of_qrels));
+        let read = JudgmentGroups::read(file, "x").ok().map(|parsed| parsed.data);
+        prop_assert_eq!(read, (have(3) && !repeated).then_some(groups));
+        let read = ZScores::read(file, "x").ok().map(|parsed| parsed.data);
+        prop_assert_eq!(read, have(3).then_some(scores));
+    }
+
+    /// Blank lines and comments have no judgments.
     #[test]
     fn arbitrary_bytes_are_read_or_rejected(bytes: Vec<u8>) {
-        let _ = preferences::read(&bytes[..], "x");
-        let _ = preferences::read_qrels(&bytes[..], "x");
-        let _ = ir_eval::JudgmentGroups::read(&bytes[..], "x");
-        let _ = ir_eval::ZScores::read(&bytes[..], "x");
+        let lines = bytes.split(|&byte| byte == b'\n').count();
+        for read in [preferences::read(&bytes[..], "x"), preferences::read_qrels(&bytes[..], "x")] {
+            prop_assert!(read.is_err() || read.unwrap().data.queries().len() <= lines);
+        }
+        let groups = JudgmentGroups::read(&bytes[..], "x");
+        prop_assert!(groups.is_err() || groups.unwrap().data.queries().len() <= lines);
+        let scores = ZScores::read(&bytes[..], "x");
+        prop_assert!(scores.is_err() || scores.unwrap().data.zscore("", "", 0.0).is_none());
     }
 }

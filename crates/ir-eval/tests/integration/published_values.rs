@@ -7,8 +7,9 @@ use std::io::Read;
 use crate::common::{data, printed, qrels, run, same};
 use ir_core::trec;
 use ir_core::trec::HeaderLine;
+use ir_eval::compare::Bootstrap;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
-use ir_eval::{Bootstrap, Evaluator, Measure, Rules};
+use ir_eval::{Evaluator, Measure, Rules};
 
 /// The public full-sentence run of Tevatron on DataFinder, over the 392 judged queries, and with
 /// the header lines of both files read as data, as trec_eval does (one more query, with value 0).

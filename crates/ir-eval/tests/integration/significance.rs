@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
-use ir_eval::significance::{
+use ir_eval::compare::significance::{
     Alternative, BootstrapResampling, EffectSize, IntervalMethod, MultipleTestingCorrection,
     NullDistribution, PairedTTest, RandomizationTest, SignificanceError, TestResult,
     WilcoxonMethod, WilcoxonTest, ZeroDifferences,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassificationEntry {
-    /// Name that no task and no other classification has.
+    /// Name, different from the names of tasks and other classifications.
     pub name: String,
     /// Vectors, one row per item: a `.npy` file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ impl ClassificationEntry {
         Ok(())
     }
 
-    /// Names of the values: `accuracy`, the mean over the folds, and `fold 1` to the last one.
+    /// Names of the values: `accuracy`, the mean over the folds, and `fold 1` to the last fold.
     pub(crate) fn values(&self) -> Vec<String> {
         let folds = (1..=self.folds).map(|fold| format!("fold {fold}"));
         std::iter::once("accuracy".to_owned())

@@ -1,10 +1,12 @@
 //! Baseline, significance test and correction of an experiment file.
 
-use ir_eval::significance::{
+use ir_eval::compare::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
     RandomizationTest, WilcoxonTest,
 };
-use ir_eval::{Bootstrap, ComparedPairs, ComparisonConfig, HypothesisFamily, SignificanceTest};
+use ir_eval::compare::{
+    Bootstrap, ComparedPairs, ComparisonConfig, HypothesisFamily, SignificanceTest,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -74,7 +74,7 @@ pub struct Experiment {
     /// Baseline, significance test and correction.
     #[serde(default)]
     pub comparison: ComparisonEntry,
-    /// Evaluation rules: ties, missing queries, unjudged documents. Default: those of
+    /// Evaluation rules: ties, missing queries, unjudged documents. Default: the rules of
     /// `trec_eval -c`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -85,7 +85,7 @@ pub struct Experiment {
     /// Page of `ir reproduce`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproduction: Option<ReproductionEntry>,
-    /// Expected values, which `ir reproduce` compares with the obtained ones.
+    /// Expected values, which `ir reproduce` compares with the obtained values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedValues>,
     /// Path and line numbers of the file; empty for an experiment that was built in memory.
@@ -117,7 +117,7 @@ pub struct TaskEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Query attributes that replace the query text, joined as in DataFinder's keyphrase queries:
-    /// `["task", "modality"]`. Queries of which no attribute has a value are empty. Default: the
+    /// `["task", "modality"]`. A query without a value of these attributes is empty. Default: the
     /// query text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_fields: Option<Vec<String>>,
@@ -127,19 +127,19 @@ pub struct TaskEntry {
     /// Names of the systems of the task. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub systems: Option<Vec<String>>,
-    /// Time filter of the task, which systems override. Default: that of the experiment.
+    /// Time filter of the task, which systems override. Default: the filter of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterName>,
-    /// Evaluation rules of the task. Default: those of the experiment.
+    /// Evaluation rules of the task. Default: the rules of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub rules: Option<Rules>,
-    /// Removes documents whose id equals the query id from the runs, after the search, as BEIR and
+    /// Removes the document with the id of the query from the runs, after the search, as BEIR and
     /// Anserini's `-removeQuery` do. Default: false.
     #[serde(default)]
     pub remove_self: bool,
     /// Order in which documents are read, which breaks ties of indexes in insertion order.
-    /// Default: that of the collection.
+    /// Default: the order of the collection.
     #[serde(default)]
     pub document_order: DocumentOrder,
 }
@@ -148,12 +148,12 @@ pub struct TaskEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuerySet {
-    /// Collection of the queries. Default: that of the task.
+    /// Collection of the queries. Default: the collection of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
-    /// Split, such as `train`; not that of the test queries.
+    /// Split, such as `train`. It must not be the split of the test queries.
     pub split: String,
-    /// Query attribute that replaces the query text. Default: that of the task.
+    /// Query attribute that replaces the query text. Default: the query text of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
@@ -251,12 +251,12 @@ pub struct ReproductionEntry {
     /// Origin of the expected values without an `origin` of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<ValueOrigin>,
-    /// Whether the experiment takes longer than a minute, so that only `ir reproduce --all` and
-    /// `ir reproduce NAME` run it. Default: false.
+    /// If `true`, only `ir reproduce --all` and `ir reproduce NAME` run the experiment, because it
+    /// takes longer than a minute. Default: false.
     #[serde(default)]
     pub slow: bool,
-    /// Whether the page has the tables of `ir run`, with the differences from the baseline and
-    /// their significance. Default: false.
+    /// If `true`, the page contains the tables of `ir run`, with the differences from the baseline
+    /// and their significance. Default: false.
     #[serde(default)]
     pub comparison: bool,
     /// Values of other systems, data or rules, which the page lists and does not compare.
@@ -313,8 +313,8 @@ pub struct ExpectedValues {
     /// Name of the system; empty for a classification.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
-    /// Values by measure, which must be one of the experiment. A classification has `accuracy`, and
-    /// `fold 1` to the number of folds.
+    /// Values by measure. The experiment must list the measure. Measures of a classification are
+    /// `accuracy` and `fold 1`, `fold 2` and so on.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub values: BTreeMap<String, f64>,
     /// Factor of the values: 100 for percent. Default: 1.
@@ -322,7 +322,7 @@ pub struct ExpectedValues {
     pub scale: f64,
     /// Maximum difference between expected and obtained value, × `scale`. Range: ≥ 0.
     pub tolerance: f64,
-    /// Source, if it is not that of the page.
+    /// Source of the values. Default: the source of the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Origin. Default: the `origin` of `[reproduction]`.
@@ -340,7 +340,7 @@ pub struct ExperimentInput {
     pub key: String,
     /// Path, or the name of a collection of the catalog.
     pub path: PathBuf,
-    /// Whether it is a model folder.
+    /// If `true`, the input is a model folder.
     pub is_model: bool,
 }
 
@@ -363,7 +363,7 @@ impl TaskEntry {
         }
     }
 
-    /// Returns whether the task has a system in its table.
+    /// Returns `true` if the table of the task includes a system.
     #[must_use]
     pub fn shows(&self, system: &SystemEntry) -> bool {
         let systems = self.systems.as_ref();
@@ -413,18 +413,19 @@ impl Experiment {
         }
     }
 
-    /// Returns everything that the experiment reads, which outputs must not replace. Inputs whose
-    /// environment variable is not set are left out.
+    /// Returns everything that the experiment reads, which outputs must not replace. Inputs with an
+    /// environment variable that is not set are left out.
     ///
     /// # Errors
-    /// A system is invalid.
+    /// Returns a [`SpecError`] if a system is invalid.
     pub fn inputs(&self, registry: &Registry) -> Result<Vec<ExperimentInput>, SpecError> {
         let mut inputs = Vec::new();
         let mut add = |key: String, value: &str, is_model: bool| {
             let is_name = !is_model && Catalog::from_env().entry(value).is_ok();
-            let path = match is_name {
-                true => Some(value.into()),
-                false => self.source.resolve(&key, value).ok(),
+            let path = if is_name {
+                Some(value.into())
+            } else {
+                self.source.resolve(&key, value).ok()
             };
             inputs.extend(path.map(|path| ExperimentInput {
                 key,
@@ -503,7 +504,7 @@ fn default_measures() -> Vec<Measure> {
     vec![M::NDCG.at(10), M::AP, M::RR, M::P.at(5), M::R.at(100)]
 }
 
-/// Parses measures; the error of an unknown name suggests the closest one.
+/// Parses measures. The error of an unknown name suggests the closest name.
 fn measures<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Measure>, D::Error> {
     let names = Vec::<String>::deserialize(input)?;
     let parsed = names.iter().map(|name| parse_measure(name));

@@ -11,13 +11,13 @@ impl Experiment {
     /// systems.
     ///
     /// # Errors
-    /// The file cannot be read, is not TOML, or has an unknown key or an invalid value. Errors name
-    /// file, line and key.
+    /// Returns a [`SpecError`] if the file cannot be read, is not TOML, or contains an unknown key
+    /// or an invalid value. Errors name file, line and key.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         Self::open_with(path, &Registry::default())
     }
 
-    /// Reads an experiment file whose systems have the types of a registry.
+    /// Reads an experiment file with the system types of a registry.
     ///
     /// # Errors
     /// Returns the errors of [`Experiment::open`].

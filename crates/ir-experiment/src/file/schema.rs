@@ -17,7 +17,7 @@ pub fn json_schema() -> Value {
     json_schema_with(&Registry::default())
 }
 
-/// Returns the JSON Schema of experiment files whose systems have the types of a registry.
+/// Returns the JSON Schema of experiment files with the system types of a registry.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -45,7 +45,7 @@ pub fn json_schema() -> Value {
 #[must_use]
 pub fn json_schema_with(registry: &Registry) -> Value {
     let mut generator = schemars::generate::SchemaSettings::draft07().into_generator();
-    // Types have a schema without a registry, that of the built-in systems, which is replaced.
+    // Without a registry, the schema of systems lists the built-in types. It is replaced.
     generator.subschema_for::<SystemEntry>();
     let systems = system_schema(&mut generator, registry);
     let name = SystemEntry::schema_name().into_owned();

@@ -24,8 +24,8 @@ pub struct SelectionEntry {
     #[schemars(with = "Option<String>")]
     pub measure: Option<Measure>,
     /// Split of the validation queries, for `validation`. It must not be the test split. Queries
-    /// whose text is that of a test query are left out, and validation queries are not used as
-    /// training queries during the selection.
+    /// with the text of a test query are left out, and validation queries are not used as training
+    /// queries during the selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
     /// Fraction of the split that validates, chosen at random by query text. Range: above 0, at

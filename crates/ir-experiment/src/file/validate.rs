@@ -14,11 +14,11 @@ use crate::suggest::did_you_mean;
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
-    /// between them, grids and their selection, measures and expected values. Expected values may
-    /// be of measures that the experiment does not have; see [`Experiment::validate_expected`].
+    /// between them, grids and their selection, measures and expected values.
+    /// [`Experiment::validate_expected`] checks the measures of expected values.
     ///
     /// # Errors
-    /// [`SpecError::Key`] for the first invalid key.
+    /// Returns [`SpecError::Key`] for the first invalid key.
     pub fn validate(&self, registry: &Registry) -> Result<(), SpecError> {
         self.check_not_empty()?;
         self.check_tasks()?;
@@ -46,7 +46,7 @@ impl Experiment {
     /// Checks that all expected values are of measures of the experiment, as a reproduction needs.
     ///
     /// # Errors
-    /// [`SpecError::Key`] for the first value of another measure.
+    /// Returns [`SpecError::Key`] for the first value of another measure.
     pub fn validate_expected(&self) -> Result<(), SpecError> {
         for (n, expected) in self.expected.iter().enumerate() {
             let is_accuracy = |it: &ClassificationEntry| Some(&it.name) == expected.task.as_ref();
@@ -221,9 +221,12 @@ impl Experiment {
     fn check_classifications(&self) -> Result<(), SpecError> {
         let mut names: Vec<String> = self.tasks.iter().map(TaskEntry::name).collect();
         for (n, entry) in self.classifications.iter().enumerate() {
-            let key = |key: &str| match key.is_empty() {
-                true => format!("classifications[{n}]"),
-                false => format!("classifications[{n}].{key}"),
+            let key = |key: &str| {
+                if key.is_empty() {
+                    format!("classifications[{n}]")
+                } else {
+                    format!("classifications[{n}].{key}")
+                }
             };
             if entry.name.is_empty() || names.contains(&entry.name) {
                 let message = format!(
@@ -317,7 +320,7 @@ impl Experiment {
         self.reject_ignored("search", &ignored)
     }
 
-    /// Rejects the first key that is set, of a table all of whose systems are of the type `run`.
+    /// Rejects the first key that is set, for a table with systems of the type `run` only.
     fn reject_ignored(&self, table: &str, keys: &[(&str, bool)]) -> Result<(), SpecError> {
         match keys.iter().find(|(_, is_set)| *is_set) {
             None => Ok(()),
@@ -377,7 +380,8 @@ impl Experiment {
         Ok(())
     }
 
-    /// Checks that a grid has a selection, which never uses the test queries it is evaluated on.
+    /// Checks that the points of every grid are selected, and that the selection never uses the
+    /// test queries that evaluate it.
     fn check_selection(&self) -> Result<(), SpecError> {
         let mut grids = (0..).zip(&self.systems);
         let grid = grids.find(|(_, entry)| !entry.grid.is_empty());

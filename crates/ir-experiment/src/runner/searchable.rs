@@ -28,13 +28,12 @@ impl std::fmt::Debug for SearchableSystem {
 }
 
 impl Runner<'_> {
-    /// Opens a system on the documents of the first task, for queries that are not those of the
-    /// experiment. What [`Runner::run`] caches is cached. The hits are those of the retriever,
-    /// without the filters of the experiment.
+    /// Opens a system on the documents of the first task, for queries outside the experiment. What
+    /// [`Runner::run`] caches is cached. Searches ignore the filters of the experiment.
     ///
     /// # Errors
-    /// As [`Runner::run`]; no system has the name, or the selection chooses parameters for each
-    /// query, as `cross-validation` and `leave-one-out` do.
+    /// Returns a [`SpecError`] if [`Runner::run`] would fail, if no system has the name, or if the
+    /// selection chooses parameters for each query, as `cross-validation` and `leave-one-out` do.
     ///
     /// ```
     /// use ir_core::{NoProgress, Search};

@@ -10,7 +10,7 @@ use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Searc
 use ir_data::catalog;
 use ir_dense::{BiEncoder, RandomModel};
 use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, SpecError, Stage, StageStatus};
-use ir_knn::{FlatIndex, VectorSimilarity};
+use ir_knn::FlatIndex;
 
 fn texts() -> Vec<(String, String)> {
     let collection = catalog::open("bundled").unwrap();
@@ -67,10 +67,7 @@ fn dense_systems() {
     let config = ir_dense::EncoderConfig::default().with_max_tokens(64);
     let encoder = BiEncoder::open_with(at("model"), &config).unwrap();
     let rows = encoder.encode(Side::Document, &bodies).unwrap();
-    let similarity = match encoder.similarity() {
-        Some(ir_dense::SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
-        _ => VectorSimilarity::InnerProduct,
-    };
+    let similarity = encoder.similarity().unwrap_or_default();
     let ids = texts.iter().map(|(id, _)| id.as_str()).collect();
     let index = FlatIndex::from_row_major(ids, 32, rows, similarity).unwrap();
     index.save(at("docs.ir")).unwrap();

@@ -58,7 +58,7 @@ impl Classes {
         self.codes.len()
     }
 
-    /// Whether there are no items.
+    /// Returns `true` if there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()

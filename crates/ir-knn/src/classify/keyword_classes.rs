@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// Mapping from keywords to classes, by which the ICLR benchmark classifies papers.
 ///
-/// The class of a paper is that of its rarest known keyword; ties go to the first keyword. Papers
+/// The rarest known keyword of a paper determines its class; ties go to the first keyword. Papers
 /// without a known keyword have no class.
 ///
 /// ```
@@ -43,10 +43,10 @@ impl KeywordClasses {
 
     /// Reads the classes of one version of the benchmark from a tab-separated table with a header
     /// line and the columns `keyword`, `freq_24v2`, `label_24v2`, `label_25v2` and `label_26v1`. A
-    /// keyword whose label is empty is not in the version.
+    /// version lacks the keywords with an empty label.
     ///
-    /// The frequencies are those of 24v2, and 0 for keywords that it lacks. Later versions count
-    /// them in their papers: [`KeywordClasses::with_frequencies_from`].
+    /// Frequencies come from `freq_24v2`, and are 0 for keywords that 24v2 lacks. Later versions
+    /// count keywords in their own papers: [`KeywordClasses::recount`].
     ///
     /// ```
     /// use ir_knn::{IclrVersion, KeywordClasses};
@@ -56,13 +56,14 @@ impl KeywordClasses {
     /// let read = |version| KeywordClasses::read_version(table.as_bytes(), "map.tsv", version);
     /// assert_eq!(read(IclrVersion::V24v2)?.class(&["pde", "gan"]), Some("GANs"));
     /// let papers = [vec!["gan", "pde"], vec!["gan"]];
-    /// let classes = read(IclrVersion::V26v1)?.with_frequencies_from(&papers);
+    /// let classes = read(IclrVersion::V26v1)?.recount(&papers);
     /// assert_eq!(classes.class(&["gan", "pde"]), Some("PDEs"));
     /// # Ok::<(), ir_knn::KeywordTableError>(())
     /// ```
     ///
     /// # Errors
-    /// As [`KeywordClasses::read`]; a keyword of 24v2 without a frequency is malformed.
+    /// If the table cannot be read or is malformed. A keyword of 24v2 without a frequency is
+    /// malformed.
     pub fn read_version(
         reader: impl BufRead,
         name: &str,
@@ -76,9 +77,10 @@ impl KeywordClasses {
                 return Ok(());
             }
             let absent = columns[2].is_empty() && frequency.is_empty();
-            let frequency = match absent {
-                true => 0,
-                false => parse_frequency(frequency, syntax)?,
+            let frequency = if absent {
+                0
+            } else {
+                parse_frequency(frequency, syntax)?
             };
             classes.insert_once(keyword, frequency, label, syntax)
         })?;
@@ -113,9 +115,9 @@ impl KeywordClasses {
         Ok(classes)
     }
 
-    /// Returns the same mapping with frequencies counted in the keywords of these papers.
+    /// Returns the same mapping with frequencies counted in the keywords of papers.
     #[must_use]
-    pub fn with_frequencies_from<P, K>(&self, papers: impl IntoIterator<Item = P>) -> Self
+    pub fn recount<P, K>(&self, papers: impl IntoIterator<Item = P>) -> Self
     where
         P: IntoIterator<Item = K>,
         K: AsRef<str>,
@@ -150,7 +152,7 @@ impl KeywordClasses {
         self.keywords.len()
     }
 
-    /// Whether there are no keywords.
+    /// Returns `true` if there are no keywords.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keywords.is_empty()
@@ -234,8 +236,8 @@ pub enum KeywordTableError {
         #[source]
         source: io::Error,
     },
-    /// The header is not that of the table, or a line has another number of columns, a frequency
-    /// that is no integer, or the keyword of a line before it.
+    /// Unexpected header or number of columns, a frequency that is no integer, or a repeated
+    /// keyword.
     #[error("{path}:{line}: expected {expected}, found {found}")]
     Syntax {
         path: String,
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(classes.class(&["b", "a"]), Some("B"));
         assert_eq!(classes.class(&["b", "a", "c"]), Some("C"));
         assert_eq!(classes.class::<&str>(&[]), None);
-        let recounted = classes.with_frequencies_from([vec!["c", "c", "a"], vec!["b", "c", "x"]]);
+        let recounted = classes.recount([vec!["c", "c", "a"], vec!["b", "c", "x"]]);
         assert_eq!(recounted.class(&["c", "b"]), Some("B"));
         assert_eq!((classes.len(), classes.is_empty()), (3, false));
     }

@@ -3,13 +3,13 @@
 //! Rows are f64, because scores must equal the scores of scikit-learn, which computes distances in
 //! f64: nearly equal distances decide votes.
 
-use ir_core::{NoProgress, Progress};
+use ir_core::{NoProgress, Progress, VectorSimilarity};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::classes::{Classes, SmallClass, StratifiedFoldsError};
 use crate::matrix::{MatrixError, MatrixView, check_dense};
-use crate::neighbors::{DistanceMetric, FoldFilter, Neighbor, nearest};
+use crate::neighbors::{FoldFilter, Neighbor, nearest};
 
 /// k-nearest-neighbor classification by majority vote: scikit-learn's
 /// `KNeighborsClassifier(k, algorithm="brute")`.
@@ -46,8 +46,9 @@ use crate::neighbors::{DistanceMetric, FoldFilter, Neighbor, nearest};
 pub struct KnnClassifier {
     /// Number of neighbors. Range: ≥ 1. Default: 10.
     pub k: usize,
-    /// Distance between rows. Default: Euclidean.
-    pub metric: DistanceMetric,
+    /// Distance between rows: squared Euclidean distance or cosine distance. The inner product is
+    /// rejected. Default: Euclidean.
+    pub metric: VectorSimilarity,
 }
 
 impl Default for KnnClassifier {
@@ -63,11 +64,11 @@ impl KnnClassifier {
     pub fn new(k: usize) -> Self {
         Self {
             k,
-            metric: DistanceMetric::Euclidean,
+            metric: VectorSimilarity::Euclidean,
         }
     }
 
-    ir_core::setters! { with_metric: metric, DistanceMetric; }
+    ir_core::setters! { with_metric: metric, VectorSimilarity; }
 
     /// Returns the k nearest rows of `train` for each row of `test`, nearest first: scikit-learn's
     /// `kneighbors`.
@@ -126,7 +127,8 @@ impl KnnClassifier {
     /// sparse rows, the pairs of blocks.
     ///
     /// # Errors
-    /// As [`KnnClassifier::cross_validate`]; [`KnnError::Canceled`] if `progress` cancels.
+    /// Returns the errors of [`KnnClassifier::cross_validate`], and [`KnnError::Canceled`] if
+    /// `progress` cancels.
     pub fn cross_validate_with_progress<'a>(
         &self,
         rows: impl Into<MatrixView<'a>>,
@@ -168,6 +170,9 @@ impl KnnClassifier {
         if k > train {
             return Err(KnnError::TooFewRows { k, rows: train });
         }
+        if self.metric == VectorSimilarity::InnerProduct {
+            return Err(KnnError::InnerProduct);
+        }
         let (metric, nrows) = (self.metric, rows.nrows());
         match rows {
             MatrixView::Dense(rows) => {
@@ -183,24 +188,23 @@ impl KnnClassifier {
 
 /// Returns an error for the first row that the metric does not accept.
 fn check_rows<I: Iterator<Item = f64> + Clone>(
-    metric: DistanceMetric,
+    metric: VectorSimilarity,
     nrows: usize,
     row: impl Fn(usize) -> I + Sync,
 ) -> Result<(), KnnError> {
     let rejected = |&number: &usize| {
         let mut values = row(number);
-        match metric {
-            DistanceMetric::Cosine => values.all(|value| value == 0.0),
-            DistanceMetric::Euclidean => {
-                // The 32-bit bounds of sparse rows have the narrowest range.
-                let square: f64 = values.clone().map(|value| value * value).sum();
-                !(1e-240..=1e240).contains(&square) && !values.all(|value| value == 0.0)
-            }
+        if metric == VectorSimilarity::Cosine {
+            values.all(|value| value == 0.0)
+        } else {
+            // The 32-bit bounds of sparse rows have the narrowest range.
+            let square: f64 = values.clone().map(|value| value * value).sum();
+            !(1e-240..=1e240).contains(&square) && !values.all(|value| value == 0.0)
         }
     };
     match (0..nrows).into_par_iter().find_first(rejected) {
         None => Ok(()),
-        Some(row) if metric == DistanceMetric::Cosine => Err(KnnError::ZeroVector { row }),
+        Some(row) if metric == VectorSimilarity::Cosine => Err(KnnError::ZeroVector { row }),
         Some(number) => Err(KnnError::Length {
             row: number,
             // Without squares, which may overflow or underflow.
@@ -280,6 +284,9 @@ pub enum KnnError {
     /// The number of classes differs from the number of rows.
     #[error("expected one class per row, found {rows} rows and {classes} classes")]
     ClassCount { rows: usize, classes: usize },
+    /// The metric is the inner product, which is not a distance.
+    #[error("metric: expected euclidean or cosine, found inner-product")]
+    InnerProduct,
     /// Training and test rows have different numbers of dimensions.
     #[error("expected vectors of {expected} dimensions, found {found}")]
     Dimensions { expected: usize, found: usize },

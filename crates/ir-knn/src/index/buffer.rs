@@ -16,7 +16,7 @@ pub(super) enum NumberBuffer<T> {
 }
 
 impl<T: Pod> NumberBuffer<T> {
-    /// Whether the bytes of files are those in memory.
+    /// If `true`, numbers have the same bytes in files and in memory.
     const IS_NATIVE: bool = cfg!(target_endian = "little") || size_of::<T>() == 1;
 
     /// Numbers of a section; copied only on big-endian machines or if the section is unaligned.

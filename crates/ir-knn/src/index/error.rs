@@ -17,7 +17,7 @@ pub enum VectorError {
     /// Sparse vectors have more columns than an inverted index supports.
     #[error("expected at most {max} columns, found {found}")]
     Columns { max: usize, found: usize },
-    /// The number of values is not that of one vector per id.
+    /// The number of values is not the number of ids times the dimension.
     #[error("expected {documents} vectors of {dim} values, found {found} values")]
     Values {
         documents: usize,

@@ -1,8 +1,6 @@
 //! Explanations of exact scores: the inner product, norms, and the largest contributions.
 
-use ir_core::Explanation;
-
-use super::similarity::VectorSimilarity;
+use ir_core::{Explanation, VectorSimilarity};
 
 /// Number of contributions that are listed; the others are one node.
 const LISTED: usize = 10;

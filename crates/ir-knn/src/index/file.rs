@@ -24,13 +24,12 @@ use std::io::{self, Write};
 use std::ops::Deref;
 use std::path::Path;
 
-use ir_core::DocIds;
 use ir_core::store::{AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
+use ir_core::{DocIds, VectorSimilarity};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::SaveVectorIndexError;
-use super::similarity::VectorSimilarity;
 
 pub(super) static FLAT: IndexFormat = IndexFormat {
     magic: *b"ir-flat\n",

@@ -1,8 +1,8 @@
 //! Vector indexes: exact search (flat, sparse), approximate search (HNSW), segments of both, and
 //! FAISS.
 
-/// Accessors of an index whose `inner` has `ids`; `inner`, or a field of it, has `dim` and
-/// `similarity`.
+/// Accessors of an index. Its field `inner` has `ids`; `inner` itself or the named field of it has
+/// `dim` and `similarity`.
 macro_rules! vector_index_accessors {
     ($($field:ident)?) => {
         /// Number of indexed vectors; one per id.
@@ -11,7 +11,7 @@ macro_rules! vector_index_accessors {
             self.inner.ids.len()
         }
 
-        /// Whether the index has no vectors.
+        /// Returns `true` if the index has no vectors.
         #[must_use]
         pub fn is_empty(&self) -> bool {
             self.inner.ids.is_empty()
@@ -53,5 +53,4 @@ pub use segments::{
     PutOutcome, SegmentStats, SegmentedHnswSearcher, SegmentedVectorIndex, VectorIndexConfig,
     VectorIndexWriter, VectorIndexWriterError,
 };
-pub use similarity::VectorSimilarity;
 pub use sparse::{EncodedSparse, EncodedSparseError, SparseIndex, SparseVector, SparseVectorError};

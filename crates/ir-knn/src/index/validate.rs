@@ -1,9 +1,8 @@
 //! Validation of vectors and queries.
 
-use ir_core::SearchError;
+use ir_core::{SearchError, VectorSimilarity};
 
 use super::error::VectorError;
-use super::similarity::VectorSimilarity;
 use crate::matrix::MatrixError;
 
 /// Validates one vector of an index.

@@ -113,7 +113,7 @@ impl MatrixView<'_> {
         }
     }
 
-    /// Whether both views refer to the same memory.
+    /// Returns `true` if both views refer to the same memory.
     pub(crate) fn is_same(&self, other: &MatrixView<'_>) -> bool {
         match (self, other) {
             (Self::Dense(one), MatrixView::Dense(other)) => {

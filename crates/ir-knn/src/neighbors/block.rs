@@ -12,7 +12,7 @@ use crate::simd::{AlignedBytes, MAX_DIM, MAX_QUERIES, TILE_ROWS, prefetch, tile_
 /// A column is frequent if more than 1/10 of the rows have it: multiplying codes is then faster
 /// than adding up its posting list.
 const FREQUENT_FRACTION: usize = 10;
-/// Default number of rows per block, whose sums and lists fit into the L2 cache.
+/// Default number of rows per block. Sums and posting lists of a block fit into the L2 cache.
 const BLOCK_ROWS: usize = 2048;
 /// Maximum number of rows per block, limited by the 16-bit row numbers of posting lists.
 pub(super) const MAX_BLOCK_ROWS: usize = 1 << 16;
@@ -23,7 +23,7 @@ pub(super) struct BlockLayout {
     pub(super) scale: f64,
     /// Rank of each column by descending frequency, so that frequent lookups are adjacent.
     ranks: Vec<u32>,
-    /// Number of frequent columns, those of the first ranks.
+    /// Number of frequent columns. They have the first ranks.
     width: usize,
     /// Maximum number of rows per block.
     size: usize,

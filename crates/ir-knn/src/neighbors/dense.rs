@@ -7,13 +7,13 @@ use rayon::prelude::*;
 
 use super::{NearestK, Neighbor, SearchParams, in_groups};
 
-/// Test rows and training rows of a block, whose products fit into the L2 cache.
+/// Test rows and training rows of a block. Their products fit into the L2 cache.
 const TEST_ROWS: usize = 64;
 const TRAIN_ROWS: usize = 256;
 /// Test rows between two reports of progress.
 const REPORTED_ROWS: usize = 1024;
 
-/// Returns the nearest rows. `distance` is that of the metric.
+/// Returns the nearest rows. `distance` is [`distance`](super::distance) of one metric.
 pub(super) fn nearest(
     train: ArrayView2<'_, f64>,
     test: ArrayView2<'_, f64>,

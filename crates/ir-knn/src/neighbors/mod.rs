@@ -8,43 +8,29 @@ mod sparse;
 
 use std::borrow::Cow;
 
-use ir_core::{Flow, Progress};
-use serde::{Deserialize, Serialize};
+use ir_core::{Flow, Progress, VectorSimilarity};
 
 pub(crate) use self::scan::{DistanceScan, SparseRow};
 use crate::matrix::{CsrMatrix, MatrixView, normalize};
 
-/// Distance between two vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum DistanceMetric {
-    /// Squared Euclidean distance, computed as ‖x‖² − 2x·y + ‖y‖² as in scikit-learn: distances
-    /// that are equal in exact arithmetic may differ in their last bits. Range: ≥ 0.
-    #[default]
-    Euclidean,
-    /// Cosine distance, 1 − cosine. Range: 0..=2.
-    Cosine,
+/// Distance of two rows, from their inner product and squared lengths; rows have length 1 under the
+/// cosine. Callers reject the inner product.
+#[inline]
+fn distance(metric: VectorSimilarity, product: f64, one: f64, other: f64) -> f64 {
+    if metric == VectorSimilarity::Cosine {
+        (1.0 - product).clamp(0.0, 2.0)
+    } else {
+        // ‖x‖² − 2x·y + ‖y‖² as in scikit-learn. Rounding may yield a negative number.
+        (one - 2.0 * product + other).max(0.0)
+    }
 }
 
-impl DistanceMetric {
-    /// Distance of two rows, from their inner product and squared lengths; those of the cosine
-    /// distance are 1.
-    #[inline]
-    fn distance(self, product: f64, one: f64, other: f64) -> f64 {
-        match self {
-            Self::Cosine => (1.0 - product).clamp(0.0, 2.0),
-            // Rounding may yield a negative number.
-            Self::Euclidean => (one - 2.0 * product + other).max(0.0),
-        }
-    }
-
-    /// Squared Euclidean distance of two rows at distance 1.
-    fn unit(self) -> f64 {
-        match self {
-            Self::Cosine => 2.0,
-            Self::Euclidean => 1.0,
-        }
+/// Squared Euclidean distance of two rows at distance 1.
+fn unit(metric: VectorSimilarity) -> f64 {
+    if metric == VectorSimilarity::Cosine {
+        2.0
+    } else {
+        1.0
     }
 }
 
@@ -53,7 +39,9 @@ impl DistanceMetric {
 pub struct Neighbor {
     /// Row number in the training matrix, from 0.
     pub row: u32,
-    /// Distance by the [`DistanceMetric`].
+    /// Cosine distance, 1 − cosine, from 0 to 2; or squared Euclidean distance, computed as
+    /// ‖x‖² − 2x·y + ‖y‖² as in scikit-learn: distances that are equal in exact arithmetic may
+    /// differ in their last bits.
     pub distance: f64,
 }
 
@@ -74,13 +62,13 @@ pub(crate) fn nearest(
     train: MatrixView<'_>,
     test: MatrixView<'_>,
     k: usize,
-    metric: DistanceMetric,
+    metric: VectorSimilarity,
     folds: Option<FoldFilter<'_>>,
     progress: &mut dyn Progress,
 ) -> Option<Vec<Vec<Neighbor>>> {
     let same = train.is_same(&test);
     let params = SearchParams { k, metric, folds };
-    let is_cosine = metric == DistanceMetric::Cosine;
+    let is_cosine = metric == VectorSimilarity::Cosine;
     match train {
         MatrixView::Dense(train) => {
             let dim = train.ncols();
@@ -103,17 +91,14 @@ pub(crate) fn nearest(
             let test = test.as_ref().unwrap_or(&train).view();
             let train = train.view();
             // Compiled per metric: in few dimensions, a branch per pair takes time.
-            match metric {
-                DistanceMetric::Cosine => {
-                    dense::nearest(train, test, params, progress, |p, a, b| {
-                        DistanceMetric::Cosine.distance(p, a, b)
-                    })
-                }
-                DistanceMetric::Euclidean => {
-                    dense::nearest(train, test, params, progress, |p, a, b| {
-                        DistanceMetric::Euclidean.distance(p, a, b)
-                    })
-                }
+            if is_cosine {
+                dense::nearest(train, test, params, progress, |p, a, b| {
+                    distance(VectorSimilarity::Cosine, p, a, b)
+                })
+            } else {
+                dense::nearest(train, test, params, progress, |p, a, b| {
+                    distance(VectorSimilarity::Euclidean, p, a, b)
+                })
             }
         }
         MatrixView::Sparse(train) => {
@@ -157,7 +142,7 @@ fn in_groups<T>(
 #[derive(Clone, Copy)]
 struct SearchParams<'a> {
     k: usize,
-    metric: DistanceMetric,
+    metric: VectorSimilarity,
     folds: Option<FoldFilter<'a>>,
 }
 

@@ -1,7 +1,7 @@
 //! Distances of one vector to all rows, in sparse or dense form.
 
-use super::DistanceMetric;
 use crate::matrix::CsrMatrix;
+use ir_core::VectorSimilarity;
 
 /// Row of ascending columns and their values.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl SparseRow {
     }
 }
 
-/// Rows whose distances to a query are computed exhaustively.
+/// Exhaustive computation of the distances of all rows to a query.
 #[derive(Debug)]
 pub(crate) struct DistanceScan {
     dim: usize,
@@ -78,9 +78,9 @@ impl DistanceScan {
     /// Returns the distance of each row to the query. The cosine with a zero vector is 0. Cosine
     /// distances within rounding error of 0 are 0, so equal vectors have distance 0.
     ///
-    /// Products are summed in `f64` by column: the distance of a row depends on the two vectors
+    /// Callers reject the inner product. Products are summed in `f64` by column: the distance of a row depends on the two vectors
     /// only.
-    pub(crate) fn distances(&self, query: &SparseRow, metric: DistanceMetric) -> Vec<f64> {
+    pub(crate) fn distances(&self, query: &SparseRow, metric: VectorSimilarity) -> Vec<f64> {
         let mut distances = vec![0.0; self.squared_lengths.len()];
         match &self.rows {
             ScanRows::Dense(values) => {
@@ -103,17 +103,17 @@ impl DistanceScan {
         let query_square = query.squared_length();
         let rounding = (query.values.len() + 4) as f64 * f64::EPSILON;
         for (product, &square) in distances.iter_mut().zip(&self.squared_lengths) {
-            *product = match metric {
+            *product = if metric != VectorSimilarity::Cosine {
                 // Rounding may yield a negative number.
-                DistanceMetric::Euclidean => (query_square - 2.0 * *product + square).max(0.0),
-                DistanceMetric::Cosine if query_square == 0.0 || square == 0.0 => 1.0,
-                DistanceMetric::Cosine => {
-                    let distance = 1.0 - *product / (query_square.sqrt() * square.sqrt());
-                    if distance < rounding {
-                        0.0
-                    } else {
-                        distance.min(2.0)
-                    }
+                (query_square - 2.0 * *product + square).max(0.0)
+            } else if query_square == 0.0 || square == 0.0 {
+                1.0
+            } else {
+                let distance = 1.0 - *product / (query_square.sqrt() * square.sqrt());
+                if distance < rounding {
+                    0.0
+                } else {
+                    distance.min(2.0)
                 }
             };
         }

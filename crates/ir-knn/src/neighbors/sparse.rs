@@ -1,5 +1,5 @@
 //! Sparse matrices: upper bounds of all inner products in `f32`, then exact products of the few
-//! candidates whose bound may enter the k nearest.
+//! candidates that may be among the k nearest by their bounds.
 //!
 //! The part of a product over rare columns is summed by posting lists. The part over frequent
 //! columns is bounded as in the tiles of the flat index: for rows x = s c + r and y = t d + q with
@@ -16,12 +16,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ir_core::Progress;
+use ir_core::{Progress, VectorSimilarity};
 use rayon::prelude::*;
 
 use super::block::{BlockLayout, MAX_BLOCK_ROWS, RowBlock, TileBounds, margin};
 use super::fold_order::FoldOrder;
-use super::{DistanceMetric, NearestK, Neighbor, SearchParams, in_groups};
+use super::{NearestK, Neighbor, SearchParams, distance, in_groups, unit};
 use crate::matrix::CsrMatrix;
 use crate::simd::{Cpu, MAX_QUERIES, TILE_ROWS};
 
@@ -73,7 +73,7 @@ struct SparseSearch<'a> {
     cpu: Cpu,
     train: FoldOrder<'a>,
     test: FoldOrder<'a>,
-    metric: DistanceMetric,
+    metric: VectorSimilarity,
     /// Factor of all values in bounds.
     scale: f64,
     /// Number of candidates of a row at which they are pruned.
@@ -224,8 +224,8 @@ impl SparseSearch<'_> {
         }
     }
 
-    /// Drops candidates whose upper bound is below the lower bounds of k others; computes the
-    /// remaining ones if they are still many.
+    /// Drops a candidate if the lower bounds of k others exceed its upper bound. Computes the
+    /// remaining candidates if they are still many.
     fn prune(&self, row: usize, state: &mut RowState, dense: &mut [f64]) {
         let candidates = &mut state.candidates;
         if let Some(last) = state.best.k.checked_sub(1)
@@ -263,10 +263,10 @@ impl SparseSearch<'_> {
             let other = candidate.row as usize;
             let product = self.train.dot(other, dense);
             let other_square = self.train.squares[other];
-            let distance = self.metric.distance(product, square, other_square);
+            let distance = distance(self.metric, product, square, other_square);
             state.best.offer(self.train.row(other), distance);
             if state.best.worst < f64::INFINITY {
-                let half = (square - self.metric.unit() * state.best.worst) / 2.0;
+                let half = (square - unit(self.metric) * state.best.worst) / 2.0;
                 let enough = (half * self.scale * self.scale - margin) as f32;
                 threshold = threshold.max(enough.next_down());
             }

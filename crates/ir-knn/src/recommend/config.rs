@@ -1,17 +1,18 @@
-//! Configuration of kNN over training queries.
+//! Configuration of kNN over training queries, and its errors.
 
+use ir_core::{EncodeError, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
-use super::TrainingQueryKnnError;
-use crate::neighbors::DistanceMetric;
+use crate::vectorize::TfidfFitError;
 
 /// Configuration of a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
 ///
 /// ```
-/// use ir_knn::{DistanceMetric, NeighborAggregation, TrainingQueryKnnConfig};
+/// use ir_core::VectorSimilarity;
+/// use ir_knn::{NeighborAggregation, TrainingQueryKnnConfig};
 /// let config = TrainingQueryKnnConfig::default()
 ///     .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
-///     .with_metric(DistanceMetric::Euclidean);
+///     .with_metric(VectorSimilarity::Euclidean);
 /// let text = serde_json::to_string(&config)?;
 /// assert_eq!(serde_json::from_str::<TrainingQueryKnnConfig>(&text)?, config);
 /// # Ok::<(), serde_json::Error>(())
@@ -20,11 +21,12 @@ use crate::neighbors::DistanceMetric;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TrainingQueryKnnConfig {
-    /// Distance between queries. Default: cosine. DataFinder's publication uses the squared
+    /// Distance between queries: cosine distance or squared Euclidean distance. The inner product
+    /// is rejected. Default: cosine. DataFinder's publication uses the squared
     /// Euclidean distance, under which a zero vector (a query without known words) is closer to
     /// every unit vector than all vectors with a cosine below 0.5, so it answers almost every
     /// query.
-    pub metric: DistanceMetric,
+    pub metric: VectorSimilarity,
     /// Aggregation of the distances of training queries into document scores. Default: nearest.
     pub aggregation: NeighborAggregation,
     /// Deviations of DataFinder's published program from its description. Default: none.
@@ -38,7 +40,7 @@ pub struct TrainingQueryKnnConfig {
 impl Default for TrainingQueryKnnConfig {
     fn default() -> Self {
         Self {
-            metric: DistanceMetric::Cosine,
+            metric: VectorSimilarity::Cosine,
             aggregation: NeighborAggregation::default(),
             quirks: DataFinderQuirks::default(),
             without_relevant: MissingRelevantPolicy::default(),
@@ -50,7 +52,7 @@ impl Default for TrainingQueryKnnConfig {
 impl TrainingQueryKnnConfig {
     ir_core::setters! {
         with_aggregation: aggregation, NeighborAggregation;
-        with_metric: metric, DistanceMetric;
+        with_metric: metric, VectorSimilarity;
         with_quirks: quirks, DataFinderQuirks;
     }
 
@@ -75,9 +77,10 @@ impl TrainingQueryKnnConfig {
     /// Describes a document score in explanations.
     pub(super) fn describe_score(&self) -> String {
         use NeighborAggregation::{ExactTop, Nearest, Sum, WeightedVote};
-        let distance = match self.metric {
-            DistanceMetric::Euclidean => "squared Euclidean distance",
-            DistanceMetric::Cosine => "cosine distance",
+        let distance = if self.metric == VectorSimilarity::Cosine {
+            "cosine distance"
+        } else {
+            "squared Euclidean distance"
         };
         let visited = "of the visited training queries";
         match self.aggregation {
@@ -97,6 +100,9 @@ impl TrainingQueryKnnConfig {
             quirks,
             ..
         } = *self;
+        if self.metric == VectorSimilarity::InnerProduct {
+            return Err(TrainingQueryKnnError::InnerProduct);
+        }
         if aggregation == (NeighborAggregation::WeightedVote { neighbors: 0 }) {
             return Err(TrainingQueryKnnError::ZeroNeighbors);
         }
@@ -139,9 +145,9 @@ pub enum NeighborAggregation {
     /// for a squared Euclidean distance d. Favors documents with many training queries.
     Sum,
     /// Vote of the nearest training queries with weights (D − d) / D, where d is the distance of a
-    /// query and D that of the farthest voter. (For D = 0: 1 if d = 0, otherwise −d.) A document
-    /// without votes gets the weight of its nearest query, which is at most that of the farthest
-    /// voter. Ties are broken by document number.
+    /// query and D the distance of the farthest voter. (For D = 0: 1 if d = 0, otherwise −d.) A
+    /// document without votes gets the weight of its nearest query, which is at most the weight of
+    /// the farthest voter. Ties are broken by document number.
     ///
     /// Queries of documents that a filter excludes vote too, so a filtered ranking is the
     /// unfiltered one without the excluded documents. With narrow filters, more `neighbors` help.
@@ -189,4 +195,47 @@ impl DataFinderQuirks {
         four_results: true,
         first_rows: true,
     };
+}
+
+/// Error building a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named in the messages")]
+pub enum TrainingQueryKnnError {
+    /// No query has a known relevant document.
+    #[error("expected training queries with relevant documents, found none among {found}")]
+    Empty { found: usize },
+    /// A query has no relevant documents.
+    #[error("training query {query:?}: expected at least one relevant document, found none")]
+    NoRelevant { query: String },
+    /// A relevant document is not in the collection.
+    #[error("training query {query:?}: relevant document {document:?} is not in the collection")]
+    UnknownDocument { query: String, document: String },
+    /// The metric is the inner product, which is not a distance.
+    #[error("metric: expected euclidean or cosine, found inner-product")]
+    InnerProduct,
+    /// The number of voting neighbors is 0.
+    #[error("neighbors: expected a number ≥ 1, found 0")]
+    ZeroNeighbors,
+    /// A quirk does not apply to the aggregation.
+    #[error("{name} does not apply to {aggregation:?}")]
+    Quirk {
+        name: &'static str,
+        aggregation: NeighborAggregation,
+    },
+    /// A component of a query vector is not finite or out of range.
+    #[error(
+        "training query {query:?}: component {component}: expected a finite number in range, found {found}"
+    )]
+    Vector {
+        query: String,
+        component: usize,
+        found: f32,
+    },
+    /// The training queries cannot be encoded.
+    #[error("the training queries cannot be encoded")]
+    Encode(#[from] EncodeError),
+    /// TF-IDF cannot be fitted on the training queries.
+    #[error("TF-IDF cannot be fitted on the training queries")]
+    Fit(#[from] TfidfFitError),
 }

@@ -1,7 +1,6 @@
-//! Recommendation of documents by training queries whose relevant documents are known.
+//! Recommendation of documents by training queries with known relevant documents.
 
 mod config;
-mod error;
 mod votes;
 
 use std::collections::BTreeMap;
@@ -15,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use config::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQueryKnnConfig,
+    TrainingQueryKnnError,
 };
-pub use error::TrainingQueryKnnError;
 use votes::{Vote, max_results, similarity, votes};
 
 use crate::matrix::MatrixError;
@@ -204,7 +203,8 @@ impl TrainingQueryKnn<TfidfVectorizer> {
     /// used.
     ///
     /// # Errors
-    /// As [`TrainingQueryKnn::new`], and when TF-IDF cannot be fitted on the queries.
+    /// Returns the errors of [`TrainingQueryKnn::new`], and [`TrainingQueryKnnError::Fit`] if TF-IDF
+    /// cannot be fitted on the queries.
     pub fn tfidf(
         ids: DocIds,
         queries: Vec<TrainingQuery>,
@@ -380,7 +380,7 @@ impl<E: Encoder> Retriever for TrainingQueryKnn<E> {
             Explanation::new(sign * value, description)
         });
         let details = details.collect();
-        // The sign of a score of 0 is that of the hit.
+        // A score of 0 gets the sign of the hit.
         let score = sign as f32 * score(&votes);
         Ok(Some(Explanation {
             details,

@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use ir_core::{DocNum, Search};
+use ir_core::{DocNum, Search, VectorSimilarity};
 
 use super::{NeighborAggregation, TrainingQueries, TrainingQueryKnnConfig};
-use crate::neighbors::DistanceMetric;
 
 /// Number of training queries that the published program visits, and of its results.
 const PUBLISHED_DEPTH: usize = 40;
@@ -34,10 +33,11 @@ fn compare(distances: &[f64], a: u32, b: u32) -> Ordering {
 }
 
 /// Similarity of two queries; 1 at distance 0.
-pub(super) fn similarity(metric: DistanceMetric, distance: f64) -> f64 {
-    match metric {
-        DistanceMetric::Euclidean => 1.0 / (1.0 + distance),
-        DistanceMetric::Cosine => 1.0 - distance,
+pub(super) fn similarity(metric: VectorSimilarity, distance: f64) -> f64 {
+    if metric == VectorSimilarity::Cosine {
+        1.0 - distance
+    } else {
+        1.0 / (1.0 + distance)
     }
 }
 

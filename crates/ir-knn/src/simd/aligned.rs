@@ -3,7 +3,7 @@
 /// Size of a cache line, and of the widest vector register.
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Buffer whose first byte is aligned to [`CACHE_LINE`].
+/// Buffer aligned to [`CACHE_LINE`].
 #[derive(Debug)]
 pub(crate) struct AlignedBytes {
     buffer: Vec<u8>,

@@ -1,11 +1,11 @@
 //! SIMD kernels, selected at run time by the features of the CPU, and the aligned buffers that they
 //! read.
 //!
-//! Two groups: exact scores of one row ([`Cpu::dot`], [`Cpu::squared_distance`]), whose order of
-//! summation is fixed, so that every CPU returns the same bits (the product of two f32 is exact in
-//! f64, so a fused multiply-add rounds like a separate product and sum); and products of 8-bit
-//! codes ([`Cpu::screen`], [`Cpu::dot_tile`], [`Cpu::dot_records`]), whose sums are of integers and
-//! so exact in any order.
+//! - Exact scores of one row ([`Cpu::dot`], [`Cpu::squared_distance`]): the order of summation is
+//!   fixed, so that every CPU returns the same bits. (The product of two f32 is exact in f64, so a
+//!   fused multiply-add rounds like a separate product and sum.)
+//! - Products of 8-bit codes ([`Cpu::screen`], [`Cpu::dot_tile`], [`Cpu::dot_records`]): sums of
+//!   integers are exact in any order.
 
 /// Calls a kernel that is generic over the number of queries, 1 to [`MAX_QUERIES`].
 #[cfg(target_arch = "x86_64")]
@@ -146,12 +146,12 @@ impl Cpu {
     }
 
     /// Upper bounds of the tile's rows for each of up to [`MAX_QUERIES`] queries, and a bit mask of
-    /// the rows whose upper bound
+    /// the rows with an upper bound above the query's threshold. The bound is
     ///
     /// > query.error × row.norm + query.bias × row.bias + query.norm × row.error + sum × row.scale
     ///
-    /// exceeds the query's threshold. `codes` are those of a tile ([`TILE_ROWS`] × 4 bytes per four
-    /// dimensions), `query_codes` those of the queries (four bytes per query and four dimensions).
+    /// `codes` contains a tile ([`TILE_ROWS`] × 4 bytes per four dimensions), `query_codes` the
+    /// queries (four bytes per query and four dimensions).
     #[inline]
     pub(crate) fn screen(
         self,
@@ -181,7 +181,7 @@ impl Cpu {
 }
 
 /// # Panics
-/// If the codes are not those of a tile and of 1 to [`MAX_QUERIES`] queries of the same dimension.
+/// Unless the codes are one tile and 1 to [`MAX_QUERIES`] queries of the same dimension.
 #[inline]
 fn check_tile(codes: &[u8], query_codes: &[i8], queries: usize) {
     let groups = codes.len() / (4 * TILE_ROWS);

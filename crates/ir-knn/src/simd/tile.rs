@@ -38,14 +38,14 @@ pub(crate) struct ScreenQuery {
     pub(crate) error: f32,
     /// Factor of [`TileStats::bias`].
     pub(crate) bias: f32,
-    /// Rows whose bound is at most this are screened out. NaN lets every row pass.
+    /// Rows with a bound at or below the threshold are screened out. NaN lets every row pass.
     pub(crate) threshold: f32,
 }
 
 /// Result of [`Cpu::screen`](super::Cpu::screen) for each query.
 #[derive(Debug, Clone)]
 pub(crate) struct Screened {
-    /// Bit mask of the rows whose upper bound exceeds the threshold or is NaN.
+    /// Bit mask of the rows with an upper bound above the threshold or NaN.
     pub(crate) passed: [u64; MAX_QUERIES],
     /// Upper bounds of the rows.
     pub(crate) bounds: [[f32; TILE_ROWS]; MAX_QUERIES],

@@ -1,6 +1,6 @@
 //! Latent semantic indexing: TF-IDF followed by a truncated SVD.
 
-use ir_core::{Analyzer, EncodeError, Encoder, Progress, Side};
+use ir_core::{Analyzer, EncodeError, Encoder, NoProgress, Progress, Side};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -81,34 +81,22 @@ impl Lsi {
     /// Fits a model on texts analyzed by [`WordAnalyzer`].
     ///
     /// # Errors
-    /// When TF-IDF cannot be fitted, or there are fewer texts or terms than components.
+    /// Returns [`LsiError`] if TF-IDF cannot be fitted, or there are fewer texts or terms than
+    /// components.
     pub fn fit<T: AsRef<str> + Sync>(texts: &[T], config: &LsiConfig) -> Result<Self, LsiError> {
-        Self::fit_with(WordAnalyzer::default(), texts, config)
+        Self::fit_with(WordAnalyzer::default(), texts, config, &mut NoProgress)
     }
 }
 
 impl<A: Analyzer> Lsi<A> {
-    /// Fits a model on texts with any analyzer.
+    /// Fits a model on texts with any analyzer. Reports the number of counted texts, then the
+    /// number of Lanczos steps, without a total.
     ///
     /// # Errors
-    /// As [`Lsi::fit`].
+    /// Returns [`LsiError`] if TF-IDF cannot be fitted, there are fewer texts or terms than
+    /// components, or `progress` cancels ([`TfidfFitError::Canceled`],
+    /// [`TruncatedSvdError::Canceled`]).
     pub fn fit_with<T: AsRef<str> + Sync>(
-        analyzer: A,
-        texts: &[T],
-        config: &LsiConfig,
-    ) -> Result<Self, LsiError> {
-        let (tfidf, rows) = TfidfVectorizer::fit_transform_with(analyzer, texts, &config.tfidf)?;
-        let svd = TruncatedSvd::fit(&rows, &config.svd)?;
-        Ok(Self::new(tfidf, svd, config))
-    }
-
-    /// Fits a model as [`Lsi::fit_with`], and reports the texts whose terms are counted, then the
-    /// Lanczos steps, whose total is unknown.
-    ///
-    /// # Errors
-    /// As [`Lsi::fit`]; [`TfidfFitError::Canceled`] or [`TruncatedSvdError::Canceled`] if
-    /// `progress` cancels.
-    pub fn fit_with_progress<T: AsRef<str> + Sync>(
         analyzer: A,
         texts: &[T],
         config: &LsiConfig,
@@ -116,17 +104,13 @@ impl<A: Analyzer> Lsi<A> {
     ) -> Result<Self, LsiError> {
         let weights = &config.tfidf;
         let (tfidf, rows) =
-            TfidfVectorizer::fit_transform_with_progress(analyzer, texts, weights, progress)?;
+            TfidfVectorizer::fit_transform_with(analyzer, texts, weights, progress)?;
         let svd = TruncatedSvd::fit_with_progress(&rows, &config.svd, progress)?;
-        Ok(Self::new(tfidf, svd, config))
-    }
-
-    fn new(tfidf: TfidfVectorizer<A>, svd: TruncatedSvd, config: &LsiConfig) -> Self {
-        Self {
+        Ok(Self {
             tfidf,
             svd,
             normalize: config.normalize,
-        }
+        })
     }
 
     /// Returns the vectors of texts, one per row, shape `[texts, components]`.

@@ -10,7 +10,7 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 /// scikit-learn's default word analyzer: lowercasing, then every run of at least two letters,
 /// digits or underscores (Python's `\w\w+`).
 ///
-/// Letters and digits are those of Unicode. Combining marks are neither and end a word. Words of
+/// Letters and digits follow Unicode. Combining marks are neither and end a word. Words of
 /// one character are dropped: "don't" becomes "don", "co-operative" becomes "co" and "operative".
 /// There is no stemming and no accent stripping.
 ///
@@ -125,7 +125,7 @@ impl OpenWord {
     }
 }
 
-/// Whether Python's `\w` matches: letters, numbers of every category, the underscore.
+/// Returns `true` if Python's `\w` matches: letters, numbers of every category, the underscore.
 fn is_word(c: char) -> bool {
     match u8::try_from(c) {
         Ok(byte) if byte.is_ascii() => is_ascii_word(byte),
@@ -136,7 +136,8 @@ fn is_word(c: char) -> bool {
     }
 }
 
-/// Whether a byte is an ASCII letter, digit or underscore. A table is faster than comparisons.
+/// Returns `true` if a byte is an ASCII letter, digit or underscore. A table is faster than
+/// comparisons.
 #[inline]
 fn is_ascii_word(byte: u8) -> bool {
     const IS_WORD: [bool; 256] = {

@@ -1,11 +1,11 @@
-//! Random vectors, an oracle for rankings, and damaged files.
+//! Random vectors, an oracle for rankings, damaged files, and collections in `IR_DATA`.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fmt::Debug;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ir_core::store::OpenIndexError;
 use ir_core::{DocIds, Hit, Ranking, SplitMix64};
@@ -18,10 +18,48 @@ pub const ALL: [VectorSimilarity; 3] = [
     VectorSimilarity::Euclidean,
 ];
 
+/// Path in the folder of the variable IR_DATA. `None` if it is missing: prints that a test is
+/// skipped.
+pub fn data(name: &str) -> Option<PathBuf> {
+    let Some(root) = std::env::var_os("IR_DATA") else {
+        eprintln!("SKIPPED: IR_DATA is not set");
+        return None;
+    };
+    let path = PathBuf::from(root).join(name);
+    if !path.exists() {
+        eprintln!("SKIPPED: {} does not exist", path.display());
+        return None;
+    }
+    Some(path)
+}
+
 /// Approximately normal with standard deviation 1.
 pub fn normal(random: &mut SplitMix64) -> f32 {
     let sum: u64 = (0..12).map(|_| random.next_u64() >> 40).sum();
     (sum as f64 / 16_777_216.0 - 6.0) as f32
+}
+
+/// Vector of approximately normal components.
+pub fn vector(random: &mut SplitMix64, dim: usize) -> Vec<f32> {
+    (0..dim).map(|_| normal(random)).collect()
+}
+
+/// Thirty clusters in a 12-dimensional subspace of `dim` dimensions, with noise in all.
+pub fn clustered(seed: u64, count: usize, dim: usize) -> Vec<Vec<f32>> {
+    let (random, shared) = (&mut SplitMix64::new(seed, 1), &mut SplitMix64::new(1, 2));
+    let basis: Vec<Vec<f32>> = (0..12).map(|_| vector(shared, dim)).collect();
+    let centers: Vec<Vec<f32>> = (0..30).map(|_| vector(shared, 12)).collect();
+    let mut row = || {
+        let center = &centers[random.below(30)];
+        let mut row: Vec<f32> = (0..dim).map(|_| normal(random) * 0.1).collect();
+        for (center, axis) in center.iter().zip(&basis) {
+            let coordinate = center + normal(random);
+            let components = row.iter_mut().zip(axis);
+            components.for_each(|(x, axis)| *x += coordinate * axis);
+        }
+        row
+    };
+    (0..count).map(|_| row()).collect()
 }
 
 /// Nonzero vectors of one of eight distributions.

@@ -8,14 +8,14 @@ use ir_core::{
     DocIds, DocNum, Document, EncodeError, Encoder, Ranking, Retriever, Search, SearchError, Side,
 };
 use ir_knn::{
-    DataFinderQuirks, DistanceMetric, DocFrequency, NeighborAggregation, TfidfConfig,
-    TfidfFitError, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQueryKnnError,
+    DataFinderQuirks, DocFrequency, NeighborAggregation, TfidfConfig, TfidfFitError, TrainingQuery,
+    TrainingQueryKnn, TrainingQueryKnnConfig, TrainingQueryKnnError, VectorSimilarity,
 };
 
 const VOTE: NeighborAggregation = NeighborAggregation::WeightedVote { neighbors: 4 };
 
 fn config_with(aggregation: NeighborAggregation) -> TrainingQueryKnnConfig {
-    let config = TrainingQueryKnnConfig::default().with_metric(DistanceMetric::Euclidean);
+    let config = TrainingQueryKnnConfig::default().with_metric(VectorSimilarity::Euclidean);
     config.with_aggregation(aggregation)
 }
 
@@ -105,7 +105,7 @@ fn or_empty<E: Encoder>(
 #[test]
 fn contract() {
     for aggregation in [NeighborAggregation::Nearest, NeighborAggregation::Sum, VOTE] {
-        for metric in [DistanceMetric::Euclidean, DistanceMetric::Cosine] {
+        for metric in [VectorSimilarity::Euclidean, VectorSimilarity::Cosine] {
             let config = config_with(aggregation).with_metric(metric);
             let tfidf = TfidfConfig::default();
             ir_testkit::check_text(|documents| {
@@ -250,8 +250,8 @@ fn zero_vectors_are_near_under_euclidean_distance_only() {
         let knn = TrainingQueryKnn::new(ids, queries(), Numbers(3), &config).unwrap();
         named(&knn, "0.8 0 0.6", &Search::top(1))[0].0.clone()
     };
-    assert_eq!(best(DistanceMetric::Euclidean), "nothing");
-    assert_eq!(best(DistanceMetric::Cosine), "right");
+    assert_eq!(best(VectorSimilarity::Euclidean), "nothing");
+    assert_eq!(best(VectorSimilarity::Cosine), "right");
 }
 
 #[test]
@@ -315,16 +315,6 @@ fn missing_relevant_documents_are_rejected_or_skipped() {
         nothing_left,
         TrainingQueryKnnError::Empty { found: 2 }
     ));
-}
-
-#[test]
-fn configurations_are_serialized() {
-    let config = TrainingQueryKnnConfig::default()
-        .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
-        .with_metric(DistanceMetric::Euclidean);
-    let text = serde_json::to_string(&config).unwrap();
-    let read: TrainingQueryKnnConfig = serde_json::from_str(&text).unwrap();
-    assert_eq!(read, config);
 }
 
 #[test]

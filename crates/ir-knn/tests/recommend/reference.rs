@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ir_core::{DocFilter, DocIds, DocNum, DocSet, Retriever, Search};
 use ir_knn::{
-    DataFinderQuirks, DistanceMetric, NeighborAggregation, TrainingQuery, TrainingQueryKnn,
-    TrainingQueryKnnConfig,
+    DataFinderQuirks, NeighborAggregation, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig,
+    VectorSimilarity,
 };
 use proptest::prelude::*;
 
@@ -206,7 +206,7 @@ proptest! {
         let queries = rows.iter().enumerate();
         let queries = queries.map(|(n, row)| TrainingQuery::new(format!("p{n}"), text(row), [format!("{n}")]));
         let ids = (0..rows.len()).map(|n| n.to_string()).collect();
-        let config = config_with(NeighborAggregation::Sum).with_metric(DistanceMetric::Cosine);
+        let config = config_with(NeighborAggregation::Sum).with_metric(VectorSimilarity::Cosine);
         let knn = TrainingQueryKnn::new(ids, queries.collect(), Numbers(3), &config).unwrap();
         for hit in &knn.search(&text(&query), &Search::top(100)).unwrap() {
             let row = &rows[hit.doc.index()];

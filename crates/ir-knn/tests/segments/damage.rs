@@ -22,7 +22,7 @@ static MANIFEST: IndexFormat = IndexFormat {
 /// Two segments, one with deleted vectors.
 fn build(config: VectorIndexConfig, seed: f32) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
     for segment in 0..2 {
         for n in 0..4 {
             let vector = [seed + n as f32, segment as f32];
@@ -59,10 +59,10 @@ fn damaged_and_missing_files_are_errors() {
             // Opens the index, and searches it once.
             let open = || -> Result<(), Box<dyn Error>> {
                 let index = SegmentedVectorIndex::open(folder.path())?;
-                let (query, how) = ([1.0, 1.0], Search::top(1));
-                let _ = index.search(&query, &how)?;
+                let (query, search) = ([1.0, 1.0], Search::top(1));
+                let _ = index.search(&query, &search)?;
                 if let Some(graphs) = index.hnsw_searcher(EfSearch(1)) {
-                    let _ = graphs.search(&query, &how)?;
+                    let _ = graphs.search(&query, &search)?;
                 }
                 Ok(())
             };

@@ -12,44 +12,31 @@ use ir_knn::{
 use ir_testkit::segments::SegmentedIndexTest;
 use tempfile::TempDir;
 
-use crate::cases::{ALL, normal, random_vectors};
+use crate::cases::{self, ALL, random_vectors};
 use crate::{VectorTest, Vectors};
 
-/// Thirty clusters of intrinsic dimension 12, in 32 dimensions.
+/// Thirty clusters in 32 dimensions.
 fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
-    let (random, shared) = (&mut SplitMix64::new(seed, 1), &mut SplitMix64::new(1, 2));
-    let mut normals = |dim: usize| -> Vec<f32> { (0..dim).map(|_| normal(shared)).collect() };
-    let basis: Vec<Vec<f32>> = (0..12).map(|_| normals(32)).collect();
-    let centers: Vec<Vec<f32>> = (0..30).map(|_| normals(12)).collect();
-    let mut row = || {
-        let center = &centers[random.below(30)];
-        let mut row: Vec<f32> = (0..32).map(|_| normal(random) * 0.1).collect();
-        for (center, axis) in center.iter().zip(&basis) {
-            let coordinate = center + normal(random);
-            let components = row.iter_mut().zip(axis);
-            components.for_each(|(x, axis)| *x += coordinate * axis);
-        }
-        row
-    };
-    (0..count).map(|_| row()).collect()
+    cases::clustered(seed, count, 32)
 }
 
 /// Recall@10 of the graphs. Asserts that hits have the exact scores and pass the filter.
-fn recall(folder: &Path, ef_search: usize, queries: &[Vec<f32>], how: &Search<'_>) -> f64 {
+fn recall(folder: &Path, ef_search: usize, queries: &[Vec<f32>], search: &Search<'_>) -> f64 {
     let index = SegmentedVectorIndex::open(folder).unwrap();
     let searcher = index.hnsw_searcher(EfSearch(ef_search)).unwrap();
-    let asked: Vec<(&[f32], Search<'_>)> = queries.iter().map(|query| (&query[..], *how)).collect();
+    let asked: Vec<(&[f32], Search<'_>)> =
+        queries.iter().map(|query| (&query[..], *search)).collect();
     let together = searcher.search_batch(&asked).unwrap();
     let (mut found, mut all) = (0, 0);
-    for ((query, how), ranking) in asked.iter().zip(together) {
-        assert_eq!(ranking, searcher.search(query, how).unwrap());
-        let exact = index.search(query, how).unwrap();
+    for ((query, search), ranking) in asked.iter().zip(together) {
+        assert_eq!(ranking, searcher.search(query, search).unwrap());
+        let exact = index.search(query, search).unwrap();
         assert_eq!(ranking.len(), exact.len());
         for hit in &ranking {
             let only = |doc: DocNum| doc == hit.doc;
             let score = index.search(query, &Search::top(1).within(&only)).unwrap();
             assert_eq!(score.hits(), [*hit]);
-            assert!(how.allows(hit.doc));
+            assert!(search.allows(hit.doc));
         }
         let is_exact = |hit: &&ir_core::Hit| exact.iter().any(|other| other.doc == hit.doc);
         found += ranking.iter().filter(is_exact).count();
@@ -65,7 +52,7 @@ fn recall_with_deletions() {
     let config = VectorIndexConfig::new(32, VectorSimilarity::Cosine);
     let config = config.with_hnsw(HnswConfig::default());
     let folder = TempDir::new().unwrap();
-    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
     for (n, row) in rows.iter().enumerate() {
         writer.put(&format!("d{n}"), row).unwrap();
     }
@@ -200,22 +187,27 @@ fn contract_of_traversed_graphs() {
         let tops = || [0, 1, 10, 50].map(Search::top);
         let traversed = tops()
             .into_iter()
-            .chain(tops().map(|how| how.within(&even)))
-            .chain(tops().map(|how| how.within(&third)));
-        for how in traversed {
-            let found = check_contract(&searcher, &exact, &queries, &how);
+            .chain(tops().map(|search| search.within(&even)))
+            .chain(tops().map(|search| search.within(&third)));
+        for search in traversed {
+            let found = check_contract(&searcher, &exact, &queries, &search);
             // A search that scans is exact. A beam in these sparse graphs misses some of the
             // nearest vectors.
             let is_exact = queries
                 .iter()
                 .zip(&found)
-                .all(|(query, ranking)| &exact.search(query, &how).unwrap() == ranking);
-            assert_eq!(is_exact, how.k() == 0, "{similarity}, k = {}", how.k());
+                .all(|(query, ranking)| &exact.search(query, &search).unwrap() == ranking);
+            assert_eq!(
+                is_exact,
+                search.k() == 0,
+                "{similarity}, k = {}",
+                search.k()
+            );
         }
-        for how in tops().map(|how| how.within(&few)) {
-            let found = check_contract(&searcher, &exact, &queries, &how);
+        for search in tops().map(|search| search.within(&few)) {
+            let found = check_contract(&searcher, &exact, &queries, &search);
             for (query, ranking) in queries.iter().zip(&found) {
-                assert_eq!(&exact.search(query, &how).unwrap(), ranking);
+                assert_eq!(&exact.search(query, &search).unwrap(), ranking);
             }
         }
         for invalid in [&[1.0; 7][..], &[f32::NAN; 8]] {
@@ -233,11 +225,14 @@ fn check_contract(
     searcher: &SegmentedHnswSearcher,
     exact: &FlatIndex,
     queries: &[Vec<f32>],
-    how: &Search<'_>,
+    search: &Search<'_>,
 ) -> Vec<Ranking> {
-    let asked: Vec<(&[f32], Search<'_>)> = queries.iter().map(|query| (&query[..], *how)).collect();
+    let asked: Vec<(&[f32], Search<'_>)> =
+        queries.iter().map(|query| (&query[..], *search)).collect();
     let alone = || -> Vec<Ranking> {
-        let rankings = asked.iter().map(|(query, how)| searcher.search(query, how));
+        let rankings = asked
+            .iter()
+            .map(|(query, search)| searcher.search(query, search));
         rankings.collect::<Result<_, _>>().unwrap()
     };
     let found = alone();
@@ -254,16 +249,16 @@ fn check_contract(
         }
     });
     let docs = (0..exact.len() as u32).map(DocNum::new);
-    let passing = docs.filter(|&doc| how.allows(doc)).count();
+    let passing = docs.filter(|&doc| search.allows(doc)).count();
     for (query, ranking) in queries.iter().zip(&found) {
-        assert_eq!(ranking.len(), how.k().min(passing));
+        assert_eq!(ranking.len(), search.k().min(passing));
         let hits = ranking.hits();
         assert!(hits.is_sorted_by(|one, other| one.order(other).is_lt()));
         for hit in hits {
-            assert!(how.allows(hit.doc));
+            assert!(search.allows(hit.doc));
             for explained in [
-                searcher.explain(query, hit.doc, how),
-                exact.explain(query, hit.doc, how),
+                searcher.explain(query, hit.doc, search),
+                exact.explain(query, hit.doc, search),
             ] {
                 let explained = explained.unwrap().unwrap();
                 assert_eq!(explained.score().to_bits(), hit.score.to_bits());

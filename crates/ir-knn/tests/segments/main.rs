@@ -14,7 +14,7 @@ mod writers;
 use std::path::Path;
 
 use ir_core::segments::SegmentStats;
-use ir_core::{DocIds, DocNum, DocSet, Retriever, Search};
+use ir_core::{DocIds, DocNum, DocSet, NoProgress, Retriever, Search};
 use ir_knn::{
     EfSearch, FlatIndex, HnswIndex, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter,
     VectorIndexWriterError,
@@ -94,7 +94,7 @@ impl SegmentedIndexTest for VectorTest {
     type Error = VectorIndexWriterError;
 
     fn create(&self, folder: &Path) -> Result<VectorIndexWriter, VectorIndexWriterError> {
-        let writer = VectorIndexWriter::create(folder, self.config.clone())?;
+        let writer = VectorIndexWriter::create(folder, &self.config)?;
         Ok(self.set_up(writer))
     }
 
@@ -163,10 +163,10 @@ impl SegmentedIndexTest for VectorTest {
         // Small segments are scanned.
         let graph = index.hnsw_searcher(EfSearch(1000));
         assert_eq!(graph.is_some(), self.config.hnsw.is_some());
-        for ((query, how), ranking) in asked.iter().zip(&rankings) {
-            assert_eq!(&index.search(query, how).unwrap(), ranking);
+        for ((query, search), ranking) in asked.iter().zip(&rankings) {
+            assert_eq!(&index.search(query, search).unwrap(), ranking);
             if let Some(graph) = &graph {
-                assert_eq!(&graph.search(query, how).unwrap(), ranking);
+                assert_eq!(&graph.search(query, search).unwrap(), ranking);
             }
         }
     }
@@ -177,7 +177,10 @@ impl SegmentedIndexTest for VectorTest {
         let flat = self.build(vectors);
         match &self.config.hnsw {
             None => flat.save(&path).unwrap(),
-            Some(hnsw) => HnswIndex::new(flat, hnsw).unwrap().save(&path).unwrap(),
+            Some(hnsw) => HnswIndex::build(flat, hnsw, &mut NoProgress)
+                .unwrap()
+                .save(&path)
+                .unwrap(),
         }
         std::fs::read(path).unwrap()
     }

@@ -67,8 +67,8 @@ fn many_vectors_in_several_segments() {
                     pool.install(|| index.search_batch(&asked)).unwrap(),
                     expected
                 );
-                for ((query, how), ranking) in asked.iter().zip(&expected) {
-                    let found = pool.install(|| index.search(query, how));
+                for ((query, search), ranking) in asked.iter().zip(&expected) {
+                    let found = pool.install(|| index.search(query, search));
                     assert_eq!(&found.unwrap(), ranking);
                 }
             }
@@ -76,10 +76,10 @@ fn many_vectors_in_several_segments() {
             let members = (0..index.len() as u32).step_by(97).map(DocNum::new);
             let members: DocSet = members.collect();
             let predicate = |doc: DocNum| doc.get().is_multiple_of(97);
-            for (query, how) in &asked {
+            for (query, search) in &asked {
                 assert_eq!(
-                    index.search(query, &how.within(&members)).unwrap(),
-                    index.search(query, &how.within(&predicate)).unwrap()
+                    index.search(query, &search.within(&members)).unwrap(),
+                    index.search(query, &search.within(&predicate)).unwrap()
                 );
             }
             writer.compact().unwrap();

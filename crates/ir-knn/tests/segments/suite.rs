@@ -115,7 +115,7 @@ fn contract() {
             if graphs {
                 config = config.with_hnsw(HnswConfig::default());
             }
-            let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+            let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
             // An earlier vector of every id, and some that are deleted.
             for (n, id) in ids.iter().enumerate() {
                 writer.put(id, &[7.0; 6]).unwrap();
@@ -152,7 +152,7 @@ fn contract_of_cosine_similarity() {
     };
     let folder = TempDir::new().unwrap();
     let config = VectorIndexConfig::new(6, VectorSimilarity::Cosine);
-    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
     for (n, row) in nonzero(70).iter().enumerate() {
         writer.put(&n.to_string(), row).unwrap();
         if n % 30 == 0 {

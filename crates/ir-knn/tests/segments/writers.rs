@@ -16,7 +16,7 @@ use crate::cases::matrix;
 fn fingerprints_of_the_last_commit() {
     let folder = TempDir::new().unwrap();
     let config = VectorIndexConfig::new(1, VectorSimilarity::InnerProduct).with_fingerprints(true);
-    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
     writer.put("a", &[1.0]).unwrap();
     writer.put_with_fingerprint("b", &[2.0], 5).unwrap();
     assert_eq!(writer.committed_fingerprint("b"), None);
@@ -42,7 +42,7 @@ fn invalid_configurations_vectors_and_ids() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index");
     let new = |dim| VectorIndexConfig::new(dim, VectorSimilarity::Cosine);
-    let error = |config| VectorIndexWriter::create(&path, config).unwrap_err();
+    let error = |config| VectorIndexWriter::create(&path, &config).unwrap_err();
     assert_eq!(
         error(new(0)).to_string(),
         "expected vectors of at least one dimension, found none"
@@ -58,7 +58,7 @@ fn invalid_configurations_vectors_and_ids() {
         VectorIndexWriterError::Hnsw(HnswError::Dimensions { .. })
     ));
     assert!(!path.exists());
-    let mut writer = VectorIndexWriter::create(&path, new(2)).unwrap();
+    let mut writer = VectorIndexWriter::create(&path, &new(2)).unwrap();
     assert_eq!(writer.put("a", &[1.0, 0.0]).unwrap(), PutOutcome::Written);
     assert_eq!(writer.put("a", &[1.0, 2.0]).unwrap(), PutOutcome::Rewritten);
     for (vector, message) in [
@@ -96,10 +96,32 @@ fn invalid_configurations_vectors_and_ids() {
 }
 
 #[test]
+fn commits_report_graphs_and_cannot_be_canceled() {
+    let folder = TempDir::new().unwrap();
+    let config = VectorIndexConfig::new(2, VectorSimilarity::InnerProduct);
+    let config = config.with_hnsw(HnswConfig::default());
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
+    for n in 0..300 {
+        writer.put(&format!("d{n}"), &[n as f32, 1.0]).unwrap();
+    }
+    let mut stages = Vec::new();
+    let mut stop = |stage: &str, _: u64, _: Option<u64>| {
+        stages.push(stage.to_owned());
+        Flow::Stop
+    };
+    writer.commit_with(&mut stop).unwrap();
+    assert!(stages.len() > 5 && stages.iter().all(|stage| stage == "linking vectors"));
+    assert_eq!(
+        SegmentedVectorIndex::open(folder.path()).unwrap().len(),
+        300
+    );
+}
+
+#[test]
 fn a_failed_or_canceled_merge_leaves_the_last_commit() {
     let folder = TempDir::new().unwrap();
     let config = VectorIndexConfig::new(2, VectorSimilarity::InnerProduct);
-    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
     for n in 0..3 {
         writer.put(&format!("d{n}"), &[n as f32, 1.0]).unwrap();
         writer.commit().unwrap();

@@ -75,7 +75,7 @@ impl FolderReport {
         self.count(|outcome| matches!(outcome, FileOutcome::Read { .. }))
     }
 
-    /// Number of files whose papers the caller had.
+    /// Number of files that were not read because they are unchanged.
     #[must_use]
     pub fn unchanged(&self) -> usize {
         self.count(|outcome| matches!(outcome, FileOutcome::Unchanged))
@@ -120,12 +120,13 @@ impl DocumentReader {
         })
     }
 
-    /// Reads a folder as [`DocumentReader::read_folder`] does, but opens no file for which
-    /// `is_unchanged` returns true. It has the id of the file and its path, and `sink` the id of
-    /// the file of each paper.
+    /// Reads a folder like [`DocumentReader::read_folder`], but opens no file for which
+    /// `is_unchanged` returns true. `is_unchanged` receives the id and the path of a file, `sink`
+    /// the id of the file and a paper.
     ///
     /// # Errors
-    /// See [`DocumentReader::read_folder`].
+    /// Returns an error if the folder cannot be listed, `sink` returns an error, or `progress`
+    /// cancels.
     pub fn read_changed_files<E: From<DocumentError>>(
         &self,
         folder: &Path,
@@ -180,7 +181,7 @@ impl DocumentReader {
         if !path.is_file() {
             return Some(SkipReason::NotAFile);
         }
-        match DocumentFormat::of_path(path) {
+        match DocumentFormat::from_path(path) {
             None => Some(SkipReason::Extension),
             Some(DocumentFormat::Pdf) if !self.reads_pdf() => Some(SkipReason::Pdf),
             Some(_) => None,
@@ -188,8 +189,8 @@ impl DocumentReader {
     }
 }
 
-/// Files that [`DocumentReader::read_folder`] reads or reports, in any order: those of a folder and
-/// its subfolders, or one file.
+/// Files that [`DocumentReader::read_folder`] reads or reports, in any order: the files of a folder
+/// and its subfolders, or one file.
 ///
 /// # Errors
 /// The folder cannot be listed.

@@ -36,11 +36,11 @@ impl DocumentFormat {
     ///
     /// ```
     /// use ir_qa::documents::DocumentFormat;
-    /// assert_eq!(DocumentFormat::of_path("a/b.md.gz"), Some(DocumentFormat::Markdown));
-    /// assert_eq!(DocumentFormat::of_path("a/b.docx"), None);
+    /// assert_eq!(DocumentFormat::from_path("a/b.md.gz"), Some(DocumentFormat::Markdown));
+    /// assert_eq!(DocumentFormat::from_path("a/b.docx"), None);
     /// ```
     #[must_use]
-    pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
+    pub fn from_path(path: impl AsRef<Path>) -> Option<Self> {
         let name = path.as_ref().file_name()?.to_string_lossy().to_lowercase();
         let name = [".gz", ".zst"]
             .iter()
@@ -58,7 +58,7 @@ impl DocumentFormat {
         })
     }
 
-    /// Whether files of the format have page numbers, as a rule.
+    /// Returns `true` if files of the format usually have page numbers.
     pub(super) fn has_pages(self) -> bool {
         matches!(self, Self::Pdf | Self::Tei)
     }

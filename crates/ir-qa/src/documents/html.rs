@@ -9,7 +9,7 @@ use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
 
 use super::paper::{Paper, single_spaced, year_in};
 
-/// Elements whose text is left out: scripts, styles, navigation, controls, tables of numbers.
+/// Elements without text for readers: scripts, styles, navigation, controls, tables of numbers.
 const SKIPPED: [&str; 19] = [
     "annotation",
     "annotation-xml",
@@ -31,10 +31,10 @@ const SKIPPED: [&str; 19] = [
     "template",
     "textarea",
 ];
-/// Skipped elements whose content is text for the tokenizer.
+/// Skipped elements with raw text as content.
 const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
 /// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
-/// and the title of the page. Every other element, such as those of MathML, is inside of one.
+/// and the title of the page. Other elements, such as MathML elements, are inside a paragraph.
 const BLOCKS: [&str; 45] = [
     "address",
     "article",
@@ -125,7 +125,7 @@ enum Collecting {
 }
 
 /// Numbers of the start tags of [`SKIPPED`] elements that no end tag closes, in the order of the
-/// text. Elements whose content is raw text end with the page, and are not among them.
+/// text. [`RAW`] elements are not among them: they end with the page.
 fn unclosed_elements(text: &str) -> BTreeSet<u64> {
     let mut open: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut number = 0;

@@ -15,7 +15,7 @@ use crate::chunk::Chunk;
 use crate::frame::ChunkKind;
 use crate::soco::{SocoContent, SocoReader};
 
-/// Reads a file. The format is that of the first object of the file.
+/// Reads a file. The first object of the file decides the format.
 pub(super) fn read(
     text: &str,
     path: &str,
@@ -33,7 +33,7 @@ pub(super) fn read(
     }
 }
 
-/// Format by the keys of the first object. SQuAD for text that is no JSON, whose reader says where.
+/// Format by the keys of the first object. SQuAD for invalid JSON: its reader reports the position.
 fn format_of(text: &str) -> Option<DocumentFormat> {
     let mut keys = FirstKeys {
         found: None,

@@ -15,7 +15,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
     let mut paper = Paper::new(id);
     let mut text_of_block = String::new();
     let mut heading = None;
-    // Number of open elements whose text is left out.
+    // Number of open elements without text for readers.
     let mut skipped = 0_u64;
     let mut in_metadata = false;
     for event in Parser::new_ext(text, options) {

@@ -34,7 +34,7 @@ pub struct DocumentReader {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ParsedFile {
-    /// Format of the file, that of the content for XML and JSON.
+    /// Format of the file; for XML and JSON, determined by the content.
     pub format: DocumentFormat,
     /// Papers in the order of the file; one, except for JSON.
     pub papers: Vec<Paper>,
@@ -99,7 +99,7 @@ impl DocumentReader {
         self
     }
 
-    /// Whether PDF is read.
+    /// Returns `true` if PDF is read.
     pub(super) fn reads_pdf(&self) -> bool {
         #[cfg(feature = "pdf")]
         return self.pdf.is_some();
@@ -107,13 +107,13 @@ impl DocumentReader {
         false
     }
 
-    /// Reads a file, whose format is that of its extension. `id` is the id of its paper.
+    /// Reads a file. Its extension decides the format. `id` is the id of its paper.
     ///
     /// # Errors
     /// The extension is unknown, the file cannot be read, is too large, or is not in its format.
     pub fn read_file(&self, path: &Path, id: &str) -> Result<ParsedFile, DocumentError> {
         let name = path.display().to_string();
-        let Some(format) = DocumentFormat::of_path(path) else {
+        let Some(format) = DocumentFormat::from_path(path) else {
             return Err(DocumentError::Format {
                 path: name,
                 expected: "an extension of text, Markdown, HTML, XML, JSON or PDF",
@@ -232,9 +232,10 @@ fn check_paragraphs(text: &str, format: DocumentFormat, path: &str) -> Result<()
         _ => return Ok(()),
     };
     let count = text.bytes().filter(|&byte| byte == separator).count();
-    match count > 3 * MAX_PARAGRAPHS {
-        true => Err(too_many_paragraphs(path)),
-        false => Ok(()),
+    if count > 3 * MAX_PARAGRAPHS {
+        Err(too_many_paragraphs(path))
+    } else {
+        Ok(())
     }
 }
 

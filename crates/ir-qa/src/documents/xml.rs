@@ -239,7 +239,7 @@ impl Element {
         }
     }
 
-    /// Whether the text of the element has such a character.
+    /// Returns `true` if the text of the element contains such a character.
     pub(super) fn has_text(&self, of: fn(char) -> bool) -> bool {
         self.children.iter().any(|node| match node {
             Node::Text(text) => text.contains(of),

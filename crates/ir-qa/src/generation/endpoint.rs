@@ -4,8 +4,8 @@ use super::{AnswerGenerator, AnswerPrompt, GeneratedText, GenerationError, Quote
 
 /// Answer generator that asks a language model behind an endpoint, one request per answer.
 ///
-/// Requests are those of the [`EndpointConfig`]: for users who wait, set a short time limit and one
-/// attempt.
+/// [`EndpointConfig`] sets time limit and attempts. For users who wait, set a short time limit and
+/// one attempt.
 ///
 /// ```no_run
 /// use ir_fetch::chat::EndpointConfig;

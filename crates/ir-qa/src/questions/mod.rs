@@ -63,7 +63,8 @@ pub trait QuestionGenerator: Send + Sync {
 /// case, are left out. Reports the stage "generating questions" in frames.
 ///
 /// # Errors
-/// See [`QuestionFile::add_questions`].
+/// Returns an error if the generator fails, rejects [`MAX_CONSECUTIVE_FAILURES`] calls in a row, or
+/// `progress` cancels.
 pub fn add_questions(
     frames: &mut [Frame],
     generator: &dyn QuestionGenerator,

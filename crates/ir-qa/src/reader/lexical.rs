@@ -19,8 +19,8 @@ use ir_core::character_count;
 /// for the distance d in words to the nearest occurrence of the word in the context, and the number
 /// n of its occurrences, plus 0.01 for each word after the first, plus
 /// [`LexicalReader::type_weight`] if the candidate is a whole phrase of the kind that the question
-/// asks for. The sum is that of the first or of the last word of the candidate, whichever is
-/// larger. Words are compared after Porter's stemmer, and the first 64 distinct ones of a question
+/// asks for. The sum is computed for the first and the last word of the candidate, and the larger
+/// one counts. Words are compared after Porter's stemmer. The first 64 distinct words of a question
 /// count.
 ///
 /// | question | kind |
@@ -53,8 +53,8 @@ impl Default for LexicalReader {
     }
 }
 
-/// Maximum number of distinct terms of a question; further ones are ignored, because the time grows
-/// with their number times that of the words of the context.
+/// Maximum number of distinct terms of a question. The time is proportional to the number of terms
+/// times the number of words of the context.
 const MAX_TERMS: usize = 64;
 
 /// Kind of answer that a question asks for.
@@ -73,25 +73,11 @@ struct Word<'c> {
     start: usize,
     /// Term after stemming; empty for stop words.
     term: String,
-    /// Whether the text between the word before and this one is not only white space.
+    /// If `true`, other characters than white space are between the previous word and this one.
     starts_piece: bool,
 }
 
 impl LexicalReader {
-    /// Sets [`LexicalReader::max_words`].
-    #[must_use]
-    pub fn with_max_words(mut self, max_words: usize) -> Self {
-        self.max_words = max_words;
-        self
-    }
-
-    /// Sets [`LexicalReader::type_weight`].
-    #[must_use]
-    pub fn with_type_weight(mut self, weight: f32) -> Self {
-        self.type_weight = weight;
-        self
-    }
-
     fn words<'c>(&self, context: &'c str) -> Vec<Word<'c>> {
         let mut words: Vec<Word<'c>> = Vec::new();
         let mut terms: HashMap<&str, String> = HashMap::new();
@@ -266,7 +252,7 @@ fn kind_of(question: &str) -> AnswerKind {
     }
 }
 
-/// Whether a span is a whole phrase of a kind: the words at its sides do not continue it.
+/// Returns `true` if a span is a whole phrase of a kind: the words at its sides do not continue it.
 fn is_of_kind(kind: AnswerKind, words: &[Word<'_>], first: usize, last: usize) -> bool {
     let is_name = |at: usize| words[at].text.starts_with(char::is_uppercase);
     let has_digit = |at: usize| words[at].text.contains(|c: char| c.is_ascii_digit());

@@ -24,7 +24,7 @@ pub fn normalized_answer(text: &str) -> String {
     words.join(" ")
 }
 
-/// Whether a prediction is equal to one of the answers after normalization.
+/// Returns `true` if a prediction equals one of the answers after normalization.
 ///
 /// ```
 /// use ir_qa::reader::exact_match;

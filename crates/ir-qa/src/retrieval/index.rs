@@ -20,8 +20,8 @@ use crate::frame::{Frame, FrameQuestion};
 /// order of the ids.
 ///
 /// BM25 has Lucene's parameters (k1 = 1.2, b = 0.75) and English analysis: Unicode words, 33 stop
-/// words, Porter's stemmer. Question vectors are those of all questions of a frame, generated ones
-/// included. Related questions are the displayable and the generated ones.
+/// words, Porter's stemmer. All questions of a frame are encoded, also generated ones. Related
+/// questions are the displayable and the generated ones.
 ///
 /// ```
 /// use ir_qa::frames::FrameConfig;
@@ -50,9 +50,9 @@ const BATCH: usize = 256;
 
 impl AnswerIndex {
     /// Indexes frames for BM25 of the answer and of its context. The questions of an answer, but
-    /// for generated ones, are appended to it (document expansion): it is found by their words. An
-    /// answer whose question is asked verbatim, up to case and punctuation, comes first: 1,000 is
-    /// added to its score.
+    /// for generated ones, are appended to it (document expansion): it is found by their words. If
+    /// a query is a question of an answer, up to case and punctuation, this answer comes first:
+    /// 1,000 is added to its score.
     ///
     /// # Errors
     /// Frames with equal ids, and a context weight outside its range.
@@ -70,9 +70,9 @@ impl AnswerIndex {
         })
     }
 
-    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`] without the addition
-    /// for a question that is asked verbatim: its cosine is 1. Answers and questions are encoded
-    /// here, answers as [`Side::Document`], questions as [`Side::Query`].
+    /// Indexes frames for cosine + α·BM25. BM25 is the score of [`AnswerIndex::lexical`] without
+    /// the addition for a question that is asked verbatim: its cosine is 1. Answers and questions
+    /// are encoded here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
     /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
@@ -236,9 +236,10 @@ impl AnswerIndex {
             let own = own.as_mut().and_then(cosine_of);
             if own.is_some_and(|own| own.value == cosine.value) {
                 let question = &self.frames[frame].questions[question];
-                let kind = match question.generated {
-                    true => "generated question",
-                    false => "question",
+                let kind = if question.generated {
+                    "generated question"
+                } else {
+                    "question"
                 };
                 cosine.description += &format!("; document: the {kind} {:?}", question.text);
                 break;
@@ -247,7 +248,7 @@ impl AnswerIndex {
         Ok(())
     }
 
-    /// Whether the frame of a question passes the filter of a search.
+    /// Returns `true` if the frame of a question passes the filter of a search.
     fn passes(&self, question: DocNum, search: &Search<'_>) -> bool {
         let (frame, _) = self.question_places[question.index()];
         search.allows(DocNum::new(frame as u32))
@@ -306,9 +307,10 @@ impl fmt::Debug for AnswerIndex {
 
 /// The node of the unweighted cosine in an explanation.
 fn cosine_of(explanation: &mut Explanation) -> Option<&mut Explanation> {
-    match explanation.description.starts_with("cosine: inner product") {
-        true => Some(explanation),
-        false => explanation.details.iter_mut().find_map(cosine_of),
+    if explanation.description.starts_with("cosine: inner product") {
+        Some(explanation)
+    } else {
+        explanation.details.iter_mut().find_map(cosine_of)
     }
 }
 
@@ -414,9 +416,10 @@ fn without_question_words(question: &str) -> String {
         !word.is_empty() && !QUESTION_WORDS.iter().any(|w| word.eq_ignore_ascii_case(w))
     };
     let words: Vec<&str> = question.split_whitespace().filter(is_content).collect();
-    match words.is_empty() {
-        true => question.to_owned(),
-        false => words.join(" "),
+    if words.is_empty() {
+        question.to_owned()
+    } else {
+        words.join(" ")
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! [`AnswerIndex`] ranks the answers of frames by y = cos(h, q) + α·BM25(a, q): h is the vector of
 //! an answer or of one of its questions, and an answer has the score of its best vector (Zhao and
-//! Lee, "Talk to Papers", ACL 2020, equation 2). BM25 is that of the answer with the questions
-//! of annotators, plus that of its context, which the equation does not have: on SQuAD, R@5 with
-//! all-MiniLM-L6-v2 is 87.5 with contexts and 83.6 without (the experiment
+//! Lee, "Talk to Papers", ACL 2020, equation 2). BM25 is the score of the answer with the
+//! questions of annotators, plus the score of its context, which the equation does not have: on
+//! SQuAD, R@5 with all-MiniLM-L6-v2 is 87.5 with contexts and 83.6 without (the experiment
 //! `minilm-squad-sentences`). Without an encoder, answers are ranked by BM25 alone.
 
 mod error;
@@ -36,8 +36,8 @@ pub struct AnswerConfig {
     /// or 1e-9..=1e9. Default: 1, about as selected by cross-validation on SQuAD (the experiment
     /// `squad-sentences`).
     pub context_weight: f32,
-    /// Whether the encoder gets the answer with its context, `answer [SEP] context`, or the answer
-    /// alone. With an encoder that was trained on such texts, as in the experiment
+    /// If `true`, the encoder gets the answer with its context, `answer [SEP] context`; otherwise
+    /// the answer alone. For encoders that were trained on such texts, as in the experiment
     /// `dual-encoder-squad-sentences`. Default: false.
     pub encodes_context: bool,
 }
@@ -53,36 +53,16 @@ impl Default for AnswerConfig {
 }
 
 impl AnswerConfig {
-    /// Sets [`AnswerConfig::alpha`].
-    #[must_use]
-    pub fn with_alpha(mut self, alpha: f32) -> Self {
-        self.alpha = alpha;
-        self
-    }
-
-    /// Sets [`AnswerConfig::context_weight`].
-    #[must_use]
-    pub fn with_context_weight(mut self, weight: f32) -> Self {
-        self.context_weight = weight;
-        self
-    }
-
     /// The text of a frame that is encoded: the answer or, with
     /// [`AnswerConfig::encodes_context`], `answer [SEP] context`. The answer comes first, so that
     /// answers of one paragraph differ, and a long context is truncated.
     #[must_use]
     pub fn encoded_text<'f>(&self, frame: &'f Frame) -> Cow<'f, str> {
-        match self.encodes_context {
-            true => format!("{} [SEP] {}", frame.answer, frame.context).into(),
-            false => frame.answer.as_str().into(),
+        if self.encodes_context {
+            format!("{} [SEP] {}", frame.answer, frame.context).into()
+        } else {
+            frame.answer.as_str().into()
         }
-    }
-
-    /// Sets [`AnswerConfig::encodes_context`].
-    #[must_use]
-    pub fn with_encodes_context(mut self, encodes_context: bool) -> Self {
-        self.encodes_context = encodes_context;
-        self
     }
 }
 
@@ -119,7 +99,7 @@ pub struct RelatedQuestion<'a> {
 }
 
 impl RelatedQuestion<'_> {
-    /// Whether the question equals another one but for case, punctuation and white space.
+    /// Returns `true` if the question equals another up to case, punctuation and white space.
     ///
     /// ```
     /// use ir_core::Search;

@@ -12,9 +12,10 @@ fn frame(id: &str, answer: &str, context: &str, questions: &[(&str, bool)]) -> F
     let start = context[..start].chars().count();
     let mut frame = Frame::new(id, "p", ChunkKind::Content, context, start, answer).unwrap();
     for (text, is_of_annotator) in questions {
-        frame.questions.push(match is_of_annotator {
-            true => FrameQuestion::new(*text),
-            false => FrameQuestion::generated(*text),
+        frame.questions.push(if *is_of_annotator {
+            FrameQuestion::new(*text)
+        } else {
+            FrameQuestion::generated(*text)
         });
     }
     frame
@@ -72,6 +73,14 @@ fn cosine(a: &str, b: &str) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
 }
 
+/// Configuration with a weight of contexts.
+fn weighted(context_weight: f32) -> AnswerConfig {
+    AnswerConfig {
+        context_weight,
+        ..AnswerConfig::default()
+    }
+}
+
 /// Scores without an encoder.
 fn bm25(question: &str, config: &AnswerConfig) -> Vec<f64> {
     let index = AnswerIndex::lexical(frames(), config).unwrap();
@@ -91,10 +100,11 @@ fn scores_are_the_best_cosine_and_weighted_bm25() {
         (0.02, 1.0, false),
         (0.5, 2.0, true),
     ] {
-        let config = AnswerConfig::default()
-            .with_alpha(alpha)
-            .with_context_weight(weight)
-            .with_encodes_context(encodes_context);
+        let config = AnswerConfig {
+            alpha,
+            context_weight: weight,
+            encodes_context,
+        };
         let encoder = Arc::new(Letters);
         let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
         let question = "a cold drink of tea";
@@ -103,9 +113,10 @@ fn scores_are_the_best_cosine_and_weighted_bm25() {
         assert_eq!(answers.len(), 3);
         for answer in &answers {
             let number: usize = answer.frame.id[1..].parse().unwrap();
-            let text = match encodes_context {
-                true => format!("{} [SEP] {}", answer.frame.answer, answer.frame.context),
-                false => answer.frame.answer.clone(),
+            let text = if encodes_context {
+                format!("{} [SEP] {}", answer.frame.answer, answer.frame.context)
+            } else {
+                answer.frame.answer.clone()
             };
             let questions = answer.frame.questions.iter().map(|question| &question.text);
             let cosines = [&text].into_iter().chain(questions);
@@ -125,7 +136,7 @@ fn scores_are_the_best_cosine_and_weighted_bm25() {
 #[test]
 fn contexts_find_answers_without_the_words_of_the_question() {
     let found = |weight| -> Vec<String> {
-        let config = AnswerConfig::default().with_context_weight(weight);
+        let config = weighted(weight);
         let index = AnswerIndex::lexical(frames(), &config).unwrap();
         let answers = index.answers("drink of beans", 10, None).unwrap();
         answers
@@ -137,7 +148,7 @@ fn contexts_find_answers_without_the_words_of_the_question() {
     assert_eq!(found(1.0), ["f2", "f0", "f1"]);
 }
 
-/// Scores of BM25 of answers and contexts are the sums of those of the two texts.
+/// BM25 of answers and contexts is the sum of the scores of the two texts.
 #[test]
 fn scores_without_an_encoder_are_weighted_sums() {
     let contexts = || {
@@ -149,7 +160,7 @@ fn scores_without_an_encoder_are_weighted_sums() {
     };
     let scores = |mut frames: Vec<Frame>, weight| {
         frames.iter_mut().for_each(|frame| frame.questions.clear());
-        let config = AnswerConfig::default().with_context_weight(weight);
+        let config = weighted(weight);
         let index = AnswerIndex::lexical(frames, &config).unwrap();
         let mut scores = [0.0; 3];
         for answer in index.answers("a drink of beans in Asia", 10, None).unwrap() {
@@ -181,7 +192,7 @@ fn filters_select_by_metadata() {
 }
 
 /// The words of a question of an annotator find its answer, also if neither answer nor context has
-/// them; those of a generated question do not.
+/// them. The words of a generated question do not.
 #[test]
 fn questions_of_annotators_expand_their_answers() {
     let asked = "Which continent cultivates the leaves?";
@@ -295,7 +306,7 @@ fn verbatim_questions_come_first() {
     assert!(related.unwrap().is_empty());
 }
 
-/// The explanation of a score names the question whose vector is the most similar one.
+/// The explanation of a score names the question with the most similar vector.
 #[test]
 fn explanations_name_the_question_that_matches() {
     let config = AnswerConfig::default();
@@ -353,13 +364,13 @@ fn related_questions_are_displayable_or_generated() {
         let all = index.frames().iter();
         let others = all.enumerate().filter(|(_, frame)| frame.id != of_coffee);
         let others: DocSet = others.map(|(n, _)| DocNum::new(n as u32)).collect();
-        let how = Search::top(5).within(&others);
+        let search = Search::top(5).within(&others);
         let asked = "Where is coffee or tea?";
-        let filtered = index.related_questions(asked, &how).unwrap();
+        let filtered = index.related_questions(asked, &search).unwrap();
         let mut filtered = texts(&filtered);
         filtered.sort_unstable();
         assert_eq!(filtered, [tea.clone(), generated.clone()]);
-        let batch = index.related_questions_batch(&[(asked, how), (asked, Search::top(5))]);
+        let batch = index.related_questions_batch(&[(asked, search), (asked, Search::top(5))]);
         assert_eq!(
             batch.unwrap().iter().map(Vec::len).collect::<Vec<_>>(),
             [2, 3]
@@ -398,7 +409,10 @@ fn hits_are_the_frames_and_questions_with_the_words() {
     let config = AnswerConfig::default();
     let encoder = Arc::new(Letters);
     let lexical = AnswerIndex::lexical(frames.clone(), &config).unwrap();
-    let config = config.with_alpha(1.0);
+    let config = AnswerConfig {
+        alpha: 1.0,
+        ..config
+    };
     let dense = AnswerIndex::with_encoder(frames, &config, encoder, &mut NoProgress).unwrap();
     for index in [lexical, dense] {
         assert!(index.frames().is_sorted_by(|a, b| a.id < b.id));
@@ -458,7 +472,7 @@ fn errors() {
         error,
         "frame \"f0\": expected a unique id, found another frame with it"
     );
-    let negative = AnswerConfig::default().with_context_weight(-1.0);
+    let negative = weighted(-1.0);
     let error = AnswerIndex::lexical(frames(), &negative)
         .unwrap_err()
         .to_string();

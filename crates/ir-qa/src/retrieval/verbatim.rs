@@ -1,4 +1,4 @@
-//! Answers whose question is asked verbatim.
+//! Answers to questions that are asked verbatim.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use ir_core::{
 use super::{TextRetriever, letters};
 use crate::frame::Frame;
 
-/// Addition to the score of an answer whose question is asked. The BM25 of questions is less.
+/// Addition to the score of an answer if its question is asked. BM25 of questions is less.
 const ADDITION: f32 = 1_000.0;
 
 /// Adds [`ADDITION`] to the scores of answers with a question that is the query, up to case and
@@ -41,12 +41,11 @@ impl VerbatimFirst {
 
     /// The frames with a question.
     fn with_question(&self, question: &str) -> &[DocNum] {
-        match self.frames.is_empty() {
-            true => &[],
-            false => {
-                let key: String = letters(question).collect();
-                self.frames.get(&key).map_or(&[], Vec::as_slice)
-            }
+        if self.frames.is_empty() {
+            &[]
+        } else {
+            let key: String = letters(question).collect();
+            self.frames.get(&key).map_or(&[], Vec::as_slice)
         }
     }
 

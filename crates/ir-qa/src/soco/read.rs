@@ -47,7 +47,7 @@ pub struct SocoReader<R> {
     /// Number of records that were started.
     entry: u64,
     state: ReaderState,
-    /// Whether the end or an error was reached.
+    /// If `true`, the end or an error was reached.
     is_done: bool,
 }
 
@@ -137,7 +137,7 @@ impl<R: BufRead> SocoReader<R> {
         }
     }
 
-    /// Reads an object, whose end is exact: the parser reads no byte beyond its brace.
+    /// Reads an object. The parser reads no byte beyond its closing brace.
     fn record(&mut self) -> Result<SocoDocument, SocoError> {
         self.entry += 1;
         let line = self.input.line;
@@ -210,7 +210,7 @@ impl<R: BufRead> SocoReader<R> {
             };
             let inner = error.into_inner();
             let message = inner.to_string();
-            // The position is that of the line, in the error's own field.
+            // The error has the line in a field of its own.
             let found = message
                 .rsplit_once(" at line ")
                 .map_or(message.as_str(), |(text, _)| text);

@@ -182,7 +182,7 @@ impl FaqEntry {
         }
     }
 
-    /// Frame of the entry, whose context is the answer. Blank questions are left out.
+    /// Frame of the entry with the answer as context. Blank questions are left out.
     #[must_use]
     pub fn to_frame(&self, id: impl Into<String>, paper: impl Into<String>) -> Frame {
         let questions = self.questions.iter();
@@ -253,7 +253,7 @@ impl From<&Frame> for SocoFrame {
 }
 
 impl SocoFrame {
-    /// Frame of the record. `doc_id`, `chunk_type` and `page` are those of its fields, if present.
+    /// Frame of the record. `doc_id`, `chunk_type` and `page` are read from its fields, if present.
     ///
     /// # Errors
     /// The context does not have the answer at its offset.

@@ -97,12 +97,12 @@ pub enum MatchKind {
     /// Words of 1 or 2 characters have no edits, words of 3 to 5 characters at most 1, as with
     /// `fuzziness: AUTO` and `prefix_length: 1` in Elasticsearch.
     Corrected {
-        /// Largest number of edits in a word: 1 or 2.
+        /// Maximum number of edits in a word: 1 or 2.
         edits: u8,
     },
 }
 
-/// Largest number of edits in a word.
+/// Maximum number of edits in a word.
 const MAX_EDITS: u8 = 2;
 
 impl Suggester {
@@ -172,7 +172,7 @@ impl Suggester {
         self.entries.len()
     }
 
-    /// Whether there are no suggestions.
+    /// Returns `true` if there are no suggestions.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -7,8 +7,8 @@ use ir_core::Analyzer;
 
 /// Counts phrases: successive words of a text that neither start nor end with a stop word.
 ///
-/// A phrase is counted once per text, so its frequency is a document frequency. Words are those of
-/// Lucene's `StandardAnalyzer`; stop words are the 179 English ones of NLTK. Phrases may cross
+/// A phrase is counted once per text, so its frequency is a document frequency. Words are tokens
+/// of Lucene's `StandardAnalyzer`; stop words are the 179 English ones of NLTK. Phrases may cross
 /// punctuation.
 ///
 /// ```

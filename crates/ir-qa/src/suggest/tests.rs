@@ -61,7 +61,7 @@ fn scan(texts: &[(String, u64)], typed: &str, limit: usize) -> Vec<(String, u64,
         if key.starts_with(&prefix) {
             return Some(MatchKind::Prefix);
         }
-        // The largest number of edits of a word, in its best match.
+        // The maximum number of edits of a word, in its best match.
         let mut worst = 0;
         for (at, word) in words.iter().enumerate() {
             let is_prefix = is_prefix && at + 1 == words.len();

@@ -16,12 +16,12 @@ pub(super) struct TypedWords<'a> {
     /// All but the last one.
     pub(super) complete: &'a [String],
     pub(super) last: &'a str,
-    /// Whether the last one may be incomplete.
+    /// If `true`, the last word may be incomplete.
     pub(super) last_is_prefix: bool,
 }
 
 impl TypedWords<'_> {
-    /// Largest number of edits that a word may have.
+    /// Maximum number of edits of a word.
     pub(super) fn max_edits(&self) -> u8 {
         let words = self.complete.iter().map(|word| &**word);
         words.chain([self.last]).map(max_edits).max().unwrap_or(0)
@@ -167,16 +167,17 @@ impl WordIndex {
         let (mut long, mut merged) = (Vec::new(), Vec::new());
         while let Some((_, word)) = words.next() {
             let list = self.postings(word.value());
-            match list.len() > LONG_LIST {
-                true => long.push(list),
-                false => merged.extend(list),
+            if list.len() > LONG_LIST {
+                long.push(list)
+            } else {
+                merged.extend(list)
             }
         }
         merged.sort_unstable();
         WordEntries { long, merged }
     }
 
-    /// Searches complete words, whose entries are given, and a prefix.
+    /// Searches a prefix and complete words with the given entries.
     fn search_prefix<'t, 'w, A: Automaton>(
         &'w self,
         mut lists: Vec<WordEntries<'w>>,
@@ -259,7 +260,7 @@ impl<A: Automaton> Iterator for Union<'_, A> {
     }
 }
 
-/// Whether an automaton accepts a word of a normalized text.
+/// Returns `true` if an automaton accepts a word of a normalized text.
 fn has_word(text: &str, automaton: &impl Automaton) -> bool {
     let accepts = |word: &[u8]| {
         let mut state = automaton.start();

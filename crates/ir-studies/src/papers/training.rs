@@ -77,7 +77,7 @@ pub enum QueryForm {
 
 /// Creates training examples with hard negatives among the datasets that a paper neither mentions
 /// nor cites. Candidates are the hits of `retriever` for the query; its documents are `datasets` by
-/// id. With [`MiningConfig::default`], the seven best of 500, as published. Query ids are ids of
+/// id. With [`MiningConfig::DATAFINDER`], the seven best of 500, as published. Query ids are ids of
 /// papers, texts are rendered by `template`.
 ///
 /// As published, queries without a text or without a negative are left out. Positives that are not

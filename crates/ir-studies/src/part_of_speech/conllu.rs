@@ -44,7 +44,8 @@ impl TaggedTexts {
     /// Opens a file, which may be compressed.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// The file cannot be read, a line does not follow the format, or a text occurs twice with
+    /// different tags.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         Self::read(open(path)?, &path.display().to_string())

@@ -108,8 +108,9 @@ impl System for HnswSystem {
                 &key,
                 "graph of the document vectors",
                 |path| HnswIndex::open_with(path, Verify::AllSections),
-                |_, path| {
-                    let index = HnswIndex::new((*vectors).clone(), &config);
+                |context, path| {
+                    let flat = (*vectors).clone();
+                    let index = HnswIndex::build(flat, &config, &mut *context.observer);
                     let index = index.map_err(SystemError::stage("building the graph"))?;
                     index
                         .save(path)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ir_core::Encoder;
 use ir_core::stop_words::NLTK;
 use ir_knn::{
-    DistanceMetric, DocFrequency, NeighborAggregation, TfidfConfig, TrainingQueryKnn,
-    TrainingQueryKnnConfig,
+    DocFrequency, NeighborAggregation, TfidfConfig, TrainingQueryKnn, TrainingQueryKnnConfig,
+    VectorSimilarity,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,8 +88,8 @@ impl KnnSystem {
     fn config(&self) -> TrainingQueryKnnConfig {
         TrainingQueryKnnConfig::default()
             .with_metric(match self.metric {
-                MetricName::Cosine => DistanceMetric::Cosine,
-                MetricName::Euclidean => DistanceMetric::Euclidean,
+                MetricName::Cosine => VectorSimilarity::Cosine,
+                MetricName::Euclidean => VectorSimilarity::Euclidean,
             })
             .with_aggregation(match self.aggregation {
                 AggregationName::Nearest => NeighborAggregation::Nearest,

@@ -253,7 +253,8 @@ impl System for PriorSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let retriever = context.system(&self.of)?.retriever;
+        let open = context.system(&self.of)?;
+        let retriever = open.retriever;
         let repositories = self.repositories(retriever.ids(), context)?;
         let estimate = if let Some(qrels) = &self.qrels {
             PriorEstimate::Fixed(self.judged(qrels, retriever.ids(), &repositories, context)?)
@@ -275,7 +276,12 @@ impl System for PriorSystem {
         let weight = self.weight.unwrap_or(1.0);
         let prior = RepositoryPrior::new(retriever, repositories, estimate, combination, weight);
         let prior = prior.map_err(|error| SystemError::parameter("priors", error.to_string()))?;
-        Ok(OpenSystem::new(Arc::new(prior)))
+        Ok(OpenSystem {
+            retriever: Arc::new(prior),
+            with_duplicates: None,
+            description: open.description,
+            feedback: open.feedback,
+        })
     }
 }
 

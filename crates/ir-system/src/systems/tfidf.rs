@@ -90,7 +90,9 @@ impl System for TfidfSystem {
         let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
         let config = config(self.sublinear, self.min_df);
         let failed = "TF-IDF";
-        let fitted = TfidfVectorizer::fit_transform_with(analyzer(&analysis)?, &texts, &config);
+        let analyzer = analyzer(&analysis)?;
+        let progress = &mut *context.observer;
+        let fitted = TfidfVectorizer::fit_transform_with(analyzer, &texts, &config, progress);
         let (tfidf, rows) = fitted.map_err(SystemError::stage(failed))?;
         let ids = context.data.ids().clone();
         // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
@@ -117,7 +119,7 @@ impl System for LsiSystem {
             .with_svd(svd)
             .with_normalize(true);
         let analyzer = analyzer(&analysis)?;
-        let lsi = Lsi::fit_with_progress(analyzer, &texts, &config, &mut *context.observer);
+        let lsi = Lsi::fit_with(analyzer, &texts, &config, &mut *context.observer);
         let lsi = lsi.map_err(|error| SystemError::parameter("dim", error.to_string()))?;
         let vectors = lsi.transform(&texts).mapv(|value| value as f32);
         let ids = context.data.ids().clone();

@@ -282,11 +282,6 @@ impl System for DenseSystem {
             return encoder.retriever(context, self.template()?.as_ref(), self.questions);
         };
         let documents = open_vectors(context, "vectors", path)?;
-        let known = context.data.ids();
-        if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
-            let message = format!("expected vectors of documents of the collection, found {id:?}");
-            return Err(SystemError::parameter("vectors", message));
-        }
         let dim = |key: &str, found: usize| {
             if found == documents.dim() {
                 Ok(())
@@ -329,6 +324,11 @@ impl System for DenseSystem {
             }
             Box::new(encoder)
         };
+        let known = context.data.ids();
+        if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
+            let message = format!("expected vectors of documents of the collection, found {id:?}");
+            return Err(SystemError::parameter("vectors", message));
+        }
         let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
         let graphs = documents.hnsw_searcher(width).filter(|_| !self.exact);
         if graphs.is_none() && self.ef_search.is_some() {

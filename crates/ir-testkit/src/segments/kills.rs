@@ -31,7 +31,7 @@ fn count_commits(ids: &DocIds) -> u64 {
 
 /// Kills a process that commits without end, and asserts after every kill that the index is at the
 /// last commit, which is not before the last one that was acknowledged or found in the folder, and
-/// that the next writer removes all other files. `content` is that of a document of a commit.
+/// that the next writer removes all other files. `content` is the content of a document.
 ///
 /// `name` is the full name of the calling test: the process that writes runs it alone. The
 /// environment variable `IR_KILLS` sets the number of kills; default 20.

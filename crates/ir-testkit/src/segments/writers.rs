@@ -31,7 +31,7 @@ pub fn check_one_writer<T: SegmentedIndexTest>(test: &T) {
     );
     let foreign = TempDir::new().unwrap();
     fs::write(foreign.path().join("segment-7.ir"), "mine").unwrap();
-    // The first attempt leaves no lock file, which would mark the file as that of a writer.
+    // The first attempt leaves no lock file, which would mark the file as left by a writer.
     for _ in 0..2 {
         assert_eq!(
             text(&foreign, test.create(foreign.path())),
@@ -78,7 +78,7 @@ pub fn check_abandoned_writers<T: SegmentedIndexTest>(test: &T, content: &T::Con
     check_files(test, &path);
 }
 
-/// Asserts that no writer removes the segments of an index whose manifest is missing.
+/// Asserts that no writer removes the segments of an index without its manifest.
 ///
 /// # Panics
 /// If one does.
@@ -91,7 +91,7 @@ pub fn check_lost_manifest<T: SegmentedIndexTest>(test: &T, content: &T::Content
     let manifest = folder.path().join("manifest.ir");
     let bytes = fs::read(&manifest).unwrap();
     for lock in ["committed\n", ""] {
-        // An index whose lock file was emptied is recorded again by its next writer.
+        // If the lock file was emptied, the next writer records the index again.
         fs::write(folder.path().join("writer.lock"), lock).unwrap();
         drop(test.open(folder.path()).unwrap());
         fs::remove_file(&manifest).unwrap();
@@ -110,7 +110,7 @@ pub fn check_lost_manifest<T: SegmentedIndexTest>(test: &T, content: &T::Content
     }
 }
 
-/// Asserts that a writer whose folder was removed does not touch the index that is created there.
+/// Asserts that a writer, after its folder was removed, does not touch the index created there.
 ///
 /// # Panics
 /// If it does.

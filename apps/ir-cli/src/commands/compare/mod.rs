@@ -9,14 +9,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
-use ir_eval::significance::{
+use ir_eval::compare::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
     RandomizationTest, WilcoxonTest,
 };
-use ir_eval::{
-    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, ComparisonPage, Evaluator,
-    HypothesisFamily, Report, SignificanceTest, WinsAndLosses,
+use ir_eval::compare::{
+    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, HypothesisFamily, SignificanceTest,
 };
+use ir_eval::{ComparisonPage, Evaluator, Report, WinsAndLosses};
 use serde::Serialize;
 
 use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};
@@ -104,13 +104,13 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     samples: Option<u32>,
 
-    /// Seed of the tests and the interval that draw --samples [default: 0]
+    /// Random seed of resampling tests and bootstrap intervals [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
     /// Also print the N queries with the largest gains and losses of each pair, by the first
-    /// measure, with the documents whose rank changed [default N: 5]. In csv, replaces the tables
-    /// and omits documents
+    /// measure, with the documents that changed their rank [default N: 5]. In csv, replaces the
+    /// tables and omits documents
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 

@@ -1,7 +1,8 @@
 //! `ir compare --format html` and `--plots`.
 
 use ir_core::{Judgments, Run};
-use ir_eval::{Comparison, ComparisonPage, PageError};
+use ir_eval::compare::Comparison;
+use ir_eval::{ComparisonPage, PageError};
 
 use super::Args;
 use crate::shared::systems::EvaluatedRun;

@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 
 use ir_core::Judgments;
-use ir_eval::{
-    Comparison, JudgmentStatus, PairwiseTest, QueryDifference, QueryRankChanges, RankChange,
-    RankChanges, WinsAndLosses,
-};
+use ir_eval::compare::{Comparison, PairwiseTest, QueryDifference};
+use ir_eval::runs::{RankChange, RankChanges};
+use ir_eval::{JudgmentStatus, QueryRankChanges, WinsAndLosses};
 
 use crate::shared::systems::EvaluatedRun;
 
@@ -125,7 +124,7 @@ pub(super) fn csv(pairs: &[WinsAndLosses], out: &mut dyn Write) -> io::Result<()
     table.flush()
 }
 
-/// Markdown code span, fenced by more backticks than the name has in a row.
+/// Markdown code span, fenced by more backticks than occur in a row in the name.
 fn code(name: &str) -> String {
     let rows = name.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(rows.max().unwrap_or(0) + 1);

@@ -85,7 +85,7 @@ pub(crate) struct Args {
     #[arg(long)]
     queries: bool,
 
-    /// Split of the collection whose judged queries are encoded [default: test]
+    /// Split of the collection with the judged queries to encode [default: test]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, requires = "queries")]
     split: Option<String>,
 
@@ -107,9 +107,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
     template: Option<DocTemplate>,
 
-    /// Add the vectors of the documents to the index in the folder FILE, in place of those with the
-    /// same ids. Encodes only texts that the index does not have. Creates the index if there is
-    /// none. Ids must be unique in the collection
+    /// Add the vectors of the documents to the index in the folder FILE, and replace vectors with
+    /// the same ids. Only texts that are not in the index are encoded. Creates the index if there
+    /// is none. Ids must be unique in the collection
     #[arg(long, requires = "collection", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     add: bool,
 
@@ -118,12 +118,12 @@ pub(crate) struct Args {
     #[arg(long, requires = "add", help_heading = "Update")]
     hnsw: bool,
 
-    /// M of the graphs: links of a new node; the lowest layer allows twice as many. More improve
-    /// recall and need more memory [default: 16]
+    /// Number of links of a new node (M of HNSW); the lowest layer allows twice as many. Larger
+    /// values improve recall and need more memory [default: 16]
     #[arg(long, value_name = "N", requires = "hnsw", help_heading = "Update")]
     m: Option<usize>,
 
-    /// Beam width with which the graphs are built. More improve recall and take longer
+    /// Beam width of graph construction. Larger values improve recall and take longer
     /// [default: 200]
     #[arg(long, value_parser = positive, value_name = "N", requires = "hnsw", help_heading = "Update")]
     ef_construction: Option<usize>,
@@ -176,7 +176,7 @@ impl Args {
         output::work_paths(&self.output)
     }
 
-    /// Whether the output is a segmented index.
+    /// Returns `true` if the output is a segmented index.
     fn is_update(&self) -> bool {
         self.add || self.delete.is_some() || self.compact
     }
@@ -420,8 +420,7 @@ fn encode(
     Ok(())
 }
 
-/// Says how many texts are longer than the limit, of which only the beginning is encoded, and which
-/// channels are not int8.
+/// Prints the number of truncated texts, and the channels that are not int8.
 fn note_differences(
     output: &Path,
     encoder: &BiEncoder,

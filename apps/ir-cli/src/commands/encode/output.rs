@@ -140,7 +140,7 @@ impl VectorOutput {
         Ok(output)
     }
 
-    /// Whether unfinished work of this job exists; an error if it is of another job.
+    /// Returns `true` if unfinished work of this job exists, and an error if it is of another job.
     fn is_resumable(&self, job: &EncodingJob) -> Result<bool> {
         let partial = with_suffix(&self.index, ".partial");
         let size = partial.metadata().map_or(0, |file| file.len());
@@ -167,7 +167,7 @@ impl VectorOutput {
         )
     }
 
-    /// Whether all vectors are written, but not yet converted to a .npy file.
+    /// Returns `true` if all vectors are written, but not yet converted to a .npy file.
     fn is_unconverted(&self) -> bool {
         is_npy(&self.path) && self.index.is_file()
     }

@@ -134,8 +134,8 @@ struct Added {
 }
 
 impl Source {
-    /// Opens the collection and the encoder, and reads all documents: invalid ones are reported
-    /// before the first is encoded.
+    /// Opens the collection and the encoder, and reads all documents. Invalid documents are
+    /// reported before the first document is encoded.
     fn open(args: &Args, model: &Path, collection: &str, console: &Console) -> Result<Self> {
         super::check_order(model, collection)?;
         let documents = open_documents(collection, args.text.encoding, console)?;
@@ -276,10 +276,10 @@ fn open(
         .with_fingerprints(true)
         .with_user_metadata(serde_json::to_string(&source.origin)?);
     config.hnsw = hnsw;
-    Ok(VectorIndexWriter::create(folder, config)?)
+    Ok(VectorIndexWriter::create(folder, &config)?)
 }
 
-/// Rejects an encoder or template that is not the one that the index was created with.
+/// Rejects an encoder or template that differs from the record of the index.
 fn check_origin(writer: &VectorIndexWriter, source: &Source, folder: &Path) -> Result<()> {
     let config = writer.config();
     let found = config.user_metadata.as_deref();

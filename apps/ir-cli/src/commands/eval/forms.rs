@@ -8,10 +8,11 @@ use clap::ArgAction;
 use clap::builder::TypedValueParser;
 use ir_core::Run;
 use ir_core::trec::HeaderLine;
+use ir_eval::assess::{JudgmentGroups, preferences};
 use ir_eval::trec_eval::{
     JudgmentKind, MeasureSelection, OutputDetail, OutputValue, TrecEvalOutput,
 };
-use ir_eval::{JudgmentGroups, MissingQueries, Report, ReportMeasure, Rules, ZScores, preferences};
+use ir_eval::{MissingQueries, Report, ReportMeasure, Rules, ZScores};
 use serde_json::{Value, json};
 
 use crate::shared::console::{Console, bail_usage};
@@ -205,7 +206,7 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Prints the output of runs: trec_eval's of a single one, a column per run of several.
+    /// Prints the output: in the layout of trec_eval for a single run, otherwise a column per run.
     pub(super) fn print(
         &self,
         mut sheets: Vec<TrecEvalOutput<'_>>,

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use ir_eval::preferences::PreferenceMeasure;
+use ir_eval::assess::preferences::PreferenceMeasure;
 use ir_eval::{Formula, Measure};
 
-/// Help texts that `ir help eval` prints after those of `ir eval --help`: all measures with their
+/// Help text that `ir help eval` prints after the help of `ir eval`: all measures with their
 /// names, descriptions, parameters and trec_eval's names. clap wraps the lines.
 pub(crate) fn list_measures() -> String {
     let mut list = "All measures:\n".to_owned();

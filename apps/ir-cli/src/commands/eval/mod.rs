@@ -72,9 +72,9 @@ success, 1 error, 2 usage error.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, infer_long_args = true, args_override_self = true)]
 pub(crate) struct Args {
-    /// Relevance judgments: a TREC or BEIR file, or one of Cranfield, CISI or CACM; a collection or
-    /// folder such as `beir/nfcorpus` or `beir/nfcorpus:dev` (default split: test), or `-` for
-    /// standard input
+    /// Relevance judgments: a file in the format of TREC, BEIR, Cranfield, CISI or CACM; a
+    /// collection or folder such as `beir/nfcorpus` or `beir/nfcorpus:dev` (default split: test),
+    /// or `-` for standard input
     qrels: String,
 
     /// TREC runs (six columns); one may be `-` for standard input

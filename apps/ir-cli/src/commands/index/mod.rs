@@ -80,9 +80,9 @@ pub(crate) struct Args {
     #[arg(short = 'o', long, value_name = "FILE", required_unless_present_any = ["delete", "compact"])]
     output: Option<OutputPath>,
 
-    /// Add the documents to the index in the folder FILE, in place of those with the same ids.
+    /// Add the documents to the index in the folder FILE, and replace documents with the same ids.
     /// Creates the index if there is none. Ids must be unique in the collection. A document without
-    /// indexed text is skipped, and deletes the one with its id
+    /// indexed text is not added, and the document with the same id is deleted
     #[arg(long, requires = "collection", help_heading = "Update")]
     add: bool,
 
@@ -100,9 +100,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     rule: TextRuleOption,
 
-    /// Store the positions of terms, which phrases and windows need (`ir search --syntax`). An
-    /// index without stored texts is 1.4 times as large for one-line documents, 1.9 times
-    /// for paragraphs
+    /// Store the positions of terms, for phrases and windows (`ir search --syntax`). An index
+    /// without stored texts grows by a factor of 1.4 for one-line documents, of 1.9 for paragraphs
     #[arg(long, help_heading = "Index")]
     positions: bool,
 
@@ -139,7 +138,7 @@ const STORED: [(&str, &str, StoredFields); 3] = [
 ];
 
 impl Args {
-    /// Whether the output is a segmented index.
+    /// Returns `true` if the output is a segmented index.
     fn is_update(&self) -> bool {
         self.add || self.delete.is_some() || self.compact
     }

@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
 struct Added {
     written: u64,
     blank: u64,
-    /// Documents of the index with the id of a blank one.
+    /// Number of deleted documents: documents of the index with the id of a blank document.
     deleted: u64,
 }
 
@@ -140,7 +140,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
     })
 }
 
-/// Rejects a setting that is not the one that the index was created with.
+/// Rejects a setting that differs from the index.
 fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
     let setup = &args.setup;
     let order = match config.order {
@@ -159,9 +159,12 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
             "--analysis",
             setup.analysis.as_ref(),
             &config.analysis,
-            |it| match has_equal_names {
-                true => json!(it).to_string(),
-                false => it.to_string(),
+            |it| {
+                if has_equal_names {
+                    json!(it).to_string()
+                } else {
+                    it.to_string()
+                }
             },
         ),
         difference("--fields", setup.fields.as_ref(), &config.fields, |it| {

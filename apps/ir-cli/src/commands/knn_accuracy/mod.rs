@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use clap::{ValueEnum, ValueHint};
 use ir_core::Progress;
 use ir_knn::{
-    Classes, DistanceMetric, DocFrequency, KnnAccuracy, KnnClassifier, KnnError, Matrix,
-    RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
-    TruncatedSvdConfig, WordAnalyzer,
+    Classes, DocFrequency, KnnAccuracy, KnnClassifier, KnnError, Matrix, RandomIndexing,
+    RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig, VectorSimilarity, WordAnalyzer,
 };
 use serde_json::json;
 
@@ -111,7 +111,7 @@ pub(crate) struct Args {
 
     /// Distance metric
     #[arg(long, value_parser = choice(METRICS), default_value = "euclidean")]
-    metric: DistanceMetric,
+    metric: VectorSimilarity,
 
     /// Print one JSON object: accuracies in full precision, and the parameters
     #[arg(long)]
@@ -128,12 +128,12 @@ enum Vectorizer {
     RandomIndexing,
 }
 
-const METRICS: [(&str, &str, DistanceMetric); 2] = [
-    ("euclidean", "", DistanceMetric::Euclidean),
+const METRICS: [(&str, &str, VectorSimilarity); 2] = [
+    ("euclidean", "", VectorSimilarity::Euclidean),
     (
         "cosine",
         "Cosine distance, 1 - cosine",
-        DistanceMetric::Cosine,
+        VectorSimilarity::Cosine,
     ),
 ];
 
@@ -306,7 +306,7 @@ fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<Matrix> {
         return Ok(Matrix::Dense(rows));
     }
     let analyzer = WordAnalyzer::default();
-    let fitted = TfidfVectorizer::fit_transform_with_progress(analyzer, texts, &config, bar);
+    let fitted = TfidfVectorizer::fit_transform_with(analyzer, texts, &config, bar);
     let (_, rows) = fitted.with_context(name)?;
     Ok(match args.model {
         Vectorizer::Lsi => {

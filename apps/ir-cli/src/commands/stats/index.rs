@@ -37,9 +37,10 @@ pub(super) fn run_index(args: &Args) -> Result<()> {
         AnyIndex::Bm25(index) => (bm25_rows(name, &index), bm25_object(name, &index)),
         AnyIndex::Vectors(index) => (vector_rows(name, &index), vector_object(name, &index)),
     };
-    let text = match args.json {
-        true => object.to_string(),
-        false => table_with_text(rows, 1),
+    let text = if args.json {
+        object.to_string()
+    } else {
+        table_with_text(rows, 1)
     };
     OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))?;
     Ok(())
@@ -53,18 +54,20 @@ enum AnyIndex {
 fn open(path: &Path) -> Result<AnyIndex> {
     check_not_segment(path, "an index")?;
     let verify = Verify::FirstUse;
-    let bm25 = match path.is_dir() {
-        true => SegmentedIndex::open(path),
-        false => Index::open_with(path, verify).map(SegmentedIndex::from),
+    let bm25 = if path.is_dir() {
+        SegmentedIndex::open(path)
+    } else {
+        Index::open_with(path, verify).map(SegmentedIndex::from)
     };
     match bm25 {
         Ok(index) => return Ok(AnyIndex::Bm25(index)),
         Err(OpenIndexError::NotAnIndex { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    let vectors = match path.is_dir() {
-        true => SegmentedVectorIndex::open_with(path, verify),
-        false => FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from),
+    let vectors = if path.is_dir() {
+        SegmentedVectorIndex::open_with(path, verify)
+    } else {
+        FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
     };
     match vectors {
         Ok(index) => Ok(AnyIndex::Vectors(index)),

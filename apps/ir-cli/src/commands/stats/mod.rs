@@ -71,7 +71,7 @@ pub(crate) struct Args {
     analysis: Option<Analysis>,
 
     /// Group the venues of queries by the research communities of the DataFinder paper: Vision,
-    /// NLP, Speech, Robotics, ML. Other venues, and those of fewer than three queries, are left
+    /// NLP, Speech, Robotics, ML. Other venues and venues with fewer than three queries are left
     /// out [default: each venue]
     #[arg(long)]
     communities: bool,
@@ -252,11 +252,12 @@ const MAX_COUNTS: usize = 16;
 
 /// Count of each value, or of intervals if there are many.
 fn by_value(histogram: &Histogram) -> String {
-    let bins = match histogram.0.len() > MAX_COUNTS {
-        true => histogram.by_interval(MAX_COUNTS),
-        false => (histogram.0.iter())
+    let bins = if histogram.0.len() > MAX_COUNTS {
+        histogram.by_interval(MAX_COUNTS)
+    } else {
+        (histogram.0.iter())
             .map(|(value, count)| (value.to_string(), *count))
-            .collect(),
+            .collect()
     };
     let counts = bins.into_iter().filter(|(_, count)| *count > 0);
     let counts = counts.map(|(label, count)| format!("{label}:{count}"));

@@ -15,7 +15,7 @@ use crate::shared::output::{OutputPath, OutputSink, create_folder};
 use crate::shared::papers::read;
 use crate::shared::plots::write_plots;
 
-/// Statistics of a Parquet file, whose documents are title and abstract.
+/// Statistics of a Parquet file. The text of a document is its title and abstract.
 pub(super) fn run_papers(args: &Args) -> Result<()> {
     let name = &args.collection;
     if let Some(split) = &args.split {

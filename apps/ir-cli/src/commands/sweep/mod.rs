@@ -7,8 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::ValueHint;
+use ir_eval::compare::ParameterSweep;
 use ir_eval::trec_eval::JudgmentKind;
-use ir_eval::{ParameterSweep, Report, Rules};
+use ir_eval::{Report, Rules};
 use serde::Serialize;
 
 use grid::GridOptions;

@@ -159,7 +159,7 @@ impl ConfigurationOptions {
         Ok(config)
     }
 
-    /// Given option whose value is out of range.
+    /// Given option with a value that is out of range.
     fn option(&self, error: &TrainError, evaluation: &EvaluationOptions) -> Option<&'static str> {
         let TrainError::Setting { field, .. } = error else {
             return None;
@@ -208,9 +208,10 @@ impl ConfigurationOptions {
             self.document_tokens.map(|_| "--document-tokens"),
         ];
         let options: Vec<&str> = options.into_iter().flatten().collect();
-        match is_limit && !options.is_empty() {
-            true => Usage(format!("{}: {error}", options.join(", "))).into(),
-            false => error.into(),
+        if is_limit && !options.is_empty() {
+            Usage(format!("{}: {error}", options.join(", "))).into()
+        } else {
+            error.into()
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{Args, EvaluationOptions};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::similarity;
 use crate::shared::input::{fingerprint, open_documents};
-use crate::shared::training_runs::evaluation::Evaluation;
+use crate::shared::training_runs::values::Evaluation;
 
 const DEPTH: usize = 1000;
 
@@ -54,9 +54,10 @@ impl DevSet {
             .query_form
             .apply(collection.queries(&options.dev_split)?)?;
         let texts = documents.texts(args.template.as_ref())?;
-        let years = match options.not_later_than_query {
-            false => None,
-            true => Some(years(collection, &texts)?),
+        let years = if options.not_later_than_query {
+            Some(years(collection, &texts)?)
+        } else {
+            None
         };
         Ok(Self {
             queries,

@@ -60,7 +60,7 @@ pub(super) fn read(
 
 const INSPECTED_LINES: usize = 1000;
 const MAX_ID_CHARS: usize = 100;
-/// Fields of DataFinder and MAKG files, whose positives are ids.
+/// Fields of DataFinder and MAKG files. Their positives are ids.
 const PAPER_FIELDS: [&str; 2] = ["keyphrase_query", "paper_id"];
 
 /// Lists of texts in an example.
@@ -71,8 +71,8 @@ const LISTS: [&str; 4] = [
     "negative_passages",
 ];
 
-/// Whether an example lists a document by its id alone: a string or number, or an object without
-/// text.
+/// Returns `true` if an example lists a document by its id alone: a string or number, or an object
+/// without text.
 fn has_ids(path: &Path) -> Result<bool> {
     let is_id = |value: &Value| match value {
         Value::Object(members) => !members.contains_key("text"),

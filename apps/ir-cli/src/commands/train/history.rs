@@ -8,7 +8,8 @@ use ir_dense::train::TrainingHistory;
 use ir_eval::Measure;
 
 use crate::shared::console::Console;
-use crate::shared::output::{OutputPath, OutputSink, failed, follow_links, is_stream};
+use crate::shared::output::{OutputPath, OutputSink, failed, follow_links};
+use crate::shared::stream::is_stream;
 
 /// History of a run, as it is written and printed.
 pub(super) struct HistoryLog<'a> {
@@ -20,9 +21,11 @@ pub(super) struct HistoryLog<'a> {
     steps: u64,
     measure: &'a Measure,
     console: &'a Console,
-    /// Numbers of steps in the file, of steps whose loss is printed, and of evaluations that are.
+    /// Number of steps in the file.
     written: usize,
+    /// Number of steps with a printed loss.
     printed: usize,
+    /// Number of printed evaluations.
     evaluations: usize,
     started: bool,
 }
@@ -56,9 +59,10 @@ impl<'a> HistoryLog<'a> {
             self.started = true;
             self.printed = history.steps.len();
             // Evaluations of an earlier run are not printed again.
-            self.evaluations = match history.steps.is_empty() {
-                true => 0,
-                false => history.evaluations.len(),
+            self.evaluations = if history.steps.is_empty() {
+                0
+            } else {
+                history.evaluations.len()
             };
         }
         self.print(history);
@@ -116,8 +120,8 @@ fn mean_loss(history: &TrainingHistory, steps: usize) -> Option<f64> {
     (!new.is_empty()).then(|| sum / new.len() as f64)
 }
 
-/// Whether rows can be appended to a file: standard output, other streams and compressed files are
-/// written at the end.
+/// Returns `true` if rows can be appended to a file. Standard output, other streams and compressed
+/// files are written at the end.
 pub(super) fn is_appended(path: &OutputPath) -> bool {
     let ending = path.extension().unwrap_or_default();
     let compressed = ["gz", "zst"];

@@ -168,7 +168,7 @@ struct EvaluationOptions {
     #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "dev")]
     query_form: QueryForm,
 
-    /// Exclude the document whose id equals the query id, as for ArguAna
+    /// Exclude the document with the id of the query, as for ArguAna
     #[arg(long, requires = "dev")]
     remove_self: bool,
 

@@ -17,7 +17,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use super::records::{HitRecord, InputRecord, OutputKind, Position, STDIN, Title};
+use super::record_types::{HitRecord, InputRecord, OutputKind, Position, STDIN, Title};
 use crate::shared::output::{OutputSink, failed};
 
 /// Maximum number of rows of a batch that is written.
@@ -84,7 +84,7 @@ impl<R: Read> ArrowReader<R> {
 }
 
 thread_local! {
-    /// Whether a message is read, whose panics are errors.
+    /// `true` while a message is read: a panic is then an error and is not printed.
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -338,9 +338,10 @@ impl<'a> ArrowWriter<'a> {
     }
 
     fn end(&mut self) -> Result<()> {
-        match self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
-            true => self.write_batch(),
-            false => Ok(()),
+        if self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
+            self.write_batch()
+        } else {
+            Ok(())
         }
     }
 

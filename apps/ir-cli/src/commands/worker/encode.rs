@@ -7,7 +7,8 @@ use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_dense::encode_stream;
 
-use super::records::{InputRecord, InputRecords, OutputKind, RecordFormat, RecordWriter};
+use super::record_types::{InputRecord, OutputKind, RecordFormat};
+use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
 use crate::shared::encoder::{
@@ -43,9 +44,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     use_threads(args.threads)?;
     let template = args.template.template()?;
-    let side = match args.queries {
-        true => Side::Query,
-        false => Side::Document,
+    let side = if args.queries {
+        Side::Query
+    } else {
+        Side::Document
     };
     let found = find_model(&args.model)?;
     let config = found.with_catalog_defaults(args.encoder.config(side));

@@ -4,6 +4,7 @@
 mod arrow;
 #[cfg(feature = "dense")]
 mod encode;
+mod record_types;
 mod records;
 
 use anyhow::{Result, bail};
@@ -17,7 +18,8 @@ use crate::shared::indexing::analysis;
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::{Bm25Options, positive, use_threads};
 use crate::shared::output::OutputSink;
-use records::{HitRecord, InputRecords, OutputKind, RecordFormat, RecordWriter};
+use record_types::{HitRecord, InputRecord, OutputKind, RecordFormat};
+use records::{InputRecords, RecordWriter};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -216,7 +218,7 @@ fn search_records<T, R: Retriever + ?Sized>(
     k: usize,
     format: RecordFormat,
     retriever: &R,
-    query: impl Fn(records::InputRecord) -> Result<(String, T)>,
+    query: impl Fn(InputRecord) -> Result<(String, T)>,
     borrowed: impl Fn(&T) -> &R::Query,
     out: &mut OutputSink,
 ) -> Result<()> {

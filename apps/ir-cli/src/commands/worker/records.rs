@@ -4,140 +4,18 @@ use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 
 use anyhow::{Context, Result, anyhow, bail};
-use ir_core::Document;
-use ir_data::{DocTemplate, LineReader};
+use ir_data::LineReader;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 #[cfg(feature = "arrow")]
 use super::arrow::{ArrowReader, ArrowWriter};
+use super::record_types::{
+    HitRecord, InputRecord, OutputKind, Position, RecordFormat, STDIN, Title,
+};
 use crate::shared::console::check_stopped;
 use crate::shared::output::{OutputSink, failed};
-
-pub(super) const STDIN: &str = "standard input";
-
-/// Format of the records that are read and written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "arrow", derive(clap::ValueEnum))]
-pub(super) enum RecordFormat {
-    /// One JSON object per line.
-    #[default]
-    Json,
-    /// Rows of an Arrow IPC stream.
-    #[cfg(feature = "arrow")]
-    Arrow,
-}
-
-/// Type of the records that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OutputKind {
-    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
-    Vectors,
-    Tokens,
-    Hits,
-}
-
-/// Position of a record in the input, for messages.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Position {
-    Line(u64),
-    #[cfg(feature = "arrow")]
-    Row {
-        batch: u64,
-        row: usize,
-    },
-}
-
-impl Position {
-    /// `field text` or `column text`.
-    fn named(self, field: &str) -> String {
-        match self {
-            Self::Line(_) => format!("field {field}"),
-            #[cfg(feature = "arrow")]
-            Self::Row { .. } => format!("column {field}"),
-        }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(number) => write!(f, "{STDIN}, line {number}"),
-            #[cfg(feature = "arrow")]
-            Self::Row { batch, row } => write!(f, "{STDIN}, batch {batch}, row {row}"),
-        }
-    }
-}
-
-/// A record that is read.
-#[derive(Debug)]
-pub(super) struct InputRecord {
-    pub(super) id: String,
-    pub(super) title: Title,
-    pub(super) text: Option<String>,
-    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
-    pub(super) vector: Option<Vec<f32>>,
-    pub(super) position: Position,
-}
-
-/// Title of a record. Tasks that do not read titles accept any.
-#[derive(Debug, Default)]
-pub(super) enum Title {
-    #[default]
-    Absent,
-    Text(String),
-    /// Found in place of a text.
-    Other(String),
-}
-
-impl InputRecord {
-    /// Id and text, which must be present.
-    pub(super) fn into_text(self) -> Result<(String, String)> {
-        let position = self.position;
-        match self.text {
-            Some(text) => Ok((self.id, text)),
-            None => {
-                let name = position.named("text");
-                bail!("{position}: expected the {name}, found none")
-            }
-        }
-    }
-
-    /// Id and rendered template of a document, whose text must be present.
-    pub(super) fn into_document_text(mut self, template: &DocTemplate) -> Result<(String, String)> {
-        let title = match std::mem::take(&mut self.title) {
-            Title::Absent => String::new(),
-            Title::Text(title) => title,
-            Title::Other(found) => {
-                bail!("{}: title: expected text, found {found}", self.position)
-            }
-        };
-        let (id, text) = self.into_text()?;
-        let document = Document::new(id).with_title(title).with_text(text);
-        let text = template.render(&document);
-        Ok((document.id, text))
-    }
-
-    /// Id and vector, which must be present, finite and of this dimension.
-    #[cfg(feature = "dense")]
-    pub(super) fn into_vector(self, dim: usize) -> Result<(String, Vec<f32>)> {
-        let position = self.position;
-        let name = position.named("vector");
-        let Some(vector) = self.vector else {
-            let text = position.named("text");
-            bail!("{position}: expected the {name} (--encoder encodes the {text}), found none");
-        };
-        if vector.len() != dim {
-            let found = vector.len();
-            bail!("{position}, {name}: expected a vector of {dim} dimensions, found {found}");
-        }
-        if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
-            bail!("{position}, {name}: expected finite values, found {value}");
-        }
-        Ok((self.id, vector))
-    }
-}
 
 /// A record in JSON. Other fields are ignored.
 #[derive(Debug, Deserialize)]
@@ -277,13 +155,6 @@ struct TokenRecord<'a> {
 struct HitsRecord<'a> {
     id: &'a str,
     hits: &'a [HitRecord<'a>],
-}
-
-/// Id of a document and its score.
-#[derive(Serialize)]
-pub(super) struct HitRecord<'a> {
-    pub(super) id: &'a str,
-    pub(super) score: f32,
 }
 
 /// Writer of records of one type to standard output.

@@ -39,9 +39,10 @@ pub(crate) fn record_named(named: impl IntoIterator<Item = (String, OsString, bo
     let inputs = named.map(|(name, value, is_model)| InputArgument {
         name,
         value,
-        kind: match is_model {
-            true => InputKind::Model,
-            false => InputKind::Collection,
+        kind: if is_model {
+            InputKind::Model
+        } else {
+            InputKind::Collection
         },
     });
     let mut known = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +171,7 @@ impl InputArgument {
 }
 
 /// Files that a command may read for an argument: a file, the files of a folder (`FOLDER` or
-/// `FOLDER:SPLIT`), those of a named collection, or standard input.
+/// `FOLDER:SPLIT`), the files of a named collection, or standard input.
 fn files(value: &OsStr, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let path = Path::new(value);
     if path == Path::new("-") {
@@ -208,8 +209,8 @@ fn files_at(path: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     }
 }
 
-/// Files that a command may read from a folder: those of an index, or of BEIR's layout; without a
-/// corpus, the qrels, the TREC files and the notes.
+/// Files that a command may read from a folder: the files of an index or of BEIR's layout. If
+/// there is no corpus, the qrels, the TREC files and the notes.
 fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if SegmentedIndex::exists(root) {
         return entries_of(root);
@@ -253,7 +254,7 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
     files
 }
 
-/// Files that an encoder is loaded from: those of a folder, or of a downloaded model.
+/// Files that an encoder is loaded from: the files of a folder or of a downloaded model.
 #[cfg(feature = "dense")]
 fn files_of_model(value: &OsStr) -> Vec<PathBuf> {
     let cache = ir_dense::ModelCache::from_env();

@@ -52,7 +52,7 @@ pub(crate) struct DocumentSource {
     pub(crate) fingerprint: String,
     /// Detected format, for messages.
     pub(crate) format: &'static str,
-    /// Whether the documents are records of bioCADDIE.
+    /// If `true`, the documents are records of bioCADDIE.
     is_biocaddie: bool,
 }
 
@@ -101,7 +101,7 @@ impl DocumentSource {
     }
 }
 
-/// Whether a folder has files of a segmented index, such as of one without a first commit.
+/// Returns `true` if a folder contains files of a segmented index, even without a first commit.
 fn has_index_files(folder: &Path) -> bool {
     let is_index_file = |path: &Path| folder_of(path).is_some();
     let mut entries = folder.read_dir().into_iter().flatten().flatten();
@@ -162,9 +162,10 @@ fn resolve(
 pub(crate) fn check_not_segment(path: &Path, expected: &str) -> Result<()> {
     let folder = folder_of(path).filter(|_| path.is_file());
     if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         bail!(
             "{}: expected {expected}, found one of the files of an index; give its folder {}",
@@ -248,7 +249,7 @@ fn variant(entry: &CatalogEntry, name: &str, rule: Option<TextRule>) -> Result<S
     Ok(named)
 }
 
-/// Opens the collection of an entry by its name or that of a variant.
+/// Opens the collection of an entry by its name or the name of a variant.
 fn from_catalog(
     catalog: &Catalog,
     entry: &CatalogEntry,
@@ -407,8 +408,8 @@ fn from_records(
     Ok(unjudged(path, options.encoding, &stamp, records, format))
 }
 
-/// Records in the encoding of `--encoding`, whose default is that of their declaration, with the
-/// text of `--text-rule`, and their stamp.
+/// Records with the text of `--text-rule`, and their stamp. `--encoding` replaces the declared
+/// encoding unless it is UTF-8.
 fn with_options(records: BioCaddieCorpus, options: DocumentOptions) -> (BioCaddieCorpus, String) {
     let rule = options.text_rule.unwrap_or_default();
     let stamp = records_stamp(&records, options.encoding);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::notes::is_note;
 use crate::shared::console::Console;
 
-/// Names of columns of TSV files in use, such as those of DPR and MS MARCO.
+/// Names of columns of TSV files in use, such as the files of DPR and MS MARCO.
 const ID_COLUMNS: [&str; 10] = [
     "id", "_id", "qid", "query_id", "query-id", "queryid", "docid", "doc_id", "docno", "pid",
 ];
@@ -69,12 +69,12 @@ impl FileHead {
         self.line.is_empty()
     }
 
-    /// Whether the file is JSON, by its first character, otherwise by its extension.
+    /// Returns `true` if the file is JSON, by its first character, otherwise by its extension.
     pub(super) fn is_json(&self, path: &Path) -> bool {
         self.line.starts_with(['{', '[']) || has_json_extension(path)
     }
 
-    /// Whether the file is in SMART format: its first line is `.I` and a number.
+    /// Returns `true` if the file is in SMART format: its first line is `.I` and a number.
     pub(super) fn is_smart(&self) -> bool {
         let number = self.line.strip_prefix(".I").map(str::trim_start);
         number.is_some_and(|number| {
@@ -82,7 +82,7 @@ impl FileHead {
         })
     }
 
-    /// Whether the file starts with an SGML element of this name, in any case.
+    /// Returns `true` if the file starts with an SGML element of this name, in any case.
     pub(super) fn is_element(&self, name: &str) -> bool {
         let found = self
             .line
@@ -105,7 +105,7 @@ impl FileHead {
     }
 
     /// Checks that the first line, if it is a JSON object, has an id and a text. The error names
-    /// the accepted fields and those of the line.
+    /// the accepted fields and the fields of the line.
     pub(super) fn check_fields(&self, name: &str, fields: &JsonFields) -> Result<()> {
         let Ok(object) = serde_json::from_str::<Map<String, Value>>(&self.line) else {
             return Ok(());
@@ -186,8 +186,9 @@ pub(crate) fn field_names(object: &Map<String, Value>) -> String {
     names.join(", ")
 }
 
-/// Whether a file starts with the SGML element `<DOC>`, in any case. White space before it is at
-/// most 4 KiB. Files without a size, such as `/proc/kmsg`, are not read: reading may not end.
+/// Returns `true` if a file starts with the SGML element `<DOC>`, in any case. White space before
+/// it is at most 4 KiB. Files without a size, such as `/proc/kmsg`, are not read: reading may not
+/// end.
 pub(super) fn is_trec(path: &Path) -> bool {
     if path.metadata().is_ok_and(|found| found.len() == 0) {
         return false;

@@ -25,7 +25,7 @@ use ir_data::{DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
-use crate::shared::output::is_stream;
+use crate::shared::stream::is_stream;
 use crate::shared::suggest::did_you_mean;
 use progress::ReadingProgress;
 
@@ -79,15 +79,17 @@ pub(crate) fn open(
     let name = argument.display().to_string();
     let reader = ir_data::open(argument)?;
     let is_plain = argument.is_file() && ir_data::detect_compression(argument)?.is_none();
-    let total = match is_plain {
-        true => argument.metadata().ok().map(|data| data.len()),
-        false => None,
+    let total = if is_plain {
+        argument.metadata().ok().map(|data| data.len())
+    } else {
+        None
     };
     let reader = ReadingProgress::new(reader, &name, total, bar);
     Ok((Box::new(reader), name))
 }
 
-/// Whether the catalog has a collection of this name, or a variant such as `biocaddie/fields`.
+/// Returns `true` if the catalog lists a collection of this name, or a variant such as
+/// `biocaddie/fields`.
 pub(crate) fn is_collection(name: &str) -> bool {
     Catalog::from_env().entry(name).is_ok()
 }
@@ -128,13 +130,13 @@ pub(crate) fn check_is_run(argument: &str, advice: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a path is a folder in SMART format.
+/// Returns `true` if a path is a folder in SMART format.
 fn is_smart(path: &Path) -> bool {
     path.is_dir() && matches!(SmartFolder::find(path), Ok(Some(_)))
 }
 
-/// Whether a path is a BM25 or vector index: a file that starts with the magic bytes of one, which
-/// are `ir-`, four letters and a newline, or a folder.
+/// Returns `true` if a path is a BM25 or vector index: the folder of a segmented index, or a file
+/// that starts with magic bytes, which are `ir-`, four letters and a newline.
 pub(crate) fn is_index(path: &Path) -> bool {
     if !path.is_file() {
         return SegmentedIndex::exists(path);
@@ -174,10 +176,10 @@ pub(crate) fn evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
     qrels: &str,
-    how: RunFileOptions,
+    options: RunFileOptions,
     console: &Console,
 ) -> Result<Report> {
-    let read = read_and_evaluate(evaluator, argument, how, console);
+    let read = read_and_evaluate(evaluator, argument, options, console);
     let read = read.map_err(|error| match error.downcast() {
         // Other errors already name the run.
         Ok(error @ RunFileError::Read(_)) => with_columns_hint(error.into()),
@@ -194,19 +196,19 @@ pub(crate) fn evaluate(
 fn read_and_evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
-    how: RunFileOptions,
+    options: RunFileOptions,
     console: &Console,
 ) -> Result<Parsed<Report>> {
     check_is_run(argument, "")?;
     let path = Path::new(argument);
     let (reader, name) = open(argument, console)?;
     if argument == "-" || is_stream(path) {
-        return Ok(evaluator.evaluate_reader(reader, &name, how.header)?);
+        return Ok(evaluator.evaluate_reader(reader, &name, options.header)?);
     }
     if ir_data::detect_compression(path)?.is_none() {
-        return Ok(evaluator.evaluate_file(path, how)?);
+        return Ok(evaluator.evaluate_file(path, options)?);
     }
-    evaluator.evaluate_stream(argument, how.header, || Ok(open(path, console)?.0))
+    evaluator.evaluate_stream(argument, options.header, || Ok(open(path, console)?.0))
 }
 
 /// Argument that names judgments, for hints in errors.
@@ -215,7 +217,7 @@ pub(crate) enum QrelsArgument {
     /// First argument, with `-R` for the format of the judgments.
     FirstWithFormat,
     First,
-    /// An assessor of `ir agree`, whose runs are `--run`.
+    /// Assessor of `ir agree`. Runs are arguments of `--run`.
     Assessor,
     /// Value of an option.
     Option,
@@ -237,7 +239,7 @@ pub(crate) fn qrels(
     Ok(with_warnings(read?, console))
 }
 
-/// Guesses the format of a file whose lines do not have the four columns of qrels.
+/// Guesses the format of a file without the four columns of qrels.
 fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Option<String> {
     let assessed = || {
         format!(
@@ -350,7 +352,8 @@ fn without_warnings(data: Qrels) -> Parsed<Qrels> {
     }
 }
 
-/// End of an error message with the collection or variant whose name is closest to an unknown one.
+/// End of an error message with the name of the collection or variant that is closest to an
+/// unknown name.
 pub(crate) fn suggested_collection(name: &str) -> String {
     let known = known_names();
     did_you_mean(name, known.iter().map(String::as_str))

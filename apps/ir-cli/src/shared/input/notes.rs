@@ -27,7 +27,7 @@ pub(crate) struct NotesCorpus {
     files: Vec<PathBuf>,
     encoding: TextEncoding,
     console: Console,
-    /// Whether the skipped notes were reported: the corpus may be read several times.
+    /// `true` if the skipped notes were reported: the corpus may be read several times.
     warned: AtomicBool,
 }
 

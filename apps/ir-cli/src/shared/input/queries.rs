@@ -16,14 +16,14 @@ use crate::shared::console::{Console, bail_usage};
 /// Maximum size of a query file, after decompression: all queries are kept in memory.
 const MAX_BYTES: u64 = 500_000_000;
 
-/// Queries to search, and their judgments if they are those of a collection.
+/// Queries to search, with their judgments if they come from a collection.
 pub(crate) struct TestQueries {
     pub(crate) queries: Vec<Query>,
     pub(crate) qrels: Option<Qrels>,
 }
 
-/// Reads queries from a file or `-` as [`read`], or from a collection, by name or folder, also as
-/// `COLLECTION:SPLIT`: those of [`of_collection`].
+/// Reads queries from a file or `-` as [`read`], or from a collection as [`of_collection`]. A
+/// collection is a name or folder, or `COLLECTION:SPLIT`.
 pub(crate) fn read_any(
     path: &Path,
     split: Option<&str>,
@@ -31,9 +31,12 @@ pub(crate) fn read_any(
     console: &Console,
 ) -> Result<TestQueries> {
     let collection = path.to_str().filter(|_| !path.is_file());
-    let collection = collection.and_then(|name| match path.is_dir() || is_collection(name) {
-        true => Some((name, None)),
-        false => split_of_collection(name).map(|(name, split)| (name, Some(split))),
+    let collection = collection.and_then(|name| {
+        if path.is_dir() || is_collection(name) {
+            Some((name, None))
+        } else {
+            split_of_collection(name).map(|(name, split)| (name, Some(split)))
+        }
     });
     let Some((name, own_split)) = collection else {
         if split.is_some() {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use ir_core::store::AtomicFile;
 use serde_json::{Value, json};
 
-use super::evaluation::Evaluation;
+use super::values::Evaluation;
 use crate::shared::output::failed;
 
 /// What determines the output of a training run.
@@ -39,14 +39,14 @@ impl CompletedRun<'_> {
         write().with_context(|| failed(path.display()))
     }
 
-    /// Whether the record is that of this run.
+    /// Returns `true` if the record describes this run.
     pub(crate) fn is_recorded(&self, checkpoints: &Path) -> bool {
         let text = fs::read(path(checkpoints)).unwrap_or_default();
         serde_json::from_slice(&text).is_ok_and(|found: Value| found == self.to_json())
     }
 }
 
-/// Whether there is a record, of this or another run.
+/// Returns `true` if there is a record, of this or another run.
 pub(crate) fn has_record(checkpoints: &Path) -> bool {
     let text = fs::read(path(checkpoints)).unwrap_or_default();
     let found: Option<Value> = serde_json::from_slice(&text).ok();

@@ -12,6 +12,7 @@ use ir_core::store::AtomicFile;
 use serde_json::{Value, json};
 
 use super::completed;
+use super::values::Evaluation;
 use crate::shared::output::failed;
 
 /// Name of the record.
@@ -21,12 +22,8 @@ const RECORD: &str = "evaluation.json";
 const FORMAT: &str = "ir-dense training checkpoint";
 const MAX_HEADER: u64 = 1 << 20;
 
-/// Everything that determines the values and steps of evaluations, in the order in which it is
-/// compared.
-pub(crate) type Evaluation = [(&'static str, Value); 9];
-
-/// Compares the evaluation settings with those of an existing checkpoint, or writes them if there
-/// is none. Returns whether a checkpoint exists.
+/// Compares the evaluation settings with the settings of an existing checkpoint, or writes them if
+/// there is none. Returns `true` if a checkpoint exists.
 pub(crate) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
     let path = checkpoints.join(RECORD);
     reject_foreign(checkpoints)?;
@@ -126,7 +123,7 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether a file has evaluation settings, or null for a run without evaluations.
+/// Returns `true` if a file contains evaluation settings, or null for a run without evaluations.
 fn is_record(text: &[u8]) -> bool {
     match serde_json::from_slice(text) {
         Ok(Value::Null) => true,

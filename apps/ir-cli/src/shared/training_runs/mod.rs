@@ -3,6 +3,7 @@
 
 pub(crate) mod completed;
 pub(crate) mod evaluation;
+pub(crate) mod values;
 
 use std::path::{Path, PathBuf};
 
@@ -54,8 +55,9 @@ pub(crate) fn has_files(folder: &Path) -> bool {
 
 /// Deletes the checkpoints of a complete run, unless they are kept.
 pub(crate) fn discard(keep_checkpoints: bool, checkpoints: &Path) {
-    match keep_checkpoints {
-        true => completed::discard(checkpoints),
-        false => evaluation::discard(checkpoints),
+    if keep_checkpoints {
+        completed::discard(checkpoints)
+    } else {
+        evaluation::discard(checkpoints)
     }
 }

@@ -1,4 +1,4 @@
-//! Requests whose clients go away: their work counts until it ends.
+//! Requests of clients that go away: their work counts until it ends.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use ir_core::{DocIds, EncodeError, Encoder, Ranking, Retriever, Search, SearchEr
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::app::tests::{Gate, wait_until};
-use crate::config::Collection;
+use crate::app::tests::Gate;
+use crate::config::{Collection, ServiceEncoder};
 
 /// Collection without documents, and encoder, that wait for the gate.
 struct Gated {
@@ -89,14 +89,15 @@ fn check_abandoned(server: &TestServer, gate: &Gate, path: &str, body: &Value) {
 /// Server that permits one request at a time, and searches a collection that waits for the gate.
 fn with_gated_collection(time: Duration) -> (Arc<Gate>, TestServer) {
     let (gate, gated) = Gated::new();
-    let limits = Limits::default().with_concurrency(1).with_time(time);
     let collection = Collection {
         name: "gated".to_owned(),
         retriever: gated,
         attributes: Vec::new(),
     };
-    let server = TestServer::with_config(AccessConfig::default(), |config| {
-        config.with_limits(limits).with_collection(collection)
+    let server = TestServer::with_config(|config| {
+        config.limits.concurrency = 1;
+        config.limits.time = time;
+        config.collections.push(collection);
     });
     (gate, server)
 }
@@ -113,20 +114,23 @@ fn abandoned_searches_count_until_they_end() {
 #[test]
 fn abandoned_batches_count_until_they_end() {
     let (gate, gated) = Gated::new();
-    let server = TestServer::with_config(AccessConfig::default(), |config| {
-        let limits = Limits::default().with_concurrency(1);
-        config.with_limits(limits).with_encoder("gated", gated)
+    let server = TestServer::with_config(|config| {
+        config.limits.concurrency = 1;
+        config.encoder = Some(ServiceEncoder {
+            name: "gated".to_owned(),
+            encoder: gated,
+        });
     });
     let body = json!({"data": [document("p", "Tea is hot.")], "auto_index": true});
     let (_, added) = server.post("/v1/index/add", &server.admin, &body);
-    server.wait(added["op_id"].as_str().unwrap());
+    server.wait_for(&added);
     let body = json!({"query": {"query": "tea"}});
     check_abandoned(&server, &gate, "/v1/search/query", &body);
 }
 
 #[test]
 fn searches_beyond_the_time_limit_count_until_they_end() {
-    let (gate, server) = with_gated_collection(Duration::from_millis(200));
+    let (gate, server) = with_gated_collection(Duration::from_secs(2));
     let status = || {
         server
             .post(GATED, &server.query, &json!({"query": "tea"}))
@@ -138,7 +142,7 @@ fn searches_beyond_the_time_limit_count_until_they_end() {
     wait_until(|| status() == 200);
 }
 
-/// Body of an upload whose end does not arrive.
+/// Body of an upload without an end.
 struct Unfinished {
     /// Number of such bodies that are read. They are read after their permits are taken.
     read: Arc<AtomicUsize>,
@@ -162,7 +166,7 @@ impl HttpBody for Unfinished {
 
 #[test]
 fn uploads_at_the_same_time_are_bounded() {
-    let server = TestServer::with_limits(Limits::default().with_body_bytes(8 << 10));
+    let server = TestServer::with_limits(|limits| limits.body_bytes = 8 << 10);
     let add = "/v1/index/add";
     let read = Arc::new(AtomicUsize::new(0));
     let unfinished = || {

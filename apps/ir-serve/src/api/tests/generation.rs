@@ -1,12 +1,12 @@
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ir_qa::generation::{AnswerGenerator, GeneratedText, GenerationError, Quote};
 use serde_json::{Value, json};
 
 use super::{ANSWER, QUESTION, TestServer};
-use crate::config::{AccessConfig, Limits, ServiceGenerator};
+use crate::app::tests::{Gate, wait_until};
+use crate::config::ServiceGenerator;
 
 /// What the language model does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +23,8 @@ enum Mode {
 struct TestModel {
     mode: Mutex<Mode>,
     quotes: Mutex<Vec<String>>,
+    /// Ends [`Mode::Slow`].
+    gate: Gate,
 }
 
 impl AnswerGenerator for TestModel {
@@ -47,7 +49,7 @@ impl AnswerGenerator for TestModel {
             }),
             Mode::Panic => panic!("the model panics"),
             Mode::Slow => {
-                thread::sleep(Duration::from_secs(5));
+                self.gate.pass();
                 Ok(None)
             }
         }
@@ -63,33 +65,37 @@ impl TestModel {
         Arc::new(Self {
             mode: Mutex::new(Mode::Text),
             quotes: Mutex::default(),
+            gate: Gate::default(),
         })
     }
 }
 
-fn server(model: &Arc<TestModel>) -> TestServer {
-    let limits = Limits::default().with_time(Duration::from_secs(4));
-    let generator = ServiceGenerator::new(Arc::clone(model) as Arc<dyn AnswerGenerator>)
-        .with_sentences(3)
-        .with_concurrency(1);
-    let server = TestServer::with_config(AccessConfig::default(), |config| {
-        config.with_limits(limits).with_generator(generator)
+/// Server that permits one generation at a time.
+fn server(model: &Arc<TestModel>, time: Duration) -> TestServer {
+    let server = TestServer::with_config(|config| {
+        config.limits.time = time;
+        config.generator = Some(ServiceGenerator {
+            generator: Arc::clone(model) as Arc<dyn AnswerGenerator>,
+            sentences: 3,
+            concurrency: 1,
+        });
     });
     server.add_bundled_papers();
     server
 }
 
+const FAILED: &str = "the language model did not answer in time, or failed";
+
 fn ask(server: &TestServer, limit: usize) -> Value {
     let query = json!({"query": QUESTION, "n_best": limit, "generate": true});
-    let (status, body) = server.post("/v1/search/query", &server.query, &json!({"query": query}));
-    assert_eq!(status, 200, "{body}");
+    let body = server.success("/v1/search/query", &server.query, &json!({"query": query}));
     body
 }
 
 #[test]
 fn generated_answers_have_their_sentences() {
     let model = TestModel::new();
-    let server = server(&model);
+    let server = server(&model, Duration::from_secs(60));
     let body = ask(&server, 5);
     let generated = &body["generated"];
     assert_eq!(generated["model"], "test-model");
@@ -125,37 +131,51 @@ fn generated_answers_have_their_sentences() {
     assert!(model.quotes.lock().unwrap().is_empty());
 }
 
+/// Asks, and checks that the answers are there in spite of an error of the generation.
+#[track_caller]
+fn check_failure(server: &TestServer, error: &str) {
+    let body = ask(server, 4);
+    assert_eq!(body["results"][0]["a"]["value"], ANSWER);
+    let generated = &body["generated"];
+    assert_eq!(generated["error"], error);
+    assert_eq!(generated.get("text"), None);
+    assert_eq!(generated["sentences"].as_array().unwrap().len(), 3);
+}
+
+/// A generation that failed or panicked returns its permit before the response is sent: the next
+/// request generates, although one generation at a time is permitted.
 #[test]
 fn failures_leave_the_answers() {
     let model = TestModel::new();
-    let server = server(&model);
-    let failed = "the language model did not answer in time, or failed";
-    for (mode, error) in [
-        (Mode::Nothing, "the sentences do not answer the question"),
-        (Mode::Error, failed),
-        (Mode::Panic, failed),
-        (Mode::Slow, failed),
-    ] {
-        *model.mode.lock().unwrap() = mode;
-        let start = Instant::now();
-        let body = ask(&server, 4);
-        assert!(start.elapsed() < Duration::from_millis(4_500), "{mode:?}");
-        assert_eq!(body["results"][0]["a"]["value"], ANSWER);
-        let generated = &body["generated"];
-        assert_eq!(generated["error"], error, "{mode:?}");
-        assert_eq!(generated.get("text"), None);
-        assert_eq!(generated["sentences"].as_array().unwrap().len(), 3);
+    let server = server(&model, Duration::from_secs(60));
+    for _ in 0..5 {
+        for (mode, error) in [
+            (Mode::Nothing, "the sentences do not answer the question"),
+            (Mode::Error, FAILED),
+            (Mode::Panic, FAILED),
+        ] {
+            *model.mode.lock().unwrap() = mode;
+            check_failure(&server, error);
+        }
     }
-    // The slow request still runs, and one is permitted.
-    let busy = ask(&server, 4);
-    let message = "too many answers are being generated; try again later";
-    assert_eq!(busy["generated"]["error"], message);
     *model.mode.lock().unwrap() = Mode::Text;
-    let end = Instant::now() + Duration::from_secs(20);
-    while ask(&server, 1)["generated"].get("text").is_none() {
-        assert!(Instant::now() < end);
-        thread::sleep(Duration::from_millis(20));
-    }
+    assert!(ask(&server, 1)["generated"]["text"].is_string());
+}
+
+/// A generation beyond its time limit keeps its permit until the model returns.
+#[test]
+fn slow_generations_leave_the_answers() {
+    let model = TestModel::new();
+    let server = server(&model, Duration::from_secs(6));
+    *model.mode.lock().unwrap() = Mode::Slow;
+    check_failure(&server, FAILED);
+    check_failure(
+        &server,
+        "too many answers are being generated; try again later",
+    );
+    *model.mode.lock().unwrap() = Mode::Text;
+    model.gate.open();
+    wait_until(|| ask(&server, 1)["generated"]["text"].is_string());
 }
 
 #[test]

@@ -6,12 +6,8 @@ use super::*;
 
 fn added(server: &TestServer, documents: &[Value]) {
     let body = json!({"data": documents, "auto_index": true});
-    let (status, body) = server.post("/v1/index/add", &server.admin, &body);
-    assert_eq!(status, 200, "{body}");
-    assert_eq!(
-        server.wait(body["op_id"].as_str().unwrap())["status"],
-        "finished"
-    );
+    let body = server.success("/v1/index/add", &server.admin, &body);
+    assert_eq!(server.wait_for(&body)["status"], "finished");
 }
 
 fn ids(server: &TestServer) -> Vec<String> {
@@ -27,12 +23,8 @@ fn publications_ignore_parameters_and_aborts_need_no_body() {
     let body = json!({"data": [document("p", "Tea is a drink.")]});
     server.post("/v1/index/add", &server.admin, &body);
     let parameters = json!({"params": {"model": "m", "rebuild": true}, "uid": "u"});
-    let (status, body) = server.post("/v1/index/publish", &server.admin, &parameters);
-    assert_eq!(status, 200, "{body}");
-    assert_eq!(
-        server.wait(body["op_id"].as_str().unwrap())["status"],
-        "finished"
-    );
+    let body = server.success("/v1/index/publish", &server.admin, &parameters);
+    assert_eq!(server.wait_for(&body)["status"], "finished");
     assert_eq!(server.answers(json!({"query": "tea"})), ["Tea is a drink."]);
     for body in ["", "{}", "{\"op_id\": \"x\"}", "no JSON"] {
         let (status, text) = server.request("POST", "/v1/index/abort", Some(&server.admin), body);
@@ -51,8 +43,7 @@ fn deletions_publish_if_asked_to() {
     let documents = ["a", "b", "c", "d"].map(|id| document(id, &format!("Tea of {id}.")));
     added(&server, &documents);
     let delete = |body: Value| {
-        let (status, body) = server.post("/v1/index/delete", &server.admin, &body);
-        assert_eq!(status, 200, "{body}");
+        let body = server.success("/v1/index/delete", &server.admin, &body);
         body
     };
     let tea = || {
@@ -62,7 +53,7 @@ fn deletions_publish_if_asked_to() {
     };
     let deleted = delete(json!({"doc_ids": ["a"], "auto_index": true}));
     assert_eq!(deleted["deleted"], 1);
-    let job = server.wait(deleted["op_id"].as_str().unwrap());
+    let job = server.wait_for(&deleted);
     assert_eq!(job["status"], "finished");
     assert_eq!(tea(), ["Tea of b.", "Tea of c.", "Tea of d."]);
     // An empty list deletes nothing; without one, all are deleted.
@@ -145,8 +136,7 @@ fn files_with_problems_are_listed() {
         read.unwrap();
     };
     let files = |body: Value| {
-        let (status, body) = server.post("/v1/index/files", &server.admin, &body);
-        assert_eq!(status, 200, "{body}");
+        let body = server.success("/v1/index/files", &server.admin, &body);
         body
     };
     let none = json!({"failed": 0, "skipped": 0, "incomplete": 0, "files": []});

@@ -1,15 +1,24 @@
 use ir_qa::documents::DocumentReader;
 
 use super::*;
+use crate::config::PaperFolder;
+
+fn server(papers: &TempDir, limits: Limits) -> TestServer {
+    TestServer::with_config(|config| {
+        config.limits = limits;
+        config.papers = Some(PaperFolder {
+            path: papers.path().to_owned(),
+            reader: DocumentReader::default(),
+        });
+    })
+}
 
 #[test]
 fn the_folder_is_read_again() {
     let papers = TempDir::new().unwrap();
     let path = |name: &str| papers.path().join(name);
     std::fs::write(path("tea.txt"), "Tea is a drink.").unwrap();
-    let server = TestServer::with_config(AccessConfig::default(), |config| {
-        config.with_papers(papers.path(), DocumentReader::default())
-    });
+    let server = server(&papers, Limits::default());
     // The body may be empty.
     let rescan = || {
         let (status, body) = server.request("POST", "/v1/index/rescan", Some(&server.admin), "");
@@ -19,7 +28,7 @@ fn the_folder_is_read_again() {
     let publish = || {
         let (status, body) = rescan();
         assert_eq!(status, 200, "{body}");
-        server.wait(body["op_id"].as_str().unwrap());
+        server.wait_for(&body);
         body
     };
     assert_eq!(publish()["read"], 1);
@@ -64,11 +73,7 @@ fn a_long_reading_outlives_its_request() {
         time: Duration::from_secs(4),
         ..Limits::default()
     };
-    let server = TestServer::with_config(AccessConfig::default(), |config| {
-        config
-            .with_limits(limits)
-            .with_papers(papers.path(), DocumentReader::default())
-    });
+    let server = server(&papers, limits);
     let rescan = || server.post("/v1/index/rescan", &server.admin, &json!({}));
     // The reading waits for the store.
     let connection = server.service.store().connection();
@@ -77,18 +82,13 @@ fn a_long_reading_outlives_its_request() {
     let (status, body) = rescan();
     assert_eq!(status, 409, "{body}");
     drop(connection);
-    let end = loop {
-        let state = state(&server);
-        if state["reading"].is_null() {
-            break state;
-        }
-        thread::sleep(Duration::from_millis(1));
-    };
+    wait_until(|| state(&server)["reading"].is_null());
+    let end = state(&server);
     assert_eq!(
         (&end["last"]["files"], &end["error"]),
         (&json!(1), &Value::Null)
     );
-    let publication = server.wait(end["op_id"].as_str().unwrap());
+    let publication = server.wait_for(&end);
     assert_eq!(publication["status"], "finished");
     assert_eq!(
         server.answers(json!({"query": "drink"})),

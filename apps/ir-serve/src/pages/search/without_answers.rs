@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// The page without a question, and that of a question.
+    /// The page without a question, and the page of a question.
     fn pages(service: &Service) -> [String; 2] {
         ["", "Where does tea grow?"].map(|text| {
             let result = search(service, &Question::new(text, 5)).unwrap();

@@ -9,12 +9,8 @@ fn changes_are_published_while_queries_run() {
     const DOCUMENTS: usize = 300;
     const SENTENCES: usize = 4;
     let data = TempDir::new().unwrap();
-    let encoder = Arc::new(CountingEncoder {
-        delay: Duration::from_millis(3),
-        ..CountingEncoder::default()
-    });
-    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
-    let service = Service::open(config).unwrap();
+    let encoder = Arc::new(CountingEncoder::default());
+    let service = opened(encoding(&data, &encoder));
     // Every sentence has the number of the version.
     let version = |number: usize, version: usize| {
         let sentence =
@@ -39,8 +35,10 @@ fn changes_are_published_while_queries_run() {
                 let mut last = 0;
                 while !is_stopped.load(Ordering::Relaxed) {
                     let is_running = service.unfinished_jobs() > 0;
-                    let question = Question::new(format!("document {thread} version"), SENTENCES)
-                        .in_document(&format!("d{thread}"));
+                    let question = Question {
+                        filters: vec![in_document(&format!("d{thread}"))],
+                        ..Question::new(format!("document {thread} version"), SENTENCES)
+                    };
                     let answers = service.ask(&question).unwrap().answers;
                     let versions = answers.iter().map(|answer| {
                         let text = answer.frame.answer.trim_end_matches('.');
@@ -55,7 +53,11 @@ fn changes_are_published_while_queries_run() {
                 }
             });
         }
-        for round in 1..=3 {
+        // Until enough queries were answered during publications.
+        for round in 1.. {
+            if round > 3 && during.load(Ordering::Relaxed) > 10 {
+                break;
+            }
             let changed = (0..DOCUMENTS / 10).map(|number| version(number, round));
             service.add(changed.collect()).unwrap();
             let job = publish(service);
@@ -66,7 +68,6 @@ fn changes_are_published_while_queries_run() {
         }
         is_stopped.store(true, Ordering::Relaxed);
     });
-    assert!(during.load(Ordering::Relaxed) > 10, "{during:?}");
 }
 
 /// The clock is set back by decades, and before 1970: everything goes on, in the same order.
@@ -74,10 +75,9 @@ fn changes_are_published_while_queries_run() {
 fn a_clock_that_goes_back_changes_nothing() {
     const YEAR: u64 = 365 * 24 * 60 * 60;
     let set_back = |years: u64| crate::store::CLOCK_SET_BACK.store(years * YEAR, Ordering::Relaxed);
-    let data = TempDir::new().unwrap();
-    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let (data, service) = empty_service();
     let text = |n: usize| format!("Tea number {n} is hot. It comes from Asia.");
-    service.add(vec![document("p", &text(0))]).unwrap();
+    add(&service, "p", &text(0));
     let first = publish(&service);
     let note = service
         .store
@@ -87,12 +87,12 @@ fn a_clock_that_goes_back_changes_nothing() {
     let mut jobs = vec![first.id];
     for (round, years) in [1, 30, 80, 10, 0].into_iter().enumerate() {
         set_back(years);
-        service.add(vec![document("p", &text(round + 1))]).unwrap();
+        add(&service, "p", &text(round + 1));
         let job = publish(&service);
         assert_eq!((job.status, job.error), (JobStatus::Finished, None));
         assert!(job.enqueued_at >= 0);
         jobs.push(job.id);
-        // The answer is that of the last addition.
+        // The answer of the last addition.
         let expected = format!("Tea number {} is hot.", round + 1);
         assert_eq!(answers(&service, "tea number")[0], expected);
         let edited = annotation("p", 0, "Tea", &format!("Question {round}?"));
@@ -110,18 +110,11 @@ fn a_clock_that_goes_back_changes_nothing() {
     }
     set_back(40);
     drop(service);
-    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
-    while service.published().is_err() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    let service = opened(ServiceConfig::new(data.path()));
     assert_eq!(answers(&service, "tea number")[0], "Tea number 5 is hot.");
-    let log = loop {
-        let log = service.store.queries(0, 100).unwrap();
-        if log.len() == 6 {
-            break log;
-        }
-        thread::sleep(Duration::from_millis(10));
-    };
+    let log = || service.store.queries(0, 100).unwrap();
+    wait_until(|| log().len() == 6);
+    let log = log();
     let numbers: Vec<i64> = log.iter().map(|query| query.id).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let times: Vec<i64> = log.iter().map(|query| query.asked_at).collect();
@@ -136,8 +129,7 @@ fn a_clock_that_goes_back_changes_nothing() {
 /// not suggested to other users.
 #[test]
 fn asked_questions_are_suggested_first() {
-    let data = TempDir::new().unwrap();
-    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let (_data, service) = empty_service();
     let entry = |question: &str, answer: &str| {
         let mut entry = ir_qa::soco::FaqEntry::new(answer);
         entry
@@ -164,9 +156,7 @@ fn asked_questions_are_suggested_first() {
         answers(&service, "where is  tea SOLD");
         answers(&service, "where is my secret?");
     }
-    while service.store.queries(0, 9).unwrap().len() < 4 {
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(|| service.store.queries(0, 9).unwrap().len() == 4);
     publish(&service);
     assert_eq!(suggestions(), ["Where is tea sold?", "Where is tea grown?"]);
     // A damaged log changes the order only.

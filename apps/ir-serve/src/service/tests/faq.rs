@@ -4,7 +4,6 @@ use ir_qa::questions::RuleQuestions;
 use ir_qa::soco::SocoReader;
 
 use super::*;
-use crate::config::ServiceQuestions;
 
 fn record_of_json(text: &str) -> SocoDocument {
     let mut reader = SocoReader::new(text.as_bytes(), "faq.json");
@@ -39,7 +38,7 @@ fn questions_of_an_faq_find_their_answers() {
         if has_encoder {
             config = config.with_encoder("letters", Arc::new(CountingEncoder::default()));
         }
-        let service = Service::open(config).unwrap();
+        let service = opened(config);
         service.add(vec![record_of_json(&record)]).unwrap();
         publish(&service);
         for (answer, question) in entries {
@@ -61,8 +60,7 @@ fn blank_entries_and_long_texts_of_an_faq() {
             {{"answer": {{"value": " \n"}}, "questions": ["Blank tea?"]}},
             {{"answer": {{"value": "Hot."}}, "questions": [" ", "Is tea hot?", "Is {long}hot?"]}}]}}"#
     ));
-    let data = TempDir::new().unwrap();
-    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let (_data, service) = empty_service();
     service.add(vec![record]).unwrap();
     publish(&service);
     let state = service.published().unwrap();
@@ -80,8 +78,8 @@ fn blank_entries_and_long_texts_of_an_faq() {
     assert_eq!(related, ["Is tea hot?"]);
 }
 
-/// Generated questions are suggested, marked, after those of annotators, and are among the related
-/// ones, marked, also without an encoder, whose answers they do not change.
+/// Generated questions are suggested after questions of annotators, and are related questions, both
+/// marked, also without an encoder. Without an encoder they do not change the answers.
 #[test]
 fn generated_questions_are_suggested_and_related() {
     let folder = TempDir::new().unwrap();
@@ -89,10 +87,12 @@ fn generated_questions_are_suggested_and_related() {
         generator: Arc::new(RuleQuestions::default()),
         file: None,
     };
-    let config = ServiceConfig::new(folder.path()).with_questions(questions);
-    let service = Service::open(config).unwrap();
+    let service = opened(ServiceConfig {
+        questions: Some(questions),
+        ..ServiceConfig::new(folder.path())
+    });
     let text = "The bridge was finished in 1890. It is long.";
-    service.add(vec![document("bridge", text)]).unwrap();
+    add(&service, "bridge", text);
     let faq = r#"{"doc_type": "soco_faq", "meta": {"doc_id": "faq"},
         "data": [{"answer": {"value": "In May."}, "questions": ["When was the roof built?"]}]}"#;
     service.add(vec![record_of_json(faq)]).unwrap();

@@ -2,7 +2,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use ir_core::Flow;
-use ir_qa::documents::{DocumentError, FolderReport};
+use ir_qa::documents::{DocumentError, DocumentReader, FolderReport};
 
 use super::*;
 use crate::store::DocumentState;
@@ -16,7 +16,10 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let (data, papers) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        Self::open(TempDir::new().unwrap(), TempDir::new().unwrap())
+    }
+
+    fn open(data: TempDir, papers: TempDir) -> Self {
         let config =
             ServiceConfig::new(data.path()).with_papers(papers.path(), DocumentReader::default());
         Self {
@@ -34,13 +37,7 @@ impl Fixture {
             _data: data,
         } = self;
         drop(service);
-        let config =
-            ServiceConfig::new(data.path()).with_papers(papers.path(), DocumentReader::default());
-        Self {
-            service: Service::open(config).unwrap(),
-            papers,
-            _data: data,
-        }
+        Self::open(data, papers)
     }
 
     /// Publishes and returns the ids and texts that queries see.
@@ -360,7 +357,7 @@ fn changed_files_of_deleted_documents_are_read() {
     assert!(fixture.published().is_empty());
 }
 
-/// A document of REST whose file exists stays deleted, whichever of the two was first.
+/// A deleted document of REST stays deleted although its file exists, whichever was first.
 #[test]
 fn deleted_documents_of_rest_are_not_read_from_their_files() {
     let fixture = Fixture::new();
@@ -394,9 +391,12 @@ fn documents_deleted_during_a_canceled_reading_stay_deleted() {
         fixture.write(&format!("{n:03}.txt"), "Tea is hot.");
     }
     let reader = DocumentReader::default();
-    let mut progress = |_: &str, done: u64, _: Option<u64>| match done < files as u64 - 1 {
-        true => Flow::Continue,
-        false => Flow::Stop,
+    let mut progress = |_: &str, done: u64, _: Option<u64>| {
+        if done < files as u64 - 1 {
+            Flow::Continue
+        } else {
+            Flow::Stop
+        }
     };
     let papers = fixture.papers.path();
     let read = fixture.service.read_folder(papers, &reader, &mut progress);
@@ -404,4 +404,42 @@ fn documents_deleted_during_a_canceled_reading_stay_deleted() {
     fixture.delete("000.txt");
     assert_eq!(fixture.read().read(), files);
     assert_eq!(fixture.ids()[0], "001.txt");
+}
+
+#[test]
+fn unchanged_files_are_not_read_again() {
+    let (data, papers) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let write = |name: &str, text: &str| std::fs::write(papers.path().join(name), text).unwrap();
+    write("tea.txt", "Tea is a drink.");
+    write("cup.txt", "A cup is made of clay.");
+    write("broken.xml", "<article>");
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let reader = DocumentReader::default();
+    let read = |reader: &DocumentReader| {
+        let read = service.read_folder(papers.path(), reader, &mut ir_core::NoProgress);
+        let read = read.unwrap();
+        (
+            read.report.read(),
+            read.report.unchanged(),
+            read.report.failed(),
+            read.has_changes,
+        )
+    };
+    assert_eq!(read(&reader), (2, 0, 1, true));
+    publish(&service);
+    assert_eq!(read(&reader), (0, 2, 1, false));
+    write("tea.txt", "Tea is a hot drink.");
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    // Documents that were deleted or replaced are not read again.
+    service.delete(Some(&["cup.txt".to_owned()])).unwrap();
+    assert_eq!(read(&reader), (0, 2, 1, true));
+    add(&service, "cup.txt", "Another cup.");
+    assert_eq!(read(&reader), (0, 2, 1, true));
+    // A reader with other parameters reads all files again.
+    assert_eq!(read(&reader.clone().with_max_bytes(1_000)), (2, 0, 1, true));
+    std::fs::remove_file(papers.path().join("cup.txt")).unwrap();
+    assert_eq!(read(&reader), (1, 0, 1, true));
+    // The document that was added over REST is kept.
+    let documents = service.store.documents(DocumentState::Added, 0, 9).unwrap();
+    assert_eq!(documents.len(), 2);
 }

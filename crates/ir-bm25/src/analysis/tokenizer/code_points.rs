@@ -1,6 +1,6 @@
 //! Code points of the word-break classes, as inclusive ranges.
 //!
-//! The classes are those of Unicode 12.1, which Lucene 9 uses. They were derived from Lucene 9.9.1
+//! Lucene 9 uses the classes of Unicode 12.1. They were derived from Lucene 9.9.1
 //! by passing every code point to its tokenizer between neighbors of every class; a test compares
 //! the table with `testdata/lucene/codepoints.tsv.gz`. The table is pinned, because a saved index
 //! must always be searched with the same tokenization.

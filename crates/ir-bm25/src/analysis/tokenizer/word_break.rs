@@ -3,8 +3,8 @@
 //!
 //! Where Lucene's grammar and the annex differ, this module follows Lucene: a run of a script
 //! written without spaces (Thai, Lao, Khmer, Myanmar) is one token, every Han and Hiragana
-//! character is one token, emoji sequences are those of Unicode Technical Standard 51, and
-//! lookahead is limited to the maximum token length.
+//! character is one token, emoji sequences follow Unicode Technical Standard 51, and lookahead is
+//! limited to the maximum token length.
 
 use super::classes::{WordBreakClass, class};
 

@@ -1,47 +1,32 @@
 //! DFRee: free from parameters.
 
 use super::{DfrTerm, Statistics};
-use crate::DocLengths;
-use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
 
-/// DFRee: inner product of two information measures of one more occurrence. Has no parameters.
-///
-/// The contribution of a term is `boost · tf · log2(q / p) · (-tf · log2(p · T / F) + (tf + 1) ·
-/// log2(q · T / F) + log2(q / p) / 2)`, where `p = tf / length`, `q = (tf + 1) / (length + 1)`, T
-/// is the number of tokens and F that of the term in the collection. Queries are scored
-/// exhaustively.
-///
-/// ```
-/// use ir_bm25::models::{DfRee, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = DfRee::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// assert!((scorer.score(2, 8) - 3.351_506).abs() < 1e-6);
-/// ```
-/// # Source
-/// Amati, Amodeo, Bianchi, Marcone, Bordoni, Gaibisso, Gambosi, Celi, Di Nicola and Flammini, "FUB,
-/// IASI-CNR, UNIVAQ at TREC 2011 Microblog Track", TREC 2011; Terrier's `DFRee`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DfRee {
-    /// Precision of document lengths. Default: [`DocLengths::Exact`], as in Terrier.
-    pub lengths: DocLengths,
-}
-
-pub(in crate::models) const NAMED: NamedModel = NamedModel {
-    name: "dfree",
-    aliases: &[],
-    description: "DFRee: average of two information measures, without parameters",
-    parameters: &[],
-    lengths: DocLengths::Exact,
-    build: |_, lengths| DfRee { lengths }.into(),
-};
-
-impl Default for DfRee {
-    fn default() -> Self {
-        let lengths = NAMED.lengths;
-        Self { lengths }
+define_model! {
+    /// DFRee: inner product of two information measures of one more occurrence. Has no parameters.
+    ///
+    /// The contribution of a term is `boost · tf · log2(q / p) · (-tf · log2(p · T / F) + (tf + 1)
+    /// · log2(q · T / F) + log2(q / p) / 2)`, where `p = tf / length`, `q = (tf + 1) / (length +
+    /// 1)`, T is the number of tokens and F the number of occurrences of the term in the
+    /// collection. Queries are scored exhaustively.
+    ///
+    /// ```
+    /// use ir_bm25::models::{DfRee, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = DfRee::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// assert!((scorer.score(2, 8) - 3.351_506).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Amati, Amodeo, Bianchi, Marcone, Bordoni, Gaibisso, Gambosi, Celi, Di Nicola and Flammini,
+    /// "FUB, IASI-CNR, UNIVAQ at TREC 2011 Microblog Track", TREC 2011; Terrier's `DFRee`.
+    #[derive(Eq)]
+    pub struct DfRee {
+        lengths: Exact,
     }
+    name: "dfree",
+    aliases: [],
+    description: "DFRee: average of two information measures, without parameters",
 }
 
 impl ScoringModel for DfRee {

@@ -1,52 +1,38 @@
 //! InExpB2: inverse expected document frequency, Bernoulli, normalization 2.
 
 use super::{C, DfrTerm, Statistics, laplace};
-use crate::DocLengths;
-use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
 
-/// InExpB2: inverse expected document frequency model of randomness, ratio of two Bernoulli
-/// processes, normalization 2. `In_expB2` in Terrier.
-///
-/// The contribution of a term is `boost · (F + 1) / df · tfn / (tfn + 1) · log2((N + 1) /
-/// (n + 0.5))`, where `n = N · (1 - e^(-F / N))` is the expected document frequency, F the number
-/// of occurrences in the collection and `tfn = tf · log2(1 + c · average / length)`.
-///
-/// ```
-/// use ir_bm25::models::{InExpB2, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = InExpB2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
-/// assert!((scorer.score(2, 8) - 1.901_848).abs() < 1e-6);
-/// ```
-/// # Source
-/// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring the
-/// Divergence from Randomness", TOIS 2002.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct InExpB2 {
-    /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
-    pub c: f32,
-    /// Precision of document lengths. Default: [`DocLengths::Exact`], as in Terrier.
-    pub lengths: DocLengths,
+define_model! {
+    /// InExpB2: inverse expected document frequency model of randomness, ratio of two Bernoulli
+    /// processes, normalization 2. `In_expB2` in Terrier.
+    ///
+    /// The contribution of a term is `boost · (F + 1) / df · tfn / (tfn + 1) · log2((N + 1) / (n +
+    /// 0.5))`, where `n = N · (1 - e^(-F / N))` is the expected document frequency, F the number of
+    /// occurrences in the collection and `tfn = tf · log2(1 + c · average / length)`.
+    ///
+    /// ```
+    /// use ir_bm25::models::{InExpB2, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = InExpB2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
+    /// assert!((scorer.score(2, 8) - 1.901_848).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring
+    /// the Divergence from Randomness", TOIS 2002.
+    pub struct InExpB2, new(c) {
+        lengths: Exact,
+        /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
+        c: C,
+    }
+    name: "in_expb2",
+    aliases: [],
+    description: "InExpB2: inverse expected document frequency, Bernoulli, normalization 2",
 }
 
-pub(in crate::models) const NAMED: NamedModel = NamedModel {
-    name: "in_expb2",
-    aliases: &[],
-    description: "InExpB2: inverse expected document frequency, Bernoulli, normalization 2",
-    parameters: &[C],
-    lengths: DocLengths::Exact,
-    build: |values, lengths| {
-        let c = values[0];
-        InExpB2 { c, lengths }.into()
-    },
-};
-
-with_normalization_2!(InExpB2);
-
 impl ScoringModel for InExpB2 {
-    named_methods!(c);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(

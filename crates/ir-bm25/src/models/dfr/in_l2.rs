@@ -1,51 +1,37 @@
 //! InL2: inverse document frequency, Laplace, normalization 2.
 
 use super::{C, DfrTerm, Statistics, laplace};
-use crate::DocLengths;
-use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
 
-/// InL2: inverse document frequency model of randomness, Laplace's law of succession,
-/// normalization 2.
-///
-/// The contribution of a term is `boost · tfn / (tfn + 1) · log2((N + 1) / (df + 0.5))`, where
-/// `tfn = tf · log2(1 + c · average / length)`.
-///
-/// ```
-/// use ir_bm25::models::{InL2, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = InL2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
-/// assert!((scorer.score(2, 8) - 1.198_690).abs() < 1e-6);
-/// ```
-/// # Source
-/// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring the
-/// Divergence from Randomness", TOIS 2002.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct InL2 {
-    /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
-    pub c: f32,
-    /// Precision of document lengths. Default: [`DocLengths::Exact`], as in Terrier.
-    pub lengths: DocLengths,
+define_model! {
+    /// InL2: inverse document frequency model of randomness, Laplace's law of succession,
+    /// normalization 2.
+    ///
+    /// The contribution of a term is `boost · tfn / (tfn + 1) · log2((N + 1) / (df + 0.5))`, where
+    /// `tfn = tf · log2(1 + c · average / length)`.
+    ///
+    /// ```
+    /// use ir_bm25::models::{InL2, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = InL2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
+    /// assert!((scorer.score(2, 8) - 1.198_690).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring
+    /// the Divergence from Randomness", TOIS 2002.
+    pub struct InL2, new(c) {
+        lengths: Exact,
+        /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
+        c: C,
+    }
+    name: "inl2",
+    aliases: [],
+    description: "InL2: inverse document frequency, Laplace, normalization 2",
 }
 
-pub(in crate::models) const NAMED: NamedModel = NamedModel {
-    name: "inl2",
-    aliases: &[],
-    description: "InL2: inverse document frequency, Laplace, normalization 2",
-    parameters: &[C],
-    lengths: DocLengths::Exact,
-    build: |values, lengths| {
-        let c = values[0];
-        InL2 { c, lengths }.into()
-    },
-};
-
-with_normalization_2!(InL2);
-
 impl ScoringModel for InL2 {
-    named_methods!(c);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(

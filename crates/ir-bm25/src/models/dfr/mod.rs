@@ -4,26 +4,6 @@
 //! Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring the
 //! Divergence from Randomness", TOIS 2002.
 
-/// Constructors of a model whose parameter is that of normalization 2.
-macro_rules! with_normalization_2 {
-    ($model:ident) => {
-        impl $model {
-            /// Parameters with exact lengths.
-            #[must_use]
-            pub const fn new(c: f32) -> Self {
-                let lengths = NAMED.lengths;
-                Self { c, lengths }
-            }
-        }
-
-        impl Default for $model {
-            fn default() -> Self {
-                Self::new(NAMED.default(0))
-            }
-        }
-    };
-}
-
 pub(super) mod bb2;
 pub(super) mod df_ree;
 pub(super) mod dlh13;
@@ -44,7 +24,7 @@ pub use in_exp_b2::InExpB2;
 pub use in_l2::InL2;
 pub use pl2::Pl2;
 
-use super::named::{Parameter, ParameterRange};
+use super::parameter::{Parameter, ParameterRange};
 use super::scoring_model::{BOOST, TermBound, TermScorer, TermStatistics};
 
 /// Parameter of normalization 2.

@@ -3,52 +3,38 @@
 use std::f64::consts::{LOG2_E, PI};
 
 use super::{C, DfrTerm, Statistics};
-use crate::DocLengths;
-use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
 
-/// PL2: Poisson model of randomness, Laplace's law of succession, normalization 2.
-///
-/// The contribution of a term is `boost / (tfn + 1) · (tfn · log2(1 / λ) + λ · log2(e) +
-/// log2(2π · tfn) / 2 + tfn · (log2(tfn) - log2(e)))`, where `λ = F / N`, F is the number of
-/// occurrences in the collection and `tfn = tf · log2(1 + c · average / length)`. It is negative
-/// for frequent terms in long documents; queries are scored exhaustively.
-///
-/// ```
-/// use ir_bm25::models::{Pl2, ScoringModel, TermStatistics};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
-/// let scorer = Pl2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
-/// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
-/// assert!((scorer.score(2, 8) - 1.450_766).abs() < 1e-6);
-/// ```
-/// # Source
-/// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring the
-/// Divergence from Randomness", TOIS 2002.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Pl2 {
-    /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
-    pub c: f32,
-    /// Precision of document lengths. Default: [`DocLengths::Exact`], as in Terrier.
-    pub lengths: DocLengths,
+define_model! {
+    /// PL2: Poisson model of randomness, Laplace's law of succession, normalization 2.
+    ///
+    /// The contribution of a term is `boost / (tfn + 1) · (tfn · log2(1 / λ) + λ · log2(e) +
+    /// log2(2π · tfn) / 2 + tfn · (log2(tfn) - log2(e)))`, where `λ = F / N`, F is the number of
+    /// occurrences in the collection and `tfn = tf · log2(1 + c · average / length)`. It is
+    /// negative for frequent terms in long documents; queries are scored exhaustively.
+    ///
+    /// ```
+    /// use ir_bm25::models::{Pl2, ScoringModel, TermStatistics};
+    /// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+    /// let scorer = Pl2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+    /// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
+    /// assert!((scorer.score(2, 8) - 1.450_766).abs() < 1e-6);
+    /// ```
+    /// # Source
+    /// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring
+    /// the Divergence from Randomness", TOIS 2002.
+    pub struct Pl2, new(c) {
+        lengths: Exact,
+        /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
+        c: C,
+    }
+    name: "pl2",
+    aliases: [],
+    description: "PL2: Poisson, Laplace, normalization 2",
 }
 
-pub(in crate::models) const NAMED: NamedModel = NamedModel {
-    name: "pl2",
-    aliases: &[],
-    description: "PL2: Poisson, Laplace, normalization 2",
-    parameters: &[C],
-    lengths: DocLengths::Exact,
-    build: |values, lengths| {
-        let c = values[0];
-        Pl2 { c, lengths }.into()
-    },
-};
-
-with_normalization_2!(Pl2);
-
 impl ScoringModel for Pl2 {
-    named_methods!(c);
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(

@@ -49,7 +49,7 @@ impl Scratch {
         segment: ColumnSegment<'_>,
         model: &Bm25Fields,
         lists: &Lists<'_>,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<TopK, OpenIndexError> {
         let index = segment.index;
         self.add_bounds(lists, index.len());
@@ -58,20 +58,21 @@ impl Scratch {
                 *sum = 0;
             }
         }
-        if how.filter().is_some() {
+        if search.filter().is_some() {
             for (doc, sum) in (0..).zip(&mut self.sums) {
-                if *sum > 0 && !how.allows(DocNum::new(doc)) {
+                if *sum > 0 && !search.allows(DocNum::new(doc)) {
                     *sum = 0;
                 }
             }
         }
         self.find_maxima();
-        let mut best = TopK::new(how.k());
-        let least = match segment.floor > 0.0 {
-            true => lowest_sum(segment.floor, lists.unit),
-            false => 1,
+        let mut best = TopK::new(search.k());
+        let least = if segment.floor > 0.0 {
+            lowest_sum(segment.floor, lists.unit)
+        } else {
+            1
         };
-        let high = self.first_threshold(how.k()).max(least);
+        let high = self.first_threshold(search.k()).max(least);
         self.score_range((high, u16::MAX), (index, model), lists, &mut best)?;
         let low = match best.select_worst() {
             Some(worst) => lowest_sum(worst.score, lists.unit).max(least),
@@ -146,7 +147,7 @@ impl Scratch {
         0
     }
 
-    /// Computes the scores of the documents whose sums are in a range, both ends included.
+    /// Computes the scores of the documents with sums in a range, both ends included.
     fn score_range(
         &mut self,
         (low, high): (u16, u16),
@@ -207,7 +208,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Finds the documents whose sums are in a range.
+    /// Finds the documents with sums in a range.
     fn find_docs(&mut self, low: u16, high: u16) {
         self.docs.clear();
         for (tile, (sums, &most)) in self.sums.chunks(TILE).zip(&self.maxima).enumerate() {

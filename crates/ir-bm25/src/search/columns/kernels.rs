@@ -6,7 +6,7 @@ use crate::search::bm25_scorer::score_of;
 
 /// Documents per maximum of sums.
 pub(super) const TILE: usize = 64;
-/// Documents whose sums stay in the L1 cache while columns are added.
+/// Documents per window. Their sums stay in the L1 cache while columns are added.
 const WINDOW: usize = 8192;
 /// Columns that are added at once.
 const GROUP: usize = 4;

@@ -6,8 +6,8 @@
 //! a posting list of a term that occurs in one of 64 documents. The bounds of rare terms are added
 //! posting by posting.
 //!
-//! The documents with the highest sums of bounds get their exact scores first; then those whose sum
-//! reaches the score of the k-th. Exact scores are computed from columns of frequencies, term by
+//! The documents with the highest sums of bounds get their exact scores first; then the documents
+//! with a sum that reaches the k-th score. Exact scores are computed from columns of frequencies, term by
 //! term in the order of exhaustive scoring, with the same float operations.
 //!
 //! The result equals exhaustive scoring bit for bit: the sum of the bounds of a document is not
@@ -62,8 +62,8 @@ const WEIGHTS: std::ops::Range<f32> = 1e-30..1e30;
 const WEIGHT_STEPS: [f64; 3] = [64.0, 32.0, 16.0];
 /// Higher weights, even if all are integers, are rounded to steps of [`WEIGHT_STEPS`].
 const MAX_WEIGHT: f32 = 255.0;
-/// Maximum sum of the maximum bounds of all lists. No document comes near it; one whose sum does
-/// not fit into 16 bits is scored.
+/// Maximum sum of the maximum bounds of all lists. No document comes near it; documents with sums
+/// that do not fit into 16 bits are scored.
 const MAX_SUM: u64 = 4 << 16;
 
 thread_local! {
@@ -102,9 +102,14 @@ pub(crate) type GlobalStatistics<'a> =
     dyn Fn(usize, &str) -> Result<ListStatistics, OpenIndexError> + 'a;
 
 /// Returns whether an index, with its number of documents in all segments, is searched by columns.
-pub(crate) fn applies(documents: usize, terms: usize, how: &Search<'_>, pruning: Pruning) -> bool {
+pub(crate) fn applies(
+    documents: usize,
+    terms: usize,
+    search: &Search<'_>,
+    pruning: Pruning,
+) -> bool {
     match pruning {
-        Pruning::Auto => pays(documents, terms, how),
+        Pruning::Auto => pays(documents, terms, search),
         Pruning::Columns => documents <= MAX_DOCUMENTS,
         Pruning::BlockMax | Pruning::MaxScore | Pruning::Exhaustive => false,
     }
@@ -114,17 +119,16 @@ pub(crate) fn applies(documents: usize, terms: usize, how: &Search<'_>, pruning:
 /// weights have too wide a range or the index is damaged, which posting lists report.
 pub(crate) fn search(
     segment: ColumnSegment<'_>,
-    model: &Bm25Fields,
+    (model, cache): (&Bm25Fields, &ColumnCache),
     field_weights: &[f32],
     terms: &[WeightedTerm],
-    how: &Search<'_>,
+    search: &Search<'_>,
 ) -> Result<Option<Ranking>, SearchError> {
     let Some(unit) = Unit::new(model, segment.index.len() as u32) else {
         return Ok(None);
     };
     let first_slot = segment.number * model.fields().len();
     let cells: Vec<_> = cells(field_weights, terms, first_slot).collect();
-    let cache = model.columns();
     let mut cached = cache.read();
     let unkept;
     let mut columns = bind(&cells, &cached, &[]);
@@ -134,7 +138,7 @@ pub(crate) fn search(
         let missing = missing.filter(|(_, cell)| cached.get(cell.slot, &cell.term.term).is_none());
         let missing: Vec<_> = missing.collect();
         drop(cached);
-        let Ok(built) = build_missing(segment, model, &missing, unit) else {
+        let Ok(built) = build_missing(segment, (model, cache), &missing, unit) else {
             return Ok(None);
         };
         unkept = built;
@@ -153,7 +157,7 @@ pub(crate) fn search(
         unit: unit.value * scale,
     };
     let mut scratch = SCRATCH.take().unwrap_or_default();
-    let best = scratch.search(segment, model, &lists, how);
+    let best = scratch.search(segment, model, &lists, search);
     SCRATCH.set(Some(scratch));
     match best {
         Ok(best) => best.finish().map(Some),
@@ -162,11 +166,11 @@ pub(crate) fn search(
 }
 
 /// Returns whether columns are faster than posting lists.
-fn pays(documents: usize, terms: usize, how: &Search<'_>) -> bool {
-    let allowed = how.filter().and_then(|filter| filter.count());
+fn pays(documents: usize, terms: usize, search: &Search<'_>) -> bool {
+    let allowed = search.filter().and_then(|filter| filter.count());
     documents <= MAX_DOCUMENTS
         && documents <= DOCUMENTS_PER_TERM.saturating_mul(terms)
-        && how.k().saturating_mul(DOCUMENTS_PER_HIT) <= documents
+        && search.k().saturating_mul(DOCUMENTS_PER_HIT) <= documents
         && allowed.is_none_or(|allowed| allowed.saturating_mul(DOCUMENTS_PER_ALLOWED) >= documents)
 }
 
@@ -174,7 +178,7 @@ fn pays(documents: usize, terms: usize, how: &Search<'_>) -> bool {
 struct QueryCell<'a> {
     term: &'a WeightedTerm,
     field: usize,
-    /// Number of the field among those of all segments.
+    /// Number of the field among the fields of all segments.
     slot: usize,
     field_weight: f32,
 }
@@ -230,12 +234,11 @@ struct UnkeptColumn {
 /// Builds the columns of terms that are not in the cache. Returns those that it has no room for.
 fn build_missing(
     segment: ColumnSegment<'_>,
-    model: &Bm25Fields,
+    (model, cache): (&Bm25Fields, &ColumnCache),
     missing: &[(usize, &QueryCell<'_>)],
     unit: Unit,
 ) -> Result<Vec<UnkeptColumn>, OpenIndexError> {
     let ColumnSegment { index, .. } = segment;
-    let cache = model.columns();
     let fields = model.fields();
     let mut unkept = Vec::new();
     for &(at, cell) in missing {

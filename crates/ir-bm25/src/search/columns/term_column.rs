@@ -75,8 +75,8 @@ pub(super) struct TermColumn {
 }
 
 impl TermColumn {
-    /// Reads a list whose cursor was not moved. A column that `is_kept` is dense if the term is;
-    /// others are faster to build. `idf` is that of the term in all segments.
+    /// Builds the column of a list; the cursor must be at its start. A column that `is_kept` is dense
+    /// if the term is frequent; others are faster to build. `idf` covers all segments.
     pub(super) fn build(
         cursor: &mut PostingsCursor<'_>,
         field: &FieldModel,
@@ -100,9 +100,10 @@ impl TermColumn {
         }
         cursor.take_damage().map_or(Ok(()), Err)?;
         let is_dense = is_kept && cursor.df >= unit.dense && max_bound <= u16::from(u8::MAX);
-        let postings = match is_dense {
-            true => dense(&found, documents),
-            false => ColumnPostings::Sparse(found.into()),
+        let postings = if is_dense {
+            dense(&found, documents)
+        } else {
+            ColumnPostings::Sparse(found.into())
         };
         Ok(Self {
             idf,

@@ -68,22 +68,23 @@ fn check(
     let exhaustive: Searcher = index.searcher(bm25).unwrap().with_weights(&pairs).unwrap();
     let exhaustive = exhaustive.with_pruning(Pruning::Exhaustive);
     let model = Bm25Fields::new(bm25, index.field_stats());
-    let model = model.with_columns(ColumnCache::with_budget(budget));
+    let cache = ColumnCache::with_budget(budget);
     let weights = &weights[..names.len()];
     let odd = DocSet::select(index.len(), |doc: DocNum| doc.get() % 2 == 1);
     let mut is_tried = false;
     for k in [1, 3, 40, 1000] {
-        for how in [Search::top(k), Search::top(k).within(&odd)] {
-            let expected = exhaustive.search_terms(terms, &how).unwrap();
+        for search in [Search::top(k), Search::top(k).within(&odd)] {
+            let expected = exhaustive.search_terms(terms, &search).unwrap();
             for _ in 0..2 {
-                let found = search(whole(index), &model, weights, terms, &how).unwrap();
+                let found =
+                    super::search(whole(index), (&model, &cache), weights, terms, &search).unwrap();
                 let Some(found) = found else { continue };
                 prop_assert_eq!(bits(&found), bits(&expected), "k {}, {:?}", k, terms);
                 is_tried = true;
             }
         }
     }
-    prop_assert!(model.columns().read().bytes <= budget);
+    prop_assert!(cache.read().bytes <= budget);
     Ok(is_tried)
 }
 
@@ -100,9 +101,10 @@ fn models() -> impl Strategy<Value = Bm25> {
     let k1 = prop_oneof![Just(0.0_f32), Just(1.2), Just(1e30), 0.0..=3.0_f32];
     let b = prop_oneof![Just(0.0_f32), Just(1.0), 0.0..=1.0_f32];
     (k1, b, any::<bool>()).prop_map(|(k1, b, exact)| {
-        Bm25::new(k1, b).with_lengths(match exact {
-            true => DocLengths::Exact,
-            false => DocLengths::OneByte,
+        Bm25::new(k1, b).with_lengths(if exact {
+            DocLengths::Exact
+        } else {
+            DocLengths::OneByte
         })
     })
 }
@@ -131,7 +133,7 @@ proptest! {
     }
 }
 
-/// Equal scores, sums that do not fit into 16 bits, and weights whose range is too wide.
+/// Equal scores, sums that do not fit into 16 bits, and too wide a range of weights.
 #[test]
 fn ties_and_large_sums() {
     let same = (0..300).map(|n| Document::new(format!("{n:03}")).with_text("tea pot milk"));
@@ -176,9 +178,9 @@ fn threads_share_a_cache() {
                 for n in 0..24 {
                     let terms = [(start + n) % 24, (start * 5 + n) % 24, 3];
                     let terms = terms.map(|t| WeightedTerm::new(format!("t{t}"), 1.0));
-                    let how = Search::top(10);
-                    let found = searcher.search_terms(&terms, &how).unwrap();
-                    let expected = exhaustive.search_terms(&terms, &how).unwrap();
+                    let search = Search::top(10);
+                    let found = searcher.search_terms(&terms, &search).unwrap();
+                    let expected = exhaustive.search_terms(&terms, &search).unwrap();
                     assert_eq!(bits(&found), bits(&expected));
                 }
             });

@@ -20,7 +20,7 @@ pub(crate) fn built(documents: &[Document], config: impl Borrow<IndexConfig>) ->
 pub(crate) fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("IR_DATA").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("skipped: IR_DATA is not set");
+        eprintln!("SKIPPED: IR_DATA is not set");
     }
     folder
 }

@@ -90,12 +90,12 @@ fn score_normalization() {
 
 #[test]
 fn constant_lists_become_zero() {
-    for how in [
+    for search in [
         ScoreNormalization::MinMax,
         ScoreNormalization::Sum,
         ScoreNormalization::ZScore,
     ] {
-        assert_eq!(normalize(how, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
+        assert_eq!(normalize(search, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
     }
 }
 
@@ -161,12 +161,12 @@ fn progress_counts_results_and_can_cancel() {
         Flow::Continue
     };
     let weights = [1.0, 1.0];
-    let expected = fuse_weighted_runs("f", &runs, &weights, Fusion::RRF);
-    let found = fuse_weighted_runs_with_progress("f", &runs, &weights, Fusion::RRF, &mut progress);
+    let expected = fuse_weighted_runs("f", &runs, &weights, Fusion::RRF, &mut NoProgress);
+    let found = fuse_weighted_runs("f", &runs, &weights, Fusion::RRF, &mut progress);
     assert_eq!(found, expected);
     assert!((2..=4).contains(&reports.len()), "{reports:?}");
     let mut stop = |_: &str, _: u64, _: Option<u64>| Flow::Stop;
-    let found = fuse_weighted_runs_with_progress("f", &runs, &weights, Fusion::RRF, &mut stop);
+    let found = fuse_weighted_runs("f", &runs, &weights, Fusion::RRF, &mut stop);
     assert_eq!(found, Err(FusionError::Canceled));
 }
 
@@ -235,7 +235,9 @@ fn weights_multiply_normalized_scores() {
     close(&weighted(ScoreNormalization::None, rrf), &expected);
 
     let runs = [one("a", &[2.0]), one("b", &[1.0])];
-    let fuse = |weights: &[f64]| fuse_weighted_runs("f", &runs, weights, Fusion::COMB_SUM);
+    let fuse = |weights: &[f64]| {
+        fuse_weighted_runs("f", &runs, weights, Fusion::COMB_SUM, &mut NoProgress)
+    };
     assert_eq!(fuse(&[1.0, 1.0]), fuse_runs("f", &runs, Fusion::COMB_SUM));
     let (expected, found) = (2, 1);
     assert_eq!(

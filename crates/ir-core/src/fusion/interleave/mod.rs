@@ -3,7 +3,7 @@
 //! | function | next list | credit for a click |
 //! |---|---|---|
 //! | [`round_robin`] | in turn | the contributing list |
-//! | [`balanced`] | the one consumed less far | lists whose top k contains the item |
+//! | [`balanced`] | the one consumed less far | lists with the item in the top k |
 //! | [`team_draft`] | random order in each round | the contributing list |
 //!
 //! These functions take lists of any item type, best first. [`InterleaveConfig`] selects one of
@@ -24,7 +24,9 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Run, RunOrder, SplitMix64};
+use crate::random::SplitMix64;
+use crate::run::Run;
+use crate::run_order::RunOrder;
 
 /// Interleaved list with the origin of every item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,8 +114,8 @@ impl<T> Interleaved<T> {
     }
 }
 
-/// Interleaves lists in turn, up to `limit` items. A turn whose item is already in the list is
-/// skipped without replacement. Ends when all lists are exhausted.
+/// Interleaves lists in turn, up to `limit` items. Skips a turn without replacement if the result
+/// already contains its item. Ends when all lists are exhausted.
 ///
 /// # Source
 /// Combination of several searches in the published code of DataFinder (Viswanathan et al.,

@@ -4,8 +4,12 @@
 mod tests;
 
 use super::{DocumentRepositories, FusionError, RepositoryPriors};
-use crate::retriever::in_rounds;
-use crate::{DocIds, DocNum, Explanation, Hit, Ranking, Retriever, Search, SearchError, TopK};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
+use crate::ranking::{Hit, Ranking, TopK};
+use crate::retriever::{Retriever, in_rounds};
+use crate::search::Search;
 
 /// Estimate of the priors of a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +24,7 @@ pub enum PriorEstimate {
         docs: usize,
         /// Smoothing ε. Range: > 0. The plugin's default: 1.
         epsilon: f64,
-        /// Number of repositories, at least that of the repositories of the hits. In the plugin:
-        /// 23.
+        /// Number of all repositories. Hits of more repositories raise it. In the plugin: 23.
         repositories: usize,
     },
 }
@@ -32,15 +35,15 @@ pub enum PriorEstimate {
 pub enum PriorCombination {
     /// `score + weight · ln p`, for scores that are log-likelihoods.
     LogSum,
-    /// `score · p^weight`, for scores that are not negative, such as BM25. A search whose hits have
-    /// negative scores is an error: a low prior would rank them higher.
+    /// `score · p^weight`, for scores that are not negative, such as BM25. Negative scores are an
+    /// error: a low prior would rank their documents higher.
     Product,
 }
 
 /// Retriever that combines the score of each hit with the prior probability of its repository.
 ///
-/// The ranking is that of combining all hits: lists are extended until no other document can have
-/// a higher score. Weight 0 returns the rankings of the retriever, bit for bit.
+/// The ranking equals the combination of all hits: lists are extended until no other document can
+/// have a higher score. Weight 0 returns the rankings of the retriever, bit for bit.
 ///
 /// ```
 /// use ir_core::fusion::{
@@ -76,19 +79,19 @@ const MIN_DEPTH: usize = 100;
 /// Combined scores of one query.
 struct CombinedScores<'a, R> {
     prior: &'a RepositoryPrior<R>,
-    /// Priors by number of the repository; then that of documents without one.
+    /// Priors by number of the repository, then the prior of documents without one.
     priors: Vec<f64>,
     /// The summands or factors of `priors`.
     terms: Vec<f64>,
 }
 
 impl<R: Retriever> RepositoryPrior<R> {
-    /// Wraps a retriever. `repositories` has those of its documents. `weight` is that of the prior;
-    /// range: finite, ≥ 0.
+    /// Wraps a retriever. `repositories` contains the repository of each document. `weight` is the
+    /// weight of the prior; range: finite, ≥ 0.
     ///
     /// # Errors
-    /// The number of repositories is not that of the documents, the priors do not cover a
-    /// repository, or a parameter is out of range.
+    /// Returns an error if `repositories` and the retriever have different numbers of documents, the
+    /// priors do not cover a repository, or a parameter is out of range.
     pub fn new(
         retriever: R,
         repositories: DocumentRepositories,

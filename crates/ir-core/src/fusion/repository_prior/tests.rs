@@ -3,46 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Qrels;
+use crate::qrels::Qrels;
+use crate::tests::ConstantScores;
 
-/// Scores records by a list; the query is ignored.
-#[derive(Clone)]
-struct Scores(DocIds, Vec<f32>);
-
-impl Scores {
-    fn new(scores: Vec<f32>) -> Self {
-        let ids: Vec<String> = (0..scores.len()).map(|n| n.to_string()).collect();
-        Self(ids.iter().map(String::as_str).collect(), scores)
-    }
-}
-
-impl Retriever for Scores {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        &self.0
-    }
-
-    fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut best = TopK::new(search.k());
-        for (doc, &score) in (0..).map(DocNum::new).zip(&self.1) {
-            if search.allows(doc) && !doc.get().is_multiple_of(5) {
-                best.push(doc, score);
-            }
-        }
-        best.finish()
-    }
-
-    fn explain(
-        &self,
-        _: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        let is_hit = search.allows(doc) && !doc.get().is_multiple_of(5);
-        let score = self.1.get(doc.index()).filter(|_| is_hit);
-        Ok(score.map(|&score| Explanation::new(score + 0.0, "score")))
-    }
+/// A hit for each score, but for every fifth record.
+fn numbered(scores: impl IntoIterator<Item = f32>) -> ConstantScores {
+    let scores = (0_u32..).zip(scores);
+    let records = scores.map(|(n, score)| (n.to_string(), (!n.is_multiple_of(5)).then_some(score)));
+    ConstantScores::new(&records.collect::<Vec<_>>())
 }
 
 fn rounded(p: Option<f64>) -> f64 {
@@ -104,7 +72,7 @@ fn worked_example_of_prior_1() {
 
 #[test]
 fn invalid_priors() {
-    let scores = || Scores::new(vec![1.0, 2.0]);
+    let scores = || numbered([1.0, 2.0]);
     let repositories = || DocumentRepositories::new(["geo", "pdb"].map(Some));
     let priors =
         |list: &[(&str, f64)]| RepositoryPriors::new(list.iter().map(|&(name, p)| (name, p)));
@@ -164,10 +132,10 @@ proptest! {
     ) {
         let names = ["a", "b", "c", "d"];
         let product = kind % 2 == 1;
-        let base = Scores::new(scores.iter().map(|&(score, _)| f32::from(score)).collect());
+        let base = numbered(scores.iter().map(|&(score, _)| f32::from(score)));
         let repositories = || DocumentRepositories::new(scores.iter().map(|s| Some(names[s.1])));
         let odd = |doc: DocNum| doc.get() % 2 == 1;
-        let how = Search::top(k).within(&odd);
+        let search = Search::top(k).within(&odd);
         let fixed = RepositoryPriors::new(names.into_iter().zip(priors)).unwrap();
         let (estimate, used) = if kind < 2 {
             (PriorEstimate::Fixed(fixed.clone()), fixed)
@@ -176,14 +144,11 @@ proptest! {
             let used = RepositoryPriors::from_ranking(&first, &repositories(), 9, 0.5).unwrap();
             (PriorEstimate::Feedback { docs: 7, epsilon: 0.5, repositories: 9 }, used)
         };
-        let combination = match product {
-            true => PriorCombination::Product,
-            false => PriorCombination::LogSum,
-        };
+        let combination = if product { PriorCombination::Product } else { PriorCombination::LogSum };
         let prior = RepositoryPrior::new(base.clone(), repositories(), estimate, combination, weight);
         let prior = prior.unwrap();
-        let found = prior.search("", &how);
-        let every = base.search("", &how.with_k(usize::MAX)).unwrap();
+        let found = prior.search("", &search);
+        let every = base.search("", &search.with_k(usize::MAX)).unwrap();
         let mut expected = Vec::new();
         for hit in &every {
             let p = used.get(names[scores[hit.doc.index()].1]).or(used.unseen()).unwrap();
@@ -191,7 +156,7 @@ proptest! {
                 PriorCombination::LogSum => f64::from(hit.score) + weight * p.ln(),
                 PriorCombination::Product => f64::from(hit.score) * p.powf(weight),
             };
-            let tree = prior.explain("", hit.doc, &how).unwrap().unwrap();
+            let tree = prior.explain("", hit.doc, &search).unwrap().unwrap();
             prop_assert_eq!(tree.score() + 0.0, score as f32 + 0.0);
             expected.push(Hit::new(hit.doc, score as f32 + 0.0));
         }
@@ -208,7 +173,7 @@ proptest! {
         let found = found.unwrap();
         prop_assert_eq!(&found, &expected);
         if weight == 0.0 {
-            prop_assert_eq!(found, base.search("", &how).unwrap());
+            prop_assert_eq!(found, base.search("", &search).unwrap());
         }
     }
 }

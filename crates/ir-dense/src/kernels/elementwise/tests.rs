@@ -180,9 +180,10 @@ impl WithSimd for Activated<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        match self.1 {
-            false => activate_row::<S>(self.0, self.2),
-            true => activate_rounded_row::<S>(self.0, self.2),
+        if self.1 {
+            activate_rounded_row::<S>(self.0, self.2);
+        } else {
+            activate_row::<S>(self.0, self.2);
         }
     }
 }
@@ -244,8 +245,7 @@ fn all_functions<S: Simd>(simd: S, width: usize) -> Vec<f32> {
 fn bits_are_the_same_with_avx2_and_avx_512() {
     let levels = (pulp::x86::V3::try_new(), pulp::x86::V4::try_new());
     let (Some(avx2), Some(avx512)) = levels else {
-        println!("skipped: the CPU has no AVX-512");
-        return;
+        return eprintln!("SKIPPED: the CPU has no AVX-512");
     };
     for width in (1..70).chain([384, 391]) {
         let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();

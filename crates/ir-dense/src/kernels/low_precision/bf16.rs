@@ -8,7 +8,8 @@ use crate::kernels::matrix::StridedRows;
 use crate::kernels::microkernels::PANEL_COLUMNS;
 
 impl LowPrecisionMatrix {
-    /// Replaces the matrix by one in bf16 whose columns are rows of `columns`, of `from` elements.
+    /// Replaces the matrix by one in bf16. Its columns are the rows of `columns`, of `from`
+    /// elements.
     pub(crate) fn fill_columns(
         &mut self,
         from: usize,

@@ -39,7 +39,7 @@ pub(crate) use super::microkernels::PANEL_COLUMNS;
 use super::microkernels::{
     MicroTile, Microkernel, MicrokernelOperands, bf16_microkernel, int8_microkernel, round_to_bf16,
 };
-use crate::Activation;
+use crate::activation::Activation;
 
 /// Largest weight of a channel in units of its root mean square above which the channel is an
 /// outlier. Quantized, its root mean square error would be above 1/28 of the root mean square of
@@ -102,7 +102,7 @@ impl LowPrecision {
         }
     }
 
-    /// Maximum inner dimension whose sums fit 32 bits.
+    /// Maximum inner dimension of products with sums that fit 32 bits.
     const fn max_depth(self) -> usize {
         match self {
             Self::Bf16 => usize::MAX,
@@ -285,8 +285,8 @@ impl LowPrecisionMatrix {
         });
     }
 
-    /// [`Self::product`] in bf16 whose result is rounded to bf16, as the left matrix of another
-    /// product; the same bits as rounding it afterwards.
+    /// [`Self::product`] in bf16, rounded to bf16 as the left matrix of another product. Returns
+    /// the same bits as rounding afterwards.
     pub(crate) fn rounded_product(
         &self,
         left: StridedRows<'_>,
@@ -310,7 +310,7 @@ impl LowPrecisionMatrix {
         });
     }
 
-    /// Whether [`Self::rounded_product`] applies.
+    /// Returns `true` if [`Self::rounded_product`] applies.
     pub(crate) fn is_bf16(&self) -> bool {
         self.precision == LowPrecision::Bf16
     }
@@ -421,7 +421,7 @@ struct LowPrecisionProduct<'a> {
     microkernel: Microkernel,
     bias: &'a [f32],
     activation: Option<Activation>,
-    /// Whether a product in bf16 is added to `out` instead of replacing it.
+    /// If `true`, a product in bf16 is added to `out`, otherwise it replaces `out`.
     accumulate: bool,
     out: ProductOutput<'a>,
 }
@@ -542,9 +542,10 @@ impl PanelCells<'_> {
                 let cells = S::as_mut_simd_f32s(out).0.iter_mut();
                 let cells = cells.zip(S::as_simd_f32s(sums).0);
                 for ((out, &sum), &bias) in cells.zip(S::as_simd_f32s(self.bias).0) {
-                    *out = match self.accumulate {
-                        false => simd.add_f32s(sum, bias),
-                        true => simd.add_f32s(*out, sum),
+                    *out = if self.accumulate {
+                        simd.add_f32s(*out, sum)
+                    } else {
+                        simd.add_f32s(sum, bias)
                     };
                 }
             }
@@ -555,7 +556,7 @@ impl PanelCells<'_> {
     }
 }
 
-/// Writes the elements of a row whose integer sums are `sums`.
+/// Writes the elements of a row, given its integer sums.
 #[inline(always)]
 fn dequantize(
     out: &mut [f32; PANEL_COLUMNS],

@@ -25,7 +25,7 @@ pub(crate) struct LowPrecisionRows {
     pub(super) words: AlignedBuffer<u32>,
     /// Distance of rows; of the words of a row in panels.
     pub(super) stride: usize,
-    /// Distance of panels of [`TILE_ROWS`] rows, whose words are stored by columns; `None` if
+    /// Distance of panels of [`TILE_ROWS`] rows. A panel stores its words by columns. `None` if
     /// words are stored by rows.
     pub(super) panel: Option<usize>,
     /// Quantization of every row; empty for bf16.
@@ -65,7 +65,7 @@ impl LowPrecisionRows {
         }
     }
 
-    /// Replaces the rows by those of a matrix in bf16, of `width` elements.
+    /// Replaces the rows by the rows of a matrix, of `width` elements, in bf16.
     pub(crate) fn round_bf16(&mut self, rows: StridedRows<'_>, width: usize) {
         self.round(LowPrecision::Bf16, rows, width);
     }
@@ -102,9 +102,12 @@ impl LowPrecisionRows {
         Arch::new().dispatch(|| {
             let zeros = vec![0.0; columns.len()];
             for k in 0..rows.count.div_ceil(2) {
-                let row = |row: usize| match row < rows.count {
-                    true => &rows.values[row * rows.stride..][columns.clone()],
-                    false => &zeros,
+                let row = |row: usize| {
+                    if row < rows.count {
+                        &rows.values[row * rows.stride..][columns.clone()]
+                    } else {
+                        &zeros
+                    }
                 };
                 let (first, first_rest) = row(2 * k).as_chunks::<TILE_ROWS>();
                 let (second, second_rest) = row(2 * k + 1).as_chunks::<TILE_ROWS>();
@@ -144,7 +147,7 @@ impl LowPrecisionRows {
         }
     }
 
-    /// Replaces the rows by those of a matrix whose rows have `width` elements.
+    /// Replaces the rows by the rows of a matrix, of `width` elements.
     pub(super) fn round(&mut self, precision: LowPrecision, rows: StridedRows<'_>, width: usize) {
         self.resize(precision, rows.count, width);
         if precision == LowPrecision::Bf16

@@ -83,10 +83,11 @@ proptest! {
             .copied()
             .collect();
         let strided = StridedRows { values: &left, stride: from + gap, count: rows };
-        let (precision, levels) = match wide {
-            false => (LowPrecision::W8A8, 255.0),
-            true => (LowPrecision::W8A12, 4095.0),
-        };
+        let (precision, levels) = if wide {
+(LowPrecision::W8A12, 4095.0)
+} else {
+(LowPrecision::W8A8, 255.0)
+};
         let found = product(precision, strided, &right, &bias, from);
         let expected = int8_reference(&dense, levels, &right, &bias, from);
         for (found, expected) in found.iter().zip(expected) {

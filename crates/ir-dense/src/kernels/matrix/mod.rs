@@ -17,7 +17,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::aligned::{AlignedBuffer, prefetch};
 use super::elementwise::activate_row;
-use crate::Activation;
+use crate::activation::Activation;
 
 /// Rows of the left matrix in a tile if there are 32 vector registers: accumulators take 24 of
 /// them. With 16 vector registers, a tile has half as many rows.
@@ -231,7 +231,7 @@ struct MatrixProduct<'a> {
     columns: Range<usize>,
     bias: Option<&'a [f32]>,
     activation: Option<Activation>,
-    /// Whether the product is added to `out` instead of replacing it.
+    /// If `true`, the product is added to `out`, otherwise it replaces `out`.
     accumulate: bool,
     out: &'a mut [f32],
     out_stride: usize,
@@ -275,9 +275,10 @@ impl WithSimd for MatrixProduct<'_> {
                     let out = &mut self.out[at..];
                     let rows = tile_rows.min(self.left.count - row);
                     let stride = self.out_stride;
-                    match self.left.by_columns {
-                        false => tile.compute_rows::<false>(rows, out, stride),
-                        true => tile.compute_rows::<true>(rows, out, stride),
+                    if self.left.by_columns {
+                        tile.compute_rows::<true>(rows, out, stride);
+                    } else {
+                        tile.compute_rows::<false>(rows, out, stride);
                     }
                     if let Some(activation) = activation {
                         for row in 0..rows {
@@ -298,7 +299,7 @@ struct Tile<'a, S> {
     depth: usize,
     panel: &'a [f32],
     bias: &'a [f32],
-    /// Whether sums are added to `out` instead of replacing it.
+    /// If `true`, sums are added to `out`, otherwise they replace `out`.
     accumulate: bool,
     columns: usize,
 }
@@ -326,9 +327,10 @@ impl<S: Simd> Tile<'_, S> {
     #[inline(always)]
     fn compute<const N: usize, const COLUMNS: bool>(self, out: &mut [f32], out_stride: usize) {
         let simd = self.simd;
-        let rows: [&[f32]; N] = match COLUMNS {
-            false => std::array::from_fn(|row| &self.left[row * self.left_stride..][..self.depth]),
-            true => [&[]; N],
+        let rows: [&[f32]; N] = if COLUMNS {
+            [&[]; N]
+        } else {
+            std::array::from_fn(|row| &self.left[row * self.left_stride..][..self.depth])
         };
         let (panel, _) = S::as_simd_f32s(self.panel).0.as_chunks::<TILE_VECTORS>();
         let panel = &panel[..self.depth];
@@ -341,15 +343,13 @@ impl<S: Simd> Tile<'_, S> {
         let mut sums = [[simd.splat_f32s(0.0); TILE_VECTORS]; N];
         for k in 0..self.depth {
             prefetch(self.panel, (k + PREFETCH_ROWS) * width, width);
-            let column: &[f32] = match COLUMNS {
-                false => &[],
-                true => &self.left[k * self.left_stride..][..N],
+            let column: &[f32] = if COLUMNS {
+                &self.left[k * self.left_stride..][..N]
+            } else {
+                &[]
             };
             for (row, sums) in sums.iter_mut().enumerate() {
-                let x = match COLUMNS {
-                    false => rows[row][k],
-                    true => column[row],
-                };
+                let x = if COLUMNS { column[row] } else { rows[row][k] };
                 let x = simd.splat_f32s(x);
                 for (sum, &right) in sums.iter_mut().zip(&panel[k]) {
                     *sum = simd.mul_add_e_f32s(x, right, *sum);

@@ -111,8 +111,8 @@ pub(super) fn bf16_rounding() -> Option<RoundingFunction> {
     None
 }
 
-/// Whether a function has the bits of the portable one for pseudorandom numbers of many
-/// magnitudes, which tell the orders of addition and of rounding apart.
+/// Returns `true` if a function has the bits of the portable function for pseudorandom numbers of
+/// many magnitudes, which tell the orders of addition and of rounding apart.
 #[cfg(any(test, target_arch = "x86_64"))]
 fn same_bits_of_probes(function: Microkernel) -> bool {
     const DEPTH: usize = 64;

@@ -167,7 +167,7 @@ pub(super) fn int8_avx2(operands: &MicrokernelOperands<'_>, sums: &mut MicroTile
     unsafe { int8_avx2_rows(operands, sums) }
 }
 
-/// Rows and columns of the part of a tile whose sums fit 16 vector registers.
+/// Rows and columns of a part of a tile. Its sums fit 16 vector registers.
 const PART_ROWS: usize = 4;
 const PART_COLUMNS: usize = 16;
 
@@ -197,7 +197,7 @@ fn int8_avx_vnni_rows(operands: &MicrokernelOperands<'_>, sums: &mut MicroTile) 
     }
 }
 
-/// Products of 16-bit integers: those of 8-bit integers (`vpmaddubsw`) saturate.
+/// Products of 16-bit integers, because products of 8-bit integers (`vpmaddubsw`) saturate.
 #[target_feature(enable = "avx2")]
 fn int8_avx2_rows(operands: &MicrokernelOperands<'_>, sums: &mut MicroTile) {
     const COLUMNS: usize = PART_COLUMNS / 2;

@@ -63,17 +63,21 @@ fn gradients_equal_finite_differences() {
         let loss = |distance: f64| {
             let mut reader = trainer.reader.clone();
             let model = trainer.model.clone();
-            let model = model.map_parameters(|it| match it.name == *name {
-                true => moved(it.values, gradient, norm, distance),
-                false => it.values,
+            let model = model.map_parameters(|it| {
+                if it.name == *name {
+                    moved(it.values, gradient, norm, distance)
+                } else {
+                    it.values
+                }
             });
             for it in reader.head.named_tensors() {
                 if it.name == *name {
                     let values = memory::data(moved(it.values, gradient, norm, distance));
                     let values = memory::values(&values).to_vec();
-                    match name == HEAD_BIAS {
-                        true => reader.head.bias = values,
-                        false => reader.head.weight = values,
+                    if name == HEAD_BIAS {
+                        reader.head.bias = values;
+                    } else {
+                        reader.head.weight = values;
                     }
                 }
             }
@@ -91,7 +95,8 @@ fn gradients_equal_finite_differences() {
         assert!((slope / norm - 1.0).abs() < 0.01, "{name}: {slope}, {norm}");
         checked += 1;
     }
-    // Every parameter but the shift of the bias of end and start, whose gradients sum to 0.
+    // Every parameter but the common shift of the biases of start and end: their gradients sum to
+    // 0.
     assert!(checked >= of_model.len(), "{checked} of {}", of_model.len());
 }
 

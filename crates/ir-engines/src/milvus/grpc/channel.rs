@@ -45,7 +45,7 @@ struct Inner {
     authorization: Option<MetadataValue<Ascii>>,
     url: String,
     tls: bool,
-    /// Whether the server has responded to a call.
+    /// If `true`, the server has responded to a call.
     has_responded: AtomicBool,
 }
 
@@ -196,18 +196,13 @@ impl GrpcChannel {
             Code::DeadlineExceeded => RemoteError::Timeout { url, source },
             code if code as i32 == CANCELED => RemoteError::Timeout { url, source },
             _ if self.inner.tls && is_tls(&message) => RemoteError::Tls { url, source },
-            Code::Unimplemented => RemoteError::Response {
-                url,
-                expected: "the gRPC API of Milvus (port 19530)".to_owned(),
-                found: message,
-            },
+            Code::Unimplemented => {
+                RemoteError::response(url, "the gRPC API of Milvus (port 19530)", message)
+            }
             // Larger than the server receives, however often it is sent.
             Code::ResourceExhausted if message.contains("larger than max") => {
-                RemoteError::Response {
-                    url,
-                    expected: "a message within the limit of the server".to_owned(),
-                    found: format!("{message}; send fewer documents or queries per request"),
-                }
+                let found = format!("{message}; send fewer documents or queries per request");
+                RemoteError::response(url, "a message within the limit of the server", found)
             }
             // The server is overloaded, or another request interfered.
             code @ (Code::ResourceExhausted | Code::Aborted) => RemoteError::Status {
@@ -231,21 +226,18 @@ impl GrpcChannel {
                     _ if self.inner.has_responded.load(Ordering::Relaxed) => {
                         RemoteError::Unreachable { url, source }
                     }
-                    _ => RemoteError::Response {
+                    _ => RemoteError::response(
                         url,
-                        expected:
-                            "gRPC, as Milvus speaks on port 19530 (with TLS, the scheme ends in `+tls`)"
-                                .to_owned(),
-                        found: message,
-                    },
+                        "gRPC, as Milvus speaks on port 19530 (with TLS, the scheme ends in `+tls`)",
+                        message,
+                    ),
                 }
             }
             Code::Unknown => RemoteError::Unreachable { url, source },
-            code => RemoteError::Response {
-                url,
-                expected: "a response of Milvus".to_owned(),
-                found: format!("the gRPC status {code:?}: {message}"),
-            },
+            code => {
+                let found = format!("the gRPC status {code:?}: {message}");
+                RemoteError::response(url, "a response of Milvus", found)
+            }
         }
     }
 }
@@ -269,7 +261,7 @@ fn is_tls(message: &str) -> bool {
     .any(|part| message.contains(part))
 }
 
-/// Whether the peer speaks another protocol than HTTP/2, or not that of gRPC.
+/// Returns `true` if the peer does not speak HTTP/2, or does not speak gRPC over it.
 fn is_protocol(message: &str) -> bool {
     [
         "http2 error",

@@ -37,7 +37,7 @@ pub(super) struct Status {
     pub(super) retriable: bool,
 }
 
-/// Response of an operation without a result, and that of `Flush`, whose status is inside.
+/// Response of `Flush`, and of other operations that wrap a status without a result.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct StatusResponse {
     #[prost(message, optional, tag = "1")]
@@ -320,7 +320,7 @@ pub(in crate::milvus) struct SearchRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct HybridSearchRequest {
+pub(in crate::milvus) struct HybridSearchRequest {
     #[prost(string, tag = "3")]
     pub(super) collection_name: String,
     #[prost(message, repeated, tag = "5")]

@@ -6,32 +6,30 @@ mod requests;
 mod responses;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use ir_core::NoProgress;
 use prost::Message;
 
 pub(super) use self::channel::GrpcChannel;
-pub(super) use self::messages::SearchRequest;
 use self::messages::{
     Checked, CollectionRequest, CreateCollectionRequest, CreateIndexRequest, DeleteRequest,
     DescribeCollectionResponse, DescribeIndexRequest, DescribeIndexResponse, FlushRequest,
     InsertRequest, LoadCollectionRequest, MutationResult, QueryRequest, QueryResults,
     SearchResults, Status, StatusResponse, pairs,
 };
-pub(super) use self::requests::GrpcSearch;
+pub(super) use self::messages::{HybridSearchRequest, SearchRequest};
+pub(super) use self::requests::{GrpcSearch, hybrid};
 use self::requests::{columns, schema};
 use self::responses::{check, column, divided, is_missing, longs, rows_of_index, transient};
-pub use self::text::{MilvusHybrid, MilvusTextIndex};
 use super::protocol::index_type;
 use super::{ID, MilvusCollection, NUMBER, ScoredNumbers, VECTOR, metric};
 use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
 use crate::source::RowBatch;
 use crate::{Consistency, RemoteError, TextAnalysis, TextIndexing};
 
-/// Name of the field with title and text, and of that with their terms.
+/// Names of the field with title and text, and of the field with their terms.
 const CONTENTS: &str = "contents";
-const TERMS: &str = "terms";
+pub(super) const TERMS: &str = "terms";
 
 /// Number of the type of sparse vectors, and of the function that computes them of texts.
 const SPARSE_VECTOR: u32 = 104;
@@ -47,12 +45,10 @@ fn analyzer(texts: &TextIndexing) -> Result<&'static str, RemoteError> {
         TextAnalysis::English => Ok(r#"{"type":"english"}"#),
         TextAnalysis::LuceneStandard => Ok(r#"{"type":"standard"}"#),
         TextAnalysis::Whitespace => Ok(r#"{"tokenizer":"whitespace"}"#),
-        other => Err(RemoteError::Schema {
-            message: format!(
-                "expected an analysis that Milvus has (english, lucene-standard, whitespace), found {}",
-                other.name()
-            ),
-        }),
+        other => Err(RemoteError::schema(format!(
+            "expected an analysis that Milvus has (english, lucene-standard, whitespace), found {}",
+            other.name()
+        ))),
     }
 }
 
@@ -60,8 +56,8 @@ pub(super) fn check_texts(texts: &TextIndexing) -> Result<(), RemoteError> {
     texts.check()?;
     // The range of Milvus.
     if texts.k1 == 0.0 {
-        let message = "expected k1 above 0 for Milvus, found 0".to_owned();
-        return Err(RemoteError::Schema { message });
+        let message = "expected k1 above 0 for Milvus, found 0";
+        return Err(RemoteError::schema(message));
     }
     analyzer(texts).map(|_| ())
 }
@@ -74,7 +70,7 @@ const fn level(consistency: Consistency) -> i32 {
     }
 }
 
-/// The guarantee timestamp of a level; the server computes that of a strong search.
+/// The guarantee timestamp of a level. For a strong search, the server computes it.
 const fn guarantee(consistency: Consistency) -> u64 {
     consistency.guarantee()
 }
@@ -104,8 +100,8 @@ impl GrpcChannel {
         }
     }
 
-    /// Calls a method once. Failures that another call may resolve are errors of this kind, also
-    /// those that the response states.
+    /// Calls a method once. A transient failure that the response states is an error that
+    /// [`RemoteError::is_transient`].
     fn call_once<Q, R>(&self, method: &'static str, request: Q) -> Result<R, RemoteError>
     where
         Q: Message + 'static,
@@ -138,12 +134,8 @@ impl GrpcChannel {
         Ok(response)
     }
 
-    fn unexpected(&self, method: &str, expected: String) -> RemoteError {
-        RemoteError::Response {
-            url: self.url(method),
-            expected,
-            found: "another response".to_owned(),
-        }
+    fn unexpected(&self, method: &str, expected: impl Into<String>) -> RemoteError {
+        RemoteError::response(self.url(method), expected, "another response")
     }
 
     pub(super) fn remove(&self, collection: &MilvusCollection) -> Result<(), RemoteError> {
@@ -151,9 +143,10 @@ impl GrpcChannel {
             collection_name: collection.name.clone(),
         };
         let status: Status = self.repeated(collection, "DropCollection", &request)?;
-        match is_missing(&status) {
-            true => Ok(()),
-            false => check(Some(&status), "remove the collection"),
+        if is_missing(&status) {
+            Ok(())
+        } else {
+            check(Some(&status), "remove the collection")
         }
     }
 
@@ -312,7 +305,7 @@ impl GrpcChannel {
         let counts = longs(&results, "count(*)");
         match counts {
             Some(&[count]) if count >= 0 => Ok(count as u64),
-            _ => Err(self.unexpected("Query", "a count".to_owned())),
+            _ => Err(self.unexpected("Query", "a count")),
         }
     }
 
@@ -328,7 +321,7 @@ impl GrpcChannel {
             Some(numbers) => Ok(numbers.to_vec()),
             // Without documents, there may be no column.
             None if results.fields_data.is_empty() => Ok(Vec::new()),
-            None => Err(self.unexpected("Query", "numbers of documents".to_owned())),
+            None => Err(self.unexpected("Query", "numbers of documents")),
         }
     }
 
@@ -347,7 +340,7 @@ impl GrpcChannel {
                 let pairs = numbers.iter().copied().zip(ids.data.iter().cloned());
                 Ok(pairs.collect())
             }
-            _ => Err(self.unexpected("Query", "numbers and ids of documents".to_owned())),
+            _ => Err(self.unexpected("Query", "numbers and ids of documents")),
         }
     }
 
@@ -365,12 +358,11 @@ impl GrpcChannel {
         };
         let result: MutationResult = self.call_once("Insert", request)?;
         check(result.status(), "insert documents")?;
-        match result.insert_cnt == rows.len() as i64 {
-            true => Ok(()),
-            false => {
-                let expected = format!("{} documents inserted", rows.len());
-                Err(self.unexpected("Insert", expected))
-            }
+        if result.insert_cnt == rows.len() as i64 {
+            Ok(())
+        } else {
+            let expected = format!("{} documents inserted", rows.len());
+            Err(self.unexpected("Insert", expected))
         }
     }
 
@@ -395,6 +387,17 @@ impl GrpcChannel {
     ) -> Result<ScoredNumbers, RemoteError> {
         let results = self.checked(collection, "Search", request, "search")?;
         self.hits(&results, "Search", request.nq as usize)
+    }
+
+    /// Numbers and scores of hits per query.
+    pub(super) fn hybrid_search(
+        &self,
+        collection: &MilvusCollection,
+        request: &HybridSearchRequest,
+        queries: usize,
+    ) -> Result<ScoredNumbers, RemoteError> {
+        let results = self.checked(collection, "HybridSearch", request, "search")?;
+        self.hits(&results, "HybridSearch", queries)
     }
 
     fn hits(

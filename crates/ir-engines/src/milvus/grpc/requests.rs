@@ -4,8 +4,9 @@ use prost::Message;
 use serde_json::json;
 
 use super::messages::{
-    Booleans, Doubles, FieldData, FieldSchema, Floats, FunctionSchema, Longs, PlaceholderGroup,
-    PlaceholderValue, ScalarField, Schema, SearchRequest, Strings, VectorField, pairs,
+    Booleans, Doubles, FieldData, FieldSchema, Floats, FunctionSchema, HybridSearchRequest, Longs,
+    PlaceholderGroup, PlaceholderValue, ScalarField, Schema, SearchRequest, Strings, VectorField,
+    pairs,
 };
 use super::{BM25, CONTENTS, SPARSE_VECTOR, TERMS, analyzer, guarantee, level};
 use crate::milvus::protocol::{BOOLEAN, DOUBLE, FLOAT_VECTOR, INT64, VARCHAR, data_type, scalar};
@@ -173,6 +174,30 @@ pub(super) fn columns(
     columns
 }
 
+/// Constant of reciprocal rank fusion: rank r of a list counts 1 / (60 + r).
+const RRF_K: u32 = 60;
+
+/// Request for the `limit` best hits of several searches by reciprocal rank fusion.
+pub(in crate::milvus) fn hybrid(
+    collection: &str,
+    searches: Vec<SearchRequest>,
+    limit: usize,
+    consistency: Consistency,
+) -> HybridSearchRequest {
+    HybridSearchRequest {
+        collection_name: collection.to_owned(),
+        requests: searches,
+        rank_params: pairs([
+            ("strategy", "rrf".to_owned()),
+            ("params", format!(r#"{{"k":{RRF_K}}}"#)),
+            ("limit", limit.to_string()),
+            ("round_decimal", "-1".to_owned()),
+        ]),
+        guarantee_timestamp: guarantee(consistency),
+        consistency_level: level(consistency),
+    }
+}
+
 /// Request to search queries, encoded as placeholders of a type, in a field.
 pub(in crate::milvus) struct GrpcSearch<'a> {
     pub(in crate::milvus) collection: &'a str,
@@ -191,7 +216,7 @@ impl GrpcSearch<'_> {
         self.request(FLOAT_VECTOR, vectors.iter().map(bytes).collect())
     }
 
-    pub(super) fn texts(&self, texts: &[&str]) -> SearchRequest {
+    pub(in crate::milvus) fn texts(&self, texts: &[&str]) -> SearchRequest {
         let bytes = |text: &&str| text.as_bytes().to_vec();
         self.request(VARCHAR, texts.iter().map(bytes).collect())
     }

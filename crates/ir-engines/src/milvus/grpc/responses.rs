@@ -12,7 +12,7 @@ pub(super) fn is_missing(status: &Status) -> bool {
         || (status.error_code != 0 && status.reason.contains("collection not found"))
 }
 
-/// Whether there is no index: `IndexNotExist` of Milvus (25, and 700 since 2.3), 11 in milvus-lite.
+/// Returns `true` for `IndexNotExist`: 25 in Milvus, 700 since 2.3, 11 in milvus-lite.
 const fn is_without_index(status: &Status) -> bool {
     status.code == 700 || matches!(status.error_code, 11 | 25 | 700)
 }
@@ -38,8 +38,8 @@ pub(super) fn rows_of_index(
     }))
 }
 
-/// Status of HTTP and message of an error that another attempt may resolve: one that the server
-/// marks as retriable, or the limit of rates. Codes of milvus-lite are others than those of Milvus.
+/// Status of HTTP and message of a transient error: the server marks it as retriable, or it is the
+/// rate limit. milvus-lite has other codes than Milvus.
 pub(super) fn transient(status: &Status) -> Option<(u16, String)> {
     let is_limited = status.code == 8;
     let message: String = status.reason.chars().take(500).collect();

@@ -1,12 +1,11 @@
-//! Bytes of messages beside those of the Python package protobuf 7.36.2 with the message types of
-//! pymilvus 3.0.2.
+//! Bytes of messages, compared with the bytes of the Python package protobuf 7.36.2 with the
+//! message types of pymilvus 3.0.2.
 
-use ir_core::Attributes;
+use ir_core::{Attributes, VectorSimilarity};
 
 use super::messages::{Ids, IndexDescription, Longs, SearchResultData, pairs};
 use super::*;
 use crate::AttributeType;
-use crate::schema::RemoteSimilarity;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -85,7 +84,7 @@ fn requests_have_the_bytes_of_protobuf() {
         ef,
         consistency: Consistency::Eventual,
     };
-    let metric = metric(RemoteSimilarity::InnerProduct);
+    let metric = metric(VectorSimilarity::InnerProduct);
     let vectors = search(VECTOR, metric, Some(100)).vectors(&[&[1.0, -0.5]]);
     assert_eq!(
         hex(&vectors.encode_to_vec()),

@@ -28,11 +28,11 @@ pub enum PreferenceScope {
 /// relevance", ECIR 2008, in the forms that trec_eval gave them.
 ///
 /// ```
-/// use ir_eval::preferences::{PreferenceMeasure, PreferenceScope};
+/// use ir_eval::assess::preferences::{PreferenceMeasure, PreferenceScope};
 /// let measure: PreferenceMeasure = "prefs_pair_ret".parse()?;
 /// assert_eq!(measure, PreferenceMeasure::Pair(PreferenceScope::Retrieved));
 /// assert_eq!(measure.to_string(), "prefs_pair_ret");
-/// # Ok::<(), ir_eval::preferences::ParsePreferenceMeasureError>(())
+/// # Ok::<(), ir_eval::assess::preferences::ParsePreferenceMeasureError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -11,7 +11,7 @@
 //! ```
 //! use ir_core::Run;
 //! use ir_eval::Rules;
-//! use ir_eval::preferences::{self, PreferenceMeasure, PreferenceScope};
+//! use ir_eval::assess::preferences::{self, PreferenceMeasure, PreferenceScope};
 //!
 //! // Query, group, subgroup, document, level: ann prefers a to b to c, bob prefers b to a.
 //! let file = "q1 ann 0 a 3\nq1 ann 0 b 2\nq1 ann 0 c 1\nq1 bob 0 b 2\nq1 bob 0 a 1\n";

@@ -36,11 +36,11 @@ impl fmt::Display for ConfidenceInterval {
 /// Method of computing the confidence interval of a mean.
 ///
 /// ```
-/// use ir_eval::significance::IntervalMethod;
+/// use ir_eval::compare::significance::IntervalMethod;
 /// let interval = IntervalMethod::Student.mean_interval(&[1.0, 2.0, 3.0, 4.0], 0.95)?;
 /// // 2.5 ± 3.182446 · 1.290994 / 2
 /// assert_eq!(interval.to_string(), "[0.4457, 4.5543]");
-/// # Ok::<(), ir_eval::significance::SignificanceError>(())
+/// # Ok::<(), ir_eval::compare::significance::SignificanceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

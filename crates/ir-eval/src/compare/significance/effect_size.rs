@@ -8,11 +8,11 @@ use crate::statistics::{mean, standard_deviation};
 /// Effect size of the difference between two systems on one measure.
 ///
 /// ```
-/// use ir_eval::significance::EffectSize;
+/// use ir_eval::compare::significance::EffectSize;
 /// let effect = EffectSize::from_differences(&[0.1, -0.1, 0.1, 0.0])?;
 /// assert_eq!((effect.wins, effect.ties, effect.losses), (2, 1, 1));
 /// assert!((effect.mean - 0.025).abs() < 1e-15);
-/// # Ok::<(), ir_eval::significance::SignificanceError>(())
+/// # Ok::<(), ir_eval::compare::significance::SignificanceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EffectSize {

@@ -1,7 +1,7 @@
 //! Paired significance tests, corrections for multiple testing, confidence intervals, effect sizes.
 //!
 //! The input is one number per query: the difference between two systems on a measure. To compare
-//! whole runs, with significance marks and tables, use [`Comparison`](crate::Comparison).
+//! whole runs, with significance marks and tables, use [`Comparison`](crate::compare::Comparison).
 //!
 //! | test | null distribution | like |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | [`BootstrapResampling`] | bootstrap samples | Sakai, SIGIR 2006 |
 //!
 //! ```
-//! use ir_eval::significance::{Alternative, PairedTTest, WilcoxonTest};
+//! use ir_eval::compare::significance::{Alternative, PairedTTest, WilcoxonTest};
 //! let a = [0.5, 0.2, 0.9, 0.4, 0.7, 0.3, 0.8, 0.1];
 //! let b = [0.6, 0.1, 1.0, 0.4, 0.9, 0.5, 0.7, 0.3];
 //! let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
@@ -20,7 +20,7 @@
 //! assert_eq!(format!("{:.5} {:.6}", t.statistic, t.p), "1.65503 0.141892");
 //! let w = WilcoxonTest::default().test(&differences, Alternative::TwoSided)?;
 //! assert_eq!(format!("{} {:.5}", w.statistic, w.p), "7 0.28125");
-//! # Ok::<(), ir_eval::significance::SignificanceError>(())
+//! # Ok::<(), ir_eval::compare::significance::SignificanceError>(())
 //! ```
 
 mod confidence_interval;
@@ -86,7 +86,7 @@ impl fmt::Display for Alternative {
 pub struct TestResult {
     /// Test statistic: t, Wilcoxon's W, the mean difference, or the number of bootstrap samples
     /// won. An infinite t is serialized as text.
-    #[serde(with = "crate::significance::extended")]
+    #[serde(with = "crate::compare::significance::extended")]
     pub statistic: f64,
     /// The p value: probability, under the null hypothesis, of a statistic at least as extreme as
     /// the observed one.

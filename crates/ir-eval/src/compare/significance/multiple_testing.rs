@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// false positive among the tests of a family.
 ///
 /// ```
-/// use ir_eval::significance::MultipleTestingCorrection;
+/// use ir_eval::compare::significance::MultipleTestingCorrection;
 /// let p = [0.01, 0.04, 0.03];
 /// assert_eq!(MultipleTestingCorrection::Bonferroni.adjust(&p), [0.03, 0.12, 0.09]);
 /// assert_eq!(MultipleTestingCorrection::Holm.adjust(&p), [0.03, 0.06, 0.06]);

@@ -242,7 +242,7 @@ fn format_cell(cell: &TableCell) -> String {
 /// Escapes characters that are special in LaTeX. The sign of a number is typeset in math mode.
 ///
 /// ```
-/// assert_eq!(ir_eval::escape_latex("R&D_1"), r"R\&D\_1");
+/// assert_eq!(ir_eval::compare::escape_latex("R&D_1"), r"R\&D\_1");
 /// ```
 #[must_use]
 pub fn escape(text: &str) -> String {

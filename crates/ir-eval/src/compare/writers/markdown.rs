@@ -52,7 +52,7 @@ fn format_cell(cell: &TableCell) -> String {
 /// Escapes characters that are special in Markdown, also in tables. Line breaks become spaces.
 ///
 /// ```
-/// assert_eq!(ir_eval::escape_markdown("a|b_c"), r"a\|b\_c");
+/// assert_eq!(ir_eval::compare::escape_markdown("a|b_c"), r"a\|b\_c");
 /// ```
 #[must_use]
 pub fn escape(text: &str) -> String {

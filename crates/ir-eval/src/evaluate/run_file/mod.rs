@@ -59,7 +59,8 @@ impl Evaluator<'_> {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be opened, at the first malformed line, and as [`Evaluator::evaluate`].
+    /// If the file cannot be opened, at the first malformed line, and if [`Evaluator::evaluate`]
+    /// returns an error.
     pub fn evaluate_file(
         &self,
         path: impl AsRef<Path>,
@@ -101,7 +102,8 @@ impl Evaluator<'_> {
     /// stream in errors.
     ///
     /// # Errors
-    /// If `open` fails, and as [`Evaluator::evaluate_file`].
+    /// If `open` fails, at the first malformed line, and if [`Evaluator::evaluate`] returns an
+    /// error.
     pub fn evaluate_stream<R: Read, E: From<RunFileError>>(
         &self,
         source: &str,
@@ -131,7 +133,7 @@ impl Evaluator<'_> {
     /// names the stream in errors.
     ///
     /// # Errors
-    /// At the first malformed line, and as [`Evaluator::evaluate`].
+    /// At the first malformed line, and if [`Evaluator::evaluate`] returns an error.
     pub fn evaluate_reader(
         &self,
         input: impl Read,

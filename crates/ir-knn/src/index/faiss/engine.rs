@@ -90,9 +90,9 @@ impl EngineState {
         let (mut distances, mut rows) = (vec![0.0_f32; k], vec![-1_i64; k]);
         // SAFETY: the index is alive and, behind the lock, nobody modifies it; FAISS CPU indexes
         // support concurrent searches. The query has the dimension of the index (checked by the
-        // caller), and both outputs have room for k values. The parameters are those of the index's
-        // family or null, and the filter, with the bits that it borrows, lives until the end of
-        // this function.
+        // caller), and both outputs have room for k values. The parameters are null or belong
+        // to the family of the index. The filter and the bits that it borrows live until the end
+        // of this function.
         let code = unsafe {
             faiss_sys::faiss_Index_search_with_params(
                 self.index.inner_ptr(),

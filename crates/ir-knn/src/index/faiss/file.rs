@@ -5,15 +5,14 @@ use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use faiss::Index as _;
-use ir_core::DocIds;
 use ir_core::store::AtomicFile;
+use ir_core::{DocIds, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use super::engine::FaissEngine;
 use super::error::FaissError;
 use super::family::FaissFamily;
 use super::index::FaissIndex;
-use crate::index::similarity::VectorSimilarity;
 
 /// Properties that the native file lacks, and its size and checksum.
 #[derive(Serialize, Deserialize)]

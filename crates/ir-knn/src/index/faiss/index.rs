@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use faiss::Index as _;
-use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError, VectorSimilarity};
 
 use super::engine::FaissEngine;
 use super::error::{FaissError, FaissNativeError};
 use super::family::FaissFamily;
 use crate::index::flat::FlatIndex;
-use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::check_query;
 
 /// Vector index of FAISS, chosen by FAISS's factory description. Requires the feature `faiss`.
@@ -25,8 +24,8 @@ use crate::index::validate::check_query;
 /// documents for `Flat` and `IVF`, the connected part of the graph for `HNSW`. Equal scores are
 /// ordered by document number, among all vectors that the search has seen.
 ///
-/// FAISS computes in f32, so scores differ from those of [`FlatIndex`] in the last digits; under
-/// cosine similarity it stores normalized vectors. A batch is searched query by query, since FAISS
+/// FAISS computes in f32, so scores differ from [`FlatIndex`] in the last digits; under cosine
+/// similarity it stores normalized vectors. A batch is searched query by query, since FAISS
 /// sums in another order in batches. Indexes built on several threads (`HNSW`, with some versions
 /// of OpenBLAS also `IVF`) differ from build to build; `OMP_NUM_THREADS=1` makes them reproducible.
 ///

@@ -5,17 +5,17 @@
 //!
 //! > ⟨q, x⟩ / t = s ⟨b, c⟩ + s ⟨b, r⟩ + ⟨p, x⟩ ≤ s ⟨b, c⟩ + ‖b‖ · s‖r‖ + ‖p‖ · ‖x‖.
 //!
-//! ⟨b, c⟩ is a sum of integers, and so exact. The norms are those of this row and this query, not
-//! worst cases. A row whose bound is at most the lowest score in the top k cannot enter it; every
-//! other row is scored exactly. So the ranking is that of scoring all rows exactly.
+//! ⟨b, c⟩ is a sum of integers, and so exact. The norms are computed from this row and this query;
+//! they are not worst cases. A row cannot enter the top k if its bound is at most the lowest score
+//! there; every other row is scored exactly. So the ranking equals an exhaustive exact search.
 //!
 //! The bound itself is computed in f32, so the norms are enlarged by more than all rounding errors
 //! of that computation ([`rounding_margin`]). Where f32 would overflow or underflow, the bound is
 //! infinite or NaN, and the row is scored exactly.
 
+use ir_core::VectorSimilarity;
 use rayon::prelude::*;
 
-use crate::index::similarity::VectorSimilarity;
 use crate::simd::{AlignedBytes, Cpu, ScreenQuery, TILE_ROWS, TileStats, huge_pages, tile_size};
 
 /// Scales in this range are far from overflow and underflow.
@@ -241,9 +241,10 @@ impl QuantizedQuery {
             _ => lower,
         };
         let score = (score - score.abs() * 2.0_f64.powi(-20)) as f32;
-        match score.is_finite() {
-            true => score.next_down(),
-            false => f32::NEG_INFINITY,
+        if score.is_finite() {
+            score.next_down()
+        } else {
+            f32::NEG_INFINITY
         }
     }
 
@@ -289,7 +290,7 @@ mod tests {
             .map(|at| match distribution {
                 0 => next(),
                 1 => 50.0 + next(),
-                // Codes whose rounding errors all have one sign.
+                // All rounding errors of the codes have one sign.
                 2 => (at % 5) as f32 + 0.499 + next() * 1e-4 + if at == 0 { 122.0 } else { 0.0 },
                 3 => next() * if at == seed % dim { 1e6 } else { 1.0 },
                 4 => next() * 1e-12,
@@ -301,7 +302,7 @@ mod tests {
             .collect()
     }
 
-    /// Exactness of the search: a row whose score exceeds another's is never screened out for it.
+    /// Exactness of the search: no row is screened out for a row with a lower score.
     #[test]
     fn bound_is_never_below_the_score() {
         for (dim, similarity) in [1, 3, 17, 64, 129, 384].into_iter().zip(ALL.repeat(2)) {
@@ -315,7 +316,7 @@ mod tests {
                     let quantized = QuantizedQuery::new(similarity, &query, wide.squared_norm);
                     let query_codes = QuantizedQuery::interleave([&quantized].into_iter());
                     for (at, row) in rows.chunks_exact(dim).enumerate() {
-                        let score = similarity.score(cpu, &wide, row);
+                        let score = wide.score(similarity, cpu, row);
                         if !score.is_finite() {
                             continue;
                         }
@@ -353,7 +354,7 @@ mod tests {
             let query_codes = QuantizedQuery::interleave([&quantized].into_iter());
             let mut scores: Vec<f32> = rows
                 .chunks_exact(dim)
-                .map(|row| similarity.score(cpu, &wide, row))
+                .map(|row| wide.score(similarity, cpu, row))
                 .collect();
             scores.sort_by(f32::total_cmp);
             let mut screen = quantized.screen;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::{IndexBytes, IndexFileWriter, OpenIndexError, SectionBytes, Verify};
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{
+    DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, VectorSimilarity,
+};
 use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
@@ -14,7 +16,7 @@ use super::search::{FlatScan, ScanSegment};
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::{SaveVectorIndexError, VectorError};
 use crate::index::file::{FLAT, VectorFile, section, write_file, write_ids_and_metadata};
-use crate::index::similarity::VectorSimilarity;
+use crate::index::similarity::explain_score;
 use crate::index::validate::{check_query, check_vector};
 use crate::matrix::MatrixError;
 use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
@@ -28,8 +30,8 @@ use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 /// # Speed
 /// A single query reads all vectors and is bound by memory bandwidth; [`FlatIndex::with_codes`]
 /// reduces the bytes read to a quarter. A batch ([`Retriever::search_batch`]) compares 8-bit codes
-/// first and scores only rows whose upper bound exceeds the lowest score in the top k. Both run on
-/// the current rayon thread pool.
+/// first. It scores only the rows with an upper bound above the lowest score in the top k. Both run
+/// on the current rayon thread pool.
 ///
 /// # Memory
 /// A built index holds vectors and codes in memory. An opened index maps them from its file. To
@@ -118,7 +120,8 @@ impl FlatIndex {
     /// `values`: row-major `[ids.len(), dim]`.
     ///
     /// # Errors
-    /// As [`FlatIndex::new`].
+    /// Returns [`VectorError`] if there are not `dim` values per id, the dimension is 0 and there
+    /// are ids, a value is NaN or infinite, or a vector is zero under cosine similarity.
     pub fn from_row_major(
         ids: DocIds,
         dim: usize,
@@ -188,7 +191,7 @@ impl FlatIndex {
         })
     }
 
-    /// Whether the index has 8-bit codes.
+    /// Returns `true` if the index has 8-bit codes.
     #[must_use]
     pub fn has_codes(&self) -> bool {
         self.inner.codes.is_some()
@@ -266,7 +269,7 @@ impl FlatIndex {
         Some(u64::from_le_bytes(all[doc.index()]))
     }
 
-    /// Whether the index has a fingerprint for every vector.
+    /// Returns `true` if the index has a fingerprint for every vector.
     #[must_use]
     pub fn has_fingerprints(&self) -> bool {
         self.inner.fingerprints.is_some()
@@ -336,7 +339,8 @@ impl FlatIndex {
     /// ```
     ///
     /// # Errors
-    /// As [`FlatIndex::open`].
+    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or is
+    /// damaged.
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         Self::from_file(VectorFile::open(&FLAT, path.as_ref(), verify)?)
     }
@@ -539,7 +543,12 @@ impl Retriever for FlatIndex {
             return Ok(None);
         }
         let row = self.vector(doc);
-        Ok(Some(self.similarity().explain(self.cpu(), query, row)))
+        Ok(Some(explain_score(
+            self.similarity(),
+            self.cpu(),
+            query,
+            row,
+        )))
     }
 }
 

@@ -51,7 +51,7 @@ impl RowNumbers {
         Self { first, live }
     }
 
-    /// Whether the numbers are those of the rows.
+    /// Returns `true` if the number of every vector is its row.
     pub(in crate::index) fn is_identity(&self) -> bool {
         self.first == 0 && self.live.is_none()
     }
@@ -75,7 +75,7 @@ impl RowNumbers {
         DocNum::new(self.first + rank)
     }
 
-    /// Number after that of the last row that is not deleted, of `count` rows.
+    /// Number of the last of `count` rows that is not deleted, plus 1.
     pub(in crate::index) fn end(&self, count: usize) -> u32 {
         let live = match &self.live {
             None => count as u32,

@@ -3,13 +3,13 @@
 use std::iter;
 use std::ops::Range;
 
-use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
+use ir_core::{DocNum, Ranking, Search, SearchError, TopK, VectorSimilarity};
 use rayon::prelude::*;
 
 use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
 use super::row_numbers::RowNumbers;
 use super::shared_floor::SharedFloor;
-use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::index::similarity::WideQuery;
 use crate::index::validate::check_query;
 use crate::simd::{
     AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
@@ -24,7 +24,7 @@ const MAX_GROUP: usize = 1008;
 const MIN_GROUP: usize = 240;
 /// A filter that lists its members is scored row by row if at most 1/32 of the rows pass.
 const ROWS_PER_MEMBER: usize = 32;
-/// Number of candidates whose rows are prefetched: they fit the L1 cache.
+/// Number of candidates with prefetched rows: the rows fit the L1 cache.
 const PREFETCHED: usize = 4;
 /// Number of candidates of a query and a range at which those below the floor are removed, for `k`
 /// hits.
@@ -82,7 +82,7 @@ struct FlatQuery<'q, 's> {
     wide: WideQuery,
     /// [`None`] if every row is scored.
     quantized: Option<QuantizedQuery>,
-    /// Whether the members of the filter are scored, instead of all rows.
+    /// If `true`, the members of the filter are scored, otherwise all rows.
     lists_members: bool,
     /// Lower scores are no hits.
     floor: f32,
@@ -93,9 +93,10 @@ impl FlatQuery<'_, '_> {
     /// The hits at or above the floor.
     fn finish(&self, best: TopK) -> Result<Ranking, SearchError> {
         let ranking = best.finish()?;
-        Ok(match self.floor > f32::NEG_INFINITY {
-            true => ranking.retain(|hit| hit.score >= self.floor),
-            false => ranking,
+        Ok(if self.floor > f32::NEG_INFINITY {
+            ranking.retain(|hit| hit.score >= self.floor)
+        } else {
+            ranking
         })
     }
 }
@@ -130,8 +131,8 @@ impl<'a> FlatScan<'a> {
             .flat_map(|(segment, start, tiles)| tiles.map(move |tile| (segment, tile - start)))
     }
 
-    /// Rankings of all queries, without the hits whose score is below the floor of their query. A
-    /// query beyond the end of `floors` has none.
+    /// Rankings of all queries, without the hits below the floor of the query. Queries beyond the
+    /// end of `floors` have no floor.
     ///
     /// # Errors
     /// If a query has another dimension or is not valid for the similarity.
@@ -185,7 +186,7 @@ impl<'a> FlatScan<'a> {
         Ok(rankings)
     }
 
-    /// Whether few rows pass the filter of a search, and the filter lists them.
+    /// Returns `true` if few rows pass the filter of a search, and the filter lists them.
     fn lists_members(&self, search: &Search<'_>) -> bool {
         let count = search.filter().and_then(|filter| filter.count());
         count.is_some_and(|count| count.saturating_mul(ROWS_PER_MEMBER) <= self.len())
@@ -209,7 +210,7 @@ impl<'a> FlatScan<'a> {
             let Some(segment) = segment else { break };
             let row = segment.numbers.row(doc);
             let row = &segment.rows[row * self.dim..][..self.dim];
-            best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
+            best.push(doc, query.wide.score(self.similarity, self.cpu, row));
         }
         query.finish(best)
     }
@@ -314,13 +315,13 @@ impl<'a> FlatScan<'a> {
             if let Some(ahead) = ahead {
                 prefetch(bytemuck::cast_slice(ahead.row));
             }
-            let score = self.similarity.score(self.cpu, &query.wide, candidate.row);
+            let score = query.wide.score(self.similarity, self.cpu, candidate.row);
             best.push(candidate.doc, score);
         }
     }
 
-    /// Hits of each query among the rows of some tiles. Rows whose scores are below the floor of
-    /// the query may be missing.
+    /// Hits of each query among the rows of some tiles. Hits below the floor of the query may be
+    /// missing.
     fn search_tiles(
         &self,
         tiles: Range<usize>,
@@ -377,7 +378,7 @@ impl<'a> FlatScan<'a> {
                 }
                 for at in 0..batch.queries.len() {
                     let number = batch.queries[at];
-                    // Rows of other ranges with an equal score may precede those of the floor.
+                    // Rows of other ranges with a score equal to the floor may precede.
                     let floor = floors[number].get().next_down();
                     batch.raise(at, floor, &queries[number], self.similarity);
                 }
@@ -457,7 +458,7 @@ impl<'a> FlatScan<'a> {
             if !query.search.allows(doc) {
                 continue;
             }
-            let score = self.similarity.score(self.cpu, &query.wide, row);
+            let score = query.wide.score(self.similarity, self.cpu, row);
             // Among equal scores, the earlier document has the lower number and stays.
             if worst.is_some_and(|worst| score <= worst.score) {
                 continue;
@@ -479,7 +480,7 @@ impl<'a> FlatScan<'a> {
             let doc = tile.numbers.number(tile.first_row + at);
             if query.search.allows(doc) {
                 let row = &tile.rows[at * self.dim..(at + 1) * self.dim];
-                best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
+                best.push(doc, query.wide.score(self.similarity, self.cpu, row));
             }
         }
     }
@@ -493,7 +494,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Whether the row passes a screen with a threshold. A NaN passes.
+    /// Returns `true` if the row passes a screen with a threshold. A NaN passes.
     fn exceeds(&self, threshold: f32) -> bool {
         let below = self.upper <= threshold;
         !below

@@ -9,12 +9,12 @@
 //! | content | | see below |
 //! | checksum | 4 | CRC-32 of the content |
 //!
-//! The content of the first block is a [`JournalHeader`] as JSON, that of the others the number of
-//! vectors (4), the CRC-32 of all vectors so far (4), and the ids of the block's vectors, each
-//! preceded by its length as a varint.
+//! The content of the first block is a [`JournalHeader`] as JSON. Every other block contains the
+//! number of vectors (4), the CRC-32 of all vectors so far (4), and the ids of the block's vectors,
+//! each preceded by its length as a varint.
 //!
-//! A block is written after its vectors. After an interruption, the blocks before the first one
-//! that is truncated, damaged, or whose checksum differs from that of the vectors are complete.
+//! A block is written after its vectors. After an interruption, the index ends before the first
+//! block that is truncated, damaged or does not match the checksum of the vectors.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -24,12 +24,11 @@ use crc32fast::Hasher;
 use ir_core::store::{
     AtomicFile, ByteReader, HEADER_LEN, IndexFileWriter, resolve_links, write_sized,
 };
-use ir_core::{DocIds, IdError};
+use ir_core::{DocIds, IdError, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::index::error::VectorError;
 use crate::index::file::{FLAT, section, write_ids_and_metadata};
-use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::check_vector;
 use crate::matrix::MatrixError;
 
@@ -114,8 +113,8 @@ impl FlatIndexWriter {
     /// replaced by [`FlatIndexWriter::finish`].
     ///
     /// # Errors
-    /// As [`FlatIndexWriter::create`], and if the partial index has another similarity, dimension
-    /// or format version.
+    /// If `dim` is 0, the files cannot be read or written, another writer has locked them, or the
+    /// partial index has another similarity, dimension or format version.
     pub fn resume(
         path: impl AsRef<Path>,
         dim: usize,
@@ -292,13 +291,13 @@ impl FlatIndexWriter {
         self
     }
 
-    /// Number of vectors, including those of the resumed index.
+    /// Number of vectors, including the vectors of the resumed index.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether the index has no vectors yet.
+    /// Returns `true` if the index has no vectors yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()

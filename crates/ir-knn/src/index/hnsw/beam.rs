@@ -39,7 +39,7 @@ impl BeamCandidate {
         !(self.0 as u32) >> 1
     }
 
-    /// Whether the neighbors of the node have not been visited yet.
+    /// Returns `true` if the neighbors of the node have not been visited yet.
     #[inline]
     fn is_unexpanded(self) -> bool {
         self.0 & 1 == 1

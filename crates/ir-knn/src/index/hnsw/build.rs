@@ -6,18 +6,22 @@
 //!
 //! # Sources
 //! Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using
-//! hierarchical navigable small world graphs", TPAMI 2020 (algorithms 1, 2 and 4); the batches are
-//! those of Manohar et al., "ParlayANN", PPoPP 2024.
+//! hierarchical navigable small world graphs", TPAMI 2020 (algorithms 1, 2 and 4); the batches
+//! follow Manohar et al., "ParlayANN", PPoPP 2024.
 
+use ir_core::{Flow, Progress};
 use rayon::prelude::*;
 
 use super::beam::BeamCandidate;
 use super::codes::GraphQuery;
-use super::config::HnswConfig;
+use super::config::{HnswConfig, HnswError};
 use super::distance::NodeVectors;
 use super::graph::{HnswGraph, LayerLayout, NO_LINK};
 use super::search::{GraphSearch, SearchScratch};
 use crate::simd::{AlignedBytes, huge_pages};
+
+/// Maximum number of progress reports of a graph.
+const REPORTS: usize = 100;
 
 /// Minimum ratio of linked nodes to the size of a batch.
 const LINKED_PER_BATCH: usize = 32;
@@ -39,17 +43,18 @@ struct GraphBuilder<'a> {
     ef_construction: usize,
 }
 
-/// Builds the links of all nodes.
+/// Builds the links of all nodes. Returns [`HnswError::Canceled`] if `progress` cancels.
 pub(super) fn build_links(
     vectors: NodeVectors<'_>,
     layout: &LayerLayout,
     config: &HnswConfig,
-) -> AlignedBytes {
+    progress: &mut dyn Progress,
+) -> Result<AlignedBytes, HnswError> {
     let mut links = AlignedBytes::zeros(4 * layout.total_links);
     huge_pages::advise(links.as_ref());
     links.as_mut().fill(0xff);
     if layout.sizes.is_empty() {
-        return links;
+        return Ok(links);
     }
     let builder = GraphBuilder {
         vectors,
@@ -58,13 +63,21 @@ pub(super) fn build_links(
     };
     let all: &mut [u32] = bytemuck::cast_slice_mut(links.as_mut());
     let (count, mut linked) = (layout.sizes[0], 1);
+    let mut next_report = 0;
     while linked < count {
+        if linked >= next_report {
+            let flow = progress.report("linking vectors", linked as u64, Some(count as u64));
+            if flow == Flow::Stop {
+                return Err(HnswError::Canceled);
+            }
+            next_report = linked + count.div_ceil(REPORTS);
+        }
         let batch = (linked / LINKED_PER_BATCH).clamp(1, count - linked);
         builder.link_batch(linked, batch, all);
         linked += batch;
     }
     builder.connect(all);
-    links
+    Ok(links)
 }
 
 impl GraphBuilder<'_> {

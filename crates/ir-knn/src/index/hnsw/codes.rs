@@ -10,16 +10,17 @@
 //! - inner product, centroid m: ⟨z, y⟩ + ⟨m, y⟩ for a node as query, from which m was subtracted,
 //!   and ⟨z, y⟩ for any other query.
 //!
-//! The order of proximities is that of similarities, except for quantization errors. All scales are
+//! Proximities and similarities have the same order, except for quantization errors. All scales are
 //! relative to the largest one, so that nothing overflows.
 //!
 //! A record contains the codes with 128 added, zeros, and in its last eight bytes scale and bias.
 //! Its size is a multiple of a cache line.
 
+use ir_core::VectorSimilarity;
 use rayon::prelude::*;
 
 use super::beam::Proximity;
-use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::index::similarity::WideQuery;
 use crate::simd::{AlignedBytes, CACHE_LINE, Cpu, huge_pages};
 
 /// Bytes of scale and bias at the end of a record.

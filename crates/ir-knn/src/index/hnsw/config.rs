@@ -89,4 +89,7 @@ pub enum HnswError {
     /// The vectors have too many dimensions for 8-bit products.
     #[error("expected vectors of at most {max} dimensions, found {found}")]
     Dimensions { max: usize, found: usize },
+    /// The caller's [`Progress`](ir_core::Progress) canceled the construction.
+    #[error("building the graph was canceled")]
+    Canceled,
 }

@@ -52,7 +52,7 @@ impl<'a> ExactVectors<'a> {
             if let Some(&next) = nodes.get(at + 2) {
                 prefetch(bytemuck::cast_slice(self.get(next)));
             }
-            let score = similarity.score(cpu, &query.wide, self.get(node));
+            let score = query.wide.score(similarity, cpu, self.get(node));
             query.proximities.push(Proximity::new(score));
         }
         &query.proximities
@@ -95,8 +95,8 @@ impl NodeVectors<'_> {
     }
 }
 
-/// Whether codes find enough of the exact nearest documents of sampled nodes. Documents that are as
-/// near as the last of them count as found.
+/// Returns `true` if codes find enough of the exact nearest documents of sampled nodes. Documents
+/// as near as the last of the nearest count as found.
 pub(super) fn codes_are_faithful(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> bool {
     let ExactVectors { flat, documents } = vectors;
     let count = documents.nodes();
@@ -119,10 +119,7 @@ pub(super) fn codes_are_faithful(codes: NodeCodes<'_>, vectors: ExactVectors<'_>
         .map(|(node, exact)| {
             let last = exact.hits().last().map_or(f32::MIN, |hit| hit.score);
             let wide = WideQuery::new(flat.cpu(), vectors.get(node));
-            let score = |other: u32| {
-                flat.similarity()
-                    .score(flat.cpu(), &wide, vectors.get(other))
-            };
+            let score = |other: u32| wide.score(flat.similarity(), flat.cpu(), vectors.get(other));
             let found = nearest_by_code(codes, node, count)
                 .candidates()
                 .iter()

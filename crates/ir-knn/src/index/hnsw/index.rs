@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ir_core::DocIds;
 use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{DocIds, Progress};
 use serde::{Deserialize, Serialize};
 
 use super::build;
@@ -24,14 +24,14 @@ use crate::simd::MAX_DIM;
 /// [`FlatIndex`].
 ///
 /// Many times faster than exact search, with a recall that grows with the
-/// [`EfSearch`](crate::EfSearch) of the searcher. Scores are bit-identical to those of the flat
+/// [`EfSearch`](crate::EfSearch) of the searcher. Scores are bit-identical to the flat
 /// index. 8-bit codes and links take about 40 % of the size of f32 vectors of 384 dimensions. If
 /// vectors are too close together for 8-bit codes (near-duplicates, points of a plane), distances
 /// are computed from f32 vectors instead, which takes longer.
 ///
 /// # Examples
 /// ```
-/// use ir_core::{Retriever, Search};
+/// use ir_core::{NoProgress, Retriever, Search};
 /// use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 /// use ndarray::Array2;
 ///
@@ -41,7 +41,7 @@ use crate::simd::MAX_DIM;
 /// let point = |n: f32| <[f32; 2]>::from(n.sin_cos());
 /// let vectors = Array2::from_shape_fn((2000, 2), |(n, axis)| point(n as f32)[axis]);
 /// let flat = FlatIndex::new(ids, vectors, VectorSimilarity::Cosine)?;
-/// let index = HnswIndex::new(flat, &HnswConfig::default())?;
+/// let index = HnswIndex::build(flat, &HnswConfig::default(), &mut NoProgress)?;
 ///
 /// let ranking = index.searcher(EfSearch(20)).search(&point(7.0), &Search::top(1))?;
 /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "7");
@@ -104,12 +104,17 @@ impl HnswCodes {
 }
 
 impl HnswIndex {
-    /// Builds the graph over the vectors of a flat index, on the current rayon thread pool.
+    /// Builds the graph over the vectors of a flat index, on the current rayon thread pool. Reports
+    /// the number of linked vectors.
     ///
     /// # Errors
-    /// If a parameter is out of range, there are more than 2³¹ distinct vectors, or they have more
-    /// than 65,536 dimensions.
-    pub fn new(flat: FlatIndex, config: &HnswConfig) -> Result<Self, HnswError> {
+    /// Returns [`HnswError`] if a parameter is out of range, there are more than 2³¹ distinct
+    /// vectors, they have more than 65,536 dimensions, or `progress` cancels.
+    pub fn build(
+        flat: FlatIndex,
+        config: &HnswConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, HnswError> {
         config.validate()?;
         let (dim, similarity, cpu) = (flat.dim(), flat.similarity(), flat.cpu());
         if dim > MAX_DIM {
@@ -142,7 +147,7 @@ impl HnswIndex {
             Some(codes) => NodeVectors::Coded(codes.view(&flat)),
             None => NodeVectors::Exact(exact),
         };
-        let links = build::build_links(vectors, &layout, config);
+        let links = build::build_links(vectors, &layout, config, progress)?;
         Ok(Self::from(HnswIndexData {
             flat,
             config: *config,
@@ -166,7 +171,7 @@ impl HnswIndex {
         &self.inner.config
     }
 
-    /// Ids of the documents, as those of the flat index.
+    /// Document ids, in the order of the flat index.
     #[must_use]
     pub fn ids(&self) -> &DocIds {
         ir_core::Retriever::ids(self.flat())
@@ -213,7 +218,8 @@ impl HnswIndex {
     /// Opens a saved index and verifies the given checksums.
     ///
     /// # Errors
-    /// As [`HnswIndex::open`].
+    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or is
+    /// damaged.
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         Self::from_file(VectorFile::open(&HNSW, path.as_ref(), verify)?)
     }

@@ -14,7 +14,7 @@ pub(super) const MAX_NODES: usize = 1 << 31;
 pub(super) struct SearchScratch {
     pub(super) query: GraphQuery,
     pub(super) beam: Beam,
-    /// A node whose stamp equals `stamp` has been visited.
+    /// Stamp of each node. Visited nodes have the stamp `stamp`.
     stamps: Vec<u8>,
     stamp: u8,
     nodes: Vec<u32>,

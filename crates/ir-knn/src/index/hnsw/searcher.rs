@@ -18,8 +18,8 @@ const MAX_BEAM: usize = 1 << 14;
 /// among threads.
 ///
 /// # Contract
-/// - Scores are bit-identical to those of the [`FlatIndex`](crate::FlatIndex); equal scores are
-///   ordered by document number.
+/// - Scores are bit-identical to the [`FlatIndex`](crate::FlatIndex); equal scores are ordered by
+///   document number.
 /// - A ranking has k hits whenever k documents pass the filter.
 /// - The same query gives the same ranking, alone or in a batch, on any number of threads.
 /// - Which documents are found is approximate. So the top k need not be the head of a search for
@@ -112,7 +112,7 @@ impl HnswSearcher {
                     if search.allows(doc) {
                         let score = score.get_or_insert_with(|| {
                             let vector = flat.vector(doc);
-                            flat.similarity().score(flat.cpu(), &wide, vector)
+                            wide.score(flat.similarity(), flat.cpu(), vector)
                         });
                         best.push(doc, *score);
                     }

@@ -1,12 +1,11 @@
 //! Invariants of the graph.
 
-use ir_core::SplitMix64;
+use ir_core::{NoProgress, SplitMix64, VectorSimilarity};
 use ndarray::Array2;
 
 use super::config::HnswConfig;
 use super::index::HnswIndex;
 use crate::index::flat::FlatIndex;
-use crate::index::similarity::VectorSimilarity;
 
 /// Vectors of several distributions: uniform, distant clusters, a line, shared directions.
 fn vectors(distribution: usize) -> Array2<f32> {
@@ -30,7 +29,7 @@ fn graph_is_connected_and_has_valid_links() {
             let ids = (0..3000).map(|n| n.to_string()).collect();
             let flat = FlatIndex::new(ids, vectors(distribution), similarity).unwrap();
             let config = HnswConfig::default().with_ef_construction(50).with_m(6);
-            let index = HnswIndex::new(flat, &config).unwrap();
+            let index = HnswIndex::build(flat, &config, &mut NoProgress).unwrap();
             let graph = index.inner.graph_search().graph;
             assert!(graph.layout.sizes.len() > 3);
             for layer in 0..graph.layout.sizes.len() {

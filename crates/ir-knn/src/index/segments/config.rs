@@ -1,10 +1,10 @@
 //! Configuration of segmented vector indexes.
 
+use ir_core::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
 use super::error::VectorIndexWriterError;
 use crate::index::hnsw::{HnswConfig, HnswError};
-use crate::index::similarity::VectorSimilarity;
 use crate::matrix::MatrixError;
 use crate::simd::MAX_DIM;
 
@@ -24,17 +24,18 @@ pub struct VectorIndexConfig {
     pub dim: usize,
     /// Similarity that the scores measure.
     pub similarity: VectorSimilarity,
-    /// Whether segments have 8-bit codes, as those of
-    /// [`FlatIndex::with_codes`](crate::FlatIndex::with_codes), for exact search. Default: true.
+    /// If `true`, segments have 8-bit codes
+    /// ([`FlatIndex::with_codes`](crate::FlatIndex::with_codes)), which make exact search faster.
+    /// Default: true.
     pub codes: bool,
     /// Construction parameters of a graph per segment, for approximate search. Default: no graphs.
     pub hnsw: Option<HnswConfig>,
-    /// Whether each vector has a number of the application, as that of
-    /// [`FlatIndex::with_fingerprints`](crate::FlatIndex::with_fingerprints). Default: false.
+    /// If `true`, each vector has a number of the application
+    /// ([`FlatIndex::with_fingerprints`](crate::FlatIndex::with_fingerprints)). Default: false.
     #[serde(default)]
     pub fingerprints: bool,
-    /// Text of the application, as that of
-    /// [`FlatIndex::with_user_metadata`](crate::FlatIndex::with_user_metadata). Default: none.
+    /// Text of the application
+    /// ([`FlatIndex::with_user_metadata`](crate::FlatIndex::with_user_metadata)). Default: none.
     pub user_metadata: Option<String>,
 }
 
@@ -54,25 +55,9 @@ impl VectorIndexConfig {
 
     ir_core::setters! {
         with_codes: codes, bool;
+        with_hnsw: Some(hnsw), HnswConfig;
         with_fingerprints: fingerprints, bool;
-    }
-
-    /// Sets [`hnsw`](Self::hnsw): every segment gets a graph.
-    #[must_use]
-    pub fn with_hnsw(self, config: HnswConfig) -> Self {
-        Self {
-            hnsw: Some(config),
-            ..self
-        }
-    }
-
-    /// Sets [`user_metadata`](Self::user_metadata).
-    #[must_use]
-    pub fn with_user_metadata(self, text: impl Into<String>) -> Self {
-        Self {
-            user_metadata: Some(text.into()),
-            ..self
-        }
+        with_user_metadata: Some(user_metadata), impl Into<String>;
     }
 
     pub(super) fn validate(&self) -> Result<(), VectorIndexWriterError> {

@@ -20,7 +20,7 @@ pub enum VectorIndexWriterError {
     Config(VectorError),
     /// A parameter of the graphs is out of range, or a segment has too many vectors for a graph.
     #[error(transparent)]
-    Hnsw(#[from] HnswError),
+    Hnsw(HnswError),
     /// A vector is invalid. Rows count the vectors since the last commit, from 0.
     #[error("vector of {id:?}")]
     Vector {
@@ -53,10 +53,19 @@ pub enum VectorIndexWriterError {
 
 impl VectorIndexWriterError {
     /// Error of a merge after a commit.
-    pub(super) fn of_merge(error: Self) -> Self {
+    pub(super) fn from_merge(error: Self) -> Self {
         match error {
             Self::Canceled => error,
             error => Self::Merge(Box::new(error)),
+        }
+    }
+}
+
+impl From<HnswError> for VectorIndexWriterError {
+    fn from(error: HnswError) -> Self {
+        match error {
+            HnswError::Canceled => Self::Canceled,
+            error => Self::Hnsw(error),
         }
     }
 }

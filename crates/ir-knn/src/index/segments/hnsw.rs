@@ -31,17 +31,19 @@ pub struct SegmentedHnswSearcher {
 /// The vectors of a segment that are not deleted and pass the filter of a search.
 struct LiveFilter<'a> {
     numbered: &'a NumberedSegment,
-    how: &'a Search<'a>,
+    search: &'a Search<'a>,
 }
 
 impl DocFilter for LiveFilter<'_> {
     fn contains(&self, doc: DocNum) -> bool {
         self.numbered.segment.is_live(doc)
-            && self.how.allows(self.numbered.numbers.number(doc.index()))
+            && self
+                .search
+                .allows(self.numbered.numbers.number(doc.index()))
     }
 
     fn count(&self) -> Option<usize> {
-        match self.how.filter() {
+        match self.search.filter() {
             None => Some(self.numbered.segment.live()),
             // Estimated by the searcher of the segment.
             Some(_) => None,
@@ -49,11 +51,20 @@ impl DocFilter for LiveFilter<'_> {
     }
 }
 
-impl SegmentedHnswSearcher {
-    pub(super) fn new(index: SegmentedVectorIndex, ef_search: EfSearch) -> Self {
-        Self { index, ef_search }
+impl SegmentedVectorIndex {
+    /// Approximate searcher over the graphs of the segments with the given beam width; [`None`] if
+    /// the index has no graphs ([`VectorIndexConfig::hnsw`]).
+    #[must_use]
+    pub fn hnsw_searcher(&self, ef_search: EfSearch) -> Option<SegmentedHnswSearcher> {
+        self.config().hnsw?;
+        Some(SegmentedHnswSearcher {
+            index: self.clone(),
+            ef_search,
+        })
     }
+}
 
+impl SegmentedHnswSearcher {
     /// Index that is searched.
     #[must_use]
     pub fn index(&self) -> &SegmentedVectorIndex {
@@ -67,15 +78,15 @@ impl SegmentedHnswSearcher {
     }
 
     /// Searches with a validated query.
-    fn search_valid(&self, query: &[f32], how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut best = TopK::new(how.k());
+    fn search_valid(&self, query: &[f32], search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut best = TopK::new(search.k());
         for numbered in self.index.numbered_segments() {
             let VectorSegment::Hnsw(graph) = &numbered.segment.index else {
                 continue;
             };
-            let filter = LiveFilter { numbered, how };
-            let mut local = Search::top(how.k());
-            if how.filter().is_some() || !numbered.is_whole() {
+            let filter = LiveFilter { numbered, search };
+            let mut local = Search::top(search.k());
+            if search.filter().is_some() || !numbered.is_whole() {
                 local = local.within(&filter);
             }
             for hit in &graph.searcher(self.ef_search).search(query, &local)? {

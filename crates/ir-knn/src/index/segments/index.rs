@@ -7,15 +7,13 @@ use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
     DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, SegmentOrder,
-    SegmentedIds,
+    SegmentedIds, VectorSimilarity,
 };
 
 use super::config::VectorIndexConfig;
-use super::hnsw::SegmentedHnswSearcher;
 use super::{Segment, VectorSegment};
 use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
-use crate::index::hnsw::EfSearch;
-use crate::index::similarity::VectorSimilarity;
+use crate::index::similarity::explain_score;
 use crate::index::validate::check_query;
 use crate::simd::Cpu;
 
@@ -23,9 +21,9 @@ use crate::simd::Cpu;
 /// it. Immutable; cheap to clone and to share between threads.
 ///
 /// Later commits do not change it and do not wait for it; open the index again to see them.
-/// Searches are exact: rankings, scores and document numbers are those of a [`FlatIndex`] built
-/// from the vectors that are not deleted, in the order of their last writes, bit for bit. For
-/// approximate search, see [`SegmentedVectorIndex::hnsw_searcher`].
+/// Searches are exact: rankings, scores and document numbers equal, bit for bit, a [`FlatIndex`]
+/// built from the vectors that are not deleted, in the order of their last writes. For approximate
+/// search, see [`SegmentedVectorIndex::hnsw_searcher`].
 ///
 /// The numbers of ids are computed when one of them is first used, in time and memory proportional
 /// to the number of deleted vectors.
@@ -40,7 +38,7 @@ use crate::simd::Cpu;
 /// # let temporary = tempfile::tempdir()?;
 /// # let folder = temporary.path().join("vectors");
 /// let config = VectorIndexConfig::new(2, VectorSimilarity::Cosine);
-/// let mut writer = VectorIndexWriter::create(&folder, config)?;
+/// let mut writer = VectorIndexWriter::create(&folder, &config)?;
 /// writer.put("north", &[0.0, 1.0])?;
 /// writer.put("east", &[1.0, 0.0])?;
 /// writer.commit()?;
@@ -72,7 +70,7 @@ struct VectorSnapshot {
     ids: DocIds,
 }
 
-/// A segment whose vectors have numbers in the whole index.
+/// Segment with the numbers of its vectors in the whole index.
 #[derive(Debug)]
 pub(super) struct NumberedSegment {
     pub(super) segment: Segment,
@@ -107,7 +105,8 @@ impl SegmentedVectorIndex {
     /// Opens the last commit of the index in a folder and verifies the given checksums.
     ///
     /// # Errors
-    /// As [`SegmentedVectorIndex::open`].
+    /// Returns [`OpenIndexError`] if a file is missing or cannot be read, is of another format or
+    /// version, or is damaged.
     pub fn open_with(folder: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         let folder = folder.as_ref();
         let commit = Commit::<VectorSegment>::open(folder, verify)?;
@@ -248,21 +247,13 @@ impl SegmentedVectorIndex {
         (numbered, DocNum::new(numbered.numbers.row(doc) as u32))
     }
 
-    /// Approximate searcher over the graphs of the segments with the given beam width; [`None`] if
-    /// the index has no graphs ([`VectorIndexConfig::hnsw`]).
-    #[must_use]
-    pub fn hnsw_searcher(&self, ef_search: EfSearch) -> Option<SegmentedHnswSearcher> {
-        self.inner.config.hnsw?;
-        Some(SegmentedHnswSearcher::new(self.clone(), ef_search))
-    }
-
     pub(super) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
         check_query(self.dim(), self.similarity(), query)
     }
 }
 
 impl NumberedSegment {
-    /// Whether no vector is deleted.
+    /// Returns `true` if no vector is deleted.
     pub(super) fn is_whole(&self) -> bool {
         self.segment.deleted.count() == Some(0)
     }
@@ -291,13 +282,12 @@ impl Retriever for SegmentedVectorIndex {
 
     ir_core::search_as_batch!();
 
-    /// As [`FlatIndex::search_batch`](Retriever::search_batch): rows are read once for many
-    /// queries, on the current rayon thread pool.
+    /// Reads rows once for many queries, on the current rayon thread pool.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         self.search_batch_above(queries, &[])
     }
 
-    /// As [`FlatIndex::search_batch_above`](Retriever::search_batch_above).
+    /// Faster than a search without floors: rows below the floors are screened out from the start.
     fn search_batch_above(
         &self,
         queries: &[(&[f32], Search<'_>)],
@@ -333,6 +323,11 @@ impl Retriever for SegmentedVectorIndex {
         let flat = numbered.segment.index.flat();
         flat.check_query(query)?;
         let row = flat.vector(row);
-        Ok(Some(self.similarity().explain(self.inner.cpu, query, row)))
+        Ok(Some(explain_score(
+            self.similarity(),
+            self.inner.cpu,
+            query,
+            row,
+        )))
     }
 }

@@ -91,5 +91,5 @@ fn merge_graphs(
         let with = flat.with_fingerprints(&fingerprints);
         flat = with.map_err(VectorIndexWriterError::Config)?;
     }
-    VectorSegment::write(flat, config, path)
+    VectorSegment::write(flat, config, path, progress)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ir_core::segments::SegmentIndex;
 use ir_core::store::{IndexFormat, OpenIndexError, Verify};
-use ir_core::{DocIds, Retriever};
+use ir_core::{DocIds, Progress, Retriever};
 
 use super::config::VectorIndexConfig;
 use super::error::VectorIndexWriterError;
@@ -20,11 +20,13 @@ pub(super) enum VectorSegment {
 }
 
 impl VectorSegment {
-    /// Saves vectors, with their fingerprints, as a segment and opens it.
+    /// Saves vectors, with their fingerprints, as a segment and opens it. `progress` receives the
+    /// reports of [`HnswIndex::build`].
     pub(super) fn write(
         flat: FlatIndex,
         config: &VectorIndexConfig,
         path: &Path,
+        progress: &mut dyn Progress,
     ) -> Result<Self, VectorIndexWriterError> {
         let mut flat = flat;
         if config.codes {
@@ -35,7 +37,7 @@ impl VectorSegment {
         }
         match &config.hnsw {
             None => flat.save(path)?,
-            Some(hnsw) => HnswIndex::new(flat, hnsw)?.save(path)?,
+            Some(hnsw) => HnswIndex::build(flat, hnsw, progress)?.save(path)?,
         }
         Ok(Self::open(path, config, Verify::SmallSections)?)
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder, SegmentStats};
-use ir_core::{DocIds, DocNum, NoProgress, Progress};
+use ir_core::{DocIds, DocNum, Flow, NoProgress, Progress};
 
 use super::config::VectorIndexConfig;
 use super::error::VectorIndexWriterError;
@@ -35,7 +35,7 @@ const DEFAULT_MEMORY: usize = 256 << 20;
 /// nothing behind.
 ///
 /// # Examples
-/// See [`SegmentedVectorIndex`](crate::SegmentedVectorIndex).
+/// [`SegmentedVectorIndex`](crate::SegmentedVectorIndex) has an example of both.
 #[derive(Debug)]
 pub struct VectorIndexWriter {
     /// Vectors not yet written, row-major, their ids and fingerprints.
@@ -63,15 +63,15 @@ impl VectorIndexWriter {
     /// graphs is out of range.
     pub fn create(
         folder: impl AsRef<Path>,
-        config: VectorIndexConfig,
+        config: &VectorIndexConfig,
     ) -> Result<Self, VectorIndexWriterError> {
         config.validate()?;
-        let folder = SegmentFolder::create(folder.as_ref(), config)?;
+        let folder = SegmentFolder::create(folder.as_ref(), config.clone())?;
         Ok(Self::new(folder))
     }
 
     /// Opens the index in a folder at its last commit. Does not verify the checksums of vectors: a
-    /// merge verifies those of the segments that it reads.
+    /// merge verifies the segments that it reads.
     ///
     /// # Errors
     /// When the index cannot be opened, the folder cannot be written, or the index has another
@@ -120,7 +120,7 @@ impl VectorIndexWriter {
     }
 
     /// Adds a vector, and deletes the one with the same id if there is one. In an index with
-    /// fingerprints, that of the vector is 0.
+    /// fingerprints, the vector has fingerprint 0.
     ///
     /// # Errors
     /// If the vector has another dimension, is not finite, or is zero under cosine similarity, or
@@ -134,7 +134,8 @@ impl VectorIndexWriter {
     /// Adds a vector with a fingerprint, such as a hash of the encoded text.
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::put`], and [`VectorIndexWriterError::NoFingerprints`].
+    /// Returns the errors of [`VectorIndexWriter::put`], and
+    /// [`VectorIndexWriterError::NoFingerprints`] if the index has no fingerprints.
     pub fn put_with_fingerprint(
         &mut self,
         id: &str,
@@ -165,7 +166,7 @@ impl VectorIndexWriter {
         })?;
         DocNum::try_from(self.folder.documents() + row)?;
         if size_of_val(&*self.values) + size_of_val(vector) > self.memory {
-            self.guard(Self::flush)?;
+            self.guard(|writer| writer.flush(&mut NoProgress))?;
         }
         self.ids.push(id)?;
         self.values.extend_from_slice(vector);
@@ -223,20 +224,22 @@ impl VectorIndexWriter {
         self.commit_with(&mut NoProgress)
     }
 
-    /// [`VectorIndexWriter::commit`] with progress reports. Building a graph cannot be canceled.
+    /// [`VectorIndexWriter::commit`] with progress reports. `progress` cancels merges, after the
+    /// commit; it cannot cancel the commit itself.
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`].
+    /// Returns the errors of [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`]
+    /// if `progress` cancels.
     pub fn commit_with(
         &mut self,
         progress: &mut dyn Progress,
     ) -> Result<(), VectorIndexWriterError> {
         self.guard(|writer| {
-            writer.commit_changes()?;
+            writer.commit_changes(progress)?;
             while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
                 writer
                     .merge(range, progress)
-                    .map_err(VectorIndexWriterError::of_merge)?;
+                    .map_err(VectorIndexWriterError::from_merge)?;
             }
             Ok(())
         })
@@ -246,7 +249,8 @@ impl VectorIndexWriter {
     /// [`FlatIndex::save`], or of [`HnswIndex::save`](crate::HnswIndex::save).
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::commit`].
+    /// If a file cannot be written, or a segment is damaged. The index is then at its last commit,
+    /// which is this one if merging failed.
     pub fn compact(&mut self) -> Result<(), VectorIndexWriterError> {
         self.compact_with(&mut NoProgress)
     }
@@ -254,13 +258,14 @@ impl VectorIndexWriter {
     /// [`VectorIndexWriter::compact`] with progress reports.
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::compact`], and [`VectorIndexWriterError::Canceled`].
+    /// Returns the errors of [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`]
+    /// if `progress` cancels.
     pub fn compact_with(
         &mut self,
         progress: &mut dyn Progress,
     ) -> Result<(), VectorIndexWriterError> {
         self.guard(|writer| {
-            writer.commit_changes()?;
+            writer.commit_changes(progress)?;
             if !writer.folder.is_compact() {
                 writer.merge(0..writer.folder.segments().len(), progress)?;
             }
@@ -281,7 +286,7 @@ impl VectorIndexWriter {
     }
 
     /// Writes buffered vectors as a segment.
-    fn flush(&mut self) -> Result<(), VectorIndexWriterError> {
+    fn flush(&mut self, progress: &mut dyn Progress) -> Result<(), VectorIndexWriterError> {
         if self.ids.is_empty() {
             return Ok(());
         }
@@ -298,14 +303,21 @@ impl VectorIndexWriter {
             let with = flat.with_fingerprints(&fingerprints);
             flat = with.map_err(VectorIndexWriterError::Config)?;
         }
-        let index = VectorSegment::write(flat, config, &path)?;
+        let index = VectorSegment::write(flat, config, &path, progress)?;
         self.flushed.push(Segment::new(number, index));
         Ok(())
     }
 
-    /// Commits, unless there are no changes to an index that exists.
-    fn commit_changes(&mut self) -> Result<(), VectorIndexWriterError> {
-        self.flush()?;
+    /// Commits, unless there are no changes to an index that exists. `progress` cannot cancel,
+    /// because the changes would be lost.
+    fn commit_changes(
+        &mut self,
+        progress: &mut dyn Progress,
+    ) -> Result<(), VectorIndexWriterError> {
+        self.flush(&mut |stage: &str, done: u64, total: Option<u64>| {
+            let _ = progress.report(stage, done, total);
+            Flow::Continue
+        })?;
         if self.folder.has_commit() && self.flushed.is_empty() && self.pending.is_empty() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ir_core::VectorSimilarity;
 use ir_core::store::{OpenIndexError, Verify};
 
 use super::index::SparseIndex;
@@ -10,7 +11,6 @@ use super::search::CsrView;
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::SaveVectorIndexError;
 use crate::index::file::{SPARSE, VectorFile, section, write_file, write_ids_and_metadata};
-use crate::index::similarity::VectorSimilarity;
 
 impl SparseIndex {
     /// Saves the index to one file by an atomic write.
@@ -37,8 +37,8 @@ impl SparseIndex {
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
-    /// checksums and values, so that the time grows with the size of the file, unlike that of the
-    /// other indexes. The file must not be modified in place while it is open.
+    /// checksums and values: unlike the other indexes, opening takes time proportional to the size
+    /// of the file. The file must not be modified in place while it is open.
     ///
     /// # Errors
     /// If the file cannot be read, is of another format or version, or is damaged.
@@ -66,7 +66,7 @@ fn read_index(file: &VectorFile) -> Result<SparseIndex, OpenIndexError> {
     ))
 }
 
-/// Reads `count` rows whose indices are below `limit`.
+/// Reads `count` rows. All indices must be below `limit`.
 fn read_matrix(
     file: &VectorFile,
     count: usize,
@@ -99,7 +99,7 @@ fn read_matrix(
     Ok(matrix)
 }
 
-/// Whether the indices of every row ascend and are below `limit`.
+/// Returns `true` if the indices of every row ascend and are below `limit`.
 fn is_ascending(matrix: CsrView<'_>, limit: usize) -> bool {
     (0..matrix.starts.len() - 1).all(|at| {
         let indices = matrix.row(at).columns;

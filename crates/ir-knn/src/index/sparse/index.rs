@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{
+    DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, VectorSimilarity,
+};
 use rayon::prelude::*;
 
 use super::search::{CsrStorage, SparseIndexData, squared_norm};
 use super::vector::SparseVector;
 use crate::index::error::VectorError;
-use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::dimensions_error;
 use crate::matrix::{CsrMatrix, MatrixError, transpose};
 
 /// Sparse vector index: exact search of sparse vectors with an inverted index.
 ///
-/// Rankings are bit-identical to those of a [`FlatIndex`](crate::FlatIndex) of the same vectors:
+/// Rankings are bit-identical to a [`FlatIndex`](crate::FlatIndex) of the same vectors:
 /// scores are summed in f64 and rounded to f32, equal scores are ordered by document number, and
 /// vectors that share no column with the query are ranked too, if k is large enough.
 ///
@@ -46,7 +47,7 @@ pub struct SparseIndex {
 const MAX_COLUMNS: usize = 1 << 26;
 
 impl SparseIndex {
-    /// Builds an index of vectors of `dim` columns; the n-th vector is that of the n-th id. Ids may
+    /// Builds an index of vectors of `dim` columns; the n-th vector belongs to the n-th id. Ids may
     /// repeat.
     ///
     /// # Errors
@@ -85,7 +86,7 @@ impl SparseIndex {
     /// Builds an index of the rows of a matrix, rounded to f32.
     ///
     /// # Errors
-    /// As [`SparseIndex::new`], and if a value exceeds the range of f32.
+    /// Returns the errors of [`SparseIndex::new`], and an error if a value exceeds the range of f32.
     pub fn from_rows(
         ids: DocIds,
         rows: &CsrMatrix,

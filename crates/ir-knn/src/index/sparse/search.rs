@@ -7,12 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Search, SearchError, TopK};
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Search, SearchError, TopK, VectorSimilarity};
 
 use super::vector::SparseVectorView;
 use crate::index::buffer::NumberBuffer;
 use crate::index::explain::{Contribution, ScoreParts, explain};
-use crate::index::similarity::VectorSimilarity;
 use crate::simd::{LANES, fold};
 
 #[derive(Debug)]
@@ -215,9 +214,10 @@ impl SparseIndexData {
         let (query_norm, norm) = (squared_norm(query), self.squared_norms[doc.index()]);
         let contributions = contributions(self.similarity, query, row);
         // Only the products of shared columns are added.
-        let product = match contributions.is_empty() {
-            true => NO_PRODUCTS,
-            false => dot(query, row),
+        let product = if contributions.is_empty() {
+            NO_PRODUCTS
+        } else {
+            dot(query, row)
         };
         let parts = ScoreParts {
             score: self.score(query, query_norm, row, norm, product),

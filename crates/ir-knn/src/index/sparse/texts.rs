@@ -2,13 +2,12 @@
 
 use ir_core::{
     DocIds, DocNum, EncodeError, Encoder, Explanation, Ranking, Retriever, Search, SearchError,
-    Side,
+    Side, VectorSimilarity,
 };
 
 use super::index::SparseIndex;
 use super::vector::SparseVector;
 use crate::index::error::VectorError;
-use crate::index::similarity::VectorSimilarity;
 
 /// Number of texts per encoding batch.
 const BATCH_SIZE: usize = 1024;
@@ -122,14 +121,17 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
             .map(|(vector, (_, search))| (vector, *search))
             .collect();
         let mut found = self.index.search_batch(&batch)?.into_iter();
-        let ranking = |(text, _): &(&str, Search<'_>)| match is_blank(text) {
-            true => Ranking::default(),
-            false => found.next().unwrap_or_default(),
+        let ranking = |(text, _): &(&str, Search<'_>)| {
+            if is_blank(text) {
+                Ranking::default()
+            } else {
+                found.next().unwrap_or_default()
+            }
         };
         Ok(queries.iter().map(ranking).collect())
     }
 
-    /// Names the components as the encoder does: those of TF-IDF are terms.
+    /// Explains a hit. The encoder names the components; TF-IDF names terms.
     fn explain(
         &self,
         query: &str,
@@ -150,7 +152,7 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
     }
 }
 
-/// Returns whether a query has no text: like that of `Encoded`, its ranking is empty.
+/// Returns `true` if a query has no text. Its ranking is empty, as in `Encoded`.
 fn is_blank(query: &str) -> bool {
     query.trim().is_empty()
 }

@@ -135,7 +135,8 @@ impl TruncatedSvd {
     /// unknown.
     ///
     /// # Errors
-    /// As [`TruncatedSvd::fit`]; [`TruncatedSvdError::Canceled`] if `progress` cancels.
+    /// Returns the errors of [`TruncatedSvd::fit`], and [`TruncatedSvdError::Canceled`] if `progress`
+    /// cancels.
     pub fn fit_with_progress(
         rows: &CsrMatrix,
         config: &TruncatedSvdConfig,
@@ -211,7 +212,7 @@ impl TruncatedSvd {
     /// Projects rows on the right singular vectors: X·V, shape `[rows, components]`.
     ///
     /// # Errors
-    /// When the number of columns differs from that of the fit.
+    /// If the number of columns differs from the rows of the fit.
     pub fn transform(&self, rows: &CsrMatrix) -> Result<Array2<f64>, MatrixError> {
         MatrixError::check_dimensions(self.components.ncols(), rows.ncols())?;
         Ok(self.project(rows))

@@ -2,7 +2,6 @@
 
 mod config;
 mod counts;
-mod error;
 mod fit;
 
 use std::sync::Arc;
@@ -11,8 +10,7 @@ use ir_core::{Analyzer, EncodeError, Encoder, Progress, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-pub use config::{DocFrequency, IdfWeighting, RowNorm, TfWeighting, TfidfConfig};
-pub use error::TfidfFitError;
+pub use config::{DocFrequency, IdfWeighting, RowNorm, TfWeighting, TfidfConfig, TfidfFitError};
 
 use self::counts::{TextCounts, Vocabulary, count_chunks};
 use super::WordAnalyzer;
@@ -41,7 +39,7 @@ use crate::matrix::CsrMatrix;
 ///
 /// # Source
 /// Salton and Buckley, "Term-weighting approaches in automatic text retrieval", IPM 24(5), 1988;
-/// the details are those of scikit-learn 1.9.
+/// the details follow scikit-learn 1.9.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "SavedTfidf<A>")]
 pub struct TfidfVectorizer<A = WordAnalyzer> {
@@ -98,60 +96,38 @@ impl TfidfVectorizer {
     /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`].
     ///
     /// # Errors
-    /// When there are no texts or no terms in them, the configuration is invalid or drops every
-    /// term.
+    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, or the configuration is
+    /// invalid or drops every term.
     pub fn fit<T: AsRef<str> + Sync>(
         texts: &[T],
         config: &TfidfConfig,
     ) -> Result<Self, TfidfFitError> {
-        Self::fit_with(WordAnalyzer::default(), texts, config)
+        fit::fit(WordAnalyzer::default(), texts, config, None).map(|(fitted, _)| fitted)
     }
 
-    /// Fits a vectorizer on texts and returns their vectors.
+    /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`] and returns their vectors.
     ///
     /// # Errors
-    /// As [`TfidfVectorizer::fit`].
+    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, or the configuration is
+    /// invalid or drops every term.
     pub fn fit_transform<T: AsRef<str> + Sync>(
         texts: &[T],
         config: &TfidfConfig,
     ) -> Result<(Self, CsrMatrix), TfidfFitError> {
-        Self::fit_transform_with(WordAnalyzer::default(), texts, config)
+        let (fitted, chunks) = fit::fit(WordAnalyzer::default(), texts, config, None)?;
+        let rows = fitted.matrix(chunks);
+        Ok((fitted, rows))
     }
 }
 
 impl<A: Analyzer> TfidfVectorizer<A> {
-    /// Fits a vectorizer on texts with any analyzer.
+    /// Fits a vectorizer on texts with any analyzer and returns their vectors. Reports the number
+    /// of counted texts.
     ///
     /// # Errors
-    /// As [`TfidfVectorizer::fit`].
-    pub fn fit_with<T: AsRef<str> + Sync>(
-        analyzer: A,
-        texts: &[T],
-        config: &TfidfConfig,
-    ) -> Result<Self, TfidfFitError> {
-        fit::fit(analyzer, texts, config, None).map(|(fitted, _)| fitted)
-    }
-
-    /// Fits a vectorizer on texts with any analyzer and returns their vectors.
-    ///
-    /// # Errors
-    /// As [`TfidfVectorizer::fit`].
+    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, the configuration is
+    /// invalid or drops every term, or `progress` cancels.
     pub fn fit_transform_with<T: AsRef<str> + Sync>(
-        analyzer: A,
-        texts: &[T],
-        config: &TfidfConfig,
-    ) -> Result<(Self, CsrMatrix), TfidfFitError> {
-        let (fitted, chunks) = fit::fit(analyzer, texts, config, None)?;
-        let rows = fitted.matrix(chunks);
-        Ok((fitted, rows))
-    }
-
-    /// Fits a vectorizer and returns the vectors as [`TfidfVectorizer::fit_transform_with`], and
-    /// reports the texts whose terms are counted.
-    ///
-    /// # Errors
-    /// As [`TfidfVectorizer::fit`]; [`TfidfFitError::Canceled`] if `progress` cancels.
-    pub fn fit_transform_with_progress<T: AsRef<str> + Sync>(
         analyzer: A,
         texts: &[T],
         config: &TfidfConfig,

@@ -80,7 +80,7 @@ fn limit_process(config: &PdfConfig) {
         let _ = setrlimit(resource, limit);
     };
     limit(Resource::As, config.max_memory);
-    // Ends a child whose parent was killed.
+    // Ends a child after its parent was killed.
     limit(
         Resource::Cpu,
         config.max_time.as_secs().max(1).saturating_add(1),

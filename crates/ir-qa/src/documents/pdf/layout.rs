@@ -6,11 +6,11 @@ use super::{PdfInformation, PdfLine, PdfPage, PdfText};
 use crate::documents::paper::{Paper, single_spaced};
 use crate::documents::text::heading_level;
 
-/// Font size of headings, relative to that of the text.
+/// Minimum font size of headings, relative to the font size of the text.
 const HEADING_SIZE: f32 = 1.12;
 
-/// Difference of font sizes, relative to that of the text, from which a line is in a paragraph of
-/// its own, such as a footnote.
+/// Minimum difference of font sizes, relative to the font size of the text, that puts a line into
+/// another paragraph, such as a footnote.
 const OTHER_SIZE: f32 = 0.12;
 
 /// Distance of lines, relative to the usual one, from which they are in different paragraphs.
@@ -38,9 +38,9 @@ struct PlacedLine {
 /// Builds the paper of a PDF. Running heads and page numbers are left out, hyphenated words are
 /// joined, and paragraphs continue over columns and pages.
 ///
-/// The title is the text in the largest font of the first page with text, or that of the
-/// information dictionary if the page has it, too; authors are those of the dictionary that the
-/// page has.
+/// The title is the title of the information dictionary if the first page with text contains it,
+/// or else the text of that page in the largest font. Authors are the authors of the dictionary
+/// that the page contains.
 pub(super) fn paper(text: PdfText, id: &str) -> Paper {
     let PdfText {
         information, pages, ..
@@ -143,7 +143,7 @@ fn body_lines(pages: Vec<PdfPage>) -> Vec<PlacedLine> {
     lines
 }
 
-/// Whether a text is a number, possibly with `Page` or dashes.
+/// Returns `true` if a text is a number, possibly with `Page` or dashes.
 fn is_page_number(text: &str) -> bool {
     let text = text.to_lowercase();
     let text = text
@@ -203,9 +203,10 @@ fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
         .iter()
         .map(|l| l.text.chars().count())
         .sum();
-    match characters <= MAX_TITLE {
-        true => start..start + length,
-        false => 0..0,
+    if characters <= MAX_TITLE {
+        start..start + length
+    } else {
+        0..0
     }
 }
 
@@ -282,7 +283,7 @@ struct Builder {
     block: Option<Block>,
     /// First page with text.
     first_page: u32,
-    /// Whether a heading was found.
+    /// If `true`, a heading was found.
     has_heading: bool,
 }
 
@@ -299,9 +300,10 @@ impl Builder {
         let continues = self.block.as_ref().is_some_and(|block| {
             block.is_heading == is_heading
                 && (block.size - line.size).abs() < OTHER_SIZE * self.body
-                && match is_heading {
-                    true => self.continues_heading(block, placed, previous),
-                    false => self.continues_paragraph(block, placed, previous),
+                && if is_heading {
+                    self.continues_heading(block, placed, previous)
+                } else {
+                    self.continues_paragraph(block, placed, previous)
                 }
         });
         match &mut self.block {
@@ -362,7 +364,7 @@ impl Builder {
         line.is_bold || (is_apart(above) && below.is_some_and(|gap| gap >= PARAGRAPH_GAP))
     }
 
-    /// Whether a line of a heading continues it: of the same font, close, and without a number.
+    /// Returns `true` if a line continues a heading: same weight, small gap, no number at its start.
     fn continues_heading(
         &self,
         block: &Block,

@@ -34,14 +34,13 @@ use super::paper::Paper;
 /// ```
 /// use std::time::Duration;
 /// use ir_qa::documents::{DocumentFormat, DocumentReader, PdfConfig};
-/// let pdf = PdfConfig::default().with_max_time(Duration::from_secs(10));
+/// let pdf = PdfConfig { max_time: Duration::from_secs(10), ..PdfConfig::default() };
 /// let reader = DocumentReader::default().with_pdf(pdf);
 /// let read = reader.read_bytes(b"This is no PDF.", DocumentFormat::Pdf, "a.pdf", "a.pdf");
 /// let error = read.unwrap_err().to_string();
 /// assert!(error.starts_with("a.pdf: expected a PDF, found a damaged one"), "{error}");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct PdfConfig {
     /// Program and arguments of the child process. Default: none.
     pub program: Option<(PathBuf, Vec<OsString>)>,
@@ -66,34 +65,6 @@ impl Default for PdfConfig {
 }
 
 impl PdfConfig {
-    /// Sets [`PdfConfig::program`].
-    #[must_use]
-    pub fn with_program(mut self, program: impl Into<PathBuf>, arguments: Vec<OsString>) -> Self {
-        self.program = Some((program.into(), arguments));
-        self
-    }
-
-    /// Sets [`PdfConfig::max_time`].
-    #[must_use]
-    pub fn with_max_time(mut self, time: Duration) -> Self {
-        self.max_time = time;
-        self
-    }
-
-    /// Sets [`PdfConfig::max_memory`].
-    #[must_use]
-    pub fn with_max_memory(mut self, bytes: u64) -> Self {
-        self.max_memory = bytes;
-        self
-    }
-
-    /// Sets [`PdfConfig::max_pages`].
-    #[must_use]
-    pub fn with_max_pages(mut self, pages: usize) -> Self {
-        self.max_pages = pages;
-        self
-    }
-
     fn out_of_time(&self) -> PdfError {
         // Rounded up.
         let seconds = self.max_time.as_secs_f64().ceil() as u64;
@@ -149,7 +120,7 @@ struct PdfText {
     first_damage: Option<String>,
 }
 
-/// Reads a PDF. Returns the paper, and whether pages of it are damaged.
+/// Reads a PDF. Returns the paper, and `true` if pages of it are damaged.
 pub(super) fn read(
     bytes: &[u8],
     config: &PdfConfig,

@@ -90,9 +90,10 @@ pub(super) fn run(
         };
         drop(child);
         let message = message.join().unwrap_or_default();
-        match result? {
-            true => Ok(()),
-            false => Err(ended(status, &message, config)),
+        if result? {
+            Ok(())
+        } else {
+            Err(ended(status, &message, config))
         }
     })
 }
@@ -160,7 +161,10 @@ mod tests {
 
     fn shell(script: &str, time: Duration) -> (Result<(), PdfError>, Vec<PdfRecord>) {
         let arguments = ["-c".into(), script.into()];
-        let config = PdfConfig::default().with_max_time(time);
+        let config = PdfConfig {
+            max_time: time,
+            ..PdfConfig::default()
+        };
         let mut records = Vec::new();
         // More than a pipe holds.
         let input = vec![b'x'; 1 << 20];

@@ -4,7 +4,7 @@ use super::clause::{is_adverb, is_auxiliary};
 use super::lexicon::{CLAUSE_STARTERS, CONJUNCTIONS, DETERMINERS, PREPOSITIONS, VAGUE, is_base};
 use super::phrases::{counted_object, is_complete, purpose, refers_to_nothing, segment};
 
-/// Questions of sentences whose subject is the authors: "We propose a method for parsing."
+/// Questions of sentences with the authors as subject: "We propose a method for parsing."
 pub(super) fn author_questions(words: &[&str]) -> Vec<String> {
     let (subject, rest) = match words.split_first() {
         Some((first, rest)) if first.eq_ignore_ascii_case("we") => ("the authors", rest),

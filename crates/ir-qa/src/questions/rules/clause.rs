@@ -198,8 +198,8 @@ impl<'t> Clause<'t> {
             && agrees
     }
 
-    /// Whether a finite verb follows that no conjunction or relative pronoun explains, so that the
-    /// verb found may be a participle.
+    /// Returns `true` if a second finite verb follows without a conjunction or relative pronoun. The
+    /// first verb may then be a participle.
     fn has_second_verb(&self) -> bool {
         let FiniteVerb::Main(..) = self.verb else {
             return false;
@@ -268,9 +268,10 @@ fn find_verb<'t>(words: &'t [&'t str]) -> Option<(usize, FiniteVerb<'t>)> {
             }
             "has" | "have" | "had" => {
                 let is_object = next.is_some_and(|it| DETERMINERS.has(it) || is_count(it));
-                return Some(match is_object {
-                    true => (at, FiniteVerb::Have(word)),
-                    false => (at, FiniteVerb::Perfect(word)),
+                return Some(if is_object {
+                    (at, FiniteVerb::Have(word))
+                } else {
+                    (at, FiniteVerb::Perfect(word))
                 });
             }
             "do" | "does" | "did" | "to" | "," => return None,
@@ -291,7 +292,7 @@ fn find_verb<'t>(words: &'t [&'t str]) -> Option<(usize, FiniteVerb<'t>)> {
         {
             return Some((at, FiniteVerb::Main(verb, form)));
         }
-        // A finite verb whose position is unclear.
+        // A finite verb in an unclear position.
         if finite_verbs(word).any(|(verb, _)| !NOUN_LIKE.has(verb.base)) {
             let before = words[at - 1];
             let is_participle = word.ends_with("ed") && next.is_some_and(|it| PREPOSITIONS.has(it));
@@ -303,7 +304,7 @@ fn find_verb<'t>(words: &'t [&'t str]) -> Option<(usize, FiniteVerb<'t>)> {
     None
 }
 
-/// Whether a word is a noun or an adjective because of the word before it.
+/// Returns `true` if the word before a word makes it a noun or an adjective.
 fn is_noun_position(words: &[&str], at: usize) -> bool {
     at == 0 || {
         let before = words[at - 1];
@@ -315,7 +316,7 @@ fn is_noun_position(words: &[&str], at: usize) -> bool {
     }
 }
 
-/// Whether a form of a verb is the finite verb of a clause that starts at the first word.
+/// Returns `true` if a form of a verb is the finite verb of a clause that starts at the first word.
 fn is_verb_position(words: &[&str], at: usize, verb: &Verb, form: VerbForm) -> bool {
     let next = words.get(at + 1).copied();
     let Some(next) = next else {
@@ -353,14 +354,14 @@ fn is_verb_position(words: &[&str], at: usize, verb: &Verb, form: VerbForm) -> b
     }
 }
 
-/// Whether a word is a finite auxiliary or modal verb.
+/// Returns `true` if a word is a finite auxiliary or modal verb.
 pub(super) fn is_auxiliary(word: &str) -> bool {
     let words =
         "is are was were has have had do does did can could will would may might must should";
     words.split(' ').any(|it| it == word)
 }
 
-/// Whether a word is an adverb by list or suffix.
+/// Returns `true` if a word is an adverb by list or suffix.
 pub(super) fn is_adverb(word: &str) -> bool {
     ADVERBS.has(word)
         || word.len() > 4
@@ -369,19 +370,19 @@ pub(super) fn is_adverb(word: &str) -> bool {
             && word.chars().all(char::is_lowercase)
 }
 
-/// Whether a word starts with a capital letter or a digit.
+/// Returns `true` if a word starts with a capital letter or a digit.
 pub(super) fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_uppercase())
 }
 
-/// Whether a word is a year from 1000 to 2099.
+/// Returns `true` if a word is a year from 1000 to 2099.
 pub(super) fn is_year(word: &str) -> bool {
     word.len() == 4
         && word.bytes().all(|byte| byte.is_ascii_digit())
         && (word.starts_with('1') || word.starts_with("20"))
 }
 
-/// Whether a word is a number above one, and not a year.
+/// Returns `true` if a word is a number above one, and not a year.
 pub(super) fn is_count(word: &str) -> bool {
     if NUMBERS.has(word) {
         return true;
@@ -394,7 +395,7 @@ pub(super) fn is_count(word: &str) -> bool {
     is_number && word != "1" && !is_year(word)
 }
 
-/// Whether a word is a plural noun by its form.
+/// Returns `true` if a word has the form of a plural noun.
 pub(super) fn is_plural(word: &str) -> bool {
     let ends = ["ss", "us", "is", "'s", "’s", "ous"];
     let is_regular =
@@ -419,7 +420,7 @@ pub(super) fn noun_head<'t>(phrase: &[&'t str]) -> &'t str {
     phrase.get(end - 1).copied().unwrap_or_default()
 }
 
-/// Whether a word is the name of a month.
+/// Returns `true` if a word is the name of a month.
 pub(super) fn is_month(word: &str) -> bool {
     is_name(word) && MONTHS.has(word)
 }

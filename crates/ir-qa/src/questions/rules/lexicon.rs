@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 pub(super) struct WordClass(LazyLock<HashSet<&'static str>>);
 
 impl WordClass {
-    /// Whether a word is of the class, in any case.
+    /// Returns `true` if a word is in the class, in any case.
     pub(super) fn has(&self, word: &str) -> bool {
         if word.chars().any(char::is_uppercase) {
             return self.0.contains(word.to_lowercase().as_str());
@@ -67,7 +67,7 @@ classes! {
         minority part half some many most several few all both each every any more less such it this
         that these those none much either neither various numerous only next previous second third
         matter question point idea answer problem issue process term goal aim purpose";
-    /// Verbs whose object may be a clause without "that".
+    /// Verbs that take a clause without "that" as object.
     CLAUSE_VERBS = "say says said believe believes believed think thinks thought claim claims claimed
         argue argues argued suggest suggests suggested know knows knew hope hopes hoped feel feels felt
         find finds found indicate indicates indicated assume assumes assumed conclude concludes
@@ -144,18 +144,18 @@ classes! {
         disease virus bacterium plant tree animal species genus family metal gas liquid element
         compound mineral mixture food drink currency sport suite set form center
         capital process technique approach technology product brand channel";
-    /// Verbs after whose object "for" and "to" tell a purpose.
+    /// Verbs with "for" or "to" and a purpose after the object.
     PURPOSEFUL_VERBS = "use employ apply introduce develop devise build create design leverage utilize
         adopt propose present construct";
     /// Participles with a place.
     LOCATED = "located situated based headquartered held born buried found housed built";
-    /// Verbs whose agents are persons or organizations.
+    /// Verbs with persons or organizations as agents.
     AGENT_VERBS = "write found design direct compose paint discover invent build lead publish introduce
         propose win develop create establish coin produce pioneer sign approve commission
         rule defeat conquer assassinate adopt own acquire purchase organize host name
         formulate describe demonstrate patent translate edit illustrate perform record
         nominate appoint elect criticize popularize";
-    /// Verbs whose base form and third person are nouns as well.
+    /// Verbs with a base form and a third person that are nouns as well.
     NOUN_LIKE = "design release review test issue name record process limit link damage challenge face
         experience influence host cover train track exhibit target yield display feature increase
         decrease attack move offer launch estimate visit plan lead control support help measure
@@ -184,23 +184,23 @@ pub(super) struct Verb {
     participle: String,
     /// Preposition that the verb needs; transitive if none.
     pub(super) preposition: Option<&'static str>,
-    /// Whether the verb has neither an object nor a preposition.
+    /// If `true`, the verb takes neither an object nor a preposition.
     pub(super) is_intransitive: bool,
 }
 
 /// Finite form of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VerbForm {
-    /// As in "they use".
+    /// "They use".
     Base,
-    /// As in "it uses".
+    /// "It uses".
     Third,
-    /// As in "it used".
+    /// "It used".
     Past,
 }
 
-/// Regular verbs with an object. Verbs whose third person is mostly a noun (result, state, form)
-/// are left out.
+/// Regular verbs with an object. Verbs are left out if their third person is mostly a noun (result,
+/// state, form).
 const TRANSITIVE: &str = "abolish absorb accelerate accept accompany accomplish achieve acquire
     activate adapt address adopt affect allow analyze annotate announce apply appoint approve approximate arrange
     assassinate assess assign assume attack attain attract automate avoid calculate capture celebrate
@@ -409,7 +409,7 @@ pub(super) fn verb_of_participle(word: &str) -> Option<&'static Verb> {
         .find(|verb| verb.participle == word && verb.preposition.is_none() && !verb.is_intransitive)
 }
 
-/// Whether a word is the base form of a verb.
+/// Returns `true` if a word is the base form of a verb.
 pub(super) fn is_base(word: &str) -> bool {
     matches!(word, "be" | "have" | "do") || finite_verbs(word).any(|(_, it)| it == VerbForm::Base)
 }

@@ -35,7 +35,7 @@ use crate::frame::{ChunkKind, Frame};
 /// | We propose a method for parsing. | What do the authors propose for parsing? |
 ///
 /// Word classes are closed lists and suffixes, and verbs are about 250 common ones: there is no
-/// part-of-speech tagger. Sentences whose structure is unclear have no questions: pronouns as
+/// part-of-speech tagger. Sentences with an unclear structure have no questions: pronouns as
 /// subjects, clauses without a conjunction, negations, quotations, formulas, and lists. Questions
 /// contain words of the sentence only, so they rarely help BM25.
 ///
@@ -47,7 +47,6 @@ use crate::frame::{ChunkKind, Frame};
 /// assert!(rules.questions("It was late.", "").is_empty());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RuleQuestions {
     /// Maximum number of questions of a sentence; the most specific ones are kept. Default: 3.
     pub max_questions: usize,
@@ -60,13 +59,6 @@ impl Default for RuleQuestions {
 }
 
 impl RuleQuestions {
-    /// Sets [`RuleQuestions::max_questions`].
-    #[must_use]
-    pub fn with_max_questions(mut self, max_questions: usize) -> Self {
-        self.max_questions = max_questions;
-        self
-    }
-
     /// Questions that a sentence answers. The context, which may be empty, shows whether the first
     /// word is a name: a word that the context has in lower case is none.
     #[must_use]

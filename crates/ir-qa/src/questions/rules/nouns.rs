@@ -22,7 +22,7 @@ impl Interrogative {
     }
 }
 
-/// Whether a word looks like a past participle.
+/// Returns `true` if a word looks like a past participle.
 pub(super) fn is_participle(word: &str) -> bool {
     verb_of_participle(word).is_some()
         || word.ends_with("ed") && word.len() > 4 && word.chars().all(char::is_lowercase)
@@ -49,7 +49,7 @@ pub(super) fn interrogative(subject: &[&str], complement: &[&str]) -> Option<Int
     Some(Interrogative::What)
 }
 
-/// Whether a noun is one of a person.
+/// Returns `true` if a noun denotes a person.
 pub(super) fn is_person(word: &str) -> bool {
     let lower = word.to_lowercase();
     let word = lower.as_str();
@@ -69,7 +69,8 @@ pub(super) fn is_person(word: &str) -> bool {
             )
 }
 
-/// Whether a noun may be one of a person by its suffix, and is in no list.
+/// Returns `true` if a noun may denote a person by its suffix, and is in no list of persons or
+/// things; also for [`ROLES`].
 pub(super) fn ends_like_agent(word: &str) -> bool {
     let word = word.to_lowercase();
     let singular = word.strip_suffix('s').unwrap_or(&word);
@@ -85,7 +86,7 @@ pub(super) fn ends_like_agent(word: &str) -> bool {
     is_agent && !is_thing && !THINGS.has(singular) && !is_person(singular)
 }
 
-/// Whether a word is a period, so that "in the ..." is a time and not a place.
+/// Returns `true` if a word is a period, so that "in the ..." is a time and not a place.
 pub(super) fn ends_like_period(word: &str) -> bool {
     let words = "century centuries year years decade decades era period summer winter spring autumn
         morning evening season month day week early late mid";

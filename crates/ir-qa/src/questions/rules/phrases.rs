@@ -55,20 +55,20 @@ pub(super) fn segment<'t>(tail: &'t [&'t str]) -> Option<&'t [&'t str]> {
     (end > 0).then_some(&tail[..end])
 }
 
-/// Whether the rest after a comma is the end of a list, such as "a knife, and a spoon".
+/// Returns `true` if the rest after a comma ends a list, such as "a knife, and a spoon".
 pub(super) fn joins_list(rest: &[&str]) -> bool {
     let end = rest.iter().take(6);
     end.clone().any(|word| *word == "and" || *word == "or")
 }
 
-/// Whether the words after a conjunction are a subject and an auxiliary: "and many were".
+/// Returns `true` if a subject and an auxiliary follow a conjunction: "and many were".
 pub(super) fn has_subject(words: &[&str]) -> bool {
     let near = words.iter().take(5);
     let mut near = near.take_while(|word| !CLAUSE_STARTERS.has(word) && **word != ",");
     near.any(|word| is_auxiliary(word))
 }
 
-/// Whether a word after a conjunction starts a clause or a second predicate.
+/// Returns `true` if a word after a conjunction starts a clause or a second predicate.
 pub(super) fn starts_clause(word: &str) -> bool {
     is_auxiliary(word)
         || PERSONAL_PRONOUNS.has(word)
@@ -88,7 +88,7 @@ pub(super) fn is_complete(words: &[&str]) -> bool {
     })
 }
 
-/// Whether no word refers to an earlier text, or to authors and readers.
+/// Returns `true` if no word refers to an earlier text, or to authors and readers.
 pub(super) fn refers_to_nothing(words: &[&str]) -> bool {
     !words.iter().any(|word| {
         PERSONAL_PRONOUNS.has(word)
@@ -188,7 +188,7 @@ pub(super) fn skip_approximation(words: &[&str]) -> usize {
     }
 }
 
-/// Whether a plural is a unit, of which there is a quantity and no number.
+/// Returns `true` if a plural is a unit of measurement. No question with "how many" asks for it.
 pub(super) fn is_unit(word: &str) -> bool {
     const UNITS: &str =
         "dollars euros pounds yen percent kilometers kilometres miles meters metres feet

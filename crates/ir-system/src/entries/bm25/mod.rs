@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use ir_bm25::feedback::{FeedbackModel, Rm3Estimate};
-use ir_bm25::models::{NamedModel, ParameterRange};
+use ir_bm25::models::{NAMED_MODELS, NamedModel, ParameterRange};
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
     IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, StoredFields,
@@ -406,7 +406,16 @@ impl Bm25System {
         let given: Vec<_> = self.parameters.iter().collect();
         for &(name, _) in &given {
             if !named.parameters.iter().any(|known| known.name == name) {
-                let message = format!("expected a model with {name}, found {:?}", named.name);
+                let having = NAMED_MODELS.iter().filter(|model| {
+                    let mut parameters = model.parameters.iter();
+                    parameters.any(|known| known.name == name)
+                });
+                let having: Vec<_> = having.map(|model| model.name).collect();
+                let message = format!(
+                    "expected a model with {name} ({}), found {:?}",
+                    having.join(", "),
+                    named.name
+                );
                 return Err(SystemError::parameter(name, message));
             }
         }

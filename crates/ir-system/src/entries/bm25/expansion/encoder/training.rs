@@ -176,7 +176,7 @@ impl Default for TrainingEntry {
 
 impl Default for MiningEntry {
     fn default() -> Self {
-        let config = ir_core::training::mining::MiningConfig::default();
+        let config = ir_core::training::mining::MiningConfig::DATAFINDER;
         Self {
             hard: config.hard,
             random: config.random,
@@ -202,7 +202,7 @@ impl MiningEntry {
             first_rank: self.first_rank,
             last_rank: self.last_rank,
             seed: self.seed,
-            ..Default::default()
+            ..ir_core::training::mining::MiningConfig::DATAFINDER
         }
     }
 

@@ -1,0 +1,508 @@
+//! API behind REST and the pages: documents, publication, answers, suggestions, keys.
+
+mod batched_search;
+mod collections;
+mod document_answers;
+mod folder;
+mod generation;
+mod keys;
+mod question;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, RwLock};
+use std::time::Instant;
+
+use ir_core::{AttributeValue, Attributes, DocSet, Predicate, Retriever, Search};
+use ir_qa::documents::Paper;
+use ir_qa::soco::{SocoContent, SocoDocument};
+use tokio::sync::OwnedSemaphorePermit;
+
+use self::batched_search::{BatchedSearch, QuestionHits, QuestionSearch};
+pub use self::collections::CollectionHits;
+pub(crate) use self::document_answers::{DOCUMENT_ANSWERS, DocumentAnswers};
+use self::folder::FolderState;
+pub(crate) use self::folder::ReadingState;
+pub use self::folder::{FolderRead, Rescan};
+pub(crate) use self::generation::Generation;
+pub use self::generation::{GeneratedAnswer, GenerationOutcome};
+pub use self::question::{AnswerList, Question, ScoredAnswer, Suggestion};
+use crate::config::{Collection, Limits, ServiceConfig};
+use crate::error::ServiceError;
+use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
+use crate::publisher::Publisher;
+use crate::query_log::QueryLog;
+use crate::request_permit::RequestPermit;
+use crate::store::{
+    AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedClick, LoggedQuery, Origin, Store, sha256,
+};
+
+/// Documents, publication, queries and annotations of a data folder.
+///
+/// Methods block and may be called from several threads.
+pub struct Service {
+    store: Arc<Store>,
+    publisher: Publisher,
+    searches: BatchedSearch,
+    log: QueryLog,
+    /// Hashes and roles of the keys of the store.
+    keys: RwLock<Vec<([u8; 32], KeyRole)>>,
+    collections: BTreeMap<String, Collection>,
+    generation: Option<Generation>,
+    limits: Limits,
+    check: BackgroundCheck,
+    folder: FolderState,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Maximum number of characters of the id of a document, which every answer repeats.
+const ID_CHARACTERS: usize = 1_000;
+
+/// Maximum number of characters of the id of a user, which the query log stores.
+const USER_CHARACTERS: usize = 200;
+
+impl Service {
+    /// Opens the store of a data folder, and starts to load what was published and to check the
+    /// store ([`Service::damage`]).
+    ///
+    /// # Errors
+    /// The store is in use, is not one, or a later version wrote it; two collections have the same
+    /// name.
+    pub fn open(config: ServiceConfig) -> Result<Self, ServiceError> {
+        let store = Arc::new(Store::open(&config.data)?);
+        let publishing = PublishConfig {
+            frames: config.frames,
+            answers: config.answers,
+            headings: config.headings,
+            encoder: config.encoder.map(Into::into),
+            questions: config.questions,
+            encoded: Arc::default(),
+        };
+        let publisher = Publisher::start(Arc::clone(&store), publishing)?;
+        let log = QueryLog::start(Arc::clone(&store), config.log_queries)?;
+        let check = BackgroundCheck::start(&store)?;
+        let keys = RwLock::new(store.keys()?);
+        let mut collections = BTreeMap::new();
+        for collection in config.collections {
+            let name = collection.name.clone();
+            if collections.insert(name.clone(), collection).is_some() {
+                return Err(ServiceError::DuplicateCollection { name });
+            }
+        }
+        Ok(Self {
+            store,
+            searches: BatchedSearch::new(publisher.has_encoder(), CACHED_VECTORS),
+            publisher,
+            log,
+            keys,
+            collections,
+            generation: config.generator.map(Generation::new),
+            limits: config.limits,
+            check,
+            folder: FolderState::new(config.papers),
+        })
+    }
+
+    /// Damage of the store that was found since it was opened: its pages are read in the
+    /// background. A service with a damaged store should be ended, and the store restored.
+    #[must_use]
+    pub fn damage(&self) -> Option<&str> {
+        self.check.damage()
+    }
+
+    /// The store of the data folder.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Limits of the configuration.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns `true` if answers and questions are encoded.
+    #[must_use]
+    pub fn has_encoder(&self) -> bool {
+        self.publisher.has_encoder()
+    }
+
+    /// The published state.
+    ///
+    /// # Errors
+    /// [`ServiceError::Loading`] until it is loaded, or if it cannot be.
+    pub fn published(&self) -> Result<Arc<PublishedState>, ServiceError> {
+        self.publisher.state().ok_or_else(|| ServiceError::Loading {
+            error: self.publisher.load_error(),
+        })
+    }
+
+    /// Adds records of documents, all or none, and returns their ids, which are the fields `doc_id`
+    /// or, without one, the first 16 digits of the SHA-256 of the record. A document with a known
+    /// id replaces it. Queries see the documents after [`Service::publish`].
+    ///
+    /// # Errors
+    /// Two of the records have the same id; an id has more than 1,000 characters; the disk
+    /// is full or fails.
+    pub fn add(
+        &self,
+        records: Vec<SocoDocument>,
+    ) -> Result<(Vec<String>, AddedDocuments), ServiceError> {
+        let mut documents = Vec::with_capacity(records.len());
+        let mut entries: BTreeMap<String, usize> = BTreeMap::new();
+        for (entry, mut record) in records.into_iter().enumerate() {
+            let id = document_id(&record);
+            let characters = ir_qa::character_count(&id);
+            if characters > ID_CHARACTERS {
+                return Err(ServiceError::Limit {
+                    what: "characters of a doc_id",
+                    limit: ID_CHARACTERS,
+                    found: characters,
+                });
+            }
+            if record.meta.get("doc_id").is_none() {
+                record.meta.set("doc_id", id.as_str());
+            }
+            if let Some(first) = entries.insert(id.clone(), entry) {
+                return Err(ServiceError::DuplicateDocument { id, first, entry });
+            }
+            documents.push((id, record));
+        }
+        let added = self.store.add(&documents, Origin::Api)?;
+        Ok((documents.into_iter().map(|(id, _)| id).collect(), added))
+    }
+
+    /// Deletes documents by id, or all without ids, and returns their number.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn delete(&self, ids: Option<&[String]>) -> Result<usize, ServiceError> {
+        Ok(self.store.delete(ids)?)
+    }
+
+    /// Starts to publish the documents and the questions of accepted annotations.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn publish(&self) -> Result<Job, ServiceError> {
+        Ok(self.publisher.publish()?)
+    }
+
+    /// Returns `true` if the last publication ended the process several times, such as for lack of
+    /// memory, and nothing has changed since.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn is_given_up(&self) -> Result<bool, ServiceError> {
+        Ok(self.store.was_given_up(&self.store.content_hash()?)?)
+    }
+
+    /// Aborts publications that wait or run, and returns the ids of their jobs.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn abort(&self) -> Result<Vec<String>, ServiceError> {
+        Ok(self.publisher.abort()?)
+    }
+
+    /// Returns a job with its progress.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn job(&self, id: &str) -> Result<Option<Job>, ServiceError> {
+        Ok(self.publisher.job(id)?)
+    }
+
+    /// Number of publications that wait or run.
+    #[must_use]
+    pub fn unfinished_jobs(&self) -> usize {
+        self.publisher.unfinished()
+    }
+
+    /// Number of answers and questions of answers that were encoded since the service was opened,
+    /// because their vectors were not stored.
+    #[must_use]
+    pub fn encoded_texts(&self) -> u64 {
+        self.publisher.encoded_texts()
+    }
+
+    /// Number of queries that could not be logged.
+    #[must_use]
+    pub fn unlogged_queries(&self) -> u64 {
+        self.log.dropped()
+    }
+
+    /// Answers a question, and logs it unless it continues another.
+    ///
+    /// # Errors
+    /// A limit is exceeded, nothing is published yet, or the encoder fails.
+    pub fn ask(&self, question: &Question) -> Result<AnswerList, ServiceError> {
+        let start = Instant::now();
+        let search = self.question_search(question)?;
+        let state = Arc::clone(&search.state);
+        let found = self.searches.search(search)?;
+        self.answer_list(question, &state, found, start)
+    }
+
+    /// Completes a typed text: at most `limit` suggestions. Among those that match equally well,
+    /// the ones that users have asked come first, and other generated questions last.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or nothing is published yet.
+    pub fn complete(&self, typed: &str, limit: usize) -> Result<Vec<Suggestion>, ServiceError> {
+        self.check_query(typed, limit)?;
+        let state = self.published()?;
+        let completions = state.suggester().complete(typed, limit);
+        let suggestions = completions.iter().map(|completion| Suggestion {
+            text: completion.text.to_owned(),
+            generated: state.is_generated(completion.text),
+        });
+        Ok(suggestions.collect())
+    }
+
+    /// [`Service::ask`] for tasks: it blocks only if [`Service::blocks`].
+    pub(crate) async fn ask_async(&self, question: &Question) -> Result<AnswerList, ServiceError> {
+        let start = Instant::now();
+        let search = self.question_search(question)?;
+        let state = Arc::clone(&search.state);
+        let found = self.searches.search_async(search).await?;
+        self.answer_list(question, &state, found, start)
+    }
+
+    /// Returns `true` if a question would block its task: without an encoder, the search runs on the
+    /// thread of the caller; filters read the fields of all frames.
+    pub(crate) fn blocks(&self, question: &Question) -> bool {
+        !self.has_encoder() || question.explain || !question.filters.is_empty()
+    }
+
+    /// The search of a question in the published state.
+    fn question_search(&self, question: &Question) -> Result<QuestionSearch, ServiceError> {
+        self.check_query(&question.text, question.limit)?;
+        check_user(&question.user)?;
+        let state = self.published()?;
+        let index = state.index();
+        let filter = filter(&question.filters, |predicate| index.select(predicate));
+        Ok(QuestionSearch {
+            text: question.text.clone(),
+            limit: question.limit,
+            filter,
+            state,
+            _permit: RequestPermit::current(),
+        })
+    }
+
+    /// The answers that were found in a state, after logging the question.
+    fn answer_list(
+        &self,
+        question: &Question,
+        state: &PublishedState,
+        found: QuestionHits,
+        start: Instant,
+    ) -> Result<AnswerList, ServiceError> {
+        let index = state.index();
+        let mut answers = Vec::with_capacity(found.answers.len());
+        for (position, hit) in found.answers.iter().enumerate() {
+            let explanation = if question.explains(position) {
+                // Scores do not depend on the filter; one document is searched fast.
+                let only: DocSet = [hit.doc].into_iter().collect();
+                let search = Search::top(1).within(&only);
+                index.explain(&question.text, hit.doc, &search)?
+            } else {
+                None
+            };
+            answers.push(ScoredAnswer {
+                frame: index.frames()[hit.doc.index()].clone(),
+                score: hit.score,
+                explanation,
+            });
+        }
+        Ok(AnswerList {
+            query: self.log_question(question, answers.len(), start),
+            answers,
+            related: found.related,
+            unknown_fields: unknown_fields(
+                &question.filters,
+                index.frames().iter().map(|frame| &frame.metadata),
+            ),
+        })
+    }
+
+    /// Logs a question that was asked at `start`, unless it is blank or continues another. Returns
+    /// its number in the log, or 0.
+    fn log_question(&self, question: &Question, results: usize, start: Instant) -> i64 {
+        if question.is_continued || question.text.trim().is_empty() {
+            0
+        } else {
+            self.log.log(LoggedQuery {
+                user: question.user.clone(),
+                query: question.text.clone(),
+                is_suggestion: question.is_suggestion,
+                results,
+                micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+                records_clicks: question.records_clicks,
+            })
+        }
+    }
+
+    /// Name of the model that generates answers, if there is one.
+    #[must_use]
+    pub fn generator(&self) -> Option<&str> {
+        self.generation.as_ref().map(Generation::model)
+    }
+
+    /// Generates an answer to a question from the best of its answers; `None` without a generator.
+    /// Waits for the generator. A failure is an outcome, since the answers are usable without it.
+    #[must_use]
+    pub fn generate(&self, question: &str, answers: &[ScoredAnswer]) -> Option<GeneratedAnswer> {
+        let generation = self.generation.as_ref()?;
+        match generation.permit() {
+            Some(permit) => self.generate_with(&permit, question, answers),
+            None => {
+                let sentences = answers.len().min(generation.sentences());
+                Some(generation.answer(sentences, GenerationOutcome::Busy))
+            }
+        }
+    }
+
+    /// [`Service::generate`] with a permit.
+    pub(crate) fn generate_with(
+        &self,
+        permit: &OwnedSemaphorePermit,
+        question: &str,
+        answers: &[ScoredAnswer],
+    ) -> Option<GeneratedAnswer> {
+        let state = self.published().ok();
+        let title = |paper: &str| {
+            let document = state.as_ref().and_then(|state| state.document(paper));
+            document
+                .map_or(paper, |document| document.title())
+                .to_owned()
+        };
+        let generation = self.generation.as_ref()?;
+        Some(generation.generate(permit, question, answers, title))
+    }
+
+    /// The generation of answers, if there is a generator.
+    pub(crate) fn generation(&self) -> Option<&Generation> {
+        self.generation.as_ref()
+    }
+
+    /// Logs that a user opened the answer of a query, in the background, with the hash of its
+    /// published text. `rank` counts from 1. Ignores clicks on unpublished answers, and clicks for
+    /// queries of other users or without [`Question::records_clicks`].
+    pub fn log_click(
+        &self,
+        query: i64,
+        user: impl Into<String>,
+        frame: impl Into<String>,
+        rank: u32,
+    ) {
+        let (user, frame) = (user.into(), frame.into());
+        let state = self.published().ok();
+        if let Some(answer) = state.as_ref().and_then(|state| state.frame(&frame)) {
+            self.log.log_click(LoggedClick {
+                query,
+                user,
+                answer: Some(sha256(answer.answer.as_bytes())),
+                frame,
+                rank,
+            });
+        }
+    }
+
+    fn check_query(&self, text: &str, limit: usize) -> Result<(), ServiceError> {
+        if limit > self.limits.results {
+            return Err(ServiceError::Limit {
+                what: "results",
+                limit: self.limits.results,
+                found: limit,
+            });
+        }
+        let characters = ir_qa::character_count(text);
+        if characters > self.limits.query_characters {
+            return Err(ServiceError::Limit {
+                what: "characters of a query",
+                limit: self.limits.query_characters,
+                found: characters,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The record of a paper: its chunks or questions with answers, and its fields, with the id as
+/// `doc_id`.
+#[must_use]
+pub fn record_of(paper: &Paper) -> SocoDocument {
+    let mut meta = paper.attributes();
+    meta.set("doc_id", paper.id.as_str());
+    let content = if paper.faq.is_empty() {
+        SocoContent::Document(paper.chunks())
+    } else {
+        SocoContent::Faq(paper.faq.clone())
+    };
+    SocoDocument { content, meta }
+}
+
+/// Rejects the id of a user that is too long for the query log.
+fn check_user(user: &str) -> Result<(), ServiceError> {
+    let characters = ir_qa::character_count(user);
+    if characters > USER_CHARACTERS {
+        return Err(ServiceError::Limit {
+            what: "characters of the id of a user",
+            limit: USER_CHARACTERS,
+            found: characters,
+        });
+    }
+    Ok(())
+}
+
+fn document_id(record: &SocoDocument) -> String {
+    match record.meta.get("doc_id") {
+        Some(AttributeValue::Text(id)) if !id.is_empty() => id.clone(),
+        Some(AttributeValue::Int(id)) => id.to_string(),
+        _ => {
+            let record = serde_json::to_vec(record).unwrap_or_default();
+            let hash = sha256(&record);
+            hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+    }
+}
+
+/// The names of fields in filters that no document has, each once; none without documents.
+fn unknown_fields<'a>(
+    filters: &[Predicate],
+    documents: impl Iterator<Item = &'a Attributes> + Clone,
+) -> Vec<String> {
+    if documents.clone().next().is_none() {
+        return Vec::new();
+    }
+    let filters = filters.iter();
+    let mut names: Vec<String> = filters
+        .flat_map(|filter| filter.unknown_names(documents.clone()))
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The documents that satisfy all filters; `None` without filters.
+fn filter(filters: &[Predicate], select: impl FnOnce(&Predicate) -> DocSet) -> Option<DocSet> {
+    match filters {
+        [] => None,
+        [one] => Some(select(one)),
+        all => Some(select(&Predicate::All(all.to_vec()))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
