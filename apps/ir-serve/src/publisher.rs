@@ -113,8 +113,8 @@ impl Publisher {
         Ok(job)
     }
 
-    /// Aborts all jobs that wait or run, and returns their ids. A job finishes if its state is being
-    /// stored.
+    /// Aborts all jobs that wait or run, and returns their ids. A job finishes if its state is
+    /// being stored.
     pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
         let mut queue = self.shared.queue();
         let waiting: Vec<String> = queue.waiting.iter().cloned().collect();

@@ -96,9 +96,9 @@ impl FieldStats {
     }
 }
 
-/// Returns `true` if an index of `documents` documents with `bytes` bytes of postings can have these
-/// statistics. A posting list takes at least one byte, and so does a block of postings. So forged
-/// statistics cannot make a reader list more terms and postings than that.
+/// Returns `true` if an index of `documents` documents with `bytes` bytes of postings can have
+/// these statistics. A posting list takes at least one byte, and so does a block of postings. So
+/// forged statistics cannot make a reader list more terms and postings than that.
 pub(crate) fn are_possible(fields: &[FieldStats], documents: u64, bytes: u64) -> bool {
     let sum = |count: fn(&FieldStats) -> u64| {
         let mut counts = fields.iter().map(count);

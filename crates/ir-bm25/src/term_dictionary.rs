@@ -6,8 +6,8 @@
 //! every offset is verified while a node is read.
 //!
 //! # Layout of a node
-//! The address of a node is the address of its last byte, the state. Its fields precede that byte, the
-//! last one first:
+//! The address of a node is the address of its last byte, the state. Its fields precede that byte,
+//! the last one first:
 //! - state 0b11......: one transition, to the node that precedes this one. The input (1) if the low
 //!   six bits are 0, which otherwise are the number of a frequent input;
 //! - state 0b10......: one transition. The input (1) if the low six bits are 0; the sizes (1); the
@@ -16,8 +16,9 @@
 //!   the sizes (1); an index (256) for more than 32 transitions; the inputs, addresses and outputs;
 //!   the final output, if the second bit is set.
 //!
-//! The sizes are the size of an address (high four bits) and the size of an output. An address is the distance
-//! from the first byte of the node, or 0 for the node 0, which is final and has no transition.
+//! The sizes are the size of an address (high four bits) and the size of an output. An address is
+//! the distance from the first byte of the node, or 0 for the node 0, which is final and has no
+//! transition.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 

@@ -87,9 +87,9 @@ pub trait Retriever: Send + Sync {
     }
 
     /// Returns the hits of [`Retriever::search_batch`] with a score of at least the floor of their
-    /// query. `floors` contains one number per query, not NaN; missing floors are negative infinity.
-    /// The default searches without floors and removes the hits below them. Engines that can skip
-    /// documents with lower scores early override it.
+    /// query. `floors` contains one number per query, not NaN; missing floors are negative
+    /// infinity. The default searches without floors and removes the hits below them. Engines that
+    /// can skip documents with lower scores early override it.
     ///
     /// # Errors
     /// Returns the errors of [`Retriever::search_batch`].

@@ -1,4 +1,4 @@
-//! Similarity of vectors.
+//! Similarity of two vectors: cosine, inner product, Euclidean.
 
 use std::fmt;
 

@@ -32,8 +32,8 @@ impl ResultCache {
         Ok(Self { folder })
     }
 
-    /// Result of a request: what `read` returns for the entry of `cache` or else for the response of
-    /// `call`. Only responses that `read` accepts become entries.
+    /// Result of a request: what `read` returns for the entry of `cache` or else for the response
+    /// of `call`. Only responses that `read` accepts become entries.
     pub(crate) fn read<T>(
         cache: Option<&Self>,
         collection: impl FnOnce() -> String,

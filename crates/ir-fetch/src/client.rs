@@ -175,8 +175,8 @@ impl HttpClient {
     /// Reports the stages "downloading", "waiting" (between attempts) and "verifying" in bytes.
     ///
     /// # Errors
-    /// Returns [`DownloadError`] if no attempt succeeds, the content does not have the expected size or
-    /// checksum, a file cannot be read or written, or `progress` cancels.
+    /// Returns [`DownloadError`] if no attempt succeeds, the content does not have the expected
+    /// size or checksum, a file cannot be read or written, or `progress` cancels.
     pub fn save(
         &self,
         download: &Download,

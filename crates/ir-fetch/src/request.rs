@@ -80,9 +80,9 @@ impl HttpClient {
     /// to 1 (jitter). Reports the stages "requesting" and "waiting"; the latter can be canceled.
     ///
     /// # Errors
-    /// Returns [`RequestError`] if no attempt succeeds, the response is too long, the server asks for
-    /// a wait of more than 10 minutes, or `progress` cancels. Errors never contain credentials, even
-    /// if the server repeats them.
+    /// Returns [`RequestError`] if no attempt succeeds, the response is too long, the server asks
+    /// for a wait of more than 10 minutes, or `progress` cancels. Errors never contain credentials,
+    /// even if the server repeats them.
     pub fn request(
         &self,
         request: &HttpRequest<'_>,

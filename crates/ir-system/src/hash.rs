@@ -41,13 +41,13 @@ impl ContentHash {
         }
     }
 
-    /// Adds a number.
+    /// Adds a number of 64 bits.
     pub fn number(&mut self, number: i64) -> &mut Self {
         self.0.update(number.to_le_bytes());
         self
     }
 
-    /// Returns the hash.
+    /// Returns the hash as hexadecimal digits.
     #[must_use]
     pub fn finish(self) -> String {
         let digest = self.0.finalize();

@@ -136,7 +136,7 @@ impl DocReader for StoredReader<'_> {
                 document
             }),
         };
-        *doc = stored.map_err(|error| CorpusError::new(error))?;
+        *doc = stored.map_err(CorpusError::new)?;
         Ok(true)
     }
 }

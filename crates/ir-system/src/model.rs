@@ -28,8 +28,8 @@ pub fn missing_model(error: &FindModelError) -> String {
     }
 }
 
-/// Returns the end of an error message with the name of a known or cached model that is closest to an
-/// unknown name.
+/// Returns the end of an error message with the name of a known or cached model that is closest to
+/// an unknown name.
 #[must_use]
 pub fn suggested_model(name: &str, cache: &ModelCache) -> String {
     let cached = cache.names();

@@ -24,7 +24,7 @@ pub struct Parameter {
     pub key: String,
     /// Effect, range and default: the doc comment of the field.
     pub description: String,
-    /// Values.
+    /// Values that the parameter takes.
     pub values: ParameterValues,
 }
 
@@ -36,7 +36,7 @@ pub enum ParameterValues {
     Flag,
     /// Integers from a minimum.
     Integer,
-    /// Numbers.
+    /// Integers and decimal numbers.
     Number,
     /// Any text, such as a path.
     Text,
@@ -106,7 +106,8 @@ impl ParameterValues {
     }
 }
 
-/// Number in the shortest form that f32 parameters and files share: `0.9`, not `0.8999999761581421`.
+/// Number in the shortest form that f32 parameters and files share: `0.9`, not
+/// `0.8999999761581421`.
 fn number(text: &str) -> Option<toml::Value> {
     let text = text.trim();
     match text.parse::<i64>() {

@@ -22,7 +22,8 @@ use crate::toml_file::{parse_toml, read_text};
 /// Version of the file format.
 const VERSION: u32 = 1;
 
-/// System to search with its parts: the tables `[[systems]]` and `[encoders]` of an experiment file.
+/// System to search with its parts: the tables `[[systems]]` and `[encoders]` of an experiment
+/// file.
 ///
 /// The system to search is the last one that is not hidden. Its tables stand in an experiment file
 /// unchanged.
@@ -104,8 +105,8 @@ impl SystemSpec {
     /// Reads a file. Relative paths of its keys are relative to the file.
     ///
     /// # Errors
-    /// Returns [`SpecError`] with file, line and key if the file cannot be read, is not TOML, is of a
-    /// newer version, or has an unknown key or a value of another type.
+    /// Returns [`SpecError`] with file, line and key if the file cannot be read, is not TOML, is of
+    /// a newer version, or has an unknown key or a value of another type.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         let path = path.as_ref();
         Self::parse(&read_text(path)?, Some(path))

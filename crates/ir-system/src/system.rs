@@ -132,7 +132,7 @@ impl OpenSystem {
 /// System and all its parameters, defaults included.
 #[derive(Debug)]
 pub struct ParsedSystem {
-    /// System.
+    /// System with its parameters.
     pub system: Box<dyn System>,
     /// Parameters, part of the cache key of its runs.
     pub parameters: Value,
@@ -158,7 +158,7 @@ pub trait SystemData {
     /// Returns the name of the data, for messages.
     fn name(&self) -> &str;
 
-    /// Returns the documents.
+    /// Returns the documents, in their order.
     fn corpus(&self) -> &dyn Corpus;
 
     /// Returns the ids of the documents, in their order.
@@ -233,8 +233,8 @@ impl TrainingSet {
     }
 }
 
-/// What systems have opened, by cache key: indexes, models, vectors, systems. Systems of one process
-/// that need the same share it.
+/// What systems have opened, by cache key: indexes, models, vectors, systems. Systems of one
+/// process that need the same share it.
 #[derive(Default)]
 pub struct Session {
     /// Values of any type.
@@ -271,21 +271,21 @@ impl Session {
 
 /// Data, training queries and other systems, for [`System::open`].
 pub struct SystemContext<'a> {
-    /// Documents and queries.
+    /// Documents and queries of the search.
     pub data: &'a dyn SystemData,
-    /// Labeled training queries.
+    /// Labeled training queries, if the data have some.
     pub training: Option<&'a TrainingSet>,
     /// Validation queries, while a selection searches them; no system may learn from them.
     pub validation: Option<Validation<'a>>,
-    /// Encoders by name.
+    /// Entries of `[encoders]` by name.
     pub encoders: &'a BTreeMap<String, EncoderEntry>,
     /// Path and positions of the keys of the file.
     pub source: &'a SourceMap,
-    /// Cache of stages.
+    /// Cache of indexes, vectors, models and runs.
     pub cache: &'a Cache,
-    /// Systems by name.
+    /// Systems by name, for [`SystemContext::system`].
     pub systems: &'a BTreeMap<String, PreparedSystem>,
-    /// Hashes of files.
+    /// Hashes of files that were computed before.
     pub hashes: &'a FileHashes,
     /// What systems have opened.
     pub session: &'a mut Session,
@@ -298,7 +298,7 @@ pub struct SystemContext<'a> {
 pub struct Validation<'a> {
     /// Split of the queries.
     pub split: &'a str,
-    /// Queries.
+    /// Queries on which the points of a grid are compared.
     pub queries: &'a [Query],
 }
 

@@ -1,4 +1,4 @@
-//! Errors as pages.
+//! Errors of the service as pages.
 
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};

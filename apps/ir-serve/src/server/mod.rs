@@ -154,8 +154,8 @@ impl Server {
 }
 
 /// Serves connections until `stop` completes, at most `connections` at a time; further ones are
-/// closed. Closes a connection if the head of a request is incomplete for `head_time`, or the client
-/// reads nothing of a response for [`WRITE_TIME`].
+/// closed. Closes a connection if the head of a request is incomplete for `head_time`, or the
+/// client reads nothing of a response for [`WRITE_TIME`].
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
@@ -221,8 +221,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Rejects a request if the maximum number of requests is processed. A request counts until its work
-/// ends, even if its client went away.
+/// Rejects a request if the maximum number of requests is processed. A request counts until its
+/// work ends, even if its client went away.
 async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match app.request_permit() {
         Some(permit) => permit.scope(next.run(request)).await,

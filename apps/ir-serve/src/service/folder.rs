@@ -114,9 +114,9 @@ impl Drop for RunningReading<'_> {
 }
 
 impl Service {
-    /// Reads the folder of [`ServiceConfig::papers`] again, like [`Service::read_folder`], and starts
-    /// a publication if the documents have changed, unless publications of the same documents ended
-    /// the process several times ([`Service::is_given_up`]).
+    /// Reads the folder of [`ServiceConfig::papers`] again, like [`Service::read_folder`], and
+    /// starts a publication if the documents have changed, unless publications of the same
+    /// documents ended the process several times ([`Service::is_given_up`]).
     ///
     /// [`ServiceConfig::papers`]: crate::ServiceConfig::papers
     ///
@@ -163,9 +163,9 @@ impl Service {
     /// Adds the papers of a folder, and deletes documents if their files do not exist any more.
     /// Documents of files that exist and cannot be read, or are skipped, are kept. Files are not
     /// read again if size, modification time and documents are the same as at the last reading by
-    /// the same program. Documents that were added, replaced or deleted over REST stay so; a deleted
-    /// document is added again when its file has changed. The store lists the files that failed,
-    /// were skipped or lack parts ([`Store::file_problems`]).
+    /// the same program. Documents that were added, replaced or deleted over REST stay so; a
+    /// deleted document is added again when its file has changed. The store lists the files that
+    /// failed, were skipped or lack parts ([`Store::file_problems`]).
     ///
     /// [`Store::file_problems`]: crate::store::Store::file_problems
     ///
@@ -297,8 +297,8 @@ impl Service {
         })
     }
 
-    /// Removes documents from `gone` if their files or folders exist, but were not read: they may be
-    /// readable later.
+    /// Removes documents from `gone` if their files or folders exist, but were not read: they may
+    /// be readable later.
     fn keep_unread(
         &self,
         report: &FolderReport,

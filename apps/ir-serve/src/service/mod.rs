@@ -277,8 +277,8 @@ impl Service {
         self.answer_list(question, &state, found, start)
     }
 
-    /// Returns `true` if a question would block its task: without an encoder, the search runs on the
-    /// thread of the caller; filters read the fields of all frames.
+    /// Returns `true` if a question would block its task: without an encoder, the search runs on
+    /// the thread of the caller; filters read the fields of all frames.
     pub(crate) fn blocks(&self, question: &Question) -> bool {
         !self.has_encoder() || question.explain || !question.filters.is_empty()
     }

@@ -24,10 +24,11 @@ pub struct Question {
     pub explain: bool,
     /// Positions of the answers that have explanations, from 0. Default: all.
     pub explained: Option<Range<usize>>,
-    /// If `true`, the question continues a logged question, such as on the next page of its answers,
-    /// and is not logged again.
+    /// If `true`, the question continues a logged question, such as on the next page of its
+    /// answers, and is not logged again.
     pub is_continued: bool,
-    /// If `true`, opened answers are logged ([`log_click`](crate::Service::log_click)), as on the search page.
+    /// If `true`, opened answers are logged ([`log_click`](crate::Service::log_click)), as on the
+    /// search page.
     pub records_clicks: bool,
 }
 

@@ -265,8 +265,8 @@ impl Store {
     }
 
     /// Stores that files of the folder were read: their paths, stamps (stamp of the file, a space,
-    /// stamp of the reader), and the ids of their documents. Ids without documents were deleted over
-    /// REST, and are left out.
+    /// stamp of the reader), and the ids of their documents. Ids without documents were deleted
+    /// over REST, and are left out.
     pub(crate) fn set_files(
         &self,
         files: &[(String, String, Vec<String>)],

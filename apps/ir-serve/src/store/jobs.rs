@@ -168,7 +168,8 @@ impl Store {
         })
     }
 
-    /// Returns `true` if the latest job ended the process [`MAX_ATTEMPTS`] times, with this content.
+    /// Returns `true` if the latest job ended the process [`MAX_ATTEMPTS`] times, with this
+    /// content.
     pub(crate) fn was_given_up(&self, content: &[u8; 32]) -> Result<bool, StoreError> {
         let connection = self.connection();
         let mut select = connection.prepare_cached(

@@ -45,7 +45,8 @@ impl FeedbackDocuments {
     /// Creates a collection of the texts stored in the searcher's index.
     ///
     /// # Errors
-    /// Returns [`FeedbackError::NotStored`] if the index was not built with [`StoredFields::Everything`].
+    /// Returns [`FeedbackError::NotStored`] if the index was not built with
+    /// [`StoredFields::Everything`].
     pub fn stored(searcher: Searcher) -> Result<Self, FeedbackError> {
         let config = searcher.index().config();
         if config.store != StoredFields::Everything {

@@ -59,8 +59,8 @@ use crate::{
 /// that no document of the searched index contains are ignored.
 ///
 /// A query without feedback documents or feedback terms is searched as it is, and so is every query
-/// if the parameters of the model disable feedback ([`FeedbackModel::is_disabled`]): the searcher or
-/// the first search determines rankings and scores.
+/// if the parameters of the model disable feedback ([`FeedbackModel::is_disabled`]): the searcher
+/// or the first search determines rankings and scores.
 ///
 /// The first search is by the words of a query, with their synonyms ([`Feedback::with_synonyms`]),
 /// with the nearest words ([`Feedback::with_nearest_words`]) or by the sequential dependence model

@@ -93,7 +93,8 @@ impl FeedbackModel {
         }
     }
 
-    /// Returns `true` if the parameters disable feedback: an RM3 weight of 1, Rocchio's β and γ of 0.
+    /// Returns `true` if the parameters disable feedback: an RM3 weight of 1, Rocchio's β and γ of
+    /// 0.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
         match self {

@@ -212,8 +212,8 @@ impl IndexBuilder {
     /// Adds all documents of a collection.
     ///
     /// # Errors
-    /// Returns the errors of [`IndexBuilder::push`], [`BuildError::Corpus`] if the collection cannot
-    /// be read, and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexBuilder::push`], [`BuildError::Corpus`] if the collection
+    /// cannot be read, and [`BuildError::Canceled`].
     pub fn push_all<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -262,8 +262,8 @@ impl IndexBuilder {
     /// Writes the index to a file and opens it. The write is atomic.
     ///
     /// # Errors
-    /// Returns the errors of [`IndexBuilder::finish`], and an error if the file cannot be written. An
-    /// existing file at `path` is unchanged then.
+    /// Returns the errors of [`IndexBuilder::finish`], and an error if the file cannot be written.
+    /// An existing file at `path` is unchanged then.
     pub fn finish_to(
         mut self,
         path: impl AsRef<Path>,

@@ -7,7 +7,8 @@ use ir_core::Explanation;
 use crate::{DocLengths, SearcherError};
 
 /// Scoring model. The score of a document is the sum of its term scores, over the query terms that
-/// it contains. A [`DocumentScorer`] adds a summand of the document. [`Index::searcher`](crate::Index::searcher) accepts any.
+/// it contains. A [`DocumentScorer`] adds a summand of the document.
+/// [`Index::searcher`](crate::Index::searcher) accepts any.
 ///
 /// Known elsewhere as similarity (Lucene) or weighting model (Terrier).
 ///
@@ -166,8 +167,8 @@ pub enum WindowStatistics {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait DocumentScorer: fmt::Debug {
-    /// Summand of a document with `length` ≥ 0 tokens in the field. Must be finite, may be negative.
-    /// Depends on the length alone.
+    /// Summand of a document with `length` ≥ 0 tokens in the field. Must be finite, may be
+    /// negative. Depends on the length alone.
     fn score(&self, length: u32) -> f64;
 
     /// Upper bound of [`DocumentScorer::score`] for all lengths, by which documents are skipped

@@ -95,9 +95,9 @@ impl TermVectors {
         })
     }
 
-    /// Encodes words as documents; [`TermWords`] collects the words of an index. The analyzer of the
-    /// searched index turns a word into its term. Words without a term, with several terms, or with
-    /// the term of an earlier word are left out.
+    /// Encodes words as documents; [`TermWords`] collects the words of an index. The analyzer of
+    /// the searched index turns a word into its term. Words without a term, with several terms, or
+    /// with the term of an earlier word are left out.
     ///
     /// # Errors
     /// A word cannot be encoded, or a value is not finite.

@@ -313,8 +313,8 @@ impl<'a> PostingsCursor<'a> {
     }
 
     /// Calls `visit` with the postings from `start` on to the end of their block, and with the
-    /// following blocks up to `end`. `visit` returns the number of its postings below `end`. Returns
-    /// a lower bound, at least `end`, of the document after them.
+    /// following blocks up to `end`. `visit` returns the number of its postings below `end`.
+    /// Returns a lower bound, at least `end`, of the document after them.
     #[inline]
     pub(crate) fn for_each_slice(
         &mut self,

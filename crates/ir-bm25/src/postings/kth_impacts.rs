@@ -50,8 +50,8 @@ pub(super) fn write(postings: &[Posting], length: impl Fn(u32) -> u32, to: &mut 
     }
 }
 
-/// Reads frequencies and length codes from the bytes of a list. For each pair, at least `k` postings
-/// have no lower frequency and no higher code.
+/// Reads frequencies and length codes from the bytes of a list. For each pair, at least `k`
+/// postings have no lower frequency and no higher code.
 pub(super) fn read(bytes: &[u8], k: usize) -> impl Iterator<Item = (u32, u8)> + use<'_> {
     let bounds = bytes.chunks_exact(FREQUENCIES.len()).zip(DEPTHS);
     let bound = bounds.filter(move |&(_, depth)| depth >= k).take(1);

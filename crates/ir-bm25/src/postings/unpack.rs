@@ -1,5 +1,5 @@
-//! Unpacking of the documents of a full block, in the layout of the crate `bitpacking`: with AVX-512
-//! where the CPU has it and gaps have 1 to 24 bits, otherwise by `bitpacking`.
+//! Unpacking of the documents of a full block, in the layout of the crate `bitpacking`: with
+//! AVX-512 where the CPU has it and gaps have 1 to 24 bits, otherwise by `bitpacking`.
 //!
 //! # Layout
 //! A block of 128 gaps takes `bits` words of four 32-bit lanes. Gap `n` is the `n / 4`-th number of
@@ -52,8 +52,8 @@ mod avx512 {
         *AVAILABLE
     }
 
-    /// Does the same as [`super::unpack_ascending`]. Returns `false` without effect for numbers of too many bits or
-    /// none.
+    /// Does the same as [`super::unpack_ascending`]. Returns `false` without effect for numbers of
+    /// too many bits or none.
     #[inline]
     pub(super) fn unpack_ascending(
         simd: V4,

@@ -4,9 +4,9 @@
 //! table, so that a virtual call per posting is rare.
 //!
 //! They are rounded to multiples of 2^-36. Scores of 2^-12 or more do not change, since
-//! single-precision floats have that spacing there; others change by less than 10^-11. So the sums of scores and
-//! of bounds are exact in double precision up to 2^17, and independent of their order. Rounding is
-//! monotone: bounds stay bounds.
+//! single-precision floats have that spacing there; others change by less than 10^-11. So the sums
+//! of scores and of bounds are exact in double precision up to 2^17, and independent of their
+//! order. Rounding is monotone: bounds stay bounds.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -20,8 +20,8 @@ fn is_word_char(c: char) -> bool {
     !c.is_whitespace() && !r#"+-!(){}[]^"~*?:\/&|"#.contains(c)
 }
 
-/// Returns `true` if a character may follow the first one of a word: as in Lucene, also `-` and `+`.
-/// Wildcards end a word.
+/// Returns `true` if a character may follow the first one of a word: as in Lucene, also `-` and
+/// `+`. Wildcards end a word.
 fn is_inner_word_char(c: char) -> bool {
     is_word_char(c) || "+-!/&|".contains(c)
 }

@@ -37,9 +37,10 @@ pub enum StructuredQuery {
         field: Option<String>,
         /// Text of the words.
         text: String,
-        /// If `true`, the words must occur in this order: a match is an occurrence of the first word
-        /// after which the others follow, each at most `width` positions after the word before.
-        /// Otherwise, a match is a position of a word from which `width` positions contain all words.
+        /// If `true`, the words must occur in this order: a match is an occurrence of the first
+        /// word after which the others follow, each at most `width` positions after the word
+        /// before. Otherwise, a match is a position of a word from which `width` positions contain
+        /// all words.
         ordered: bool,
         /// Width in positions. An ordered window of width 1 is a phrase. Range: ≥ 1.
         width: u32,
@@ -63,12 +64,12 @@ pub enum StructuredQuery {
     /// without any [`Occur::Must`], at least one [`Occur::Should`]. The score is the sum of the
     /// scores of the clauses that it matches, without [`Occur::MustNot`].
     Boolean(Vec<BooleanClause>),
-    /// Query with its score multiplied by a weight. Range: above 0, at most 1e9; also of the product
-    /// of nested weights.
+    /// Query with its score multiplied by a weight. Range: above 0, at most 1e9; also of the
+    /// product of nested weights.
     Weighted {
         /// Factor of the score.
         weight: f32,
-        /// Weighted query.
+        /// Query with a weight, which multiplies its score.
         query: Box<StructuredQuery>,
     },
 }
@@ -170,8 +171,8 @@ impl StructuredQuery {
     /// number of its parts. Parts of weight 0 are left out.
     ///
     /// # Source
-    /// Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005. Published
-    /// weights: 0.85, 0.1 and 0.05.
+    /// Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005.
+    /// Published weights: 0.85, 0.1 and 0.05.
     #[must_use]
     pub fn sequential_dependence(words: &[&str], weights: [f32; 3]) -> Self {
         let pairs: Vec<String> = words.windows(2).map(|pair| pair.join(" ")).collect();

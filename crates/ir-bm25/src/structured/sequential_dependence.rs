@@ -43,8 +43,9 @@ impl SequentialDependence {
     /// Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005.
     pub const WEIGHTS: [f32; 3] = [0.85, 0.1, 0.05];
 
-    /// Creates a retriever. `weights` apply to words, phrases of two successive words, and unordered
-    /// windows of two successive words, in this order. Range: 0..=1e9, of the words above 0.
+    /// Creates a retriever. `weights` apply to words, phrases of two successive words, and
+    /// unordered windows of two successive words, in this order. Range: 0..=1e9, of the words above
+    /// 0.
     ///
     /// # Errors
     /// Returns [`SearcherError::Parameter`] if a weight is out of range.

@@ -12,8 +12,8 @@ use super::{indri, lucene};
 #[non_exhaustive]
 pub enum QuerySyntax {
     /// Lucene's classic syntax: `+must -not "a phrase" "near words"~8 field:word word^2 (a b)`, and
-    /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window that is
-    /// N wider than the phrase, which equals Lucene's slop for two words in order. There are no
+    /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window that
+    /// is N wider than the phrase, which equals Lucene's slop for two words in order. There are no
     /// wildcards, fuzzy words and ranges: `te*`, `te?m`, `team~` and `[a TO b]` are errors.
     Lucene,
     /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)`

@@ -273,8 +273,8 @@ impl SynonymExpansion {
         })
     }
 
-    /// Returns the weighted terms of the expanded query: the terms of the query in their order, then
-    /// the other terms of synonyms, in the order of their entries.
+    /// Returns the weighted terms of the expanded query: the terms of the query in their order,
+    /// then the other terms of synonyms, in the order of their entries.
     #[must_use]
     pub fn expand(&self, query: &str) -> Vec<WeightedTerm> {
         let mut expanded = self.searcher.query_terms(query);

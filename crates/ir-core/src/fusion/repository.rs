@@ -147,8 +147,8 @@ impl RepositoryPriors {
     }
 
     /// Estimates priors from the numbers of relevant documents of repositories. `repositories` is
-    /// the number of all repositories, with and without relevant documents; it is at least the number
-    /// of counts. Repositories without a count have the prior of a count of 0.
+    /// the number of all repositories, with and without relevant documents; it is at least the
+    /// number of counts. Repositories without a count have the prior of a count of 0.
     ///
     /// # Errors
     /// [`FusionError::Smoothing`] if `epsilon` is not a finite number above 0.

@@ -1,4 +1,4 @@
-//! Sets of documents.
+//! Sets of documents as bitmaps.
 
 use std::iter;
 
@@ -44,7 +44,7 @@ impl DocSet {
             .collect()
     }
 
-    /// Number of members.
+    /// Number of documents in the set.
     pub(crate) const fn size(&self) -> usize {
         self.len
     }

@@ -8,8 +8,8 @@ use super::manifest::{has_lost_manifest, read_manifest};
 use super::segment::{Segment, SegmentIndex};
 use crate::store::{OpenIndexError, Verify};
 
-/// Returns `true` if a folder contains a segmented index of any type, cannot be read, or contains an
-/// index without its manifest. Opening reports the latter two.
+/// Returns `true` if a folder contains a segmented index of any type, cannot be read, or contains
+/// an index without its manifest. Opening reports the latter two.
 #[must_use]
 pub fn exists(folder: &Path) -> bool {
     match folder.join(MANIFEST_NAME).metadata() {

@@ -61,7 +61,8 @@ pub enum Verify {
     /// wait for it. Damage is an error of the search, and of every later one.
     #[default]
     FirstUse,
-    /// Like [`Verify::FirstUse`], but searches do not verify vectors and graphs. Damage there shows as a search error or as wrong hits, never as a panic.
+    /// Like [`Verify::FirstUse`], but searches do not verify vectors and graphs. Damage there shows
+    /// as a search error or as wrong hits, never as a panic.
     SmallSections,
 }
 
@@ -230,8 +231,8 @@ impl IndexFile {
     /// Verifies the sections that were not verified when the file was opened with
     /// [`Verify::FirstUse`]. The first call reads them, concurrent calls wait for it, and later
     /// calls return the same result without reading; a file that is replaced must be opened again.
-    /// Does nothing for the other values of [`Verify`]. For formats with large sections that are not
-    /// paged ([`IndexFile::paged_section`]).
+    /// Does nothing for the other values of [`Verify`]. For formats with large sections that are
+    /// not paged ([`IndexFile::paged_section`]).
     ///
     /// # Errors
     /// Returns [`OpenIndexError::Checksum`] if a section is damaged.

@@ -39,8 +39,8 @@ impl<W: Write> IndexFileWriter<W> {
     }
 
     /// Resumes a file that consists of the header ([`IndexFormat::header`]) and the first `length`
-    /// bytes of the first section; `crc32` is the checksum of these bytes. The section is still open:
-    /// writes append to it.
+    /// bytes of the first section; `crc32` is the checksum of these bytes. The section is still
+    /// open: writes append to it.
     #[must_use]
     pub fn resume(sink: W, section: &str, length: u64, crc32: u32) -> Self {
         let section = OpenSection {
@@ -78,8 +78,8 @@ impl<W: Write> IndexFileWriter<W> {
     }
 
     /// Ends the current section and starts a paged section: readers verify a page when they first
-    /// read it ([`IndexFile::paged_section`](super::IndexFile::paged_section)). The checksums of the
-    /// pages follow as the section `NAME-pages`.
+    /// read it ([`IndexFile::paged_section`](super::IndexFile::paged_section)). The checksums of
+    /// the pages follow as the section `NAME-pages`.
     ///
     /// # Errors
     /// When the sink cannot be written.

@@ -92,7 +92,7 @@ pub struct MiningConfig {
     pub selection: NegativeSelection,
     /// Minimum distance below the positives.
     pub margin: ScoreMargin,
-    /// Random seed.
+    /// Seed of the random negatives.
     pub seed: u64,
 }
 

@@ -8,8 +8,8 @@ use super::read::scan_from;
 use super::scan::Position;
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
 
-/// Chunk of an uncompressed run file, from the first line of a query to the last line of a query. If
-/// the lines of a query are not contiguous, the query may span several chunks.
+/// Chunk of an uncompressed run file, from the first line of a query to the last line of a query.
+/// If the lines of a query are not contiguous, the query may span several chunks.
 ///
 /// ```
 /// use ir_core::trec::{self, HeaderLine, TrecReadError};

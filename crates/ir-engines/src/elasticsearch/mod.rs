@@ -54,9 +54,9 @@ impl ElasticCollection {
     /// Creates a client; connects with the first request.
     ///
     /// # Errors
-    /// Returns [`RemoteError::Address`] for an address of another engine, and for an index name with
-    /// an upper-case letter or with `-`, `_` or `.` at its start, and [`RemoteError::Credentials`] if
-    /// the credentials are invalid.
+    /// Returns [`RemoteError::Address`] for an address of another engine, and for an index name
+    /// with an upper-case letter or with `-`, `_` or `.` at its start, and
+    /// [`RemoteError::Credentials`] if the credentials are invalid.
     pub fn new(
         address: &EngineAddress,
         credentials: &Credentials,

@@ -90,8 +90,8 @@ impl MilvusCollection {
     /// Creates a client; connects with the first request.
     ///
     /// # Errors
-    /// Returns [`RemoteError::Address`] for an address of another engine, a name with `-` or `.`, and
-    /// an address of gRPC in a build without the feature `milvus-grpc`, and
+    /// Returns [`RemoteError::Address`] for an address of another engine, a name with `-` or `.`,
+    /// and an address of gRPC in a build without the feature `milvus-grpc`, and
     /// [`RemoteError::Credentials`] if the credentials are invalid.
     pub fn new(
         address: &EngineAddress,

@@ -16,7 +16,8 @@ pub fn table(n: usize) -> VectorTable {
     VectorTable::new(ids, 6, toy::vectors(n, 6).concat()).unwrap()
 }
 
-/// Documents of [`schema`] and an attribute `tags`, which is a list. Attributes are absent from some.
+/// Documents of [`schema`] and an attribute `tags`, which is a list. Attributes are absent from
+/// some.
 pub fn documents(n: usize) -> Vec<Document> {
     let document = |at: usize| {
         let mut document = Document::new(format!("v{at:03}")).with_text(format!("tea number {at}"));

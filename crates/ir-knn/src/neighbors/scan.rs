@@ -78,8 +78,8 @@ impl DistanceScan {
     /// Returns the distance of each row to the query. The cosine with a zero vector is 0. Cosine
     /// distances within rounding error of 0 are 0, so equal vectors have distance 0.
     ///
-    /// Callers reject the inner product. Products are summed in `f64` by column: the distance of a row depends on the two vectors
-    /// only.
+    /// Callers reject the inner product. Products are summed in `f64` by column: the distance of a
+    /// row depends on the two vectors only.
     pub(crate) fn distances(&self, query: &SparseRow, metric: VectorSimilarity) -> Vec<f64> {
         let mut distances = vec![0.0; self.squared_lengths.len()];
         match &self.rows {

@@ -203,8 +203,8 @@ impl TrainingQueryKnn<TfidfVectorizer> {
     /// used.
     ///
     /// # Errors
-    /// Returns the errors of [`TrainingQueryKnn::new`], and [`TrainingQueryKnnError::Fit`] if TF-IDF
-    /// cannot be fitted on the queries.
+    /// Returns the errors of [`TrainingQueryKnn::new`], and [`TrainingQueryKnnError::Fit`] if
+    /// TF-IDF cannot be fitted on the queries.
     pub fn tfidf(
         ids: DocIds,
         queries: Vec<TrainingQuery>,

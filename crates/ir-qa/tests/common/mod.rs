@@ -1,4 +1,4 @@
-//! Real collections.
+//! Collections of the folder `IR_DATA`.
 #![allow(unreachable_pub, clippy::print_stderr)]
 
 use ir_data::Collection;

@@ -47,8 +47,8 @@ impl ExpansionEntry {
     }
 
     /// Expansion of the queries of a searcher, by the analysis of its index. Random indexing of the
-    /// titles and texts is fitted, and vectors of words are opened, once for all settings of `words`
-    /// and `weight`.
+    /// titles and texts is fitted, and vectors of words are opened, once for all settings of
+    /// `words` and `weight`.
     pub(super) fn open(
         &self,
         searcher: Searcher,

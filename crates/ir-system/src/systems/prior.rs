@@ -49,8 +49,8 @@ pub struct PriorSystem {
     /// Smoothing of the estimate. Range: > 0. Default: 1.
     #[serde(default)]
     pub epsilon: Option<f64>,
-    /// Number of repositories in the estimate. Repositories of its hits or relevant documents always
-    /// count. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: all of the collection.
+    /// Number of repositories in the estimate. Repositories of its hits or relevant documents
+    /// always count. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: all of the collection.
     #[serde(default)]
     pub repositories: Option<usize>,
     /// Combination of score and prior. Default: `product`.

@@ -16,7 +16,8 @@ use crate::system::{OpenSystem, System, SystemContext};
 /// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///
 /// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
-/// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. A query without a vector has no hits.
+/// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. A query without a vector has no
+/// hits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SparseSystem {

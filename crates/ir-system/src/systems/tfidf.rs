@@ -44,7 +44,8 @@ pub struct TfidfSystem {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LsiSystem {
-    /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default: 100.
+    /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default:
+    /// 100.
     #[schemars(range(min = 1))]
     pub dim: Option<usize>,
     /// Seed of the starting vector of the decomposition; results differ by rounding. Default: 0.

@@ -45,8 +45,8 @@ pub struct DenseSystem {
     /// as a query encoder with a model of its own. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
-    /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`). Range:
-    /// ≥ 1. Default: 64.
+    /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`).
+    /// Range: ≥ 1. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ef_search: Option<usize>,
     /// Compares all saved vectors also where there are graphs. Default: false.

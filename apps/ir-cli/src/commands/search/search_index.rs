@@ -1,4 +1,4 @@
-//! Index to search.
+//! The index of `ir search`, and the collection from which it was built.
 
 use ir_bm25::SegmentedIndex;
 use ir_data::Collection;

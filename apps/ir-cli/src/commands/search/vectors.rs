@@ -88,8 +88,8 @@ impl DenseOptions {
         &self.alpha
     }
 
-    /// Systems of the options, for a system file: dense retrieval in place of the lexical systems, or
-    /// a weighted sum of both.
+    /// Systems of the options, for a system file: dense retrieval in place of the lexical systems,
+    /// or a weighted sum of both.
     pub(crate) fn systems(&self, mut lexical: Vec<SystemEntry>) -> Result<Vec<SystemEntry>> {
         let Some(vectors) = &self.vectors else {
             return Ok(lexical);

@@ -27,8 +27,8 @@ pub(super) struct GridOptions {
     /// Values of a parameter of the system, such as k1=0.6,0.9,1.2: any key of a system file, or
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
     /// synonyms.weight; nearest.words, nearest.weight; prior.weight; weight.FIELD and b.FIELD of
-    /// bm25f. With --system also NAME.KEY of a part; repeatable. Every combination is a setting. The
-    /// second argument is then the collection or index to search
+    /// bm25f. With --system also NAME.KEY of a part; repeatable. Every combination is a setting.
+    /// The second argument is then the collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 

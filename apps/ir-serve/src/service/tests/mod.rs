@@ -221,8 +221,8 @@ fn tea_service(encoder: Arc<CountingEncoder>) -> (TempDir, Service) {
 
 const TEA_DOCUMENTS: [&str; 3] = ["cup", "pot", "jug"];
 
-/// Number of questions at the same time, of which some form a batch on any machine: there is at most
-/// one runner of batches per thread.
+/// Number of questions at the same time, of which some form a batch on any machine: there is at
+/// most one runner of batches per thread.
 fn questions_of_batches() -> usize {
     32 + 2 * thread::available_parallelism().map_or(2, NonZeroUsize::get)
 }

@@ -7,8 +7,8 @@
 //! posting by posting.
 //!
 //! The documents with the highest sums of bounds get their exact scores first; then the documents
-//! with a sum that reaches the k-th score. Exact scores are computed from columns of frequencies, term by
-//! term in the order of exhaustive scoring, with the same float operations.
+//! with a sum that reaches the k-th score. Exact scores are computed from columns of frequencies,
+//! term by term in the order of exhaustive scoring, with the same float operations.
 //!
 //! The result equals exhaustive scoring bit for bit: the sum of the bounds of a document is not
 //! below its score ([`term_column`] rounds up by more than all rounding errors), and documents with

@@ -75,8 +75,8 @@ pub(super) struct TermColumn {
 }
 
 impl TermColumn {
-    /// Builds the column of a list; the cursor must be at its start. A column that `is_kept` is dense
-    /// if the term is frequent; others are faster to build. `idf` covers all segments.
+    /// Builds the column of a list; the cursor must be at its start. A column that `is_kept` is
+    /// dense if the term is frequent; others are faster to build. `idf` covers all segments.
     pub(super) fn build(
         cursor: &mut PostingsCursor<'_>,
         field: &FieldModel,

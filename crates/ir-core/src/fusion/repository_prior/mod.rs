@@ -90,8 +90,8 @@ impl<R: Retriever> RepositoryPrior<R> {
     /// weight of the prior; range: finite, ≥ 0.
     ///
     /// # Errors
-    /// Returns an error if `repositories` and the retriever have different numbers of documents, the
-    /// priors do not cover a repository, or a parameter is out of range.
+    /// Returns an error if `repositories` and the retriever have different numbers of documents,
+    /// the priors do not cover a repository, or a parameter is out of range.
     pub fn new(
         retriever: R,
         repositories: DocumentRepositories,

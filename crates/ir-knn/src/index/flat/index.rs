@@ -339,8 +339,8 @@ impl FlatIndex {
     /// ```
     ///
     /// # Errors
-    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or is
-    /// damaged.
+    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or
+    /// is damaged.
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         Self::from_file(VectorFile::open(&FLAT, path.as_ref(), verify)?)
     }

@@ -218,8 +218,8 @@ impl HnswIndex {
     /// Opens a saved index and verifies the given checksums.
     ///
     /// # Errors
-    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or is
-    /// damaged.
+    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or
+    /// is damaged.
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         Self::from_file(VectorFile::open(&HNSW, path.as_ref(), verify)?)
     }

@@ -228,8 +228,8 @@ impl VectorIndexWriter {
     /// commit; it cannot cancel the commit itself.
     ///
     /// # Errors
-    /// Returns the errors of [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`]
-    /// if `progress` cancels.
+    /// Returns the errors of [`VectorIndexWriter::commit`], and
+    /// [`VectorIndexWriterError::Canceled`] if `progress` cancels.
     pub fn commit_with(
         &mut self,
         progress: &mut dyn Progress,
@@ -258,8 +258,8 @@ impl VectorIndexWriter {
     /// [`VectorIndexWriter::compact`] with progress reports.
     ///
     /// # Errors
-    /// Returns the errors of [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`]
-    /// if `progress` cancels.
+    /// Returns the errors of [`VectorIndexWriter::commit`], and
+    /// [`VectorIndexWriterError::Canceled`] if `progress` cancels.
     pub fn compact_with(
         &mut self,
         progress: &mut dyn Progress,

@@ -86,7 +86,8 @@ impl SparseIndex {
     /// Builds an index of the rows of a matrix, rounded to f32.
     ///
     /// # Errors
-    /// Returns the errors of [`SparseIndex::new`], and an error if a value exceeds the range of f32.
+    /// Returns the errors of [`SparseIndex::new`], and an error if a value exceeds the range of
+    /// f32.
     pub fn from_rows(
         ids: DocIds,
         rows: &CsrMatrix,

@@ -135,8 +135,8 @@ impl TruncatedSvd {
     /// unknown.
     ///
     /// # Errors
-    /// Returns the errors of [`TruncatedSvd::fit`], and [`TruncatedSvdError::Canceled`] if `progress`
-    /// cancels.
+    /// Returns the errors of [`TruncatedSvd::fit`], and [`TruncatedSvdError::Canceled`] if
+    /// `progress` cancels.
     pub fn fit_with_progress(
         rows: &CsrMatrix,
         config: &TruncatedSvdConfig,

@@ -364,7 +364,8 @@ impl Builder {
         line.is_bold || (is_apart(above) && below.is_some_and(|gap| gap >= PARAGRAPH_GAP))
     }
 
-    /// Returns `true` if a line continues a heading: same weight, small gap, no number at its start.
+    /// Returns `true` if a line continues a heading: same weight, small gap, no number at its
+    /// start.
     fn continues_heading(
         &self,
         block: &Block,

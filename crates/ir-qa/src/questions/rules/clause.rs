@@ -198,8 +198,8 @@ impl<'t> Clause<'t> {
             && agrees
     }
 
-    /// Returns `true` if a second finite verb follows without a conjunction or relative pronoun. The
-    /// first verb may then be a participle.
+    /// Returns `true` if a second finite verb follows without a conjunction or relative pronoun.
+    /// The first verb may then be a participle.
     fn has_second_verb(&self) -> bool {
         let FiniteVerb::Main(..) = self.verb else {
             return false;

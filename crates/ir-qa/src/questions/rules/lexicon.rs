@@ -191,11 +191,11 @@ pub(super) struct Verb {
 /// Finite form of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VerbForm {
-    /// "They use".
+    /// Base form of the verb: "they use".
     Base,
-    /// "It uses".
+    /// Third person of the present: "it uses".
     Third,
-    /// "It used".
+    /// Past tense: "it used".
     Past,
 }
 

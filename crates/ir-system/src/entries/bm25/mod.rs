@@ -72,7 +72,8 @@ pub struct Bm25System {
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
     /// none.
     pub feedback: Option<String>,
-    /// External collection of the feedback documents, by name or folder. Default: the task's collection.
+    /// External collection of the feedback documents, by name or folder. Default: the task's
+    /// collection.
     pub feedback_collection: Option<String>,
     /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
     /// windows of two words, such as `[0.85, 0.1, 0.05]`. The index then has positions. Range: 0 to
@@ -128,7 +129,7 @@ pub enum AnalyzerName {
 }
 
 impl AnalyzerName {
-    /// All names.
+    /// All names, in the order of the documentation.
     pub const ALL: [Self; 5] = [
         Self::Anserini,
         Self::AnseriniUnstemmed,
@@ -137,7 +138,7 @@ impl AnalyzerName {
         Self::Whitespace,
     ];
 
-    /// Returns the analysis.
+    /// Returns the analysis with this name.
     #[must_use]
     pub fn analysis(self) -> Analysis {
         match self {
@@ -221,12 +222,12 @@ pub enum DocOrderName {
 pub enum BlankDocsName {
     /// Part of the index, with length 0.
     Keep,
-    /// Not indexed.
+    /// Not part of the index.
     Drop,
 }
 
 impl Bm25System {
-    /// Checks the parameters.
+    /// Checks ranges, fields and combinations of the parameters.
     pub(crate) fn check(&self) -> Result<(), SystemError> {
         self.cleaning
             .as_ref()
