@@ -174,7 +174,7 @@ mod tests {
             ids in prop::collection::vec(0_u8..30, 0..400), k in 0_usize..40, scores in 1_u32..90,
         ) {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            let scores = (0..).map(|n: u32| (n % 7 != 0).then_some((n * 37 % scores) as f32));
+            let scores = (0..).map(|n: u32| (!n.is_multiple_of(7)).then_some((n * 37 % scores) as f32));
             let records: Vec<_> = ids.iter().zip(scores).collect();
             let inner = ConstantScores::new(&records);
             let odd = |doc: DocNum| doc.get() % 2 == 1;

@@ -252,7 +252,7 @@ impl SystemOption {
 fn option_help(description: &str) -> String {
     let text = description.trim().trim_end_matches('.');
     match text.rsplit_once("Default: ") {
-        Some((effect, default)) => format!("{}[default: {default}]", effect.replace(". ", ". ")),
+        Some((effect, default)) => format!("{}[default: {default}]", effect),
         None => text.to_owned(),
     }
     .replace(". [default", " [default")

@@ -55,7 +55,7 @@ fn assert_same_run(here: &Folder, options: &[&str]) {
         file.extension().is_some_and(|end| end == "trec")
             && file.ancestors().any(|it| it.ends_with("out"))
     });
-    let run = std::fs::read_to_string(run.expect("a run of the experiment")).unwrap();
+    let run = std::fs::read_to_string(run.unwrap()).unwrap();
     // The scores of the experiment are not rounded: ids in their order.
     let ids = |text: &str| -> Vec<String> {
         let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());

@@ -93,8 +93,8 @@ fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
         (None, other) => {
             let names = other
                 .names()
-                .into_iter()
-                .map(|name| Value::from(name.to_owned()));
+                .iter()
+                .map(|name| Value::from((*name).to_owned()));
             table.insert("fields".to_owned(), Value::Array(names.collect()))
         }
     };

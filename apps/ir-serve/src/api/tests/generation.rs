@@ -88,8 +88,7 @@ const FAILED: &str = "the language model did not answer in time, or failed";
 
 fn ask(server: &TestServer, limit: usize) -> Value {
     let query = json!({"query": QUESTION, "n_best": limit, "generate": true});
-    let body = server.success("/v1/search/query", &server.query, &json!({"query": query}));
-    body
+    server.success("/v1/search/query", &server.query, &json!({"query": query}))
 }
 
 #[test]

@@ -42,10 +42,7 @@ fn deletions_publish_if_asked_to() {
     let server = TestServer::new();
     let documents = ["a", "b", "c", "d"].map(|id| document(id, &format!("Tea of {id}.")));
     added(&server, &documents);
-    let delete = |body: Value| {
-        let body = server.success("/v1/index/delete", &server.admin, &body);
-        body
-    };
+    let delete = |body: Value| server.success("/v1/index/delete", &server.admin, &body);
     let tea = || {
         let mut answers = server.answers(json!({"query": "tea"}));
         answers.sort();
@@ -135,10 +132,7 @@ fn files_with_problems_are_listed() {
             .read_folder(papers.path(), &reader, &mut ir_core::NoProgress);
         read.unwrap();
     };
-    let files = |body: Value| {
-        let body = server.success("/v1/index/files", &server.admin, &body);
-        body
-    };
+    let files = |body: Value| server.success("/v1/index/files", &server.admin, &body);
     let none = json!({"failed": 0, "skipped": 0, "incomplete": 0, "files": []});
     assert_eq!(files(json!({})), none);
     // Problems of files that are not read again are kept.
