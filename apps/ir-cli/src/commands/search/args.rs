@@ -105,8 +105,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) lexical: SystemOptions,
 
-    /// Write the system of the options to a file, which `ir search --system` and experiment files
-    /// read. Relative paths in the file are relative to it
+    /// Output file of the system of the options, which `ir search --system` and experiment files
+    /// read; written atomically. Relative paths in the file are relative to it
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) save: Option<OutputPath>,
 

@@ -90,10 +90,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let began = Instant::now();
     let engine = open_index(args, store, console)?;
     let building = began.elapsed();
-    if let Some(path) = &args.save {
+    let saved = args.save.as_ref().map(|path| {
         let (tag, _, _) = outputs.first().context("expected a run")?;
-        system_file::save(args, path, engine.index.config(), tag)?;
-    }
+        system_file::saved(args, path, engine.index.config(), tag)
+    });
+    let saved = saved.transpose()?;
     let asked = match (typed, asked) {
         (Some(text), _) => TestQueries {
             queries: vec![Query::new(TYPED_QUERY_ID, text)],
@@ -171,6 +172,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
                 runner.what(),
             ));
         }
+    }
+    if let (Some(spec), Some(path)) = (&saved, &args.save) {
+        system_file::save(spec, path)?;
     }
     if engine.collection.is_some() && args.cache.is_none() {
         let hint = notes::index_hint(&engine.name, building);

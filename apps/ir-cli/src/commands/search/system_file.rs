@@ -27,8 +27,13 @@ use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::system_options::SYSTEM;
 
-/// Writes the system of the options, for an index of this configuration.
-pub(super) fn save(args: &Args, path: &OutputPath, config: &IndexConfig, tag: &str) -> Result<()> {
+/// The system of the options, for an index of this configuration, with paths relative to its file.
+pub(super) fn saved(
+    args: &Args,
+    path: &OutputPath,
+    config: &IndexConfig,
+    tag: &str,
+) -> Result<SystemSpec> {
     if args.setup.order == Some(DocumentOrder::RowText) {
         bail_usage!(
             "--order row-text: expected no --save; an experiment has the key document_order"
@@ -64,11 +69,15 @@ pub(super) fn save(args: &Args, path: &OutputPath, config: &IndexConfig, tag: &s
     for system in &mut systems {
         rebase_paths(system, folder)?;
     }
-    SystemSpec::new(systems).save(
-        path,
-        "System of `ir search`; `ir search COLLECTION --system` reads it.",
-    )?;
-    Ok(())
+    let spec = SystemSpec::new(systems);
+    spec.validate(&registry())?;
+    Ok(spec)
+}
+
+/// Writes a system file.
+pub(super) fn save(spec: &SystemSpec, path: &OutputPath) -> Result<()> {
+    let comment = "System of `ir search`; `ir search COLLECTION --system` reads it.";
+    Ok(spec.save(path, comment)?)
 }
 
 /// Parameters of the index.
