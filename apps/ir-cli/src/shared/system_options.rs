@@ -189,7 +189,10 @@ impl SystemOption {
             .long(self.name)
             .help(option_help(&self.help))
             .help_heading(self.heading)
-            .action(ArgAction::Set)
+            .action(match self.parameter.values {
+                ParameterValues::List(_, None) | ParameterValues::NumbersByName => ArgAction::Append,
+                _ => ArgAction::Set,
+            })
             .allow_negative_numbers(true);
         let argument = match self.needs() {
             Some(needed) => argument.requires(needed),
@@ -331,6 +334,25 @@ fn synonym_weight(text: &str) -> Result<f32, String> {
     })
 }
 
+/// Value of an option that is given several times: a list or a table goes on.
+fn appended(first: Value, next: Value) -> Result<Value, String> {
+    match (first, next) {
+        (Value::Array(mut list), Value::Array(more)) => {
+            list.extend(more);
+            Ok(list.into())
+        }
+        (Value::Table(mut table), Value::Table(more)) => {
+            for (name, value) in more {
+                if table.insert(name.clone(), value).is_some() {
+                    return Err(format!("expected each field once, found {name:?} twice"));
+                }
+            }
+            Ok(table.into())
+        }
+        (_, next) => Ok(next),
+    }
+}
+
 /// Number with the shortest decimal text of a single-precision number.
 pub(crate) fn shortest(value: f32) -> f64 {
     value
@@ -386,11 +408,15 @@ impl FromArgMatches for SystemOptions {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         for option in OPTIONS.iter() {
-            if let Some(value) = matches.get_one::<Value>(option.name) {
-                let key = option.parameter.key.as_str();
-                self.given
-                    .push((option.name, option.kind, key, value.clone()));
-            }
+            let values = matches.get_many::<Value>(option.name).into_iter();
+            let mut values = values.flatten().cloned();
+            let Some(first) = values.next() else { continue };
+            let value = values.try_fold(first, appended).map_err(|message| {
+                let message = format!("--{}: {message}\n", option.name);
+                clap::Error::raw(clap::error::ErrorKind::ValueValidation, message)
+            })?;
+            let key = option.parameter.key.as_str();
+            self.given.push((option.name, option.kind, key, value));
         }
         #[cfg(feature = "dense")]
         {

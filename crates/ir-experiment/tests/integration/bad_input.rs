@@ -151,7 +151,7 @@ fn errors_name_line_and_key() {
         (
             "\"bm25\"",
             "\"bm25\"\nfields = [\"title\", \"task\"]\nweights = { taks = 2.0 }",
-            "line 9: systems[0].weights.taks: expected an indexed field (title, task) (did you mean task?)",
+            "line 9: systems[0].weights.taks: expected an indexed field (title, task), found \"taks\" (did you mean task?)",
         ),
         (
             "\"bm25\"",

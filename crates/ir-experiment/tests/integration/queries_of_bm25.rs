@@ -272,7 +272,7 @@ fn errors_name_the_key() {
         ),
         (
             "type = \"bm25\"\nmodel = \"bm25f\"\nfields = \"separate\"\nfield_b = { titel = 0.1 }",
-            "systems[1].field_b.titel: expected an indexed field (title, text) (did you mean title?)",
+            "systems[1].field_b.titel: expected an indexed field (title, text), found \"titel\" (did you mean title?)",
         ),
         (
             "type = \"bm25\"\nmodel = \"bm25f\"\nfields = \"separate\"\nfield_b = { title = 2.0 }",

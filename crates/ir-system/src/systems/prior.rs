@@ -31,8 +31,8 @@ pub struct PriorSystem {
     pub attribute: Option<String>,
     /// Prior probabilities by repository, such as `{ geo = 0.2, pdb = 0.5 }`. Range: above 0, at
     /// most 1. Default: estimated from the first hits.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub priors: BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priors: Option<BTreeMap<String, f64>>,
     /// Prior probability of all other repositories, and of documents without one. Range: above 0,
     /// at most 1. Default: with `priors`, none, every repository needs a prior; with `qrels`, that
     /// of a repository without relevant documents.
@@ -81,7 +81,8 @@ impl PriorSystem {
             SystemError::parameter(key, message)
         };
         let is_invalid = |value: f64| !(value > 0.0 && value <= 1.0);
-        let mut values = self.priors.iter();
+        let priors = self.priors.clone().unwrap_or_default();
+        let mut values = priors.iter();
         if let Some((name, value)) = values.find(|(_, value)| is_invalid(**value)) {
             return Err(invalid(&format!("priors.{name}"), *value));
         }
@@ -89,7 +90,7 @@ impl PriorSystem {
             return Err(invalid("unseen", value));
         }
         let failed = SystemError::stage("the repository prior");
-        let priors = RepositoryPriors::new(self.priors.clone());
+        let priors = RepositoryPriors::new(priors);
         let priors = priors.and_then(|priors| match self.unseen {
             None => Ok(priors),
             Some(unseen) => priors.with_unseen(unseen),
@@ -190,7 +191,7 @@ impl System for PriorSystem {
     fn check(&self) -> Result<(), SystemError> {
         let invalid = |key: &str, message: String| Err(SystemError::parameter(key, message));
         self.fixed()?;
-        let is_fixed = !self.priors.is_empty();
+        let is_fixed = self.priors.is_some();
         let is_judged = self.qrels.is_some();
         for (key, other, both) in [
             ("qrels", "priors", is_judged && is_fixed),
@@ -258,7 +259,7 @@ impl System for PriorSystem {
         let repositories = self.repositories(retriever.ids(), context)?;
         let estimate = if let Some(qrels) = &self.qrels {
             PriorEstimate::Fixed(self.judged(qrels, retriever.ids(), &repositories, context)?)
-        } else if self.priors.is_empty() {
+        } else if self.priors.is_none() {
             PriorEstimate::Feedback {
                 docs: self.docs.unwrap_or(10),
                 epsilon: self.epsilon.unwrap_or(1.0),

@@ -247,7 +247,7 @@ impl Bm25System {
         if let Some(name) = of_fields.find(|name| !fields.names().contains(&name.as_str())) {
             let hint = did_you_mean(name, fields.names().iter().copied());
             let known = fields.names().join(", ");
-            let message = format!("expected an indexed field ({known}){hint}");
+            let message = format!("expected an indexed field ({known}), found {name:?}{hint}");
             return Err(SystemError::parameter(format!("field_b.{name}"), message));
         }
         if let Some(weight) = self.title_weight {
@@ -334,7 +334,7 @@ impl Bm25System {
 
     /// Checks that the scores of the model are weights for RM3.
     fn check_feedback(&self, feedback: Option<&FeedbackModel>) -> Result<(), SystemError> {
-        let Some(FeedbackModel::Rm3(rm3)) = feedback else {
+        let Some(FeedbackModel::Rm3(rm3)) = feedback.filter(|model| !model.is_disabled()) else {
             return Ok(());
         };
         let name = self.model.as_deref().unwrap_or(BM25);
@@ -383,7 +383,7 @@ impl Bm25System {
             if !fields.names().contains(&name.as_str()) {
                 let hint = did_you_mean(name, fields.names().iter().copied());
                 let known = fields.names().join(", ");
-                return invalid(name, format!("expected an indexed field ({known}){hint}"));
+                return invalid(name, format!("expected an indexed field ({known}), found {name:?}{hint}"));
             }
             let range = ParameterRange::Weight;
             if !range.contains(*weight) {
