@@ -190,7 +190,9 @@ impl SystemOption {
             .help(option_help(&self.help))
             .help_heading(self.heading)
             .action(match self.parameter.values {
-                ParameterValues::List(_, None) | ParameterValues::NumbersByName => ArgAction::Append,
+                ParameterValues::List(_, None) | ParameterValues::NumbersByName => {
+                    ArgAction::Append
+                }
                 _ => ArgAction::Set,
             })
             .allow_negative_numbers(true);

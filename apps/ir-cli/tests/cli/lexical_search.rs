@@ -325,7 +325,10 @@ fn bm25f_over_weighted_fields() {
         1,
         &["--field-b: expected a field of the index (title, text), found \"titel\" (did you mean title?)"],
     );
-    search(&["--field-b", "title=1"]).fails(2, &["--field-b: expected model = \"bm25f\", found \"bm25\""]);
+    search(&["--field-b", "title=1"]).fails(
+        2,
+        &["--field-b: expected model = \"bm25f\", found \"bm25\""],
+    );
     // Without fields it is BM25, which is said.
     let warning = "warning: --model bm25f over one field is bm25 (--fields title,text indexes two)";
     assert!(search(&fields[2..]).ok().err.contains(warning));

@@ -78,10 +78,7 @@ fn unknown_models_and_parameters_are_rejected() {
             "--model pivoted(s=0.1",
             vec!["expected NAME(PARAMETER=VALUE,...), found \"pivoted(s=0.1\""],
         ),
-        (
-            "--model two-stage(nu=1)",
-            vec!["found \"nu\""],
-        ),
+        ("--model two-stage(nu=1)", vec!["found \"nu\""]),
         (
             "--model RRI",
             vec![

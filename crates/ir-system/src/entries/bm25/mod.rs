@@ -383,7 +383,10 @@ impl Bm25System {
             if !fields.names().contains(&name.as_str()) {
                 let hint = did_you_mean(name, fields.names().iter().copied());
                 let known = fields.names().join(", ");
-                return invalid(name, format!("expected an indexed field ({known}), found {name:?}{hint}"));
+                return invalid(
+                    name,
+                    format!("expected an indexed field ({known}), found {name:?}{hint}"),
+                );
             }
             let range = ParameterRange::Weight;
             if !range.contains(*weight) {
