@@ -172,15 +172,39 @@ impl SystemType {
     }
 }
 
+fn is_missing(message: &str) -> bool {
+    message.starts_with("missing field")
+}
+
+/// Key without which the error of a table does not occur: keys of flattened fields have no path.
+fn invalid_key<T: DeserializeOwned>(parameters: &Table, message: &str) -> String {
+    let is_invalid = |key: &&String| {
+        let mut others = parameters.clone();
+        others.remove(*key);
+        let error = others.try_into::<T>().err();
+        error.is_none_or(|error| error.message() != message && !is_missing(error.message()))
+    };
+    if is_missing(message) {
+        return String::new();
+    }
+    parameters
+        .keys()
+        .find(is_invalid)
+        .cloned()
+        .unwrap_or_default()
+}
+
 fn parse<T: System + Serialize + DeserializeOwned + 'static>(
     parameters: &Table,
 ) -> Result<ParsedSystem, SystemError> {
     let table = toml::Value::Table(parameters.clone());
     let parsed: Result<T, _> = serde_path_to_error::deserialize(table);
     let system = parsed.map_err(|error| {
-        let key = error.path().to_string();
-        let message = readable(error.inner().message().trim());
-        SystemError::parameter(if key == "." { String::new() } else { key }, message)
+        let key = match error.path().to_string() {
+            key if key == "." => invalid_key::<T>(parameters, error.inner().message()),
+            key => key,
+        };
+        SystemError::parameter(key, readable(error.inner().message().trim()))
     })?;
     let parameters = serde_json::to_value(&system).map_err(SystemError::stage("serialization"))?;
     Ok(ParsedSystem {

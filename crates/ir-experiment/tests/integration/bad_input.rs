@@ -76,7 +76,7 @@ fn errors_name_line_and_key() {
         (
             "\"bm25\"",
             "\"bm25\"\nmodel = \"dph\"\nmu = 10",
-            "line 9: systems[0].mu: expected a model with mu, found \"dph\"",
+            "line 9: systems[0].mu: expected a model with mu (qld, indri-dirichlet, two-stage), found \"dph\"",
         ),
         (
             "\"bm25\"",

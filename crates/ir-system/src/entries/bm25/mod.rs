@@ -500,11 +500,15 @@ pub(crate) const BM25F: &str = "bm25f";
 
 /// Error of the key `model`, which suggests the key that has such values.
 fn unknown_model(name: &str, error: SearcherError) -> SystemError {
-    if super::key_of_bm25(name) != Some("feedback") {
+    let key = if super::key_of_bm25(name) == Some("feedback") {
+        "feedback"
+    } else if name == "random-indexing" {
+        "type"
+    } else {
         return invalid("model")(error);
-    }
+    };
     let message =
-        format!("expected a scoring model, found {name:?} (did you mean feedback = {name:?}?)");
+        format!("expected a scoring model, found {name:?} (did you mean {key} = {name:?}?)");
     SystemError::parameter("model", message)
 }
 
