@@ -217,7 +217,7 @@ fn nearest_words_of_an_encoder() {
         (
             &["--nearest-words", "1", "--nearest-encoder", "nowhere"][..],
             1,
-            "--nearest-words: ",
+            "--nearest-encoder: nowhere: ",
         ),
     ] {
         search(&here, query, wrong).fails(code, &[expected]);
