@@ -14,7 +14,7 @@ use crate::suggest::closest;
 pub struct SystemEntry {
     /// Unique name, in tables and as the tag of the run.
     pub name: String,
-    /// Type, one of [`Registry::names`].
+    /// Type, one of [`Registry::names`](crate::Registry::names).
     #[serde(rename = "type")]
     pub kind: String,
     /// Number of hits. Default: the experiment's value.
