@@ -29,10 +29,12 @@ pub use file::{
     json_schema_with,
 };
 pub use file_name::portable_file_name;
+#[cfg(feature = "dense")]
+pub use ir_system::model;
 pub use ir_system::{
     Cache, FilterName, Location, Observer, OpenSystem, Registry, ScoreFormatName, SharedRetriever,
     SourceMap, SpecError, Stage, StageReport, StageStatus, System, SystemContext, SystemData,
-    SystemEntry, SystemError, SystemSpec, SystemType, TrecFile, model, systems,
+    SystemEntry, SystemError, SystemSpec, SystemType, TrecFile, systems,
 };
 pub use overlap::RankingOverlap;
 pub use reproduction::{ReproducedValue, Reproduction, WallTime};

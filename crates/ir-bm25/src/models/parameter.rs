@@ -2,11 +2,11 @@
 
 use crate::SearcherError;
 
-/// Parameter of a [`NamedModel`].
+/// Parameter of a [`NamedModel`](super::NamedModel).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Parameter {
-    /// Name in texts of a [`Model`].
+    /// Name in texts of a [`Model`](super::Model).
     pub name: &'static str,
     /// Effect, as a noun phrase.
     pub description: &'static str,

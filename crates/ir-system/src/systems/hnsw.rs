@@ -1,14 +1,9 @@
 //! The type `hnsw`: dense retrieval by a graph (HNSW).
 
-use std::sync::Arc;
-
-use ir_core::store::Verify;
-use ir_core::{Distinct, Encoded};
-use ir_knn::{EfSearch, HnswConfig, HnswIndex};
+use ir_knn::HnswConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::Stage;
 use crate::entries::{EncoderReference, template};
 use crate::error::SystemError;
 use crate::observer::StageReport;
@@ -93,9 +88,17 @@ impl System for HnswSystem {
         let template = self.template.as_deref().map(template).transpose()?;
         let (encoder, vectors) = self.encoder.vectors(context, template.as_ref())?;
         #[cfg(not(feature = "dense"))]
-        match encoder {}
+        match (encoder, vectors) {}
         #[cfg(feature = "dense")]
         {
+            use std::sync::Arc;
+
+            use ir_core::store::Verify;
+            use ir_core::{Distinct, Encoded};
+            use ir_knn::{EfSearch, HnswIndex};
+
+            use crate::cache::Stage;
+
             let config = self.config();
             let parameters = serde_json::to_string(&config);
             let parameters = parameters.map_err(SystemError::stage("serialization"))?;
