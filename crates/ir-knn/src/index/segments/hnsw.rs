@@ -53,7 +53,7 @@ impl DocFilter for LiveFilter<'_> {
 
 impl SegmentedVectorIndex {
     /// Approximate searcher over the graphs of the segments with the given beam width; [`None`] if
-    /// the index has no graphs ([`VectorIndexConfig::hnsw`](crate::index::VectorIndexConfig::hnsw)).
+    /// the index has no graphs (`VectorIndexConfig::hnsw`).
     #[must_use]
     pub fn hnsw_searcher(&self, ef_search: EfSearch) -> Option<SegmentedHnswSearcher> {
         self.config().hnsw?;
