@@ -34,7 +34,7 @@ pub struct Parameter {
 pub enum ParameterValues {
     /// `true` or `false`.
     Flag,
-    /// Integers from a minimum.
+    /// Whole numbers, such as `10` or `-1`.
     Integer,
     /// Integers and decimal numbers.
     Number,
@@ -106,8 +106,7 @@ impl ParameterValues {
     }
 }
 
-/// Number in the shortest form that f32 parameters and files share: `0.9`, not
-/// `0.8999999761581421`.
+/// Integer if the text is one, otherwise a decimal number.
 fn number(text: &str) -> Option<toml::Value> {
     let text = text.trim();
     match text.parse::<i64>() {

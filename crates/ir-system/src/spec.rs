@@ -105,8 +105,8 @@ impl SystemSpec {
     /// Reads a file. Relative paths of its keys are relative to the file.
     ///
     /// # Errors
-    /// Returns [`SpecError`] with file, line and key if the file cannot be read, is not TOML, is of
-    /// a newer version, or has an unknown key or a value of another type.
+    /// Returns [`SpecError`] with file, line and key if the file cannot be read, is not TOML, has
+    /// another version, or has an unknown key or a value of another type.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         let path = path.as_ref();
         Self::parse(&read_text(path)?, Some(path))
@@ -122,9 +122,8 @@ impl SystemSpec {
 
     fn parse(text: &str, path: Option<&Path>) -> Result<Self, SpecError> {
         let (mut spec, source): (Self, _) = parse_toml(text, path)?;
-        if spec.version > VERSION {
-            let found = spec.version;
-            let message = format!("expected at most {VERSION}, found {found}, of a newer release");
+        if spec.version != VERSION {
+            let message = format!("expected {VERSION}, found {}", spec.version);
             return Err(source.error("version", message));
         }
         spec.source = source;

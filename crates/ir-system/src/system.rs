@@ -210,7 +210,7 @@ pub trait SystemData {
 pub struct TrainingSet {
     /// Queries with their relevant documents.
     pub queries: Vec<TrainingQuery>,
-    /// Hash of the queries: part of the cache key of what is learned from them.
+    /// Content hash of `queries`, for cache keys.
     pub hash: String,
 }
 

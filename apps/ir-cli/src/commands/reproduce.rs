@@ -210,8 +210,7 @@ fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
     Ok(selected)
 }
 
-/// Returns `true` if an argument is the path of a file rather than the name of an experiment in
-/// the folder.
+/// Returns `true` if an argument is a path rather than the name of an experiment in the folder.
 fn is_path(folder: &Path, argument: &str) -> bool {
     let path = Path::new(argument);
     let is_file = || path.extension().is_some_and(|it| it == "toml") && path.is_file();

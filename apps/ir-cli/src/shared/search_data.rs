@@ -18,7 +18,7 @@ use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputPath;
 use crate::shared::system_options::message;
 
-/// How other collections, such as those of feedback documents, are opened.
+/// How the collection of feedback documents is opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OtherCollections<'a> {
     pub(crate) encoding: TextEncoding,
@@ -143,7 +143,7 @@ impl<'a> SystemOpener<'a> {
     }
 }
 
-/// The error of a system whose parameters are options.
+/// Replaces keys of a system in an error by their options.
 fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
     let parts = |key: &str| {
         let (at, key) = key.strip_prefix("systems[")?.split_once(']')?;

@@ -205,7 +205,7 @@ fn wrong_system_files_are_rejected() {
         ),
         (
             "version = 2\n[[systems]]\nname = \"s\"\ntype = \"bm25\"\n",
-            &["system.toml:1: version: expected at most 1, found 2"],
+            &["system.toml:1: version: expected 1, found 2"],
         ),
         (
             "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nhidden = true\n",

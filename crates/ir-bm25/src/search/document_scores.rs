@@ -76,8 +76,8 @@ impl<'a> DocumentScores<'a> {
         total(&self.0, |field| field.bound())
     }
 
-    /// Explains what a document adds; [`None`] if documents add nothing. `names` are the names of
-    /// the fields.
+    /// Explains what a document adds; [`None`] if documents add nothing. `names` are the
+    /// indexed fields.
     pub(crate) fn explain(&self, names: &[&str], doc: u32) -> Option<Explanation> {
         let explain = |field: &FieldScores<'_>| {
             let name = names.get(field.field).copied().unwrap_or_default();

@@ -392,8 +392,8 @@ impl<'a, S: ListScorer> SegmentLeaves<'a, S> {
         self.documents.add_to(sum, doc)
     }
 
-    /// Explains the score of a document; [`None`] if it does not match. `names` are the names of
-    /// the fields.
+    /// Explains the score of a document; [`None`] if it does not match. `names` are the
+    /// indexed fields.
     pub(super) fn explain_total(
         &self,
         (bound, root): (&BoundQuery, &Node),

@@ -154,7 +154,10 @@ fn request_and_answer() {
             .starts_with("POST /v1/chat/completions HTTP/1.1")
     );
     let head = request.head.to_ascii_lowercase();
-    assert!(head.contains("authorization: bearer ir-data\r\n"), "{head}");
+    assert!(
+        head.contains("authorization: bearer ir-studies\r\n"),
+        "{head}"
+    );
     assert!(
         head.contains("content-type: application/json\r\n"),
         "{head}"
@@ -166,7 +169,7 @@ fn request_and_answer() {
     });
     assert_eq!(request.body, expected);
     // The key is a secret.
-    assert!(!format!("{writer:?}").contains("\"ir-data\""));
+    assert!(!format!("{writer:?}").contains("\"ir-studies\""));
 
     let config = EndpointConfig::new(format!("{}/chat/completions", server.url), "m");
     let mut writer = EndpointWriter::new(config, None).unwrap();

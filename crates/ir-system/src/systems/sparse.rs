@@ -1,6 +1,6 @@
 //! The type `sparse`: sparse vectors of documents and queries from files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::system::{OpenSystem, System, SystemContext};
 /// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///
 /// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
-/// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. A query without a vector has no
-/// hits.
+/// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. Ids are unique in a file. A query
+/// without a vector has no hits, with a warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SparseSystem {
@@ -46,6 +46,7 @@ fn read(
     let name = path.display().to_string();
     let reader = ir_data::open(&path).map_err(SystemError::stage("opening vectors"))?;
     let mut vectors = Vec::new();
+    let mut ids = HashSet::new();
     for (number, line) in (1..).zip(reader.lines()) {
         let line = line.map_err(SystemError::stage("reading vectors"))?;
         if line.trim().is_empty() {
@@ -55,14 +56,21 @@ fn read(
             |message: String| SystemError::parameter(key, format!("{name}:{number}: {message}"));
         let line: Line = serde_json::from_str(&line)
             .map_err(|error| invalid(format!("expected id and vector of weights: {error}")))?;
-        let weights = line.vector.iter();
+        if !ids.insert(line.id.clone()) {
+            let id = &line.id;
+            return Err(invalid(format!(
+                "expected different ids, found {id:?} twice"
+            )));
+        }
+        if let Some((token, weight)) = line.vector.iter().find(|(_, weight)| !weight.is_finite()) {
+            return Err(invalid(format!(
+                "expected finite weights, found {weight} of {token:?}"
+            )));
+        }
+        let weights = line.vector.iter().filter(|(_, weight)| **weight != 0.0);
         let mut weights: Vec<(u32, f32)> = weights
             .filter_map(|(token, weight)| Some((column(token)?, *weight)))
             .collect();
-        if let Some((_, weight)) = weights.iter().find(|(_, weight)| !weight.is_finite()) {
-            return Err(invalid(format!("expected finite weights, found {weight}")));
-        }
-        weights.retain(|(_, weight)| *weight != 0.0);
         weights.sort_unstable_by_key(|(column, _)| *column);
         let (columns, values) = weights.into_iter().unzip();
         let vector =
@@ -104,10 +112,19 @@ impl System for SparseSystem {
         })?;
         let queries: HashMap<String, SparseVector> = queries.into_iter().collect();
         let mut by_text = HashMap::new();
+        let mut missing = Vec::new();
         for query in context.data.all_queries()? {
-            if let Some(vector) = queries.get(&query.id) {
-                by_text.insert(query.text, vector.clone());
+            match queries.get(&query.id) {
+                Some(vector) => drop(by_text.insert(query.text, vector.clone())),
+                None => missing.push(query.id),
             }
+        }
+        if let Some(id) = missing.first() {
+            context.observer.warning(&format!(
+                "{}: has no vectors of {} queries, such as {id:?}",
+                self.queries,
+                missing.len()
+            ));
         }
         let ids: DocIds = documents.iter().map(|(id, _)| id.as_str()).collect();
         let vectors = documents.into_iter().map(|(_, vector)| vector);

@@ -451,8 +451,7 @@ const BM25: &str = "ir-bm25";
 
 const QUERIES: &str = "Queries";
 
-/// Options whose retrievers are not the searcher of BM25 that vectors and the published time filter
-/// combine with.
+/// Options that exclude vectors and the published time filter, which need a plain BM25 searcher.
 const EXPANSIONS: [&str; 6] = [
     "feedback",
     "sdm",

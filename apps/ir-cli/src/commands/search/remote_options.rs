@@ -42,8 +42,8 @@ pub(crate) struct RemoteOptions {
     #[arg(long, requires = "engine_vectors")]
     pub(super) engine_hybrid: bool,
 
-    /// Search with vectors of queries whose file records another encoder than that of the loaded
-    /// vectors, or other texts of the queries, with a warning
+    /// Accept query vectors by another recorded encoder than the loaded vectors, or of other query
+    /// texts, with a warning
     #[arg(long, requires = "engine_vectors")]
     pub(super) engine_any_encoder: bool,
 

@@ -1,5 +1,6 @@
 //! Searches of a collection with every point of a parameter grid.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
@@ -8,7 +9,7 @@ use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Run};
 use ir_data::TextEncoding;
-use ir_system::{SpecError, SystemEntry, SystemSpec};
+use ir_system::{Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
 use toml::Value;
 
 use crate::shared::console::{Console, bail_usage, check_stopped};
@@ -43,11 +44,11 @@ pub(super) struct GridOptions {
     #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "grid")]
     query_form: QueryForm,
 
-    /// Queries: a file or collection as in `ir search` [default: those of the collection]
+    /// Queries: a file or collection as in `ir search` [default: the collection's queries]
     #[arg(long, value_name = "FILE|COLLECTION", requires = "grid")]
     query_file: Option<PathBuf>,
 
-    /// Split of the collection whose queries are searched [default: test]
+    /// Split of the queries to search [default: test]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, requires = "grid")]
     split: Option<String>,
 }
@@ -149,19 +150,25 @@ impl GridOptions {
             points = extended.collect();
         }
         let base = self.base()?;
+        let mut keys = Keys::default();
         points
             .iter()
-            .map(|point| self.point(&base, point))
+            .map(|point| self.point(&mut keys, &base, point))
             .collect()
     }
 
-    fn point(&self, base: &SystemSpec, parameters: &[(&str, f32)]) -> Result<Point> {
+    fn point(
+        &self,
+        keys: &mut Keys,
+        base: &SystemSpec,
+        parameters: &[(&str, f32)],
+    ) -> Result<Point> {
         let mut spec = base.clone();
         for &(name, value) in parameters {
             if let Some(option) = self.missing_option(name) {
                 bail_usage!("--grid: {name}: expected {option}, found none");
             }
-            if let Err(message) = set(&mut spec, name, value) {
+            if let Err(message) = set(keys, &mut spec, name, value) {
                 bail_usage!("--grid: {message}");
             }
         }
@@ -169,9 +176,8 @@ impl GridOptions {
             .iter()
             .map(|(name, value)| format!("{name}={value}"));
         let label = label.collect::<Vec<_>>().join(",");
-        let registry = registry();
         for (n, system) in spec.systems.iter().enumerate() {
-            if let Err(error) = registry.parse(&system.kind, &system.parameters) {
+            if let Err(error) = keys.registry.parse(&system.kind, &system.parameters) {
                 if self.system.is_some() {
                     let at = format!("systems[{n}]");
                     let error: SpecError = spec.source.system_error(&at, error);
@@ -190,22 +196,14 @@ impl GridOptions {
             return None;
         }
         let option = match name.split('.').next()? {
-            "feedback" => "feedback",
-            "sdm" if SDM.contains(&name) => "sdm",
-            "synonyms" => "synonyms",
-            "nearest" => "nearest-words",
-            "prior" => "prior",
+            "feedback" => "--feedback",
+            "sdm" if SDM.contains(&name) => "--sdm",
+            "synonyms" => "--synonyms",
+            "nearest" => "--nearest-words",
+            "prior" => "--prior",
             _ => return None,
         };
-        let missing = [
-            "--feedback",
-            "--sdm",
-            "--synonyms",
-            "--nearest-words",
-            "--prior",
-        ];
-        let named = missing.into_iter().find(|known| &known[2..] == option);
-        named.filter(|_| !self.lexical.is_set(option))
+        (!self.lexical.is_set(&option[2..])).then_some(option)
     }
 
     /// Checks the options and the settings before data are read.
@@ -291,8 +289,33 @@ impl GridOptions {
     }
 }
 
+/// Parameters of the types in a grid.
+struct Keys {
+    registry: Registry,
+    of_types: BTreeMap<String, Vec<Parameter>>,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self {
+            registry: registry(),
+            of_types: BTreeMap::new(),
+        }
+    }
+}
+
+impl Keys {
+    fn of(&mut self, kind: &str) -> &[Parameter] {
+        let Self { registry, of_types } = self;
+        of_types.entry(kind.to_owned()).or_insert_with(|| {
+            let found = registry.types().find(|known| known.name() == kind);
+            found.map(SystemType::parameters).unwrap_or_default()
+        })
+    }
+}
+
 /// Sets a parameter of the system to search, of its base, or of a part.
-fn set(spec: &mut SystemSpec, name: &str, value: f32) -> Result<(), String> {
+fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: f32) -> Result<(), String> {
     let root = spec
         .root()
         .map(|root| root.name.clone())
@@ -309,20 +332,23 @@ fn set(spec: &mut SystemSpec, name: &str, value: f32) -> Result<(), String> {
         }
     };
     match spec.systems.iter_mut().find(|it| it.name == system) {
-        Some(system) => set_parameter(system, key, value),
+        Some(system) => set_parameter(keys, system, key, value),
         None => Err(format!("expected a system, found none for {name:?}")),
     }
 }
 
-fn set_parameter(system: &mut SystemEntry, key: &str, value: f32) -> Result<(), String> {
+fn set_parameter(
+    keys: &mut Keys,
+    system: &mut SystemEntry,
+    key: &str,
+    value: f32,
+) -> Result<(), String> {
     let parameters = &mut system.parameters;
     let number = || Value::Float(system_options::shortest(value));
     if let Some(at) = SDM.iter().position(|known| *known == key) {
-        if let Some(Value::Array(weights)) = parameters.get_mut("sdm")
-            && let Some(weight) = weights.get_mut(at)
-        {
-            *weight = number();
-        }
+        let weights = parameters.get_mut("sdm").and_then(Value::as_array_mut);
+        let weight = weights.and_then(|weights| weights.get_mut(at));
+        *weight.ok_or_else(|| format!("{key}: expected the key sdm, found none"))? = number();
         return Ok(());
     }
     if let Some(parameter) = key.strip_prefix(FEEDBACK) {
@@ -342,12 +368,7 @@ fn set_parameter(system: &mut SystemEntry, key: &str, value: f32) -> Result<(), 
     let (table, key, value) = match of_fields {
         Some((table, field)) => (Some(table), field, number()),
         None => {
-            let registry = registry();
-            let mut types = registry.types();
-            let kind = types.find(|kind| kind.name() == system.kind);
-            let all = kind
-                .map(ir_system::SystemType::parameters)
-                .unwrap_or_default();
+            let all = keys.of(&system.kind);
             let Some(parameter) = all.iter().find(|parameter| parameter.key == key) else {
                 let names = || all.iter().map(|parameter| parameter.key.as_str());
                 let hint = did_you_mean(key, names());

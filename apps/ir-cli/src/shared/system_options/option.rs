@@ -1,0 +1,354 @@
+//! Options of parameters: names, helps, values.
+
+use std::sync::LazyLock;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgAction, ValueHint};
+use ir_bm25::models::NamedModel;
+use ir_system::{Parameter, ParameterValues, Registry, SystemType};
+use toml::{Table, Value};
+
+use crate::shared::options::non_negative;
+
+/// Types of the systems of the options.
+pub(super) const BM25: &str = "bm25";
+pub(super) const BM25F: &str = "bm25f";
+pub(super) const RANDOM_INDEXING: &str = "random-indexing";
+pub(super) const PRIOR: &str = "prior";
+
+/// Keys of `bm25` that are options of the index, or that options with a form of their own set.
+const OF_THE_INDEX: [&str; 6] = [
+    "analyzer",
+    "blank",
+    "fields",
+    "order",
+    "template",
+    "title_weight",
+];
+
+/// Keys and options that differ in name.
+const NAMES: [(&str, &str); 9] = [
+    ("s", "slope"),
+    ("exact_lengths", "lengths"),
+    ("expansion.words", "nearest-words"),
+    ("expansion.weight", "nearest-weight"),
+    ("expansion.dim", "nearest-dim"),
+    ("expansion.reflections", "nearest-reflections"),
+    ("expansion.seed", "nearest-seed"),
+    ("cleaning.tags", "pos-tags"),
+    ("cleaning.parts_of_speech", "keep-pos"),
+];
+
+/// Option of a parameter.
+pub(super) struct SystemOption {
+    /// Long name, which is also the id of the argument.
+    pub(super) name: &'static str,
+    /// Type of the system.
+    pub(super) kind: &'static str,
+    pub(super) parameter: Parameter,
+    /// Text of the help.
+    help: String,
+    heading: &'static str,
+}
+
+/// All options, in the order of the help.
+pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
+    let registry = Registry::default();
+    let parameters = |kind: &'static str| {
+        let found = registry.types().find(|known| known.name() == kind);
+        let parameters = found.map(SystemType::parameters).unwrap_or_default();
+        parameters
+            .into_iter()
+            .map(move |parameter| (kind, parameter))
+    };
+    let options = parameters(BM25).chain(parameters(PRIOR));
+    let options = options.filter_map(|(kind, mut parameter)| {
+        let mut help = parameter.description.clone();
+        let mut heading = MODEL;
+        match (kind, &*parameter.key) {
+            (BM25, key) if OF_THE_INDEX.contains(&key) => return None,
+            (BM25, "cleaning.lower_case" | "cleaning.stop_words") | (PRIOR, "of" | "priors") => {
+                return None;
+            }
+            (BM25, "cleaning.punctuation") => {
+                help = CLEAN_HELP.to_owned();
+                let steps = CLEANING.map(|(step, help)| (step.to_owned(), help.to_owned()));
+                let steps = ParameterValues::Names(steps.into());
+                parameter.values = ParameterValues::List(Box::new(steps), None);
+                heading = QUERIES;
+            }
+            (BM25, "exact_lengths") => {
+                parameter.values = ParameterValues::Names(
+                    LENGTHS
+                        .map(|(name, help)| (name.to_owned(), help.to_owned()))
+                        .into(),
+                );
+            }
+            (BM25, "expansion.encoder") if cfg!(not(feature = "dense")) => return None,
+            (BM25, "model") => help = MODEL_HELP.to_owned(),
+            (PRIOR, "qrels") => help = PRIOR_HELP.to_owned(),
+            (BM25, key) if key.starts_with("cleaning.") || key == "syntax" => heading = QUERIES,
+            _ => {}
+        }
+        Some(SystemOption {
+            name: option_name(kind, &parameter.key).leak(),
+            kind,
+            parameter,
+            help,
+            heading,
+        })
+    });
+    options.collect()
+});
+
+pub(super) const MODEL: &str = "Model";
+const QUERIES: &str = "Queries";
+pub(super) const CLEAN: &str = "clean";
+const CLEAN_HELP: &str = "Cleaning of the queries before the search, in this order: punctuation, \
+     lower-case, stop-words (NLTK's), or several, separated by commas. Default: none.";
+const CLEANING: [(&str, &str); 3] = [
+    (
+        "punctuation",
+        "The 32 ASCII punctuation characters become spaces",
+    ),
+    ("lower-case", "Lowercases the text"),
+    (
+        "stop-words",
+        "Removes NLTK's English stop words, ignoring case",
+    ),
+];
+const LENGTHS: [(&str, &str); 2] = [
+    ("one-byte", "Rounded to one byte, as in Lucene"),
+    ("exact", "Exact"),
+];
+const MODEL_HELP: &str = "Scoring model: bm25, its variants atire, robertson (Terrier's BM25, with \
+     k3), bm25+ and bm25l, bm25f (weighted fields scored together, of an index with --fields); query \
+     likelihood of Lucene qld (Dirichlet smoothing) and qljm (Jelinek-Mercer), and of Indri \
+     indri-dirichlet, indri-jelinek-mercer and two-stage; divergence from randomness pl2, inl2, \
+     in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity), terrier-tfidf, \
+     indri-tfidf and pivoted (length normalization). Or random-indexing, cosines of document \
+     vectors. Parameters are options, or in parentheses: 'qld(mu=2500)', \
+     'random-indexing(dim=500,reflections=1)'. A saved index must store the texts for random \
+     indexing. Default: bm25.";
+const PRIOR_HELP: &str = "Prior probability of the repository of a document: `feedback`, estimated \
+     from the first hits of each query; `qrels:FILE`, from the relevant documents of training \
+     queries; or a file with lines `repository TAB probability`, `*` for all others. Default: none.";
+
+/// Name of the option of a key.
+pub(crate) fn option_name(kind: &str, key: &str) -> String {
+    let key = key.split('[').next().unwrap_or(key);
+    let (table, _) = key.split_once('.').unwrap_or((key, ""));
+    if kind == PRIOR {
+        return match table {
+            "priors" | "qrels" | "of" | "" => PRIOR.to_owned(),
+            key => format!("prior-{}", key.replace('_', "-")),
+        };
+    }
+    if key.starts_with("expansion.encoder") {
+        return "nearest-encoder".to_owned();
+    }
+    if let Some((_, name)) = NAMES.iter().find(|(known, _)| *known == key) {
+        return (*name).to_owned();
+    }
+    match table {
+        "" | "type" => "model".to_owned(),
+        "expansion" => "nearest-words".to_owned(),
+        "cleaning" => CLEAN.to_owned(),
+        key => key.replace('_', "-"),
+    }
+}
+
+impl SystemOption {
+    /// Option without which this one has no effect.
+    fn needs(&self) -> Option<&'static str> {
+        match (self.kind, &*self.parameter.key) {
+            (PRIOR, "qrels") => None,
+            (PRIOR, _) => Some(PRIOR),
+            (_, "expansion.words") => None,
+            (_, key) if key.starts_with("expansion.") => Some("nearest-words"),
+            (_, "synonym_weight") => Some("synonyms"),
+            (_, "feedback_collection") => Some("feedback"),
+            (_, "cleaning.parts_of_speech") => Some("pos-tags"),
+            _ => None,
+        }
+    }
+
+    pub(super) fn argument(&'static self) -> Arg {
+        let key = &*self.parameter.key;
+        let argument = Arg::new(self.name)
+            .long(self.name)
+            .help(option_help(&self.help))
+            .help_heading(self.heading)
+            .action(match self.parameter.values {
+                ParameterValues::List(_, None) | ParameterValues::NumbersByName => {
+                    ArgAction::Append
+                }
+                _ => ArgAction::Set,
+            })
+            .allow_negative_numbers(true);
+        let argument = match self.needs() {
+            Some(needed) => argument.requires(needed),
+            None => argument,
+        };
+        let alias = match key {
+            "k1" => Some("bm25.k1"),
+            "b" => Some("bm25.b"),
+            "mu" => Some("qld.mu"),
+            "lambda" => Some("qljm.lambda"),
+            _ => None,
+        };
+        let argument = argument.aliases(alias);
+        let (name, hint) = match key {
+            "model" | "feedback" => ("MODEL", ValueHint::Other),
+            "synonyms" | "cleaning.tags" => ("FILE", ValueHint::Unknown),
+            "qrels" => ("PRIOR", ValueHint::Unknown),
+            "feedback_collection" => ("INDEX|COLLECTION", ValueHint::Unknown),
+            "expansion.encoder" => ("MODEL", ValueHint::Unknown),
+            "synonym_weight" => ("WEIGHT", ValueHint::Other),
+            "weights" | "field_b" => ("FIELD=NUMBER", ValueHint::Unknown),
+            "sdm" => ("W,W,W", ValueHint::Unknown),
+            "cleaning.parts_of_speech" => ("TAG", ValueHint::Unknown),
+            "attribute" => ("NAME", ValueHint::Unknown),
+            _ => match self.parameter.values {
+                ParameterValues::Integer => ("N", ValueHint::Unknown),
+                ParameterValues::Number => ("NUMBER", ValueHint::Unknown),
+                _ => ("NAME", ValueHint::Unknown),
+            },
+        };
+        let argument = argument.value_name(name).value_hint(hint);
+        if let ParameterValues::Names(names) = &self.parameter.values {
+            let names = names.iter().map(|(name, help)| {
+                let value = PossibleValue::new(name.as_str());
+                if help.is_empty() {
+                    value
+                } else {
+                    value.help(help.trim_end_matches('.'))
+                }
+            });
+            let parser = PossibleValuesParser::new(names.collect::<Vec<_>>());
+            return argument.value_parser(parser.map(Value::String));
+        }
+        argument.value_parser(move |text: &str| self.parse(text))
+    }
+
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        match &*self.parameter.key {
+            "model" => model(text).map(|_| text.into()),
+            "synonym_weight" => synonym_weight(text).map(|weight| shortest(weight).into()),
+            "qrels" if text.is_empty() || text == "qrels:" => Err(format!(
+                "expected feedback, qrels:FILE or a file, found {text:?}"
+            )),
+            _ => self.parameter.parse(text),
+        }
+    }
+}
+
+/// Help text of an option from the description of a key.
+fn option_help(description: &str) -> String {
+    let text = description.trim().trim_end_matches('.');
+    match text.rsplit_once("Default: ") {
+        Some((effect, default)) => format!("{}[default: {default}]", effect),
+        None => text.to_owned(),
+    }
+    .replace(". [default", " [default")
+}
+
+/// Type and parameters of `NAME` or `NAME(PARAMETER=VALUE,...)`.
+pub(super) fn model(text: &str) -> Result<(&'static str, Table), String> {
+    let text = text.trim();
+    let (name, given) = match text.split_once('(') {
+        None => (text, ""),
+        Some((name, rest)) => {
+            let given = rest.strip_suffix(')');
+            let expected = || format!("expected NAME(PARAMETER=VALUE,...), found {text:?}");
+            (name.trim(), given.ok_or_else(expected)?)
+        }
+    };
+    let kind = if name == RANDOM_INDEXING {
+        RANDOM_INDEXING
+    } else {
+        BM25
+    };
+    let mut table = Table::new();
+    if kind == BM25 {
+        let found = NamedModel::find(name).map_err(|error| {
+            let lower = name.to_lowercase().replace(['-', '_', ' '], "");
+            if ["ri", "rri", "randomindexing", "reflectiverandomindexing"].contains(&&*lower) {
+                return format!(
+                    "{error}; random indexing is random-indexing, with reflections \
+                     random-indexing(reflections=1)"
+                );
+            }
+            error.to_string()
+        })?;
+        if found.name != BM25 {
+            table.insert("model".to_owned(), found.name.into());
+        }
+    }
+    let registry = Registry::default();
+    let kind_of_system = registry.types().find(|known| known.name() == kind);
+    let parameters = kind_of_system
+        .map(SystemType::parameters)
+        .unwrap_or_default();
+    for item in given.split(',').filter(|_| !given.trim().is_empty()) {
+        let pair = item.split_once('=');
+        let (name, value) =
+            pair.ok_or_else(|| format!("expected PARAMETER=VALUE, found {item:?}"))?;
+        let name = name.trim();
+        let known = || parameters.iter().map(|known| known.key.as_str());
+        let Some(parameter) = parameters.iter().find(|known| known.key == name) else {
+            let hint = crate::shared::suggest::did_you_mean(name, known());
+            let known = known().collect::<Vec<_>>().join(", ");
+            return Err(format!("expected one of {known}, found {name:?}{hint}"));
+        };
+        let value = parameter
+            .parse(value.trim())
+            .map_err(|error| format!("{name}: {error}"))?;
+        if table.insert(name.to_owned(), value).is_some() {
+            return Err(format!("{name}: expected one value, found two"));
+        }
+    }
+    Ok((kind, table))
+}
+
+/// Weight of synonyms: a number, or a ratio such as `1:5`.
+fn synonym_weight(text: &str) -> Result<f32, String> {
+    let number = |text: &str| non_negative::<f32>(text).ok();
+    let weight = match text.split_once(':') {
+        None => number(text),
+        Some((synonyms, words)) => number(synonyms)
+            .zip(number(words))
+            .map(|(synonyms, words)| synonyms / words)
+            .filter(|weight| weight.is_finite()),
+    };
+    weight.ok_or_else(|| {
+        format!("expected a number of at least 0 or a ratio such as 1:5, found {text:?}")
+    })
+}
+
+/// Value of an option that is given several times: a list or a table goes on.
+pub(super) fn appended(first: Value, next: Value) -> Result<Value, String> {
+    match (first, next) {
+        (Value::Array(mut list), Value::Array(more)) => {
+            list.extend(more);
+            Ok(list.into())
+        }
+        (Value::Table(mut table), Value::Table(more)) => {
+            for (name, value) in more {
+                if table.insert(name.clone(), value).is_some() {
+                    return Err(format!("expected each field once, found {name:?} twice"));
+                }
+            }
+            Ok(table.into())
+        }
+        (_, next) => Ok(next),
+    }
+}
+
+/// Number with the shortest decimal text of a single-precision number.
+pub(crate) fn shortest(value: f32) -> f64 {
+    value
+        .to_string()
+        .parse()
+        .unwrap_or_else(|_| f64::from(value))
+}

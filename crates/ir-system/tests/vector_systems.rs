@@ -1,0 +1,227 @@
+//! Types of systems with vectors of the documents, against slow definitions and exact search.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ir_bm25::{Index, IndexConfig, StoredFields};
+use ir_core::{Document, Flow, NoProgress, Progress, Query, Search};
+use ir_system::{Cache, IndexData, Observer, Registry, Resources, SpecError, SystemSpec};
+
+/// Words that the analysis does not change.
+const DOCUMENTS: [(&str, &str); 6] = [
+    ("a", "tea milk tea tea"),
+    ("b", "tea lemon"),
+    ("c", "milk bread bread"),
+    ("d", "ship night ship"),
+    ("e", "night lemon tea bread"),
+    ("f", "ship milk"),
+];
+const QUERIES: [&str; 4] = ["tea", "milk bread", "ship night lemon", "tea tea lemon"];
+
+/// Warnings of a system.
+#[derive(Default)]
+struct Warnings(Vec<String>);
+
+impl Progress for Warnings {
+    fn report(&mut self, _: &str, _: u64, _: Option<u64>) -> Flow {
+        Flow::Continue
+    }
+}
+
+impl Observer for Warnings {
+    fn warning(&mut self, warning: &str) {
+        self.0.push(warning.to_owned());
+    }
+}
+
+/// Ids and scores.
+type Hits = Vec<(String, f64)>;
+
+/// Hits of each query, and the warnings.
+fn search(keys: &str) -> Result<(Vec<Hits>, Vec<String>), SpecError> {
+    let documents = DOCUMENTS.map(|(id, text)| Document::new(id).with_text(text));
+    let config = IndexConfig::default().with_store(StoredFields::Everything);
+    let index = Index::build(&documents[..], &config, &mut NoProgress).unwrap();
+    let queries = QUERIES.iter().zip(1..);
+    let queries = queries.map(|(text, id)| Query::new(format!("q{id}"), *text));
+    let data = IndexData::new("documents", index.into(), queries.collect());
+    let spec = SystemSpec::from_toml(&format!("[[systems]]\nname = \"s\"\n{keys}"))?;
+    let registry = Registry::default();
+    spec.validate(&registry)?;
+    let mut resources = Resources::new(Cache::temporary().unwrap());
+    let mut warnings = Warnings::default();
+    let open = spec.open_on(&registry, &data, &mut resources, &mut warnings)?;
+    let hits = QUERIES.map(|query| {
+        let ranking = open.retriever.search(query, &Search::top(10)).unwrap();
+        let ids = open.retriever.ids();
+        let hits = ranking.hits().iter();
+        hits.map(|hit| (ids.id(hit.doc).to_owned(), f64::from(hit.score)))
+            .collect()
+    });
+    Ok((hits.into(), warnings.0))
+}
+
+/// Cosines of TF-IDF vectors by their definition: weights tf · (1 + ln((1 + N) / (1 + df))), as in
+/// scikit-learn.
+fn cosines(query: &str, tf: impl Fn(f64) -> f64) -> Hits {
+    let counts = |text: &str| {
+        let mut counts = BTreeMap::<String, f64>::new();
+        for word in text.split(' ') {
+            *counts.entry(word.to_owned()).or_default() += 1.0;
+        }
+        counts
+    };
+    let all = DOCUMENTS.map(|(_, text)| counts(text));
+    let weights = |text: &str| {
+        let weights = counts(text).into_iter().map(|(word, count)| {
+            let df = all.iter().filter(|it| it.contains_key(&word)).count() as f64;
+            let n = DOCUMENTS.len() as f64;
+            let weight = tf(count) * (1.0 + ((1.0 + n) / (1.0 + df)).ln());
+            (word, weight)
+        });
+        weights.collect::<BTreeMap<_, _>>()
+    };
+    let norm = |it: &BTreeMap<_, f64>| it.values().map(|w| w * w).sum::<f64>().sqrt();
+    let query = weights(query);
+    let scored = DOCUMENTS.iter().filter_map(|(id, text)| {
+        let document = weights(text);
+        let dot: f64 = query
+            .iter()
+            .filter_map(|(word, weight)| Some(weight * document.get(word)?))
+            .sum();
+        (dot > 0.0).then(|| ((*id).to_owned(), dot / norm(&query) / norm(&document)))
+    });
+    let mut scored: Vec<_> = scored.collect();
+    scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+    scored
+}
+
+fn assert_close(found: &[(String, f64)], expected: &[(String, f64)]) {
+    assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
+    for ((id, score), (expected_id, expected)) in found.iter().zip(expected) {
+        assert_eq!(id, expected_id);
+        assert!((score - expected).abs() < 1e-5, "{id}: {score} {expected}");
+    }
+}
+
+#[test]
+fn tfidf_is_the_cosine_of_its_definition() {
+    let (found, _) = search("type = \"tfidf\"").unwrap();
+    let (sublinear, _) = search("type = \"tfidf\"\nsublinear = true").unwrap();
+    for ((query, found), sublinear) in QUERIES.iter().zip(&found).zip(&sublinear) {
+        assert_close(found, &cosines(query, |tf| tf));
+        assert_close(sublinear, &cosines(query, |tf| 1.0 + tf.ln()));
+    }
+    assert_ne!(found, sublinear);
+    // Words of one document only are no terms.
+    let (frequent, _) = search("type = \"tfidf\"\nmin_df = 3").unwrap();
+    assert!(frequent[2].is_empty(), "{frequent:?}");
+    assert!(!frequent[0].is_empty());
+}
+
+/// With as many dimensions as documents, the projection keeps the inner products with documents:
+/// scores are those of TF-IDF, times a factor that is the same for all documents of a query.
+#[test]
+fn lsi_of_full_rank_ranks_as_tfidf() {
+    let (found, _) = search("type = \"lsi\"\ndim = 6").unwrap();
+    for (query, found) in QUERIES.iter().zip(found) {
+        let expected = cosines(query, |tf| tf);
+        let found = &found[..expected.len()];
+        let factor = found[0].1 / expected[0].1;
+        assert!(factor >= 0.999, "{factor}");
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(id, score)| (id, score * factor))
+            .collect();
+        assert_close(found, &expected);
+    }
+    let error = search("type = \"lsi\"\ndim = 7").unwrap_err().to_string();
+    assert!(error.contains("systems[0].dim: "), "{error}");
+}
+
+/// With a beam as wide as the collection, the search of the graph is exact.
+#[cfg(feature = "dense")]
+#[test]
+fn hnsw_with_a_wide_beam_is_exact() {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
+    let encoder = format!("encoder = {{ model = {:?} }}", model.display().to_string());
+    let (exact, _) = search(&format!("type = \"dense\"\n{encoder}")).unwrap();
+    let (found, _) = search(&format!("type = \"hnsw\"\nef_search = 6\n{encoder}")).unwrap();
+    for (found, exact) in found.iter().zip(&exact) {
+        assert_eq!(found.len(), DOCUMENTS.len());
+        assert_close(found, exact);
+    }
+    for (wrong, expected) in [
+        (
+            "m = 1",
+            "systems[0].m: expected a number from 2 to 1024, found 1",
+        ),
+        (
+            "ef_search = 0",
+            "systems[0].ef_search: expected at least 1, found 0",
+        ),
+    ] {
+        let error = search(&format!("type = \"hnsw\"\n{wrong}\n{encoder}"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn sparse_vectors_are_ranked_by_inner_product() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let keys = format!(
+        "type = \"sparse\"\nvectors = {:?}\nqueries = {:?}",
+        path("vectors"),
+        path("queries")
+    );
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+    let vectors = "{\"id\": \"a\", \"vector\": {\"x\": 1.5, \"y\": 2}}\n\
+                   {\"id\": \"b\", \"vector\": {\"y\": 0.5}}\n\
+                   {\"id\": \"c\", \"vector\": {\"z\": 4}}\n";
+    write("vectors", vectors);
+    let queries = "{\"id\": \"q1\", \"vector\": {\"x\": 2, \"y\": 1, \"other\": 9}}\n\
+                   {\"id\": \"q2\", \"vector\": {\"y\": 4, \"z\": 0.5}}\n";
+    write("queries", queries);
+    let (found, warnings) = search(&keys).unwrap();
+    let hit = |id: &str, score| (id.to_owned(), score);
+    assert_close(&found[0], &[hit("a", 5.0), hit("b", 0.5)]);
+    assert_close(&found[1], &[hit("a", 8.0), hit("b", 2.0), hit("c", 2.0)]);
+    assert!(found[2].is_empty() && found[3].is_empty());
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].ends_with("has no vectors of 2 queries, such as \"q3\""),
+        "{warnings:?}"
+    );
+    for (name, text, expected) in [
+        (
+            "vectors",
+            format!("{vectors}{{\"id\": \"a\", \"vector\": {{}}}}\n"),
+            "vectors:4: expected different ids, found \"a\" twice",
+        ),
+        (
+            "queries",
+            format!("{queries}{{\"id\": \"q2\", \"vector\": {{}}}}\n"),
+            "queries:3: expected different ids, found \"q2\" twice",
+        ),
+        (
+            "queries",
+            "{\"id\": \"q1\", \"vector\": {\"other\": 1e39}}\n".to_owned(),
+            "queries:1: ",
+        ),
+        (
+            "vectors",
+            "{\"id\": \"nobody\", \"vector\": {\"x\": 1}}\n".to_owned(),
+            "expected vectors of documents of the collection, found \"nobody\"",
+        ),
+        ("vectors", "{\"id\": \"a\"}\n".to_owned(), "vectors:1: "),
+    ] {
+        write("vectors", vectors);
+        write("queries", queries);
+        write(name, &text);
+        let error = search(&keys).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
