@@ -35,7 +35,7 @@ impl Observer for Warnings {
     }
 }
 
-/// Ids and scores.
+/// Ranking of a query: ids of documents with their scores.
 type Hits = Vec<(String, f64)>;
 
 /// Hits of each query, and the warnings.
