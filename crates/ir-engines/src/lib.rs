@@ -4,6 +4,8 @@
 mod address;
 mod cache;
 mod clause;
+#[cfg(all(feature = "milvus", feature = "elasticsearch"))]
+mod collection;
 mod connection;
 #[cfg(feature = "elasticsearch")]
 mod elasticsearch;
@@ -20,6 +22,8 @@ mod vector_query;
 
 pub use address::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi};
 pub use cache::ResultCache;
+#[cfg(all(feature = "milvus", feature = "elasticsearch"))]
+pub use collection::{EngineCollection, EngineSearch, OpenEngine};
 #[cfg(feature = "elasticsearch")]
 pub use elasticsearch::{ElasticCollection, ElasticHybrid, ElasticTextIndex, ElasticVectorIndex};
 pub use error::RemoteError;

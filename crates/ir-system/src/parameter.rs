@@ -1,9 +1,9 @@
 //! Parameters of a type of systems, as its JSON Schema describes them: for command lines, forms and
 //! bindings.
 
-use schemars::SchemaGenerator;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::range::TableSchema;
 use crate::registry::SystemType;
 
 /// Parameter of a type of systems.
@@ -121,11 +121,9 @@ impl SystemType {
     /// [`ParameterValues::Other`].
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
-        let mut generator = SchemaGenerator::default();
-        let schema = self.schema(&mut generator).to_value();
-        let definitions = generator.take_definitions(true);
+        let schema = self.table();
         let mut parameters = Vec::new();
-        add(&schema, "", &definitions, &mut parameters, 0);
+        add(&schema.root, "", schema, &mut parameters, 0);
         parameters
     }
 }
@@ -136,55 +134,32 @@ const MAX_DEPTH: usize = 1;
 fn add(
     schema: &Value,
     prefix: &str,
-    definitions: &Map<String, Value>,
+    table: &TableSchema,
     parameters: &mut Vec<Parameter>,
     depth: usize,
 ) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {
         let key = format!("{prefix}{name}");
-        let resolved = resolve(property, definitions);
+        let resolved = table.resolve(property);
         let description = [property, resolved]
             .into_iter()
             .find_map(|schema| schema.get("description")?.as_str());
         let description = description.unwrap_or_default().to_owned();
         if resolved.get("properties").is_some() && depth < MAX_DEPTH {
             let prefix = format!("{key}.");
-            add(resolved, &prefix, definitions, parameters, depth + 1);
+            add(resolved, &prefix, table, parameters, depth + 1);
             continue;
         }
         parameters.push(Parameter {
             key,
             description,
-            values: values(resolved, definitions),
+            values: values(resolved, table),
         });
     }
 }
 
-/// Schema behind references and optional values.
-fn resolve<'s>(schema: &'s Value, definitions: &'s Map<String, Value>) -> &'s Value {
-    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-        let name = reference.rsplit('/').next().unwrap_or_default();
-        return definitions
-            .get(name)
-            .map_or(schema, |found| resolve(found, definitions));
-    }
-    let alternatives = ["anyOf", "allOf"]
-        .into_iter()
-        .find_map(|key| schema.get(key)?.as_array());
-    let Some(alternatives) = alternatives else {
-        return schema;
-    };
-    let mut values = alternatives
-        .iter()
-        .filter(|it| it.get("type").and_then(Value::as_str) != Some("null"));
-    match (values.next(), values.next()) {
-        (Some(only), None) => resolve(only, definitions),
-        _ => schema,
-    }
-}
-
-fn values(schema: &Value, definitions: &Map<String, Value>) -> ParameterValues {
+fn values(schema: &Value, table: &TableSchema) -> ParameterValues {
     if let Some(names) = names(schema) {
         return ParameterValues::Names(names);
     }
@@ -204,7 +179,7 @@ fn values(schema: &Value, definitions: &Map<String, Value>) -> ParameterValues {
         let length = bound("minItems").filter(|least| bound("maxItems") == Some(*least));
         let items = schema.get("items").or_else(|| schema.get("prefixItems"));
         let items = items.map(|items| items.get(0).unwrap_or(items));
-        let items = items.map(|items| values(resolve(items, definitions), definitions));
+        let items = items.map(|items| values(table.resolve(items), table));
         items.map_or(ParameterValues::Other, |items| {
             ParameterValues::List(Box::new(items), length)
         })

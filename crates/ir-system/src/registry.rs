@@ -1,6 +1,7 @@
 //! Types of systems by name.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -11,9 +12,13 @@ use toml::Table;
 use crate::entries::key_of_bm25;
 use crate::entry::COMMON_KEYS;
 use crate::error::SystemError;
+use crate::range::TableSchema;
 use crate::readable::readable;
 use crate::suggest::did_you_mean;
 use crate::system::{ParsedSystem, System};
+
+/// Type that a build has with the feature of the same name.
+const REMOTE: &str = "remote";
 
 /// Types of systems by name. The default has the built-in types; [`Registry::register`] adds
 /// others.
@@ -53,6 +58,9 @@ pub struct SystemType {
     name: String,
     description: String,
     schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Schema of the parameters, made when it is first used.
+    table: Arc<OnceLock<TableSchema>>,
+    make_table: fn() -> TableSchema,
     parse: fn(&Table) -> Result<ParsedSystem, SystemError>,
 }
 
@@ -82,6 +90,8 @@ impl Registry {
             name: name.to_owned(),
             description: description.to_owned(),
             schema: <T as JsonSchema>::json_schema,
+            table: Arc::default(),
+            make_table: TableSchema::new::<T>,
             parse: parse::<T>,
         });
     }
@@ -103,7 +113,10 @@ impl Registry {
             let hint = key_of_bm25(name)
                 .filter(|_| self.types.iter().any(|known| known.name == "bm25"))
                 .map(|key| format!(" (did you mean type = \"bm25\" with {key} = {name:?}?)"));
-            let hint = hint.unwrap_or_else(|| did_you_mean(name, self.names()));
+            let hint = hint.unwrap_or_else(|| match name {
+                REMOTE => " (it needs a build with the feature \"remote\")".to_owned(),
+                _ => did_you_mean(name, self.names()),
+            });
             let known = self.names().collect::<Vec<_>>().join(", ");
             let message = format!("expected a type of systems ({known}), found {name:?}{hint}");
             SystemError::parameter("type", message)
@@ -139,6 +152,7 @@ impl Registry {
             self.check_key(kind, key, &COMMON_KEYS)?;
         }
         let parsed = (found.parse)(parameters)?;
+        found.table().check_ranges(parameters)?;
         parsed.system.check()?;
         Ok(parsed)
     }
@@ -162,11 +176,15 @@ impl SystemType {
         (self.schema)(generator)
     }
 
+    pub(crate) fn table(&self) -> &TableSchema {
+        self.table.get_or_init(self.make_table)
+    }
+
     /// Returns the names of the parameters.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        let schema = self.schema(&mut SchemaGenerator::default());
-        let properties = schema.get("properties").and_then(Value::as_object);
+        let properties = self.table().root.get("properties");
+        let properties = properties.and_then(Value::as_object);
         let keys = properties.map(|properties| properties.keys().cloned().collect());
         keys.unwrap_or_default()
     }

@@ -9,20 +9,19 @@ use ir_core::store::Verify;
 use ir_core::{Corpus, DocIds, DocNum, Retriever};
 use ir_data::DocTemplate;
 use ir_engines::{
-    AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, MilvusApi,
-    RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
+    AttributeType, CollectionSchema, EngineAddress, EngineCollection, LoadOptions, LoadSource,
+    MilvusApi, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
 };
 use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
+use ir_system::saved_vectors::{TextHashes, VectorOrigin, open_vectors};
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::encoder::VectorOrigin;
+use crate::shared::encoder::hashes_of;
 use crate::shared::format::grouped;
 use crate::shared::input::open_documents;
 use crate::shared::options::{EncodingOption, positive};
 use crate::shared::output::OutputSink;
-use crate::shared::remote::{ClientOptions, RemoteCollection};
-use crate::shared::text_hashes::TextHashes;
-use crate::shared::vector_files::open_vectors;
+use crate::shared::remote::ClientOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -220,7 +219,7 @@ impl Args {
         let template = origin.template.as_deref().unwrap_or_default();
         let template: DocTemplate = template.parse()?;
         let mut bar = console.bar();
-        let texts = TextHashes::from_corpus(corpus, &template, &mut bar);
+        let texts = hashes_of(corpus, &template, &mut bar);
         bar.finish();
         let texts = texts?;
         match origin.texts.difference(&texts) {
@@ -268,8 +267,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(batch) = args.batch.filter(|&batch| batch > MAX_BATCH) {
         bail_usage!("--batch: expected 1 to {MAX_BATCH}, found {batch}");
     }
-    let collection = RemoteCollection::new(&args.address, &args.client)?;
-    let is_milvus = matches!(collection, RemoteCollection::Milvus(_));
+    let collection = args.client.collection(&args.address)?;
+    let is_milvus = matches!(collection, EngineCollection::Milvus(_));
     if is_milvus {
         if args.template {
             bail_usage!("--template: expected Elasticsearch or OpenSearch, found Milvus");
@@ -305,7 +304,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         RemoteAnalyzer::Anserini
     });
-    if let (true, RemoteCollection::Elastic(index)) = (args.template, &collection) {
+    if let (true, EngineCollection::Elastic(index)) = (args.template, &collection) {
         let dim = vectors.as_ref().map(VectorRows::dim);
         let template = index.index_template(&schema, texts.as_ref(), dim)?;
         return OutputSink::open(None)?.write_with(|out| writeln!(out, "{template}"));
@@ -334,7 +333,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let count = vectors.as_ref().map_or(0, |vectors| vectors.0.ids().len());
         args.check_texts(origin, count, documents.collection.corpus(), console)?;
     }
-    let encoder = origin.map(|origin| serde_json::to_string(&origin.without_texts()));
+    let encoder =
+        origin.map(|origin| serde_json::to_string(&origin.with_texts(TextHashes::default())));
     let encoder = encoder.transpose()?;
     let source = match &encoder {
         Some(encoder) => source.with_encoder(encoder),
@@ -346,12 +346,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut bar = console.bar();
     let loaded = match &collection {
         #[cfg(feature = "milvus-grpc")]
-        RemoteCollection::Milvus(milvus) => {
+        EngineCollection::Milvus(milvus) => {
             milvus.load_with_texts(&schema, texts.as_ref(), &source, &options, &mut bar)
         }
         #[cfg(not(feature = "milvus-grpc"))]
-        RemoteCollection::Milvus(milvus) => milvus.load(&schema, &source, &options, &mut bar),
-        RemoteCollection::Elastic(index) => {
+        EngineCollection::Milvus(milvus) => milvus.load(&schema, &source, &options, &mut bar),
+        EngineCollection::Elastic(index) => {
             index.load(&schema, texts.as_ref(), &source, &options, &mut bar)
         }
     };

@@ -223,9 +223,9 @@ mod vectors {
     use ir_core::store::Verify;
     use ir_core::{DocNum, Progress, Retriever};
     use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
+    use ir_system::saved_vectors::VectorOrigin;
 
     use super::{OutputPath, OutputSink, ShardOutput, grouped, report};
-    use crate::shared::encoder::VectorOrigin;
     use crate::shared::output::failed;
     use crate::shared::vector_files::{index_path, is_npy, write_npy};
 

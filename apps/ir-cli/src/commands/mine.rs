@@ -6,28 +6,33 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
-use ir_bm25::{Bm25, Index, StoredFields};
+use ir_bm25::{SegmentedIndex, StoredFields};
+use ir_core::store::Verify;
 use ir_core::training::mining::{
     MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin,
 };
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_core::trec::HeaderLine;
-use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, ScoredDoc};
+use ir_core::{
+    DocFilter, DocIds, DocNum, DocSet, Flow, Hit, Predicate, Progress, Query, Ranking, Retriever,
+    Run, ScoredDoc,
+};
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
 };
 use ir_data::{DataError, DocTemplate};
+use ir_system::SharedRetriever;
 
 use crate::shared::console::{Console, Interrupted, Usage, bail_usage, stop_on_interrupt};
 use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
-use crate::shared::options::{
-    Bm25Options, EncodingOption, QueryForm, choice, positive, use_threads,
-};
+use crate::shared::options::{EncodingOption, QueryForm, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::system_options::{SystemSource, needs_positions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,12 +96,12 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Negatives")]
     choice: NegativeOptions,
 
-    /// TREC run to take candidates from, instead of BM25; `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b", "analysis"], help_heading = "Model")]
+    /// TREC run to take candidates from, instead of a system; `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = other_models(), help_heading = "Model")]
     run: Option<String>,
 
     #[command(flatten)]
-    bm25: Bm25Options,
+    model: SystemSource,
 
     #[command(flatten)]
     setup: IndexOptions,
@@ -152,6 +157,13 @@ struct NegativeOptions {
     /// Seed of --random and --draw random [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+/// Options of systems, besides which there is no run.
+fn other_models() -> Vec<clap::Id> {
+    let mut ids = SystemSource::ids();
+    ids.push(clap::Id::from("analysis"));
+    ids
 }
 
 const SELECTIONS: [(&str, &str, NegativeSelection); 2] = [
@@ -268,12 +280,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let (Some(run), Some(file)) = (&other, &args.run) {
         check_run(run, file, &*wanted.set, console)?;
     }
-    let store = if args.filter.is_empty() {
-        StoredFields::Nothing
-    } else {
-        StoredFields::Attributes
+    let spec = args.model.spec()?;
+    let store = match args.model.stored_fields() {
+        StoredFields::Nothing if !args.filter.is_empty() => StoredFields::Attributes,
+        store => store,
     };
     let config = args.setup.config(&documents, None, store);
+    let config = config.with_positions(needs_positions(&spec));
     texts.release();
     // The file of the index of many documents is mapped.
     let folder = if texts.is_in_file() {
@@ -284,18 +297,34 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let path = folder.as_ref().map(|folder| folder.path().join("index"));
     let (setup, threads) = (&args.setup, args.threads);
     let index = setup.build(&documents, None, config, threads, path.as_deref(), console)?;
+    let index = SegmentedIndex::from(index);
     // On Unix the mapped file is readable after its removal, and no interruption leaves it behind.
     let _folder = folder.filter(|_| !cfg!(unix));
     let (name, time) = (&args.collection, args.not_later_than_query);
+    let filters = QueryFilters::new(&index, &args.filter, time, name, console)?;
+    let candidates = match other {
+        Some(run) => Candidates::Run(run, index.ids().clone()),
+        None => {
+            let queries = queries_of(&*wanted.set)?;
+            let others = OtherCollections {
+                encoding: args.text.encoding,
+                verify: Verify::AllSections,
+                setup,
+                threads,
+            };
+            let mut opener = SystemOpener::new(name, &index, &queries, None, others, console)?;
+            Candidates::System(opener.open(&spec)?.retriever)
+        }
+    };
+    let ids = candidates.ids();
     let mut miner = Miner {
         mining,
-        bm25: args.bm25.parameters(),
-        positions: index.ids().iter().map(|id| texts.ids().get(id)).collect(),
+        positions: ids.iter().map(|id| texts.ids().get(id)).collect(),
+        indexed: (ids != index.ids()).then(|| ids.iter().map(|id| index.ids().get(id)).collect()),
         texts,
         named: HashMap::new(),
-        other,
-        filters: QueryFilters::new(&index.clone().into(), &args.filter, time, name, console)?,
-        index,
+        filters,
+        candidates,
     };
     miner.resolve_ids(&*wanted.set)?;
 
@@ -342,10 +371,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         "{} examples, {} negatives, {}",
         grouped(total as u64),
         grouped(found as u64),
-        if miner.other.is_some() {
-            "from a run".to_owned()
-        } else {
-            args.bm25.parameters().to_string()
+        match &miner.candidates {
+            Candidates::Run(..) => "from a run".to_owned(),
+            Candidates::System(_) => args.model.label(&spec, &index)?,
         },
     ));
     Ok(())
@@ -484,17 +512,58 @@ fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) ->
     Ok(())
 }
 
+/// Ids and texts of the queries of examples.
+fn queries_of(set: &dyn TrainingSet) -> Result<Vec<Query>> {
+    let examples = (0..set.len()).map(|n| set.get(n));
+    examples
+        .map(|example| {
+            let example = example?;
+            let id = example.query_id.unwrap_or_default();
+            Ok(Query::new(id, example.query))
+        })
+        .collect()
+}
+
+/// Where the candidates come from.
+enum Candidates {
+    /// A run, and the documents of the index.
+    Run(Run, DocIds),
+    System(SharedRetriever),
+}
+
+impl Candidates {
+    fn ids(&self) -> &DocIds {
+        match self {
+            Self::Run(_, ids) => ids,
+            Self::System(retriever) => retriever.ids(),
+        }
+    }
+}
+
+/// Filter by numbers of the index, for candidates with other numbers.
+struct Renumbered<'a> {
+    filter: &'a dyn DocFilter,
+    /// Number in the index of each candidate.
+    numbers: &'a [Option<DocNum>],
+}
+
+impl DocFilter for Renumbered<'_> {
+    fn contains(&self, doc: DocNum) -> bool {
+        let number = self.numbers.get(doc.index()).copied().flatten();
+        number.is_some_and(|number| self.filter.contains(number))
+    }
+}
+
 struct Miner {
     mining: MiningConfig,
-    index: Index,
-    bm25: Bm25,
-    /// Position in `texts` of each document of the index.
+    candidates: Candidates,
+    /// Position in `texts` of each candidate.
     positions: Vec<Option<DocNum>>,
+    /// Number in the index of each candidate; `None` if the numbers are those of the index.
+    indexed: Option<Vec<Option<DocNum>>>,
     texts: Arc<DocumentTexts>,
     /// Ids of positives that were given by text only, by text.
     named: HashMap<String, String>,
-    /// Candidate run, if given.
-    other: Option<Run>,
     filters: QueryFilters,
 }
 
@@ -514,7 +583,7 @@ impl Miner {
         if unnamed.is_empty() {
             return Ok(());
         }
-        let ids = self.index.ids();
+        let ids = self.candidates.ids();
         let docs = (0..ids.len() as u32).map(DocNum::new);
         let named = docs.filter_map(|doc| {
             let text = unnamed.get(self.text(doc)?)?;
@@ -544,6 +613,18 @@ impl Miner {
             .map(|example| example.query_id.as_deref().unwrap_or_default());
         let years = ids.clone().map(|id| years.get(id).copied());
         self.filters.apply(years, |filters| {
+            let renumbered: Vec<Option<Renumbered<'_>>> = filters
+                .iter()
+                .map(|filter| {
+                    let (filter, numbers) = ((*filter)?, self.indexed.as_deref()?);
+                    Some(Renumbered { filter, numbers })
+                })
+                .collect();
+            let filters = filters.iter().zip(&renumbered);
+            let filters = filters.map(|(filter, renumbered)| match renumbered {
+                Some(renumbered) => Some(renumbered as &dyn DocFilter),
+                None => *filter,
+            });
             let questions: Vec<MiningQuery<'_>> = examples
                 .iter()
                 .zip(&positives)
@@ -551,19 +632,21 @@ impl Miner {
                 .map(|((example, positives), filter)| MiningQuery {
                     text: &example.query,
                     positives,
-                    within: *filter,
+                    within: filter,
                 })
                 .collect();
             let text = |doc: DocNum| self.text(doc);
-            let Some(run) = &self.other else {
-                let searcher = self.index.searcher(self.bm25)?;
-                return Ok(self.mining.mine(&searcher, &questions, &text)?);
+            let run = match &self.candidates {
+                Candidates::Run(run, _) => run,
+                Candidates::System(retriever) => {
+                    return Ok(self.mining.mine(&**retriever, &questions, &text)?);
+                }
             };
             let select = |(id, question): (&str, &MiningQuery<'_>)| {
                 let ranking = self.ranking(run.get(id).unwrap_or_default())?;
                 let passes = |hit: &Hit| question.within.is_none_or(|f| f.contains(hit.doc));
                 let within = ranking.clone().retain(passes);
-                let ids = self.index.ids();
+                let ids = self.candidates.ids();
                 Ok(self.mining.select(ids, question, &within, &ranking, &text))
             };
             ids.zip(&questions).map(select).collect()
@@ -576,7 +659,7 @@ impl Miner {
         let mut hits = Vec::with_capacity(list.len());
         for scored in list {
             // Documents without indexed text are not in the index.
-            if let Some(doc) = self.index.ids().get(&scored.doc)
+            if let Some(doc) = self.candidates.ids().get(&scored.doc)
                 && !seen.contains(doc)
             {
                 seen.insert(doc);
@@ -593,7 +676,7 @@ impl Miner {
         }
         let before = example.negatives.len();
         for doc in mined.docs() {
-            let id = self.index.ids().id(doc);
+            let id = self.candidates.ids().id(doc);
             let known = |text: &TrainingText| text.id.as_deref() == Some(id);
             let Some(text) = self.text(doc) else { continue };
             let reads = |positive: &TrainingText| positive.text == text;

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
-use ir_experiment::{Cache, Experiment, Reproduction, Runner, SpecError, WallTime};
+use ir_experiment::{Cache, Experiment, Registry, Reproduction, Runner, SpecError, WallTime};
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
-use crate::shared::experiment::{ConsoleObserver, failure, open, registry};
+use crate::shared::experiment::{ConsoleObserver, failure, open};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputPath, OutputSink, reject_taken};
 use crate::shared::suggest::did_you_mean;
@@ -261,7 +261,7 @@ fn reproduce(
         })?,
     };
     let started = Instant::now();
-    let registry = registry();
+    let registry = Registry::default();
     let mut observer = ConsoleObserver::new(console);
     let results = Runner::new(&cache, &registry).run(experiment, &mut observer)?;
     observer.finish();

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{ValueEnum, ValueHint};
-use ir_experiment::{Experiment, ExperimentResults, OutputFormat, Plan, Runner, StageStatus};
+use ir_experiment::{
+    Experiment, ExperimentResults, OutputFormat, Plan, Registry, Runner, StageStatus,
+};
 
 use crate::shared::console::{Console, stop_on_interrupt};
-use crate::shared::experiment::{
-    ConsoleObserver, cache, failure, open, output_folder, registry, stage_line,
-};
+use crate::shared::experiment::{ConsoleObserver, cache, failure, open, output_folder, stage_line};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputPath, OutputSink, create_folder, reject_taken};
 
@@ -72,13 +72,13 @@ enum TableFormat {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(file) = &args.file else {
         let mut schema =
-            serde_json::to_string_pretty(&ir_experiment::json_schema_with(&registry()))?;
+            serde_json::to_string_pretty(&ir_experiment::json_schema_with(&Registry::default()))?;
         schema.push('\n');
         return print(&schema);
     };
     use_threads(args.threads)?;
     let experiment = open(file)?;
-    let (cache, registry) = (cache(args.cache.as_ref(), &experiment), registry());
+    let (cache, registry) = (cache(args.cache.as_ref(), &experiment), Registry::default());
     let runner = Runner::new(&cache, &registry);
     let folder = output_folder(args.results.as_ref(), &experiment);
     stop_on_interrupt();

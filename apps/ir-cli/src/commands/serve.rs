@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_bm25::{Bm25, StoredFields};
-use ir_core::{DocNum, Flow, Progress, Retriever, store::Verify};
+use ir_bm25::{Bm25, SegmentedIndex, StoredFields};
+use ir_core::{DocNum, Flow, Progress, store::Verify};
 use ir_data::TextEncoding;
-use ir_experiment::Runner;
+use ir_experiment::{Cache, Registry, Runner};
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::{Job, JobStatus, KeyRole, Store, StoreError};
@@ -21,6 +21,7 @@ use ir_serve::{
     Collection, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
 };
+use ir_system::{IndexData, Resources, SharedRetriever, SystemSpec};
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{
@@ -110,9 +111,10 @@ pub(crate) struct Args {
     generation: GenerationOptions,
 
     /// Retriever at /v1/collections/NAME/search; may be repeated. An index of `ir index` is
-    /// searched with BM25; its postings are verified when they are first read: searches of a
-    /// damaged index get status 500. FILE.toml#SYSTEM is a system of an experiment file, such as
-    /// vectors, a hybrid or a reranking, on the documents of its first task
+    /// searched with BM25, or with a system file of `ir search --save` as INDEX#FILE.toml; its
+    /// postings are verified when they are first read: searches of a damaged index get status 500.
+    /// FILE.toml#SYSTEM is a system of an experiment file, such as vectors, a hybrid or a
+    /// reranking, on the documents of its first task
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
     collection: Vec<(String, String)>,
 
@@ -358,7 +360,7 @@ fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> 
         && file.ends_with(".toml")
     {
         let experiment = experiment::open(Path::new(file))?;
-        let (cache, registry) = (experiment::cache(None, &experiment), experiment::registry());
+        let (cache, registry) = (experiment::cache(None, &experiment), Registry::default());
         let mut observer = ConsoleObserver::new(console);
         let runner = Runner::new(&cache, &registry);
         let opened = runner.open(&experiment, system, &mut observer);
@@ -370,10 +372,14 @@ fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> 
             attributes: opened.attributes,
         });
     }
+    let (index, system) = match index.rsplit_once('#') {
+        Some((index, system)) if system.ends_with(".toml") => (index, Some(system)),
+        _ => (index, None),
+    };
     let source = open_collection(index, TextEncoding::Utf8, Verify::FirstUse, console)?;
     let CollectionSource::Index(opened) = source else {
         bail!(
-            "--collection {name}={index}: expected an index of `ir index`, or a system of an experiment, FILE.toml#SYSTEM"
+            "--collection {name}={index}: expected an index of `ir index`, with a system file after #, or a system of an experiment, FILE.toml#SYSTEM"
         );
     };
     let attributes = match opened.config().store {
@@ -385,12 +391,40 @@ fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> 
                 .with_context(|| format!("{index}: cannot be read"))?
         }
     };
-    let retriever: Arc<dyn Retriever<Query = str>> = Arc::new(opened.searcher(Bm25::ANSERINI)?);
+    let retriever = match system {
+        None => Arc::new(opened.searcher(Bm25::ANSERINI)?),
+        Some(file) => system_of_file(file, name, &opened, console)?,
+    };
     Ok(Collection {
         name: name.to_owned(),
         retriever,
         attributes,
     })
+}
+
+/// Opens the system of a file on an index.
+fn system_of_file(
+    file: &str,
+    name: &str,
+    index: &SegmentedIndex,
+    console: &Console,
+) -> Result<SharedRetriever> {
+    let (spec, registry) = (SystemSpec::open(file)?, Registry::default());
+    spec.validate(&registry)?;
+    let data = IndexData::new(name, index.clone(), Vec::new());
+    let mut resources = Resources::new(Cache::temporary()?);
+    let mut observer = ConsoleObserver::new(console);
+    let opened = spec.open_on(&registry, &data, &mut resources, &mut observer);
+    observer.finish();
+    let retriever = opened.map_err(experiment::failure)?.retriever;
+    if retriever.ids() != index.ids() {
+        bail!(
+            "--collection {name}: {file}: expected a system that searches the documents of the index, found {} documents of {}",
+            grouped(retriever.ids().len() as u64),
+            grouped(index.len() as u64)
+        );
+    }
+    Ok(retriever)
 }
 
 /// Creates keys for a new data folder, or replaces all keys if `--new-keys` is given.

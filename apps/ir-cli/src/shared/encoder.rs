@@ -4,20 +4,21 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueHint;
-use ir_core::{DocNum, Encoder, Side};
+use ir_core::{Corpus, Encoder, Progress, Side};
+use ir_data::DocTemplate;
 use ir_dense::{
-    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, FindModelError, ModelError, ModelFolder,
-    OutlierChannels, Pooling, Precision, SideConfig, TokenizerError,
+    Backend, BiEncoder, EncoderConfig, FindModelError, ModelError, ModelFolder, OutlierChannels,
+    Pooling, Precision, SideConfig, TokenizerError,
 };
 use ir_experiment::model::missing_model;
 pub(crate) use ir_experiment::model::{similarity, suggested_model};
 use ir_knn::SegmentedVectorIndex;
-use serde::{Deserialize, Serialize};
+use ir_system::saved_vectors::{COMPARED_FIELDS, TextHashes, VectorOrigin};
 
 use crate::shared::console::{Console, Usage, bail_usage};
+use crate::shared::input::for_each_document;
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::closest;
-use crate::shared::text_hashes::TextHashes;
 
 /// Encoder options. The command that flattens them sets the help heading.
 #[derive(Debug, clap::Args)]
@@ -237,165 +238,35 @@ pub(crate) fn outlier_note(encoder: &BiEncoder, side: Side) -> Option<String> {
     })
 }
 
-/// Fields of [`VectorOrigin`] that vectors of queries and of documents have in common.
-pub(crate) const COMPARED_FIELDS: [&str; 5] = [
-    "model",
-    "precision",
-    "arithmetic version",
-    "pooling",
-    "normalize",
-];
-
-/// How the vectors of an index were encoded. `ir encode` stores it in the index as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct VectorOrigin {
-    /// Last component of the model's name or folder, for messages.
-    model_name: String,
-    encoder: EncoderFingerprint,
-    /// Template of the documents; `None` for queries.
-    pub(crate) template: Option<String>,
-    pub(crate) texts: TextHashes,
+/// Origin of the vectors of `path`. Without a record, warns with `unchecked`: what cannot be
+/// compared.
+pub(crate) fn origin_of(
+    vectors: &SegmentedVectorIndex,
+    path: &Path,
+    unchecked: &str,
+    console: &Console,
+) -> Option<VectorOrigin> {
+    let origin = VectorOrigin::read(vectors);
+    if origin.is_none() {
+        console.warn(format_args!(
+            "{}: has no record of its encoder and texts; {unchecked}",
+            path.display()
+        ));
+    }
+    origin
 }
 
-impl VectorOrigin {
-    pub(crate) fn new(
-        model: &Path,
-        encoder: &BiEncoder,
-        side: Side,
-        template: Option<String>,
-        texts: TextHashes,
-    ) -> Self {
-        let name = model.file_name().unwrap_or(model.as_os_str());
-        Self {
-            model_name: name.to_string_lossy().into_owned(),
-            encoder: encoder.fingerprint(side),
-            template,
-            texts,
-        }
-    }
-
-    /// Origin of vectors as `ir encode` recorded it.
-    pub(crate) fn read(vectors: &SegmentedVectorIndex) -> Option<Self> {
-        let found = vectors.config().user_metadata.as_deref();
-        let origin = found.and_then(|text| serde_json::from_str::<Self>(text).ok());
-        let origin = origin.map(|mut origin| {
-            let docs = (0..vectors.len() as u32).map(DocNum::new);
-            let hashes = docs.map(|doc| vectors.fingerprint(doc));
-            if let Some(texts) = hashes.collect::<Option<TextHashes>>()
-                && vectors.config().fingerprints
-            {
-                origin.texts = texts;
-            }
-            origin
-        });
-        origin.filter(|origin| origin.texts.len() == vectors.len())
-    }
-
-    /// The encoder and the template, without the hashes of texts.
-    #[cfg(feature = "remote")]
-    pub(crate) fn without_texts(&self) -> Self {
-        Self {
-            model_name: self.model_name.clone(),
-            encoder: self.encoder.clone(),
-            template: self.template.clone(),
-            texts: TextHashes::default(),
-        }
-    }
-
-    /// Origin of the vectors of `path`. Without a record, warns with `unchecked`: what cannot be
-    /// compared.
-    pub(crate) fn of(
-        vectors: &SegmentedVectorIndex,
-        path: &Path,
-        unchecked: &str,
-        console: &Console,
-    ) -> Option<Self> {
-        let origin = Self::read(vectors);
-        if origin.is_none() {
-            console.warn(format_args!(
-                "{}: has no record of its encoder and texts; {unchecked}",
-                path.display()
-            ));
-        }
-        origin
-    }
-
-    /// Pooling, normalization, prefix, length limit and precision other than f32, for messages.
-    pub(crate) fn settings(&self) -> String {
-        let encoder = &self.encoder;
-        let normalized = if encoder.normalize {
-            "normalized"
-        } else {
-            "not normalized"
-        };
-        let prefix = match encoder.prefix.as_str() {
-            "" => String::new(),
-            prefix => format!(", prefix {prefix:?}"),
-        };
-        let precision = match encoder.precision {
-            Precision::F32 => String::new(),
-            precision => format!(", {precision}"),
-        };
-        format!(
-            "{} pooling, {normalized}{prefix}, at most {} tokens{precision}",
-            self.pooling(),
-            encoder.max_tokens
-        )
-    }
-
-    fn pooling(&self) -> &'static str {
-        let pooling = POOLINGS.iter().find(|(.., it)| *it == self.encoder.pooling);
-        pooling.map_or("?", |(name, ..)| *name)
-    }
-
-    /// Prefix of the texts.
-    pub(crate) fn prefix(&self) -> &str {
-        &self.encoder.prefix
-    }
-
-    /// Differences to `found` in the fields that `applies` accepts, such as "expected pooling cls,
-    /// found mean"; `None` if there are none.
-    pub(crate) fn differences(
-        &self,
-        found: &Self,
-        applies: impl Fn(&str) -> bool,
-    ) -> Option<String> {
-        let same_model = self.encoder.model == found.encoder.model;
-        let same_precision = self.encoder.precision == found.encoder.precision;
-        let fields = self.fields().into_iter().zip(found.fields());
-        let different = fields.filter(|((name, expected), (_, found))| {
-            let is_implied = match *name {
-                "model" => same_model,
-                "arithmetic version" => !same_precision,
-                _ => false,
-            };
-            applies(name) && expected != found && !is_implied
-        });
-        let mut different: Vec<String> = different
-            .map(|((name, expected), (_, found))| {
-                format!("expected {name} {expected}, found {found}")
-            })
-            .collect();
-        if applies("texts") {
-            different.extend(self.texts.difference(&found.texts));
-        }
-        (!different.is_empty()).then(|| different.join("; "))
-    }
-
-    fn fields(&self) -> [(&'static str, String); 8] {
-        let encoder = &self.encoder;
-        let template = self.template.as_deref().unwrap_or("of queries");
-        [
-            ("model", format!("{} ({})", self.model_name, encoder.model)),
-            ("precision", encoder.precision.to_string()),
-            ("arithmetic version", encoder.arithmetic.to_string()),
-            ("pooling", self.pooling().to_owned()),
-            ("normalize", encoder.normalize.to_string()),
-            ("prefix", format!("{:?}", encoder.prefix)),
-            ("max-tokens", encoder.max_tokens.to_string()),
-            ("template", template.to_owned()),
-        ]
-    }
+/// Hashes of the texts of all documents of a corpus.
+pub(crate) fn hashes_of(
+    corpus: &dyn Corpus,
+    template: &DocTemplate,
+    progress: &mut dyn Progress,
+) -> Result<TextHashes> {
+    let mut texts = TextHashes::default();
+    for_each_document(corpus, "reading", progress, |doc| {
+        texts.push(&doc.id, &template.render(doc));
+    })?;
+    Ok(texts)
 }
 
 /// Encoder of the queries, its argument and its options.
@@ -417,8 +288,8 @@ impl QueryEncoder<'_> {
         any_encoder: bool,
         console: &Console,
     ) -> Result<()> {
-        let texts = TextHashes::default();
-        let expected = VectorOrigin::new(self.model, self.encoder, Side::Document, None, texts);
+        let fingerprint = self.encoder.fingerprint(Side::Document);
+        let expected = VectorOrigin::new(self.model, &fingerprint, None)?;
         let prefix = self.options.prefix();
         let applies = |field: &str| match field {
             "prefix" => prefix.is_none(),
@@ -450,33 +321,4 @@ pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
     let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
     let vector = encoder.encode(side, &[&text])?;
     Ok(vector.into_iter().map(f32::to_bits).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vectors_of_other_arithmetic_are_different() {
-        let origin = |precision: &str| -> VectorOrigin {
-            let text = format!(
-                r#"{{"model_name": "m", "encoder": {{"model": "1a", {precision} "pooling": "mean",
-                    "normalize": true, "prefix": "", "max_tokens": 9}}, "template": null,
-                    "texts": ""}}"#
-            );
-            serde_json::from_str(&text).unwrap()
-        };
-        let int8 = origin(r#""precision": "int8", "arithmetic": 1,"#);
-        let earlier = origin(r#""precision": "int8","#);
-        let applies = |field: &str| COMPARED_FIELDS.contains(&field);
-        assert_eq!(
-            int8.differences(&earlier, applies).as_deref(),
-            Some("expected arithmetic version 1, found 0")
-        );
-        assert_eq!(int8.differences(&int8, applies), None);
-        assert_eq!(
-            int8.differences(&origin(""), applies).as_deref(),
-            Some("expected precision int8, found f32")
-        );
-    }
 }

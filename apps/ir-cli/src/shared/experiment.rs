@@ -11,18 +11,9 @@ use crate::shared::console::{Bar, Console, Resumable};
 use crate::shared::input::arguments;
 use crate::shared::output::OutputPath;
 
-/// Types of systems of experiment files.
-pub(crate) fn registry() -> Registry {
-    #[cfg_attr(not(feature = "remote"), allow(unused_mut))]
-    let mut registry = Registry::default();
-    #[cfg(feature = "remote")]
-    crate::shared::remote::register(&mut registry);
-    registry
-}
-
 /// Reads an experiment file and records its inputs, which outputs cannot replace.
 pub(crate) fn open(path: &Path) -> Result<Experiment> {
-    let registry = registry();
+    let registry = Registry::default();
     let experiment = Experiment::open_with(path, &registry)?;
     let inputs = experiment.inputs(&registry)?;
     let inputs = inputs.into_iter();

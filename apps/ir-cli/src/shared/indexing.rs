@@ -21,7 +21,7 @@ use crate::shared::suggest::did_you_mean;
 
 pub(crate) const DEFAULT_MEMORY: usize = 512_000_000;
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct IndexOptions {
     /// Analyzer: anserini, anserini-unstemmed, english (Porter2), lucene-standard, whitespace, or a
     /// JSON file with the analysis chain [default: anserini]

@@ -23,7 +23,6 @@ pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
 #[cfg(feature = "dense")]
-pub(crate) mod query_vectors;
 pub(crate) mod question_options;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
@@ -38,7 +37,6 @@ pub(crate) mod system_options;
 pub(crate) mod systems;
 pub(crate) mod terminal;
 #[cfg(feature = "dense")]
-pub(crate) mod text_hashes;
 #[cfg(feature = "dense")]
 pub(crate) mod training_runs;
 pub(crate) mod updates;

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ir_bm25::Bm25;
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
 use ir_data::{TextEncoding, attribute};
@@ -104,53 +103,6 @@ pub(crate) fn non_negative<T: FromStr + Into<f64> + Copy>(text: &str) -> Result<
         _ => Err(format!("expected a number of at least 0, found {text:?}")),
     }
 }
-
-/// Parses `b` of BM25 (0 to 1).
-pub(crate) fn b(text: &str) -> Result<f32, String> {
-    match text.parse::<f32>() {
-        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
-        _ => Err(format!("expected a number from 0 to 1, found {text:?}")),
-    }
-}
-
-/// BM25 parameters as options.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Model")]
-pub(crate) struct Bm25Options {
-    /// BM25 parameters [default: anserini (k1 0.9, b 0.4)]
-    #[arg(long, value_parser = choice(BM25_PRESETS), value_name = "NAME")]
-    preset: Option<Bm25>,
-
-    /// Term-frequency saturation of BM25 and its variants. Range: ≥ 0 [default: from the preset or
-    /// the model]
-    #[arg(long, alias = "bm25.k1", value_parser = non_negative::<f32>, value_name = "K1")]
-    k1: Option<f32>,
-
-    /// Length normalization of BM25 and its variants. Range: 0 to 1 [default: from the preset or
-    /// the model]
-    #[arg(long, alias = "bm25.b", value_parser = b, value_name = "B")]
-    b: Option<f32>,
-}
-
-impl Bm25Options {
-    /// Parameters of the preset, with `--k1` and `--b` applied.
-    pub(crate) fn parameters(&self) -> Bm25 {
-        let mut bm25 = self.preset.unwrap_or(Bm25::ANSERINI);
-        bm25.k1 = self.k1.unwrap_or(bm25.k1);
-        bm25.b = self.b.unwrap_or(bm25.b);
-        bm25
-    }
-}
-
-const BM25_PRESETS: [(&str, &str, Bm25); 3] = [
-    ("anserini", "k1 0.9, b 0.4", Bm25::ANSERINI),
-    (
-        "datafinder",
-        "k1 0.8, b 0.4: the baseline of the DataFinder paper",
-        Bm25::DATAFINDER,
-    ),
-    ("lucene", "k1 1.2, b 0.75", Bm25::LUCENE),
-];
 
 /// Text of the queries: their own, or an attribute in place of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -318,8 +270,6 @@ mod tests {
                 .iter()
                 .all(|text| non_negative::<f32>(text).is_err())
         );
-        assert_eq!(b("1"), Ok(1.0));
-        assert!(b("1.1").is_err() && b("nan").is_err());
         assert!(positive("0").is_err() && positive("-3").is_err());
         assert!(check_threads(Some(MAX_THREADS)).is_ok() && check_threads(None).is_ok());
         assert!(check_threads(Some(MAX_THREADS + 1)).is_err());

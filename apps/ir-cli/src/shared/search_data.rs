@@ -8,11 +8,12 @@ use ir_core::store::Verify;
 use ir_core::{Corpus, DocIds, Query};
 use ir_data::{Collection, TextEncoding};
 use ir_system::{
-    Cache, IndexData, OpenSystem, Resources, SpecError, SystemData, SystemError, SystemSpec,
+    Cache, IndexData, OpenSystem, Registry, Resources, SpecError, SystemData, SystemError,
+    SystemSpec,
 };
 
 use crate::shared::console::Console;
-use crate::shared::experiment::{ConsoleObserver, registry};
+use crate::shared::experiment::ConsoleObserver;
 use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputPath;
@@ -137,7 +138,12 @@ impl<'a> SystemOpener<'a> {
     /// Opens a system. Errors of parameters name their options.
     pub(crate) fn open(&mut self, spec: &SystemSpec) -> Result<OpenSystem> {
         let mut observer = ConsoleObserver::new(self.console);
-        let opened = spec.open_on(&registry(), &self.data, &mut self.resources, &mut observer);
+        let opened = spec.open_on(
+            &Registry::default(),
+            &self.data,
+            &mut self.resources,
+            &mut observer,
+        );
         observer.finish();
         opened.map_err(|error| of_options(spec, error))
     }

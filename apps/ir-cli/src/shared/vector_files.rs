@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use ir_core::store::{AtomicFile, OpenIndexError, Verify};
-use ir_knn::{FlatIndex, SegmentedVectorIndex, npy};
+use anyhow::{Context, Result};
+use ir_core::store::{AtomicFile, Verify};
+use ir_knn::{FlatIndex, npy};
 
 use crate::shared::output::{create, failed, follow_links};
 
@@ -38,39 +38,4 @@ pub(crate) fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()
-}
-
-/// Opens the vector index in a file or folder. For other files, the error names their format.
-pub(crate) fn open_vectors(
-    option: &str,
-    path: &Path,
-    verify: Verify,
-) -> Result<SegmentedVectorIndex> {
-    let opened = if SegmentedVectorIndex::exists(path) {
-        SegmentedVectorIndex::open_with(path, verify)
-    } else {
-        FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
-    };
-    let found = match opened {
-        Ok(vectors) => return Ok(vectors),
-        Err(OpenIndexError::Directory { .. }) => "a folder",
-        Err(OpenIndexError::NotAnIndex { found, .. }) => match found.as_str() {
-            "" => "an empty file",
-            found if found.starts_with("ir-bm25") || found.starts_with("ir-segs") => {
-                "a BM25 index (written by `ir index`)"
-            }
-            found if found.contains("NUMPY") => "a .npy file, which has no ids",
-            found if found.starts_with("ir-") => "another index",
-            _ => "another file",
-        },
-        Err(error) => return Err(error.into()),
-    };
-    let queries = match option {
-        "--query-vectors" | "--engine-vectors" | "queries" => " --queries",
-        _ => "",
-    };
-    bail!(
-        "{option}: {}: expected vectors written by `ir encode MODEL COLLECTION{queries} -o FILE.ir`, found {found}",
-        path.display()
-    )
 }

@@ -155,10 +155,10 @@ fn wrong_priors_are_rejected() {
     );
     for (option, value, expected) in [
         ("--prior-repositories", "0", "at least 1"),
-        ("--prior-epsilon", "0", "a finite number above 0"),
-        ("--prior-epsilon", "inf", "a finite number above 0"),
-        ("--prior-unseen", "0", "a number above 0, at most 1"),
-        ("--prior-unseen", "1.5", "a number above 0, at most 1"),
+        ("--prior-epsilon", "0", "a finite number > 0"),
+        ("--prior-epsilon", "inf", "a finite number > 0"),
+        ("--prior-unseen", "0", "a number > 0, at most 1"),
+        ("--prior-unseen", "1.5", "a number > 0, at most 1"),
     ] {
         let expected = format!("expected {expected}, found {value}");
         search(&["--prior", "qrels:train.qrels", option, value]).fails(2, &[option, &expected]);

@@ -278,3 +278,102 @@ fn keys_are_options() {
         }
     }
 }
+
+/// The system of options and the system of the file that these options save.
+#[test]
+fn mining_and_workers_search_by_system_files() {
+    let here = Folder::new();
+    tiny(&here);
+    here.ir(&["index", "tiny", "-o", "tiny.ir", "--store", "everything"])
+        .ok();
+    let queries = here.read("tiny/queries.jsonl");
+    for options in [
+        &["--model", "qld", "--mu", "50"][..],
+        &["--preset", "lucene", "--feedback", "rocchio"],
+        &["--clean", "--k1", "2"],
+    ] {
+        let save = ["search", "tiny", "-o", "run.trec", "--save", "system.toml"];
+        here.ir(&[&save[..], options].concat()).ok();
+        let file = &["--system", "system.toml"][..];
+        let search = |system: &[&str]| {
+            let worker = ["worker", "search", "tiny.ir"];
+            here.ir_with(&[&worker[..], system].concat(), &queries)
+                .ok()
+                .out
+        };
+        let hits = search(file);
+        assert!(
+            hits.contains("\"hits\": [{") || hits.contains("\"hits\":[{"),
+            "{hits}"
+        );
+        assert_eq!(hits, search(options));
+        assert_ne!(hits, search(&[]));
+        let mine = |system: &[&str]| {
+            let mine = ["mine", "bundled", "-n", "3", "--relative-margin", "0.05"];
+            here.ir(&[&mine[..], system].concat()).ok().out
+        };
+        let examples = mine(file);
+        assert_eq!(examples, mine(options));
+        assert_ne!(examples, mine(&[]));
+    }
+    let both = ["mine", "bundled", "--system", "system.toml", "--k1", "1"];
+    here.ir(&both).fails(2, &["--system", "--k1"]);
+    let run = ["mine", "bundled", "--run", "run.trec", "--model", "qld"];
+    here.ir(&run).fails(2, &["--run", "--model"]);
+    here.write(
+        "later.toml",
+        "systems = [{ name = \"b\", type = \"bm25\", filter = \"year\" }]\n",
+    );
+    here.ir(&["mine", "bundled", "--system", "later.toml"])
+        .fails(2, &["later.toml: expected a system without a filter"]);
+}
+
+/// A system with documents of its own: candidates, filters and texts are found by their ids.
+#[test]
+fn negatives_of_vectors_satisfy_the_filter() {
+    let here = Folder::new();
+    here.write(
+        "corpus.jsonl",
+        "{\"_id\": \"a\", \"text\": \"tea\", \"metadata\": {\"year\": 2001}}\n\
+         {\"_id\": \"b\", \"text\": \"milk\", \"metadata\": {\"year\": 2002}}\n\
+         {\"_id\": \"c\", \"text\": \"ship\", \"metadata\": {\"year\": 2003}}\n",
+    );
+    here.write(
+        "docs.jsonl",
+        "{\"id\": \"c\", \"vector\": {\"x\": 3.0}}\n{\"id\": \"b\", \"vector\": {\"x\": 2.0}}\n\
+         {\"id\": \"a\", \"vector\": {\"x\": 1.0}}\n",
+    );
+    here.write(
+        "queries.jsonl",
+        "{\"id\": \"q\", \"vector\": {\"x\": 1.0}}\n",
+    );
+    here.write(
+        "sparse.toml",
+        "systems = [{ name = \"s\", type = \"sparse\", vectors = \"docs.jsonl\", queries = \"queries.jsonl\" }]\n",
+    );
+    here.write(
+        "examples.jsonl",
+        "{\"query_id\": \"q\", \"query\": \"tea\", \"positives\": [\"a\"]}\n",
+    );
+    let mine = |options: &[&str]| {
+        let mine = [
+            "mine",
+            "corpus.jsonl",
+            "--examples",
+            "examples.jsonl",
+            "--system",
+            "sparse.toml",
+        ];
+        let out = here.ir(&[&mine[..], options].concat()).ok().out;
+        let example: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let negatives = example["negative_passages"].as_array().unwrap().clone();
+        let field = |it: &serde_json::Value, key: &str| it[key].as_str().unwrap().to_owned();
+        negatives
+            .iter()
+            .map(|it| (field(it, "docid"), field(it, "text")))
+            .collect::<Vec<_>>()
+    };
+    let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());
+    assert_eq!(mine(&[]), [pair("c", "ship"), pair("b", "milk")]);
+    assert_eq!(mine(&["--filter", "year<=2002"]), [pair("b", "milk")]);
+}

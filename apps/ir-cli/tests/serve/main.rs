@@ -136,9 +136,18 @@ fn indexes_are_collections() {
         .stderr(Stdio::null())
         .status();
     assert!(built.unwrap().success());
+    let system = "systems = [{ name = \"qld\", type = \"bm25\", model = \"qld\" }]\n";
+    fs::write(folder.path().join("qld.toml"), system).unwrap();
     let server = RunningServer::start(
         folder.path(),
-        &["--data", "d", "--collection", "tea=tea.ir"],
+        &[
+            "--data",
+            "d",
+            "--collection",
+            "tea=tea.ir",
+            "--collection",
+            "qld=tea.ir#qld.toml",
+        ],
     );
     let search = |body: Value| server.client.post("/v1/collections/tea/search", &body);
     let (status, body) = search(json!({"query": "green tea"}));
@@ -152,6 +161,11 @@ fn indexes_are_collections() {
     assert_eq!(ids, ["d1", "d2"]);
     let (_, body) = search(json!({"query": "green tea", "filter": "year>=2015"}));
     assert_eq!(body["hits"][0]["id"], "d2");
+    let query = json!({"query": "green tea"});
+    let (_, bm25) = search(query.clone());
+    let (_, qld) = server.client.post("/v1/collections/qld/search", &query);
+    assert_eq!(qld["hits"][0]["id"], "d1");
+    assert_ne!(qld["hits"][0]["score"], bm25["hits"][0]["score"]);
 }
 
 /// Systems of an experiment file are collections: here a weighted sum of two BM25 scores.

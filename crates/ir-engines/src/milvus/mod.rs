@@ -79,7 +79,7 @@ impl Consistency {
 pub struct MilvusCollection {
     connection: Connection,
     secrets: Secrets,
-    name: String,
+    pub(crate) name: String,
     api: MilvusApi,
     /// For [`MilvusApi::Grpc`].
     #[cfg(feature = "milvus-grpc")]

@@ -35,6 +35,7 @@ pub struct ClassificationEntry {
     pub sublinear: bool,
     /// Number of dimensions of latent semantic indexing. Range: ≥ 1. Default: TF-IDF itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub components: Option<usize>,
     /// Normalizes vectors to unit length. Default: false.
     #[serde(default)]
@@ -44,9 +45,11 @@ pub struct ClassificationEntry {
     pub metric: MetricName,
     /// Number of neighbors. Range: ≥ 1. Default: 10.
     #[serde(default = "ten")]
+    #[schemars(range(min = 1))]
     pub k: usize,
     /// Number of folds of the cross-validation. Range: ≥ 2. Default: 10.
     #[serde(default = "ten")]
+    #[schemars(range(min = 2))]
     pub folds: usize,
 }
 
@@ -108,16 +111,6 @@ impl ClassificationEntry {
                 }
             }
             (None, Some(_)) => {}
-        }
-        let components = self.components.unwrap_or(1);
-        for (key, value, least) in [
-            ("k", self.k, 1),
-            ("folds", self.folds, 2),
-            ("components", components, 1),
-        ] {
-            if value < least {
-                return Err((key, format!("expected at least {least}, found {value}")));
-            }
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ pub struct ComparisonEntry {
     /// rank-biased overlap of the top documents of the compared systems, as in `ir diff`. Range:
     /// ≥ 1. Default: no table.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub overlap_depth: Option<usize>,
     /// Significance test. Default: `t`.
     pub test: TestName,
@@ -43,6 +44,7 @@ pub struct ComparisonEntry {
     /// Random samples of the tests `randomization`, `bootstrap` and `datafinder`. Range: ≥ 1.
     /// Default: 100000, 10000, 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub samples: Option<u32>,
     /// Seed of the samples. Default: 0.
     pub seed: u64,
@@ -123,9 +125,6 @@ impl ComparisonEntry {
             let message = "expected either a baseline or all pairs, found both";
             return Err(("all_pairs", message.to_owned()));
         }
-        if self.overlap_depth == Some(0) {
-            return Err(("overlap_depth", "expected at least 1, found 0".to_owned()));
-        }
         if !(self.level > 0.0 && self.level < 1.0) {
             let message = format!("expected a number between 0 and 1, found {}", self.level);
             return Err(("level", message));
@@ -134,15 +133,10 @@ impl ComparisonEntry {
             let message = "expected greater or less for the test datafinder, found two-sided";
             return Err(("alternative", message.to_owned()));
         }
-        if let Some(samples) = self.samples {
-            if !self.significance_test().draws_samples() {
-                let message = "expected the test randomization, bootstrap or datafinder; no other \
-                               test draws samples";
-                return Err(("samples", message.to_owned()));
-            }
-            if samples == 0 {
-                return Err(("samples", "expected at least 1, found 0".to_owned()));
-            }
+        if self.samples.is_some() && !self.significance_test().draws_samples() {
+            let message = "expected the test randomization, bootstrap or datafinder; no other \
+                           test draws samples";
+            return Err(("samples", message.to_owned()));
         }
         Ok(())
     }

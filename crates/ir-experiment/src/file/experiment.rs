@@ -174,6 +174,7 @@ pub enum DocumentOrder {
 #[serde(default, deny_unknown_fields)]
 pub struct SearchEntry {
     /// Number of hits per query. Range: ≥ 1. Default: 1000.
+    #[schemars(range(min = 1))]
     pub hits: usize,
     /// Time filter. Default: `none`.
     pub filter: FilterName,

@@ -31,9 +31,11 @@ pub struct SelectionEntry {
     /// Fraction of the split that validates, chosen at random by query text. Range: above 0, at
     /// most 1. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub fraction: Option<f64>,
     /// Number of folds, for `cross-validation`. Range: ≥ 2. Default: 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
     pub folds: Option<usize>,
     /// Seed of the random fraction or folds. Default: 0.
     #[serde(default)]
@@ -101,19 +103,8 @@ impl SelectionEntry {
                 return Err((key, "expected by = \"validation\"".to_owned()));
             }
         }
-        if let Some(fraction) = self.fraction
-            && !(fraction > 0.0 && fraction <= 1.0)
-        {
-            let message = format!("expected a number above 0 and at most 1, found {fraction}");
-            return Err(("fraction", message));
-        }
-        if let Some(folds) = self.folds {
-            if self.by != SelectionMethod::CrossValidation {
-                return Err(("folds", "expected by = \"cross-validation\"".to_owned()));
-            }
-            if folds < 2 {
-                return Err(("folds", format!("expected at least 2, found {folds}")));
-            }
+        if self.folds.is_some() && self.by != SelectionMethod::CrossValidation {
+            return Err(("folds", "expected by = \"cross-validation\"".to_owned()));
         }
         Ok(())
     }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use ir_system::systems::{EncoderEntry, RUN, unknown_encoder};
-use ir_system::{FilterName, ParsedSystem, Registry, SpecError, SystemError, order};
+use ir_system::{FilterName, ParsedSystem, Registry, SpecError, SystemError, check_ranges, order};
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
     ClassificationEntry, DocumentOrder, ExpectedValues, Experiment, OutputFormat, SelectionMethod,
@@ -35,6 +38,7 @@ impl Experiment {
         order(&self.systems, &self.source, registry)?;
         self.check_parts_with_grids(registry)?;
         self.check_selection()?;
+        self.check_ranges("comparison", &self.comparison)?;
         (self.comparison.check())
             .map_err(|(key, message)| self.error(&format!("comparison.{key}"), message))?;
         if let Some(baseline) = &self.comparison.baseline {
@@ -236,6 +240,7 @@ impl Experiment {
                 return Err(self.error(&key("name"), message));
             }
             names.push(entry.name.clone());
+            self.check_ranges(&format!("classifications[{n}]"), entry)?;
             (entry.check()).map_err(|(field, message)| self.error(&key(field), message))?;
         }
         Ok(())
@@ -299,11 +304,18 @@ impl Experiment {
         Ok(())
     }
 
+    /// Checks that the numbers of a table are in their ranges.
+    fn check_ranges<T: Serialize + JsonSchema>(
+        &self,
+        at: &str,
+        table: &T,
+    ) -> Result<(), SpecError> {
+        check_ranges(table).map_err(|error| self.source.system_error(at, error))
+    }
+
     /// Rejects search parameters if no system searches.
     fn check_search(&self) -> Result<(), SpecError> {
-        if self.search.hits == 0 {
-            return Err(self.error("search.hits", "expected at least 1, found 0"));
-        }
+        self.check_ranges("search", &self.search)?;
         if let Some(filter) = self.search.filter.of_records() {
             let message =
                 format!("expected none or year; {filter} is a filter of single systems or tasks");
@@ -398,6 +410,7 @@ impl Experiment {
             let message = "expected a system with a grid, found none";
             return Err(self.error("selection", message));
         }
+        self.check_ranges("selection", selection)?;
         (selection.check())
             .map_err(|(key, message)| self.error(&format!("selection.{key}"), message))?;
         let Some(split) = &selection.split else {

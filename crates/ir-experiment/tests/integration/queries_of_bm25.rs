@@ -280,7 +280,7 @@ fn errors_name_the_key() {
         ),
         (
             "type = \"prior\"\nof = \"base\"\npriors = { geo = 2.0 }",
-            "systems[1].priors.geo: expected a number above 0, at most 1, found 2",
+            "systems[1].priors.geo: expected a number > 0, at most 1, found 2",
         ),
         (
             "type = \"prior\"\nof = \"base\"\nunseen = 0.5",
@@ -300,7 +300,7 @@ fn errors_name_the_key() {
         ),
         (
             "type = \"prior\"\nof = \"base\"\nepsilon = 0.0",
-            "systems[1].epsilon: expected a finite number above 0, found 0",
+            "systems[1].epsilon: expected a finite number > 0, found 0",
         ),
         ("type = \"prior\"\nof = \"bas\"", "bas"),
     ] {

@@ -319,7 +319,7 @@ fn errors_name_encoder_and_key() {
         (
             "epochs = 2",
             "epochs = 2\nloss = \"pointwise\"\nscale = 0.0",
-            "encoders.tuned.training.scale: loss.scale is 0, expected above 0",
+            "encoders.tuned.training.scale: expected a finite number > 0, found 0",
         ),
         (
             "hard_negatives = 1",
@@ -329,7 +329,7 @@ fn errors_name_encoder_and_key() {
         (
             "learning_rate = 3e-3",
             "learning_rate = -1.0",
-            "encoders.tuned.training.learning_rate: learning_rate is -1, expected above 0",
+            "encoders.tuned.training.learning_rate: expected a finite number > 0, found -1",
         ),
         (
             "query_tokens = 32",

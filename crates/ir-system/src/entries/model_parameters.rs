@@ -12,6 +12,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::range::INFINITE;
 use crate::suggest::did_you_mean;
 
 /// Parameters of the scoring model, by name: `k1`, `b`, `mu` and all others of [`NAMED_MODELS`].
@@ -126,10 +127,8 @@ impl JsonSchema for ModelParameters {
                 "type": ["number", "null"],
                 "format": "float",
             });
-            // The range of the first model: models agree on the range of a name, but for the
-            // exclusion of a bound.
-            for (key, value) in bounds(models[0].1.range) {
-                property.insert(key.to_owned(), value.into());
+            for (key, value) in bounds(&models) {
+                property.insert(key.to_owned(), value);
             }
             (name.to_owned(), property.to_value())
         });
@@ -138,14 +137,27 @@ impl JsonSchema for ModelParameters {
     }
 }
 
-/// Bounds of a range in a schema.
-fn bounds(range: ParameterRange) -> Vec<(&'static str, f64)> {
-    match range {
-        ParameterRange::Fraction | ParameterRange::PositiveFraction => {
-            vec![("minimum", 0.0), ("maximum", 1.0)]
-        }
-        _ => vec![("minimum", 0.0)],
+/// Bounds of a parameter in a schema. Models agree on the range of a name, but for 0, which the
+/// schema excludes if all do.
+fn bounds(models: &[(&NamedModel, &Parameter)]) -> Vec<(&'static str, Value)> {
+    use ParameterRange::{Fraction, NonNegativeOrInfinite, PositiveFraction, Weight};
+    let range = models[0].1.range;
+    if range == Weight {
+        return Vec::new();
     }
+    let allows_zero = models.iter().any(|(_, it)| it.range.contains(0.0));
+    let minimum = if allows_zero {
+        "minimum"
+    } else {
+        "exclusiveMinimum"
+    };
+    let mut bounds = vec![(minimum, 0.into())];
+    match range {
+        Fraction | PositiveFraction => bounds.push(("maximum", 1.into())),
+        NonNegativeOrInfinite => bounds.push((INFINITE, true.into())),
+        _ => {}
+    }
+    bounds
 }
 
 /// Effect, models and defaults of a parameter.

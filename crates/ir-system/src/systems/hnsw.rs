@@ -51,19 +51,6 @@ impl HnswSystem {
 impl System for HnswSystem {
     fn check(&self) -> Result<(), SystemError> {
         self.template.as_deref().map(template).transpose()?;
-        let config = self.config();
-        if !(2..=1024).contains(&config.m) {
-            let message = format!("expected a number from 2 to 1024, found {}", config.m);
-            return Err(SystemError::parameter("m", message));
-        }
-        for (key, value) in [
-            ("ef_construction", self.ef_construction),
-            ("ef_search", self.ef_search),
-        ] {
-            if value == Some(0) {
-                return Err(SystemError::parameter(key, "expected at least 1, found 0"));
-            }
-        }
         self.encoder.check()
     }
 

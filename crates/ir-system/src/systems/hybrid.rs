@@ -21,13 +21,16 @@ pub struct HybridSystem {
     /// Weights of the scores, one for each system, for `weighted-sum`: [0.05, 1] is cos + 0.05 ·
     /// BM25 for BM25 and dense retrieval. Range: ≥ 0. Default: 1 each.
     #[serde(default)]
+    #[schemars(inner(range(min = 0.0)))]
     pub weights: Option<Vec<f32>>,
     /// Damping constant of `rrf`. Range: ≥ 0. Default: 60.
     #[serde(default)]
+    #[schemars(range(min = 0.0))]
     pub k: Option<f64>,
     /// Number of hits of each system that are fused; `weighted-sum` is exact and has none. Range:
     /// ≥ 1. Default: 100.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub depth: Option<usize>,
 }
 
@@ -75,27 +78,15 @@ impl System for HybridSystem {
                     format!("expected {count} weights, one for each system, found {found}"),
                 );
             }
-            if let Some(weight) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-                let message = format!("expected finite numbers >= 0, found {weight}");
-                return expected("weights", message);
-            }
         }
-        if let Some(k) = self.k {
-            if self.method() != FusionName::Rrf {
-                return expected("k", "expected fusion = \"rrf\"".to_owned());
-            }
-            if !(k.is_finite() && k >= 0.0) {
-                return expected("k", format!("expected a finite number >= 0, found {k}"));
-            }
+        if self.k.is_some() && self.method() != FusionName::Rrf {
+            return expected("k", "expected fusion = \"rrf\"".to_owned());
         }
-        match self.depth {
-            Some(_) if sum => expected(
-                "depth",
-                "expected another fusion than weighted-sum".to_owned(),
-            ),
-            Some(0) => expected("depth", "expected at least 1, found 0".to_owned()),
-            _ => Ok(()),
+        if self.depth.is_some() && sum {
+            let message = "expected another fusion than weighted-sum";
+            return expected("depth", message.to_owned());
         }
+        Ok(())
     }
 
     fn inputs(&self) -> Vec<(String, String)> {

@@ -31,6 +31,7 @@ pub struct KnnSystem {
     /// Aggregation of the distances of training queries into document scores. Default: `nearest`.
     pub aggregation: AggregationName,
     /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
+    #[schemars(range(min = 1))]
     pub neighbors: Option<usize>,
     /// Cleaning of test queries and training queries. Default: none.
     #[serde(deserialize_with = "cleaning::table")]
@@ -38,8 +39,10 @@ pub struct KnnSystem {
     /// Stop words of TF-IDF. Default: `nltk`.
     pub stop_words: Option<StopWordList>,
     /// Minimum number of training queries with a term of TF-IDF. Range: ≥ 1. Default: 2.
+    #[schemars(range(min = 1))]
     pub min_df: Option<u64>,
     /// Maximum n-gram length in words of TF-IDF. Range: ≥ 1. Default: 1.
+    #[schemars(range(min = 1))]
     pub max_n: Option<usize>,
 }
 
@@ -135,15 +138,6 @@ impl System for KnnSystem {
         if self.neighbors.is_some() && !vote {
             let message = "expected aggregation = \"weighted-vote\"";
             return Err(SystemError::parameter("neighbors", message));
-        }
-        for (key, value) in [
-            ("neighbors", self.neighbors),
-            ("min_df", self.min_df.map(|df| df as usize)),
-            ("max_n", self.max_n),
-        ] {
-            if value == Some(0) {
-                return Err(SystemError::parameter(key, "expected at least 1, found 0"));
-            }
         }
         Ok(())
     }

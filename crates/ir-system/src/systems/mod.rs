@@ -12,6 +12,8 @@ mod knn;
 mod prior;
 mod query_expansion;
 mod random_indexing;
+#[cfg(feature = "remote")]
+mod remote;
 mod rerank;
 mod run;
 mod sparse;
@@ -32,6 +34,8 @@ pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName};
 pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
+#[cfg(feature = "remote")]
+pub use remote::RemoteSystem;
 pub use rerank::RerankSystem;
 pub use run::{RUN, RunSystem};
 pub use sparse::SparseSystem;
@@ -80,6 +84,11 @@ fn register(registry: &mut Registry) {
     registry.register::<PriorSystem>(
         "prior",
         "Scores of a system combined with the prior probability of a document's repository.",
+    );
+    #[cfg(feature = "remote")]
+    registry.register::<RemoteSystem>(
+        "remote",
+        "Collection of Milvus, Elasticsearch or OpenSearch, loaded by `ir load`.",
     );
     registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");
     registry.register::<RerankSystem>(

@@ -32,11 +32,15 @@ pub struct PriorSystem {
     /// Prior probabilities by repository, such as `{ geo = 0.2, pdb = 0.5 }`. Range: above 0, at
     /// most 1. Default: estimated from the first hits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("additionalProperties" = {
+        "type": "number", "exclusiveMinimum": 0, "maximum": 1
+    }))]
     pub priors: Option<BTreeMap<String, f64>>,
     /// Prior probability of all other repositories, and of documents without one. Range: above 0,
     /// at most 1. Default: with `priors`, none, every repository needs a prior; with `qrels`, that
     /// of a repository without relevant documents.
     #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub unseen: Option<f64>,
     /// Judgments of training queries, in TREC or BEIR format, or a collection `NAME:SPLIT`:
     /// the priors are estimated from the repositories of their relevant documents. Default:
@@ -45,19 +49,23 @@ pub struct PriorSystem {
     pub qrels: Option<TrecFile>,
     /// Number of hits for the estimate. Range: ≥ 1. Default: 10.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub docs: Option<usize>,
     /// Smoothing of the estimate. Range: > 0. Default: 1.
     #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub epsilon: Option<f64>,
     /// Number of repositories in the estimate. Repositories of its hits or relevant documents
     /// always count. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: all of the collection.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub repositories: Option<usize>,
     /// Combination of score and prior. Default: `product`.
     #[serde(default)]
     pub combination: PriorCombinationName,
     /// Weight of the prior; 0 disables it. Range: ≥ 0. Default: 1.
     #[serde(default)]
+    #[schemars(range(min = 0.0))]
     pub weight: Option<f64>,
 }
 
@@ -76,19 +84,7 @@ const ATTRIBUTE: &str = "repository";
 
 impl PriorSystem {
     fn fixed(&self) -> Result<RepositoryPriors, SystemError> {
-        let invalid = |key: &str, value: f64| {
-            let message = format!("expected a number above 0, at most 1, found {value}");
-            SystemError::parameter(key, message)
-        };
-        let is_invalid = |value: f64| !(value > 0.0 && value <= 1.0);
         let priors = self.priors.clone().unwrap_or_default();
-        let mut values = priors.iter();
-        if let Some((name, value)) = values.find(|(_, value)| is_invalid(**value)) {
-            return Err(invalid(&format!("priors.{name}"), *value));
-        }
-        if let Some(value) = self.unseen.filter(|value| is_invalid(*value)) {
-            return Err(invalid("unseen", value));
-        }
         let failed = SystemError::stage("the repository prior");
         let priors = RepositoryPriors::new(priors);
         let priors = priors.and_then(|priors| match self.unseen {
@@ -212,22 +208,7 @@ impl System for PriorSystem {
             let message = "expected the key priors or qrels, found none";
             return invalid("unseen", message.to_owned());
         }
-        for (key, value) in [("docs", self.docs), ("repositories", self.repositories)] {
-            if value == Some(0) {
-                return invalid(key, "expected at least 1, found 0".to_owned());
-            }
-        }
-        if let Some(epsilon) = self.epsilon.filter(|e| !(*e > 0.0 && e.is_finite())) {
-            let message = format!("expected a finite number above 0, found {epsilon}");
-            return invalid("epsilon", message);
-        }
-        match self.weight.filter(|w| !(*w >= 0.0 && w.is_finite())) {
-            Some(weight) => {
-                let message = format!("expected a finite number >= 0, found {weight}");
-                invalid("weight", message)
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn inputs(&self) -> Vec<(String, String)> {

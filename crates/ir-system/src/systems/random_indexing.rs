@@ -18,11 +18,6 @@ use crate::entries::{AnalyzerName, template};
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// Maximum of [`RandomIndexingSystem::dim`].
-const MAX_DIM: usize = 65_536;
-/// Maximum of [`RandomIndexingSystem::reflections`].
-const MAX_REFLECTIONS: usize = 100;
-
 /// Random indexing and reflective random indexing of the documents, as in Semantic Vectors.
 ///
 /// Documents are ranked by the cosine of their vectors with the query vector. A query without
@@ -31,6 +26,7 @@ const MAX_REFLECTIONS: usize = 100;
 #[serde(default, deny_unknown_fields)]
 pub struct RandomIndexingSystem {
     /// Number of dimensions. Range: 2 to 65,536. Default: 200.
+    #[schemars(range(min = 2, max = 65_536))]
     pub dim: Option<usize>,
     /// Number of non-zero entries of an elemental vector. Range: even, 2 to `dim`. Default: 10.
     pub nonzero: Option<usize>,
@@ -38,6 +34,7 @@ pub struct RandomIndexingSystem {
     pub elemental: ElementalVectorsName,
     /// Number of reflections, training cycles after the first; 0 is plain random indexing. Range: 0
     /// to 100. Default: 0.
+    #[schemars(range(min = 0, max = 100))]
     pub reflections: Option<usize>,
     /// Weighting of terms in texts. Default: `idf`.
     pub weight: TermWeightingName,
@@ -49,9 +46,11 @@ pub struct RandomIndexingSystem {
     pub template: Option<String>,
     /// Number of feedback documents (Rocchio feedback): the mean of the vectors of the first hits
     /// is added to the query vector. Range: ≥ 1. Default: no feedback.
+    #[schemars(range(min = 1))]
     pub feedback_docs: Option<usize>,
     /// Weight of the mean of the feedback documents; the query vector has weight 1. Range: ≥ 0.
     /// Default: 0.75.
+    #[schemars(range(min = 0.0))]
     pub beta: Option<f32>,
 }
 
@@ -129,34 +128,14 @@ impl RandomIndexingSystem {
 impl System for RandomIndexingSystem {
     fn check(&self) -> Result<(), SystemError> {
         let config = self.config();
-        let invalid = |key: &str, expected: String, found: &dyn std::fmt::Display| {
-            let message = format!("expected {expected}, found {found}");
-            Err(SystemError::parameter(key, message))
-        };
-        if !(2..=MAX_DIM).contains(&config.dim) {
-            let expected = format!("a number from 2 to {MAX_DIM}");
-            return invalid("dim", expected, &config.dim);
+        let (dim, nonzero) = (config.dim, config.nonzero);
+        if nonzero == 0 || nonzero % 2 == 1 || nonzero > dim {
+            let message = format!("expected an even number from 2 to {dim}, found {nonzero}");
+            return Err(SystemError::parameter("nonzero", message));
         }
-        let nonzero = config.nonzero;
-        if nonzero == 0 || nonzero % 2 == 1 || nonzero > config.dim {
-            let expected = format!("an even number from 2 to {}", config.dim);
-            return invalid("nonzero", expected, &nonzero);
-        }
-        if config.reflections > MAX_REFLECTIONS {
-            let expected = format!("at most {MAX_REFLECTIONS}");
-            return invalid("reflections", expected, &config.reflections);
-        }
-        if self.feedback_docs == Some(0) {
-            return invalid("feedback_docs", "at least 1".to_owned(), &0);
-        }
-        if let Some(beta) = self.beta {
-            if self.feedback_docs.is_none() {
-                let message = "expected the key feedback_docs, found none";
-                return Err(SystemError::parameter("beta", message));
-            }
-            if !(beta >= 0.0 && beta.is_finite()) {
-                return invalid("beta", "a finite number >= 0".to_owned(), &beta);
-            }
+        if self.beta.is_some() && self.feedback_docs.is_none() {
+            let message = "expected the key feedback_docs, found none";
+            return Err(SystemError::parameter("beta", message));
         }
         self.template.as_deref().map(template).transpose()?;
         Ok(())

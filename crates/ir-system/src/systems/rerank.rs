@@ -20,6 +20,7 @@ pub struct RerankSystem {
     pub second: String,
     /// Number of candidates. Range: ≥ 1. Default: 100.
     #[serde(default = "default_depth")]
+    #[schemars(range(min = 1))]
     pub depth: usize,
 }
 
@@ -28,16 +29,6 @@ fn default_depth() -> usize {
 }
 
 impl System for RerankSystem {
-    fn check(&self) -> Result<(), SystemError> {
-        match self.depth {
-            0 => Err(SystemError::parameter(
-                "depth",
-                "expected at least 1, found 0",
-            )),
-            _ => Ok(()),
-        }
-    }
-
     fn inputs(&self) -> Vec<(String, String)> {
         vec![
             ("first".to_owned(), self.first.clone()),

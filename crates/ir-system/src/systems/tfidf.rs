@@ -74,18 +74,7 @@ fn analyzer(analysis: &Analysis) -> Result<ir_bm25::analysis::AnalysisPipeline, 
     analysis.build().map_err(SystemError::stage("analysis"))
 }
 
-fn at_least_one(key: &str, value: Option<u64>) -> Result<(), SystemError> {
-    match value {
-        Some(0) => Err(SystemError::parameter(key, "expected at least 1, found 0")),
-        _ => Ok(()),
-    }
-}
-
 impl System for TfidfSystem {
-    fn check(&self) -> Result<(), SystemError> {
-        at_least_one("min_df", self.min_df)
-    }
-
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let given = self.template.as_deref();
         let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
@@ -105,11 +94,6 @@ impl System for TfidfSystem {
 }
 
 impl System for LsiSystem {
-    fn check(&self) -> Result<(), SystemError> {
-        at_least_one("dim", self.dim.map(|dim| dim as u64))?;
-        at_least_one("min_df", self.min_df)
-    }
-
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let given = self.template.as_deref();
         let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;

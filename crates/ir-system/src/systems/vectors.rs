@@ -1,5 +1,6 @@
 //! The type `dense`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Encoder, PrecomputedEncoder, Retriever};
 use ir_data::DocTemplate;
-use ir_knn::{EfSearch, FlatIndex, SegmentedVectorIndex};
+use ir_knn::EfSearch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,9 @@ use crate::entries::{EncoderReference, template};
 use crate::error::SystemError;
 use crate::hash::ContentHash;
 use crate::observer::StageReport;
+#[cfg(feature = "dense")]
+use crate::saved_vectors::COMPARED_FIELDS;
+use crate::saved_vectors::{QueryVectors, VectorOrigin, open_vectors};
 use crate::system::{OpenSystem, System, SystemContext, file_hash};
 
 /// Dense retrieval with an encoder or with saved vectors.
@@ -48,6 +52,7 @@ pub struct DenseSystem {
     /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`).
     /// Range: ≥ 1. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub ef_search: Option<usize>,
     /// Compares all saved vectors also where there are graphs. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -76,102 +81,31 @@ impl DenseSystem {
     }
 }
 
-/// Encoder of saved vectors, as `ir encode` records it in their file.
-#[derive(Debug, Deserialize)]
-struct RecordedEncoder {
-    model_name: String,
-    encoder: RecordedFingerprint,
-    /// Template of documents; `None` for queries.
-    template: Option<String>,
-}
-
-/// What the vectors of documents and queries have in common; prefixes and length limits may differ.
-#[derive(Debug, Deserialize, PartialEq)]
-struct RecordedFingerprint {
-    model: String,
-    /// Not recorded if it is f32.
-    #[serde(default = "f32_name")]
-    precision: String,
-    /// Not recorded for f32.
-    #[serde(default)]
-    arithmetic: u32,
-    pooling: String,
-    normalize: bool,
-}
-
-fn f32_name() -> String {
-    "f32".to_owned()
-}
-
-impl RecordedEncoder {
-    fn new(index: &SegmentedVectorIndex) -> Option<Self> {
-        serde_json::from_str(index.config().user_metadata.as_deref()?).ok()
-    }
-
-    /// Differences to the encoder of other vectors; `None` if there are none.
-    fn differences(&self, found: &Self) -> Option<String> {
-        let fields = |it: &Self| {
-            let encoder = &it.encoder;
-            [
-                ("model", format!("{} ({})", it.model_name, encoder.model)),
-                ("precision", encoder.precision.clone()),
-                ("arithmetic version", encoder.arithmetic.to_string()),
-                ("pooling", encoder.pooling.clone()),
-                ("normalize", encoder.normalize.to_string()),
-            ]
-        };
-        let same_model = self.encoder.model == found.encoder.model;
-        let pairs = fields(self).into_iter().zip(fields(found));
-        let different = pairs.filter(|((name, expected), (_, found))| {
-            expected != found && !(*name == "model" && same_model)
-        });
-        let different: Vec<String> = different
-            .map(|((name, expected), (_, found))| {
-                format!("expected {name} {expected}, found {found}")
-            })
-            .collect();
-        (!different.is_empty()).then(|| different.join("; "))
-    }
-}
-
 impl DenseSystem {
-    /// Rejects vectors of different encoders, and files of the other side. Without a record, warns.
-    fn check_encoders(
+    /// Rejects an encoder of the queries that did not encode the documents.
+    #[cfg(feature = "dense")]
+    fn check_encoder(
         &self,
-        records: [Option<RecordedEncoder>; 2],
+        documents: &VectorOrigin,
+        encoder: &ir_dense::BiEncoder,
         context: &mut SystemContext<'_>,
     ) -> Result<(), SystemError> {
-        for ((key, path), record) in self.saved().zip(&records) {
-            let Some(record) = record else {
-                context.observer.warning(&format!(
-                    "{path}: has no record of its encoder, which must be that of the other vectors"
-                ));
-                continue;
-            };
-            let (side, other) = match key {
-                "queries" => ("queries (`ir encode --queries`)", "documents"),
-                _ => ("documents", "queries"),
-            };
-            if record.template.is_some() == (key == "queries") {
-                let message = format!("expected vectors of {side}, found vectors of {other}");
-                return Err(SystemError::parameter(key, message));
-            }
-        }
-        let [Some(documents), Some(queries)] = records else {
-            return Ok(());
-        };
-        match documents.differences(&queries) {
+        let fingerprint = encoder.fingerprint(ir_core::Side::Query);
+        let found = VectorOrigin::new(Path::new("encoder"), &fingerprint, None);
+        let found = found.map_err(SystemError::stage("serialization"))?;
+        let differences = documents.differences(&found, |it| COMPARED_FIELDS.contains(&it));
+        match differences {
             None => Ok(()),
             Some(differences) if self.any_encoder => {
-                context.observer.warning(&format!("queries: {differences}"));
+                context.observer.warning(&format!("encoder: {differences}"));
                 Ok(())
             }
             Some(differences) => {
                 let message = format!(
-                    "{differences} (encode the queries with the encoder of the documents; \
-                     any_encoder = true accepts them)"
+                    "{differences} (expected the encoder of the documents; any_encoder = true \
+                     accepts others)"
                 );
-                Err(SystemError::parameter("queries", message))
+                Err(SystemError::parameter("encoder", message))
             }
         }
     }
@@ -181,9 +115,6 @@ impl System for DenseSystem {
     fn check(&self) -> Result<(), SystemError> {
         let expected = |key: &str, message: &str| Err(SystemError::parameter(key, message));
         let (is_saved, has_queries) = (self.vectors.is_some(), self.queries.is_some());
-        if self.ef_search == Some(0) {
-            return expected("ef_search", "expected at least 1, found 0");
-        }
         if self.ef_search.is_some() && self.exact {
             let reason = "an exact search has no beam";
             return Err(SystemError::conflict("ef_search", "exact", reason));
@@ -281,49 +212,52 @@ impl System for DenseSystem {
             let encoder = self.encoder.as_ref().ok_or_else(missing)?;
             return encoder.retriever(context, self.template()?.as_ref(), self.questions);
         };
-        let documents = open_vectors(context, "vectors", path)?;
-        let dim = |key: &str, found: usize| {
-            if found == documents.dim() {
-                Ok(())
-            } else {
-                let expected = documents.dim();
-                let message = format!("expected vectors of {expected} dimensions, found {found}");
-                Err(SystemError::parameter(key, message))
+        let resolved = context.resolve("vectors", path)?;
+        if !resolved.is_dir() {
+            existing_file(context, "vectors", path)?;
+        }
+        let documents = open_vectors("vectors", &resolved, Verify::AllSections)?;
+        let origin = VectorOrigin::read(&documents);
+        match &origin {
+            None => context.observer.warning(&format!(
+                "{path}: has no record of its encoder, which must be that of the queries"
+            )),
+            Some(origin) if origin.template.is_none() => {
+                let message = "expected vectors of documents, found vectors of queries";
+                return Err(SystemError::parameter("vectors", message));
             }
-        };
+            Some(_) => {}
+        }
         let encoder: Box<dyn Encoder> = if let Some(encoder) = encoder {
             let encoder = encoder.open(context)?;
             #[cfg(not(feature = "dense"))]
             match encoder {}
             #[cfg(feature = "dense")]
             {
-                dim("encoder", encoder.dim())?;
-                let fingerprint = encoder.inner().fingerprint(ir_core::Side::Query);
-                let found = serde_json::to_value(&fingerprint);
-                let found = found.and_then(serde_json::from_value::<RecordedFingerprint>);
-                let found = found.map_err(SystemError::stage("serialization"))?;
-                let found = RecordedEncoder {
-                    model_name: "encoder".to_owned(),
-                    encoder: found,
-                    template: None,
-                };
-                self.check_encoders([RecordedEncoder::new(&documents), Some(found)], context)?;
+                if let Some(origin) = &origin {
+                    self.check_encoder(origin, encoder.inner(), context)?;
+                }
                 Box::new(encoder)
             }
         } else {
             let path = self.queries.as_deref().unwrap_or_default();
-            let queries = open_vectors(context, "queries", path)?;
-            dim("queries", queries.dim())?;
-            let records = [&documents, &queries].map(RecordedEncoder::new);
-            self.check_encoders(records, context)?;
-            let mut encoder = PrecomputedEncoder::new(path, queries.dim());
-            for query in context.data.all_queries()? {
-                if let Some(doc) = queries.ids().get(&query.id) {
-                    encoder.insert(query.text, queries.vector(doc));
-                }
-            }
-            Box::new(encoder)
+            Box::new(query_vectors(
+                context,
+                path,
+                origin.as_ref(),
+                self.any_encoder,
+            )?)
         };
+        if encoder.dim() != documents.dim() {
+            let key = if self.encoder.is_some() {
+                "encoder"
+            } else {
+                "queries"
+            };
+            let (expected, found) = (documents.dim(), encoder.dim());
+            let message = format!("expected vectors of {expected} dimensions, found {found}");
+            return Err(SystemError::parameter(key, message));
+        }
         let known = context.data.ids();
         if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
             let message = format!("expected vectors of documents of the collection, found {id:?}");
@@ -342,20 +276,30 @@ impl System for DenseSystem {
     }
 }
 
-/// Opens saved vectors: a file, or the folder of a segmented index.
-fn open_vectors(
-    context: &SystemContext<'_>,
-    key: &str,
+/// Opens the vectors of the queries of the key `queries`, which were encoded as the documents were.
+pub(super) fn query_vectors(
+    context: &mut SystemContext<'_>,
     path: &str,
-) -> Result<SegmentedVectorIndex, SystemError> {
-    let resolved = context.resolve(key, path)?;
-    let failed = SystemError::stage("opening vectors");
-    if SegmentedVectorIndex::exists(&resolved) {
-        return SegmentedVectorIndex::open_with(&resolved, Verify::AllSections).map_err(failed);
+    documents: Option<&VectorOrigin>,
+    any_encoder: bool,
+) -> Result<PrecomputedEncoder, SystemError> {
+    let resolved = context.resolve("queries", path)?;
+    if !resolved.is_dir() {
+        existing_file(context, "queries", path)?;
     }
-    let resolved = existing_file(context, key, path)?;
-    let index = FlatIndex::open_with(&resolved, Verify::AllSections).map_err(failed)?;
-    Ok(index.into())
+    let queries = context.data.all_queries()?;
+    let required = context.data.queries().iter();
+    let required: HashSet<String> = required.map(|query| query.id.clone()).collect();
+    let vectors = QueryVectors {
+        key: "queries",
+        path: &resolved,
+        documents,
+        any_encoder,
+        acceptance: "any_encoder = true",
+        required: Some(&required),
+    };
+    let observer = &mut *context.observer;
+    vectors.open(&queries, &mut |text| observer.warning(&text.to_string()))
 }
 
 /// Hash of the names and contents of the files of a folder.

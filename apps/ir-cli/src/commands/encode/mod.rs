@@ -12,18 +12,18 @@ use ir_core::{Encoder, Flow, Progress, Shard, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use ir_knn::HnswConfig;
+use ir_system::saved_vectors::{TextHashes, VectorOrigin};
 use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{
-    EncoderOptions, VectorOrigin, find_model, is_model, open_encoder, outlier_note, similarity,
+    EncoderOptions, find_model, hashes_of, is_model, open_encoder, outlier_note, similarity,
 };
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
-use crate::shared::text_hashes::TextHashes;
 use crate::shared::vector_files::is_npy;
 
 const EXAMPLES: &str = "\
@@ -309,7 +309,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let corpus = documents.collection.corpus();
     // Invalid documents are reported before the first is encoded.
     let mut bar = console.bar();
-    let hashes = TextHashes::from_corpus(corpus, &template, &mut bar)?;
+    let hashes = hashes_of(corpus, &template, &mut bar)?;
     bar.finish();
     let texts = EncodingInput {
         template: Some(template.to_string()),
@@ -340,7 +340,7 @@ fn encode(
     texts: EncodingInput<'_>,
     console: &Console,
 ) -> Result<()> {
-    if texts.hashes.len() == 0 {
+    if texts.hashes.is_empty() {
         bail!("{collection}: expected texts, found none");
     }
     let texts = texts.shard(args.shard.shard);
@@ -348,7 +348,8 @@ fn encode(
     let encoder = open_encoder(&found.folder, &found.with_catalog_defaults(args.config()))?;
     let side = args.side();
     let total = Some(texts.hashes.len() as u64);
-    let origin = VectorOrigin::new(model, &encoder, side, texts.template, texts.hashes);
+    let origin = VectorOrigin::new(model, &encoder.fingerprint(side), texts.template)?;
+    let origin = origin.with_texts(texts.hashes);
     let settings = origin.settings();
     let job = EncodingJob::new(&encoder, side, origin)?;
     let began = Instant::now();

@@ -10,10 +10,11 @@ use ir_core::store::HEADER_LEN;
 use ir_core::{DocIds, DocNum, Retriever, Side};
 use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
+use ir_system::saved_vectors::VectorOrigin;
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Resumable;
-use crate::shared::encoder::{VectorOrigin, probe};
+use crate::shared::encoder::probe;
 use crate::shared::format::grouped;
 use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed};
 use crate::shared::vector_files::{index_path, is_npy, with_suffix, write_npy};

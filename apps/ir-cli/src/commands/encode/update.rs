@@ -11,14 +11,14 @@ use ir_core::{DocIds, Encoder, Flow, IdError, Progress, Side};
 use ir_data::{DocTemplate, TextEncoding};
 use ir_dense::{BiEncoder, encode_stream};
 use ir_knn::{HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter};
+use ir_system::saved_vectors::{TextHashes, VectorOrigin, text_hash};
 
 use super::Args;
 use crate::shared::console::{Console, Interrupted, Resumable, bail_usage};
-use crate::shared::encoder::{VectorOrigin, find_model, open_encoder, similarity};
+use crate::shared::encoder::{find_model, open_encoder, similarity};
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};
 use crate::shared::options::first_set;
-use crate::shared::text_hashes::{TextHashes, text_hash};
 use crate::shared::updates::{delete_ids, has_other_files, read_ids};
 use crate::shared::vector_files::is_npy;
 
@@ -158,9 +158,9 @@ impl Source {
         let config = found.with_catalog_defaults(args.config());
         let encoder = open_encoder(&found.folder, &config)?;
         let text = Some(template.to_string());
-        let texts = TextHashes::default();
+        let fingerprint = encoder.fingerprint(Side::Document);
         Ok(Self {
-            origin: VectorOrigin::new(model, &encoder, Side::Document, text, texts),
+            origin: VectorOrigin::new(model, &fingerprint, text)?,
             documents,
             template,
             encoder,

@@ -49,7 +49,7 @@ impl QueryRunner {
         };
         let cache = args.cache.as_ref();
         let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console);
-        let open = opener?.open(&args.lexical.spec()?)?;
+        let open = opener?.open(&args.lexical.spec_of_cleaned()?)?;
         if args.lexical.is_bm25f() && index.config().fields.names().len() == 1 {
             console.warn(format_args!(
                 "--model bm25f over one field is bm25 (--fields title,text indexes two)"

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
-use ir_engines::{MilvusApi, ResultCache};
+use ir_engines::{EngineSearch, MilvusApi, ResultCache};
+use ir_system::saved_vectors::{QueryVectors, VectorOrigin};
 
 use super::args::{Args, TimeFilter};
 use super::engine::without_queries;
@@ -15,8 +16,6 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, open_documents};
 use crate::shared::output::OutputSink;
-use crate::shared::query_vectors::QueryVectors;
-use crate::shared::remote::{RemoteCollection, RemoteSearch, recorded_origin};
 
 /// Queries whose years are equal, by number, and the condition that documents are not later.
 fn groups_by_year(queries: &[Query]) -> Vec<(Option<Predicate>, Vec<usize>)> {
@@ -79,19 +78,20 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.not_later_than_query.is_some() && groups.iter().all(|(limit, _)| limit.is_none()) {
         console.warn("no query has a year; the time filter has no effect");
     }
-    let collection = RemoteCollection::new(address, &args.remote.client)?;
+    let collection = args.remote.client.collection(address)?;
     let encoder = match &args.remote.engine_vectors {
         Some(path) => {
-            let record = collection.record(address);
+            let record = collection.record();
             let record = record.with_context(|| address.to_string())?;
-            let origin = recorded_origin(&record);
+            let origin = record.encoder.as_deref();
+            let origin = origin.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
             if origin.is_none() {
                 console.warn(format_args!(
                     "{address}: has no record of the encoder of its vectors; the queries must be encoded by the same model"
                 ));
             }
             let vectors = QueryVectors {
-                option: "--engine-vectors",
+                key: "--engine-vectors",
                 path,
                 documents: origin.as_ref(),
                 any_encoder: args.remote.engine_any_encoder,
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         None => None,
     };
     let cache = args.remote.engine_cache.as_ref();
-    let search = RemoteSearch {
+    let search = EngineSearch {
         vectors: encoder,
         ef: args.remote.engine_ef,
         is_hybrid,
@@ -123,6 +123,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         let batch: Vec<(&str, Search<'_>)> = batch.collect();
         let found = index
             .matching(&conditions)
+            .map_err(anyhow::Error::from)
             .and_then(|index| Ok(index.search_batch(&batch)?));
         let found = found.with_context(|| address.to_string())?;
         for (at, ranking) in group.into_iter().zip(found) {

@@ -58,8 +58,7 @@ pub(crate) struct RemoteOptions {
 
 /// Options of the embedded search. clap has no group of a struct that contains another one.
 fn embedded_options() -> Vec<Id> {
-    let command = SystemOptions::augment_args(Command::new(""));
-    let command = DenseOptions::augment_args(command);
+    let command = DenseOptions::augment_args(Command::new(""));
     let command = IndexOptions::augment_args(command);
     let command = ShardOption::augment_args(command);
     let ids = command
@@ -68,7 +67,9 @@ fn embedded_options() -> Vec<Id> {
     let others = [
         "template", "cache", "verify", "json", "explain", "save", "system",
     ];
-    ids.chain(others.map(Id::from)).collect()
+    ids.chain(SystemOptions::ids())
+        .chain(others.map(Id::from))
+        .collect()
 }
 
 impl RemoteOptions {

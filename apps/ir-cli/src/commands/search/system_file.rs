@@ -17,7 +17,7 @@ use super::args::{Args, TimeFilter};
 use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
-use crate::shared::experiment::{ConsoleObserver, failure, registry};
+use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::format::grouped;
 use crate::shared::input::{
     self, CollectionSource, DocumentOrder, DocumentSource, open_collection,
@@ -70,7 +70,7 @@ pub(super) fn saved(
         rebase_paths(system, folder)?;
     }
     let spec = SystemSpec::new(systems);
-    spec.validate(&registry())?;
+    spec.validate(&Registry::default())?;
     Ok(spec)
 }
 
@@ -175,7 +175,7 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     check(args)?;
-    let registry = registry();
+    let registry = Registry::default();
     let spec = SystemSpec::open(path)?;
     spec.validate(&registry)?;
     let root = spec.root().context("expected a system")?.clone();
@@ -271,7 +271,7 @@ fn on_documents(
     spec: &SystemSpec,
     console: &Console,
 ) -> Result<(SharedRetriever, Years)> {
-    let registry = registry();
+    let registry = Registry::default();
     let splits = documents.collection.splits();
     let split = args.split.clone().or_else(|| {
         let test = splits.iter().find(|split| *split == "test");

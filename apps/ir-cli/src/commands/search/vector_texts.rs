@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use ir_core::{Corpus, DocIds, DocNum, Document, Flow, Progress};
 use ir_data::DocTemplate;
+use ir_system::saved_vectors::{TextHashes, text_hash};
 
 use super::search_index::SearchIndex;
 use crate::shared::console::Interrupted;
 use crate::shared::input::for_each_document;
-use crate::shared::text_hashes::{TextHashes, text_hash};
 
 const STAGE: &str = "comparing texts";
 

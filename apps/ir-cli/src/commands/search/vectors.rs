@@ -13,6 +13,7 @@ use ir_core::{
 };
 use ir_data::{Collection, DocTemplate};
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
+use ir_system::saved_vectors::{QueryVectors, VectorOrigin, open_vectors};
 use ir_system::{SharedRetriever, SystemEntry};
 use toml::Value;
 
@@ -20,13 +21,11 @@ use super::search_index::SearchIndex;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
-    EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder, probe,
+    EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of, probe,
 };
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
-use crate::shared::query_vectors::QueryVectors;
 use crate::shared::system_options::{SYSTEM, shortest};
-use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
@@ -163,7 +162,8 @@ impl DenseOptions {
         if let Some(queries) = &self.query_vectors {
             open_vectors("--query-vectors", queries, Verify::SmallSections)?;
         }
-        open_vectors("--vectors", path, Verify::SmallSections).map(drop)
+        open_vectors("--vectors", path, Verify::SmallSections)?;
+        Ok(())
     }
 
     /// Dense retriever, or a hybrid one for every weight, over the document numbers of the index;
@@ -183,7 +183,7 @@ impl DenseOptions {
             return Ok((Vec::new(), None));
         };
         let vectors = open_vectors("--vectors", path, verify)?;
-        let origin = VectorOrigin::of(&vectors, path, DOCUMENTS_UNCHECKED, console);
+        let origin = origin_of(&vectors, path, DOCUMENTS_UNCHECKED, console);
         if origin
             .as_ref()
             .is_some_and(|origin| origin.template.is_none())
@@ -299,7 +299,7 @@ impl DenseOptions {
     ) -> Result<(Box<dyn Encoder>, String)> {
         if let Some(file) = &self.query_vectors {
             let vectors = QueryVectors {
-                option: "--query-vectors",
+                key: "--query-vectors",
                 path: file,
                 documents: origin,
                 any_encoder: self.any_encoder,

@@ -13,7 +13,6 @@ use ir_system::{Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemT
 use toml::Value;
 
 use crate::shared::console::{Console, bail_usage, check_stopped};
-use crate::shared::experiment::registry;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, open_collection};
 use crate::shared::options::QueryForm;
@@ -105,13 +104,13 @@ impl GridOptions {
     /// The system with the fixed parameters.
     fn base(&self) -> Result<SystemSpec> {
         let Some(path) = &self.system else {
-            return self.lexical.spec();
+            return self.lexical.spec_of_cleaned();
         };
         if let Some(option) = self.lexical.first_set(|_| true) {
             bail_usage!("{option}: expected either --system or options of a system, found both");
         }
         let spec = SystemSpec::open(path)?;
-        spec.validate(&registry())?;
+        spec.validate(&Registry::default())?;
         Ok(spec)
     }
 
@@ -290,18 +289,10 @@ impl GridOptions {
 }
 
 /// Parameters of the types in a grid.
+#[derive(Default)]
 struct Keys {
     registry: Registry,
     of_types: BTreeMap<String, Vec<Parameter>>,
-}
-
-impl Default for Keys {
-    fn default() -> Self {
-        Self {
-            registry: registry(),
-            of_types: BTreeMap::new(),
-        }
-    }
 }
 
 impl Keys {

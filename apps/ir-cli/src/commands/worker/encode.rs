@@ -6,17 +6,15 @@ use anyhow::Result;
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_dense::encode_stream;
+use ir_system::saved_vectors::open_vectors;
 
 use super::record_types::{InputRecord, OutputKind, RecordFormat};
 use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
-use crate::shared::encoder::{
-    EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder,
-};
+use crate::shared::encoder::{EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
-use crate::shared::vector_files::open_vectors;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -122,7 +120,7 @@ impl VectorOptions {
         let found = find_model(model)?;
         let config = found.with_catalog_defaults(self.options.config(Side::Query));
         let encoder = open_encoder(&found.folder, &config)?;
-        if let Some(origin) = VectorOrigin::of(&vectors, path, ENCODER_UNCHECKED, console) {
+        if let Some(origin) = origin_of(&vectors, path, ENCODER_UNCHECKED, console) {
             let queries = QueryEncoder {
                 model,
                 encoder: &encoder,

@@ -14,10 +14,13 @@ use ir_core::{Ranking, Retriever, Search};
 use ir_data::{DocTemplate, TextEncoding};
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::indexing::IndexOptions;
 use crate::shared::indexing::analysis;
 use crate::shared::input::{CollectionSource, open_collection};
-use crate::shared::options::{Bm25Options, positive, use_threads};
+use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
+use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::system_options::SystemSource;
 use record_types::{HitRecord, InputRecord, OutputKind, RecordFormat};
 use records::{InputRecords, RecordWriter};
 
@@ -120,7 +123,7 @@ struct SearchArgs {
     index: Option<String>,
 
     #[command(flatten)]
-    bm25: Bm25Options,
+    model: SystemSource,
 
     #[cfg(feature = "dense")]
     #[command(flatten)]
@@ -201,11 +204,20 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
     let CollectionSource::Index(index) = opened else {
         bail!("{name}: expected an index (`ir index {name} -o FILE`), found documents");
     };
-    let searcher = index.searcher(args.bm25.parameters())?;
+    let spec = args.model.spec()?;
+    let setup = IndexOptions::default();
+    let others = OtherCollections {
+        encoding: TextEncoding::Utf8,
+        verify: Verify::SmallSections,
+        setup: &setup,
+        threads: args.threads,
+    };
+    let mut opener = SystemOpener::new(name, &index, &[], None, others, console)?;
+    let opened = opener.open(&spec)?;
     search_records(
         args.hits,
         format,
-        &searcher,
+        &*opened.retriever,
         |record| record.into_text(),
         |text| text.as_str(),
         out,

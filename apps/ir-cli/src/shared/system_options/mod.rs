@@ -2,6 +2,7 @@
 //! option, described, parsed and checked as its key of a system file is.
 
 mod option;
+mod source;
 
 use std::path::Path;
 
@@ -18,6 +19,7 @@ use crate::shared::repository_priors;
 
 use option::{BM25, BM25F, CLEAN, MODEL, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
 pub(crate) use option::{option_name, shortest};
+pub(crate) use source::{SystemSource, needs_positions};
 
 /// Parameters of a lexical system and of its prior, as options.
 #[derive(Debug, Clone, Default)]
@@ -288,11 +290,16 @@ impl SystemOptions {
         Ok(queries)
     }
 
-    /// The system to open, for queries that are cleaned.
+    /// The system to open, which cleans its queries.
     pub(crate) fn spec(&self) -> Result<SystemSpec> {
-        let mut systems = self.systems(&self.any_fields())?;
-        systems[0].parameters.remove("cleaning");
-        Ok(SystemSpec::new(systems))
+        Ok(SystemSpec::new(self.systems(&self.any_fields())?))
+    }
+
+    /// The system to open, for queries that are cleaned.
+    pub(crate) fn spec_of_cleaned(&self) -> Result<SystemSpec> {
+        let mut spec = self.spec()?;
+        spec.systems[0].parameters.remove("cleaning");
+        Ok(spec)
     }
 
     /// Searcher of an index by the scoring model; BM25 beside random indexing.

@@ -60,15 +60,8 @@ impl Bm25System {
                 return Err(SystemError::parameter("sdm", message));
             }
         }
-        let Some(weight) = self.synonym_weight else {
-            return Ok(());
-        };
-        if self.synonyms.is_none() {
+        if self.synonym_weight.is_some() && self.synonyms.is_none() {
             let message = "expected the key synonyms, found none";
-            return Err(SystemError::parameter("synonym_weight", message));
-        }
-        if !(weight >= 0.0 && weight.is_finite()) {
-            let message = format!("expected a finite number >= 0, found {weight}");
             return Err(SystemError::parameter("synonym_weight", message));
         }
         Ok(())

@@ -83,10 +83,12 @@ pub struct Bm25System {
     /// attack, myocardial infarction` or `MG => myasthenia gravis`. Default: none.
     pub synonyms: Option<String>,
     /// Weight of a term of a synonym; one of the query has weight 1. Range: ≥ 0. Default: 0.2.
+    #[schemars(range(min = 0.0))]
     pub synonym_weight: Option<f32>,
     /// Expansion of the queries by nearest words. Default: none.
     pub expansion: Option<ExpansionEntry>,
     /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
+    #[schemars(range(min = 0.0))]
     pub title_weight: Option<f32>,
     /// Order of documents with equal scores. Default: from the preset (`id`; `datafinder`:
     /// `insertion`).
@@ -250,15 +252,9 @@ impl Bm25System {
             let message = format!("expected an indexed field ({known}), found {name:?}{hint}");
             return Err(SystemError::parameter(format!("field_b.{name}"), message));
         }
-        if let Some(weight) = self.title_weight {
-            if fields != IndexedFields::Separate {
-                let message = "expected fields = \"separate\"";
-                return Err(SystemError::parameter("title_weight", message));
-            }
-            if !(weight >= 0.0 && weight.is_finite()) {
-                let message = format!("expected a finite number >= 0, found {weight}");
-                return Err(SystemError::parameter("title_weight", message));
-            }
+        if self.title_weight.is_some() && fields != IndexedFields::Separate {
+            let message = "expected fields = \"separate\"";
+            return Err(SystemError::parameter("title_weight", message));
         }
         Ok(())
     }

@@ -15,9 +15,11 @@ use crate::error::SystemError;
 #[serde(default, deny_unknown_fields)]
 pub struct ExpansionEntry {
     /// Number of words added to a query. Range: ≥ 0; 0 adds none. Default: 10.
+    #[schemars(range(min = 0))]
     pub words: Option<usize>,
     /// Weight of an added word at a cosine of 1; one of the query has weight 1. Range: ≥ 0.
     /// Default: 0.2.
+    #[schemars(range(min = 0.0))]
     pub weight: Option<f32>,
     /// Encoder of the words, by name or as a table. It encodes one word per term of the documents,
     /// the most frequent one as written, and the queries; the vectors of the words are cached.
@@ -25,8 +27,10 @@ pub struct ExpansionEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<EncoderReference>,
     /// Number of dimensions of random indexing. Range: 10 to 65,536. Default: 200.
+    #[schemars(range(min = 10, max = 65_536))]
     pub dim: Option<usize>,
     /// Number of reflections of random indexing. Range: 0 to 100. Default: 1.
+    #[schemars(range(min = 0, max = 100))]
     pub reflections: Option<usize>,
     /// Seed of the elemental vectors of random indexing. Default: 0.
     pub seed: Option<u64>,
@@ -54,7 +58,6 @@ impl ExpansionEntry {
             let message = format!("expected {expected}, found {found}");
             Err(SystemError::parameter(format!("expansion.{key}"), message))
         };
-        let (config, weight) = (self.config(), self.weight());
         if let Some(encoder) = &self.encoder {
             let given = [
                 ("dim", self.dim.is_some()),
@@ -65,15 +68,6 @@ impl ExpansionEntry {
                 return invalid(key, "random indexing", &"an encoder");
             }
             encoder.check().map_err(in_expansion)?;
-        }
-        if !(weight >= 0.0 && weight.is_finite()) {
-            return invalid("weight", "a finite number >= 0", &weight);
-        }
-        if !(config.nonzero..=65_536).contains(&config.dim) {
-            return invalid("dim", "a number from 10 to 65536", &config.dim);
-        }
-        if config.reflections > 100 {
-            return invalid("reflections", "at most 100", &config.reflections);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use self::training::{RandomEntry, TrainingEntry};
 use crate::error::SystemError;
+use crate::range::check_ranges;
 use crate::string_or_table::string_or_table;
 use crate::suggest::did_you_mean;
 
@@ -27,6 +28,7 @@ pub struct EncoderEntry {
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
     /// Maximum sequence length in tokens. Range: ≥ 1. Default: from the model.
+    #[schemars(range(min = 1))]
     pub max_tokens: Option<usize>,
     /// Prefix of every query. Default: from the model.
     pub query_prefix: Option<String>,
@@ -84,6 +86,7 @@ impl EncoderEntry {
     /// # Errors
     /// Returns [`SystemError::Parameter`] with the key of the first invalid parameter.
     pub fn check(&self) -> Result<(), SystemError> {
+        check_ranges(self)?;
         match (&self.model, &self.random) {
             (Some(_), Some(_)) => {
                 let message = "expected either model or random, found both";
@@ -94,10 +97,6 @@ impl EncoderEntry {
                 return Err(SystemError::parameter("", message));
             }
             _ => {}
-        }
-        if self.max_tokens == Some(0) {
-            let message = "expected at least 1, found 0";
-            return Err(SystemError::parameter("max_tokens", message));
         }
         self.template()?;
         if let Some(random) = &self.random {

@@ -10,14 +10,17 @@ use crate::error::SystemError;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandomEntry {
-    /// Maximum vocabulary size. Default: 30,000.
+    /// Maximum vocabulary size. Range: ≥ 1. Default: 30,000.
+    #[schemars(range(min = 1))]
     pub vocab_size: Option<usize>,
-    /// Dimension of token and text vectors; the inner dimension is four times as large. Default:
-    /// 128.
+    /// Dimension of token and text vectors; the inner dimension is four times as large. Range: ≥ 1.
+    /// Default: 128.
+    #[schemars(range(min = 1))]
     pub hidden_size: Option<usize>,
     /// Number of layers. Default: 2.
     pub layers: Option<usize>,
-    /// Number of attention heads; divides `hidden_size`. Default: 2.
+    /// Number of attention heads; divides `hidden_size`. Range: ≥ 1. Default: 2.
+    #[schemars(range(min = 1))]
     pub heads: Option<usize>,
     /// Seed of the weights. Default: 42.
     pub seed: Option<u64>,
@@ -48,17 +51,22 @@ pub struct TrainingEntry {
     /// Training configuration that the other keys override. Default: `small-data`.
     pub preset: TrainingPreset,
     /// Number of passes over the training set. Range: ≥ 1.
+    #[schemars(range(min = 1))]
     pub epochs: Option<u64>,
     /// Number of queries per step. Range: ≥ 1.
+    #[schemars(range(min = 1))]
     pub batch_size: Option<usize>,
     /// Number of hard negatives per query and step, of those that were mined.
     pub hard_negatives: Option<usize>,
     /// Number of texts per forward pass (GradCache), which bounds memory. Range: ≥ 1. Default: all
     /// texts of a step.
+    #[schemars(range(min = 1))]
     pub mini_batch_size: Option<usize>,
     /// Peak learning rate. Range: > 0.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: Option<f64>,
     /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub warmup_ratio: Option<f64>,
     /// Decay of the learning rate after the warm-up.
     pub decay: Option<DecayName>,
@@ -66,9 +74,11 @@ pub struct TrainingEntry {
     pub loss: Option<LossName>,
     /// Temperature: divisor of the logits before the softmax, for `softmax` and `symmetric`. Range:
     /// > 0.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub temperature: Option<f64>,
     /// Factor of the cosines before the logistic function, for `pointwise`. Default: none; the
     /// probability of a cosine s is (1 + s)/2. Range: > 0.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub scale: Option<f64>,
     /// Dropout probability. Range: 0 ≤ p < 1.
     pub dropout: Option<f64>,
@@ -78,8 +88,10 @@ pub struct TrainingEntry {
     /// Seed of example order, negative sampling and dropout. Default: 42.
     pub seed: Option<u64>,
     /// Maximum query length in tokens during training. Range: ≥ 1.
+    #[schemars(range(min = 1))]
     pub query_tokens: Option<usize>,
     /// Maximum document length in tokens during training. Range: ≥ 1.
+    #[schemars(range(min = 1))]
     pub document_tokens: Option<usize>,
 }
 
@@ -92,6 +104,7 @@ pub struct MiningEntry {
     /// Number of additional random negatives per query. Default: 0.
     pub random: usize,
     /// First rank of the candidates, counting positives. Range: ≥ 1. Default: 1.
+    #[schemars(range(min = 1))]
     pub first_rank: usize,
     /// Last rank of the candidates. Range: ≥ `first_rank`. Default: 500.
     pub last_rank: usize,
@@ -259,14 +272,6 @@ impl RandomEntry {
             let message = "expected the key split, found none";
             return Err(SystemError::parameter("random.queries", message));
         }
-        let positive = [
-            ("random.vocab_size", self.vocab_size),
-            ("random.hidden_size", self.hidden_size),
-            ("random.heads", self.heads),
-        ];
-        if let Some((key, _)) = positive.into_iter().find(|(_, value)| *value == Some(0)) {
-            return Err(SystemError::parameter(key, "expected at least 1, found 0"));
-        }
         check_forms("random.queries", self.queries.as_deref())
     }
 }
@@ -274,13 +279,6 @@ impl RandomEntry {
 impl TrainingEntry {
     pub(crate) fn check(&self) -> Result<(), SystemError> {
         self.mining.check()?;
-        let lengths = [
-            ("training.query_tokens", self.query_tokens),
-            ("training.document_tokens", self.document_tokens),
-        ];
-        if let Some((key, _)) = lengths.into_iter().find(|(_, value)| *value == Some(0)) {
-            return Err(SystemError::parameter(key, "expected at least 1, found 0"));
-        }
         let is_pointwise = self.loss == Some(LossName::Pointwise);
         for (key, set, expected) in [
             (

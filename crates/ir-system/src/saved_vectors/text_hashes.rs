@@ -1,17 +1,13 @@
 //! Hashes of encoded texts, which `ir encode` records with their vectors.
 
-use anyhow::Result;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use ir_core::{Corpus, Fnv1a, Progress};
-use ir_data::DocTemplate;
+use ir_core::Fnv1a;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::shared::format::grouped;
-use crate::shared::input::for_each_document;
-
-/// 64-bit hash of a text and its id.
-pub(crate) fn text_hash(id: &str, text: &str) -> u64 {
+/// Returns the 64-bit FNV-1a hash of a text and its id.
+#[must_use]
+pub fn text_hash(id: &str, text: &str) -> u64 {
     let mut hash = Fnv1a::new();
     hash.write(id.as_bytes());
     // Separator: 0xFF does not occur in UTF-8.
@@ -23,48 +19,46 @@ pub(crate) fn text_hash(id: &str, text: &str) -> u64 {
 /// Hashes of texts, in the order of their vectors. Serialized as base64 of the little-endian
 /// hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TextHashes(Vec<u64>);
+pub struct TextHashes(Vec<u64>);
 
 impl TextHashes {
-    pub(crate) fn push(&mut self, id: &str, text: &str) {
+    /// Appends the hash of a text.
+    pub fn push(&mut self, id: &str, text: &str) {
         self.0.push(text_hash(id, text));
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Returns the number of texts.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn as_slice(&self) -> &[u64] {
+    /// Returns `true` if there are no texts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the hashes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u64] {
         &self.0
     }
 
     /// Appends the hashes of the texts that follow.
-    pub(crate) fn extend(&mut self, next: &Self) {
+    pub fn extend(&mut self, next: &Self) {
         self.0.extend_from_slice(&next.0);
     }
 
-    /// Reads all documents of a corpus.
-    pub(crate) fn from_corpus(
-        corpus: &dyn Corpus,
-        template: &DocTemplate,
-        progress: &mut dyn Progress,
-    ) -> Result<Self> {
-        let mut texts = Self::default();
-        for_each_document(corpus, "reading", progress, |doc| {
-            texts.push(&doc.id, &template.render(doc));
-        })?;
-        Ok(texts)
-    }
-
-    /// First difference to `found`; `None` if the texts are the same, in the same order.
-    pub(crate) fn difference(&self, found: &Self) -> Option<String> {
-        let (expected, count) = (grouped(self.len() as u64), grouped(found.len() as u64));
-        if self.len() != found.len() {
+    /// Returns the first difference to `found`; `None` if the texts are the same, in the same order.
+    #[must_use]
+    pub fn difference(&self, found: &Self) -> Option<String> {
+        let (expected, count) = (self.len(), found.len());
+        if expected != count {
             return Some(format!("expected {expected} texts, found {count}"));
         }
         let mut pairs = self.0.iter().zip(&found.0);
-        let first = pairs.position(|(expected, found)| expected != found)?;
-        let first = grouped(first as u64 + 1);
+        let first = pairs.position(|(expected, found)| expected != found)? + 1;
         Some(format!("text {first} of {expected} differs"))
     }
 }

@@ -1,54 +1,62 @@
-//! Query vectors of a file.
+//! Vectors of queries in a file.
 
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 
-use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::{PrecomputedEncoder, Query, Retriever};
 
-use crate::shared::encoder::{COMPARED_FIELDS, VectorOrigin};
-use crate::shared::text_hashes::text_hash;
-use crate::shared::vector_files::open_vectors;
+use super::files::open_vectors;
+use super::origin::{COMPARED_FIELDS, VectorOrigin};
+use super::text_hashes::text_hash;
+use crate::error::SystemError;
 
 /// What is not compared without a record of the encoder and the queries.
 const QUERIES_UNCHECKED: &str =
     "the documents must be encoded by the same model, and the queries must not have changed";
 
-/// Vector file of `ir encode --queries`.
-pub(crate) struct QueryVectors<'a> {
-    /// Option or key of the file.
-    pub(crate) option: &'a str,
-    pub(crate) path: &'a Path,
+/// File of `ir encode --queries`, and what its vectors are compared with.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryVectors<'a> {
+    /// Key or option of the file, for errors.
+    pub key: &'a str,
+    /// File of the vectors.
+    pub path: &'a Path,
     /// Origin of the vectors that are searched: the encoder must be the same.
-    pub(crate) documents: Option<&'a VectorOrigin>,
+    pub documents: Option<&'a VectorOrigin>,
     /// Accepts another encoder and other texts, with a warning.
-    pub(crate) any_encoder: bool,
-    /// Option or key that accepts them, for errors.
-    pub(crate) acceptance: &'a str,
+    pub any_encoder: bool,
+    /// Key or option that accepts them, for errors.
+    pub acceptance: &'a str,
     /// Ids of the queries that must have a vector; others are left out. `None`: all queries.
-    pub(crate) required: Option<&'a HashSet<String>>,
+    pub required: Option<&'a HashSet<String>>,
 }
 
 impl QueryVectors<'_> {
     /// Opens the file and finds the vectors of `queries` by their ids. Their texts must be those
     /// that were encoded.
-    pub(crate) fn open(
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Parameter`] with `key` if the file has no vectors of queries, lacks
+    /// the vector of a query, or has vectors of another encoder or of other texts.
+    pub fn open(
         &self,
         queries: &[Query],
         warn: &mut dyn FnMut(&dyn Display),
-    ) -> Result<PrecomputedEncoder> {
+    ) -> Result<PrecomputedEncoder, SystemError> {
         let path = self.path.display();
-        let file = open_vectors(self.option, self.path, Verify::AllSections)?;
+        let file = open_vectors(self.key, self.path, Verify::AllSections)?;
         let origin = VectorOrigin::read(&file);
         match &origin {
             None => warn(&format_args!(
                 "{path}: has no record of its encoder and texts; {QUERIES_UNCHECKED}"
             )),
-            Some(origin) if origin.template.is_some() => bail!(
-                "{path}: expected vectors of queries (`ir encode --queries`), found vectors of documents"
-            ),
+            Some(origin) if origin.template.is_some() => {
+                return Err(self.error(
+                    "expected vectors of queries (`ir encode --queries`), found vectors of documents",
+                ));
+            }
             Some(origin) => {
                 let compared = |field: &str| COMPARED_FIELDS.contains(&field);
                 let documents = self.documents;
@@ -69,10 +77,11 @@ impl QueryVectors<'_> {
                 {
                     continue;
                 }
-                bail!(
-                    "{path}: expected a vector of every query, found none of {:?} (--split must be that of `ir encode`)",
+                return Err(self.error(&format!(
+                    "expected a vector of every query, found none of {:?} (the split must be that \
+                     of `ir encode`)",
                     query.id
-                );
+                )));
             };
             if let Some(origin) = &origin
                 && origin.texts.as_slice()[doc.index()] != text_hash(&query.id, &query.text)
@@ -90,20 +99,27 @@ impl QueryVectors<'_> {
         Ok(encoder)
     }
 
+    fn error(&self, message: &str) -> SystemError {
+        SystemError::parameter(self.key, format!("{}: {message}", self.path.display()))
+    }
+
     /// Reports a difference as an error, or as a warning if any encoder is accepted.
-    fn reject(&self, difference: Option<String>, warn: &mut dyn FnMut(&dyn Display)) -> Result<()> {
-        let path = self.path.display();
+    fn reject(
+        &self,
+        difference: Option<String>,
+        warn: &mut dyn FnMut(&dyn Display),
+    ) -> Result<(), SystemError> {
         match difference {
             None => Ok(()),
             Some(difference) if self.any_encoder => {
-                warn(&format_args!("{path}: {difference}"));
+                warn(&format_args!("{}: {difference}", self.path.display()));
                 Ok(())
             }
-            Some(difference) => bail!(
-                "{path}: {difference} (encode the queries again, with the encoder of the documents and the \
-                 same --query-form, and without --clean; {} searches all the same)",
+            Some(difference) => Err(self.error(&format!(
+                "{difference} (encode the queries again, with the encoder of the documents and the \
+                 same query form, and without cleaning; {} searches all the same)",
                 self.acceptance
-            ),
+            ))),
         }
     }
 }
