@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::comparison::Comparable;
+
 /// Value of an attribute, in the types of JSON.
 ///
 /// An integer that does not fit in `i64` is read as [`AttributeValue::Float`]. A `null` attribute
@@ -76,7 +78,7 @@ impl<'de> Deserialize<'de> for Attributes {
 }
 
 impl Attributes {
-    /// Name of the attribute that [`Attributes::year`] reads: publication year, an integer.
+    /// Name of the attribute that [`Attributes::year`] reads: publication year or date.
     pub const YEAR: &'static str = "year";
 
     /// Creates an empty set of attributes.
@@ -114,10 +116,11 @@ impl Attributes {
         }
     }
 
-    /// Returns the integer attribute [`Attributes::YEAR`].
+    /// Returns the year of the attribute [`Attributes::YEAR`]: an integer, an integral number, or a
+    /// text that is one or a date, such as `2015.0`, `"2015"` or `"2015-03-01"`.
     #[must_use]
     pub fn year(&self) -> Option<i64> {
-        self.int(Self::YEAR)
+        Comparable::new(self.get(Self::YEAR)?)?.year()
     }
 
     /// Returns whether there are no attributes.

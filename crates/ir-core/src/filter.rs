@@ -88,7 +88,7 @@ impl DocFilter for DocSet {
 /// use ir_core::{DocFilter, DocNum, Predicate, WithCondition, Years};
 /// let years: Years = [Some(2012), None, Some(2019)].into_iter().collect();
 /// let filter = years.not_later_than(Some(2015));
-/// let condition = Predicate::AtMost { name: "year".to_owned(), limit: 2015.0 };
+/// let condition = Predicate::AtMost { name: "year".to_owned(), limit: 2015.into() };
 /// let filter = WithCondition { filter: &filter, condition: condition.clone() };
 /// assert!(!filter.contains(DocNum::new(2)));
 /// assert_eq!(filter.condition(), Some(condition));
@@ -251,16 +251,16 @@ mod tests {
         let (early, later) = (years.not_later_than(Some(2005)), |doc: DocNum| {
             doc.get() > 0
         });
-        let at_most = |limit| Predicate::AtMost {
+        let at_most = |limit: i64| Predicate::AtMost {
             name: "year".to_owned(),
-            limit,
+            limit: limit.into(),
         };
         let early = WithCondition {
             filter: &early,
-            condition: at_most(2005.0),
+            condition: at_most(2005),
         };
         let all = AllOf(vec![&early, &early]);
-        let expected = vec![at_most(2005.0), at_most(2005.0)];
+        let expected = vec![at_most(2005), at_most(2005)];
         assert_eq!(all.condition(), Some(Predicate::All(expected.clone())));
         assert_eq!(AllOf(vec![&early, &later]).condition(), None);
         assert_eq!(NoneOf(vec![&early, &later]).condition(), None);
@@ -314,14 +314,11 @@ mod tests {
         };
         assert!(one_of("y").matches(&a) && !one_of("z").matches(&a));
         assert!(Predicate::Not(Box::new(one_of("z"))).matches(&a));
-        assert!(
-            !Predicate::AtMost {
-                name: "year".into(),
-                limit: 2020.0
-            }
-            .matches(&a),
-            "a string is not a number"
-        );
+        let at_most = |limit: i64| Predicate::AtMost {
+            name: "year".into(),
+            limit: limit.into(),
+        };
+        assert!(at_most(2020).matches(&a) && !at_most(2009).matches(&a));
         assert_eq!(
             one_of("x").select([&a, &Attributes::new()]).count(),
             Some(1)

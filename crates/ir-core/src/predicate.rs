@@ -1,19 +1,24 @@
 //! Conditions on the attributes of documents.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{AttributeValue, Attributes};
+use crate::comparison::Comparable;
 use crate::ids::{DocNum, DocSet};
 
 /// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
 /// documents of an index.
 ///
+/// Values are compared as [`Comparable`] says: 2015, 2015.0 and `"2015"` are equal, for equality,
+/// ranges and lists. A list satisfies a condition if a member of it does.
+///
 /// ```
 /// use ir_core::{Attributes, Predicate};
 /// let condition = Predicate::All(vec![
-///     Predicate::AtMost { name: "year".into(), limit: 2015.0 },
+///     Predicate::AtMost { name: "year".into(), limit: 2015.into() },
 ///     Predicate::OneOf { name: "repository".into(), values: vec!["geo".into(), "sra".into()] },
 /// ]);
 /// let mut attributes: Attributes = [("repository", "geo")].into_iter().collect();
@@ -26,11 +31,11 @@ use crate::ids::{DocNum, DocSet};
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum Predicate {
-    /// The attribute is absent, or a number ≤ `limit`.
-    AtMost { name: String, limit: f64 },
-    /// The attribute is absent, or a number ≥ `limit`.
-    AtLeast { name: String, limit: f64 },
-    /// The attribute, or a member of it if it is a list, equals one of `values`.
+    /// The attribute is absent, or a number or date ≤ `limit`.
+    AtMost { name: String, limit: AttributeValue },
+    /// The attribute is absent, or a number or date ≥ `limit`.
+    AtLeast { name: String, limit: AttributeValue },
+    /// The attribute equals one of `values`.
     OneOf {
         name: String,
         values: Vec<AttributeValue>,
@@ -50,19 +55,14 @@ impl Predicate {
     #[must_use]
     pub fn matches(&self, attributes: &Attributes) -> bool {
         match self {
-            Self::AtMost { name, limit } => {
-                absent_or(attributes.get(name), |number| number <= *limit)
-            }
+            Self::AtMost { name, limit } => absent_or(attributes.get(name), limit, Ordering::is_le),
             Self::AtLeast { name, limit } => {
-                absent_or(attributes.get(name), |number| number >= *limit)
+                absent_or(attributes.get(name), limit, Ordering::is_ge)
             }
-            Self::OneOf { name, values } => match attributes.get(name) {
-                Some(AttributeValue::List(members)) => {
-                    members.iter().any(|member| values.contains(member))
-                }
-                Some(value) => values.contains(value),
-                None => false,
-            },
+            Self::OneOf { name, values } => attributes.get(name).is_some_and(|value| {
+                let mut members = members(value).iter();
+                members.any(|member| values.iter().any(|value| are_equal(member, value)))
+            }),
             Self::Known { name } => attributes.get(name).is_some(),
             Self::All(parts) => parts.iter().all(|part| part.matches(attributes)),
             Self::Any(parts) => parts.iter().any(|part| part.matches(attributes)),
@@ -113,8 +113,30 @@ impl Predicate {
         }
     }
 
-    /// The attribute of a condition.
-    fn name(&self) -> Option<&str> {
+    /// Returns the value of an attribute that the condition cannot compare with its limit, as it is
+    /// neither a number nor a date; `None` for other conditions than ranges.
+    ///
+    /// ```
+    /// use ir_core::{Attributes, Predicate};
+    /// let condition: Predicate = "year>=2015".parse()?;
+    /// let spring = Attributes::from_iter([("year", "spring")]);
+    /// assert_eq!(condition.incomparable(&spring), Some(&"spring".into()));
+    /// assert_eq!(condition.incomparable(&Attributes::from_iter([("year", "2014")])), None);
+    /// # Ok::<(), ir_core::ParsePredicateError>(())
+    /// ```
+    #[must_use]
+    pub fn incomparable<'a>(&self, attributes: &'a Attributes) -> Option<&'a AttributeValue> {
+        let (Self::AtMost { name, limit } | Self::AtLeast { name, limit }) = self else {
+            return None;
+        };
+        let value = attributes.get(name)?;
+        let mut members = members(value).iter();
+        (!members.any(|member| order(member, limit).is_some())).then_some(value)
+    }
+
+    /// Returns the attribute of a condition on a single one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
         match self {
             Self::AtMost { name, .. }
             | Self::AtLeast { name, .. }
@@ -140,21 +162,28 @@ impl Predicate {
             Self::OneOf { name, values } => {
                 let (mut texts, mut others) = (HashSet::new(), Vec::new());
                 for value in values {
-                    match value {
-                        AttributeValue::Text(text) => {
-                            texts.insert(text.as_str());
+                    match Comparable::new(value) {
+                        Some(Comparable::Text(text)) => {
+                            texts.insert(text);
                         }
-                        other => others.push(other),
+                        _ => others.push(value),
                     }
                 }
-                let is_listed = move |value: &AttributeValue| match value {
-                    AttributeValue::Text(text) => texts.contains(text.as_str()),
-                    value => others.contains(&value),
+                let is_listed = move |member: &AttributeValue| {
+                    let is_text = matches!(
+                        Comparable::new(member),
+                        Some(Comparable::Text(text)) if texts.contains(text)
+                    );
+                    // A truth value equals a text.
+                    let is_truth = matches!(
+                        member,
+                        AttributeValue::Bool(truth) if texts.contains(truth.to_string().as_str())
+                    );
+                    is_text || is_truth || others.iter().any(|value| are_equal(member, value))
                 };
-                Box::new(move |attributes| match attributes.get(name) {
-                    Some(AttributeValue::List(members)) => members.iter().any(&is_listed),
-                    Some(value) => is_listed(value),
-                    None => false,
+                Box::new(move |attributes| {
+                    let value = attributes.get(name);
+                    value.is_some_and(|value| members(value).iter().any(&is_listed))
                 })
             }
             Self::All(parts) => {
@@ -174,14 +203,36 @@ impl Predicate {
     }
 }
 
-/// Returns `true` if an attribute is absent, or a number that passes.
-fn absent_or(value: Option<&AttributeValue>, passes: impl FnOnce(f64) -> bool) -> bool {
+/// Values of an attribute: the members of a list, or itself.
+fn members(value: &AttributeValue) -> &[AttributeValue] {
     match value {
-        Some(AttributeValue::Int(n)) => passes(*n as f64),
-        Some(AttributeValue::Float(x)) => passes(*x),
-        Some(_) => false,
-        None => true,
+        AttributeValue::List(members) => members,
+        value => std::slice::from_ref(value),
     }
+}
+
+fn are_equal(a: &AttributeValue, b: &AttributeValue) -> bool {
+    match (Comparable::new(a), Comparable::new(b)) {
+        (Some(a), Some(b)) => a.compare(&b) == Some(Ordering::Equal),
+        _ => a == b,
+    }
+}
+
+/// Returns the order of two numbers or dates; `None` for others.
+fn order(value: &AttributeValue, limit: &AttributeValue) -> Option<Ordering> {
+    let (value, limit) = (Comparable::new(value)?, Comparable::new(limit)?);
+    value.compare(&limit).filter(|_| value.is_ordered())
+}
+
+/// Returns `true` if an attribute is absent, or a number or date that passes.
+fn absent_or(
+    value: Option<&AttributeValue>,
+    limit: &AttributeValue,
+    passes: fn(Ordering) -> bool,
+) -> bool {
+    let Some(value) = value else { return true };
+    let mut members = members(value).iter();
+    members.any(|member| order(member, limit).is_some_and(passes))
 }
 
 #[cfg(test)]
@@ -197,7 +248,7 @@ mod tests {
         fn selection_matches_each_document(
             documents in proptest::collection::vec((0..4_i64, "[ab]?", any::<bool>()), 0..12),
             numbers in proptest::collection::vec(0..4_i64, 0..3),
-            texts in proptest::collection::vec("[ab]?", 0..3),
+            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true", 0..3),
             limit in 0..4_i64,
         ) {
             let documents = documents.into_iter().map(|(number, text, is_list)| {
@@ -206,6 +257,8 @@ mod tests {
                     attributes.set("x", vec![text, number.to_string()]);
                 } else if number == 0 {
                     attributes.set("x", text);
+                } else if number == 2 {
+                    attributes.set("x", true);
                 } else {
                     attributes.set("x", number);
                 }
@@ -218,7 +271,7 @@ mod tests {
             let numbers = numbers.into_iter().map(AttributeValue::from);
             let values = texts.into_iter().map(AttributeValue::from).chain(numbers);
             let one_of = Predicate::OneOf { name: "x".into(), values: values.collect() };
-            let least = Predicate::AtLeast { name: "y".into(), limit: limit as f64 };
+            let least = Predicate::AtLeast { name: "y".into(), limit: limit.into() };
             let not = Predicate::Not(Box::new(one_of.clone()));
             for predicate in [
                 Predicate::All(vec![one_of.clone(), least.clone()]),

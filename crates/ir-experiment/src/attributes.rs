@@ -56,7 +56,7 @@ mod tests {
     fn conditions_on_unknown_attributes() {
         let year = |name: &str| Predicate::AtMost {
             name: name.to_owned(),
-            limit: 2015.0,
+            limit: 2015.into(),
         };
         let known = BTreeSet::from(["year".to_owned()]);
         let found = |condition: &Predicate| unknown_condition_attributes(condition, &known);

@@ -24,7 +24,7 @@ pub(crate) struct Documents {
     pub(crate) ids: DocIds,
     pub(crate) years: Vec<Option<i64>>,
     /// If `true`, every attribute `year` is an integer.
-    has_integer_years: bool,
+    has_valid_years: bool,
     /// Names of the attributes that some document has.
     pub(crate) attributes: BTreeSet<String>,
     /// Ids of the documents that pass the condition of the search.
@@ -63,7 +63,7 @@ impl Documents {
             reordered,
             ids: DocIds::new(),
             years: Vec::new(),
-            has_integer_years: true,
+            has_valid_years: true,
             attributes: BTreeSet::new(),
             passing: None,
             hash: String::new(),
@@ -72,7 +72,7 @@ impl Documents {
         };
         let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
-        let mut has_integer_years = true;
+        let mut has_valid_years = true;
         let mut names = BTreeSet::new();
         let corpus = documents.corpus();
         let mut reader = corpus.open().map_err(error)?;
@@ -89,7 +89,7 @@ impl Documents {
             }
             years.push(doc.attributes.year());
             let has_year = doc.attributes.get(Attributes::YEAR).is_some();
-            has_integer_years &= has_year == doc.attributes.year().is_some();
+            has_valid_years &= has_year == doc.attributes.year().is_some();
             if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
                 passing.insert(doc.id.clone());
             }
@@ -106,7 +106,7 @@ impl Documents {
         documents.hash = hash.finish();
         documents.passing = condition.is_some().then_some(passing);
         documents.attributes = names;
-        documents.has_integer_years = has_integer_years;
+        documents.has_valid_years = has_valid_years;
         (documents.ids, documents.years) = (ids, years);
         if let Some(condition) = condition {
             for warning in unknown_condition_attributes(condition, &documents.attributes) {
@@ -146,18 +146,16 @@ impl Documents {
     }
 
     /// Condition on attributes that is equivalent to a time filter of [`Self::years_of`]; `None` if
-    /// ids repeat, or years are not integers.
+    /// ids repeat, or an attribute is no year.
     pub(crate) fn year_condition(&self, limit: Option<i64>) -> Option<Predicate> {
         let condition = match limit {
-            // Conditions compare numbers as f64.
-            Some(limit) if limit.unsigned_abs() >= 1 << 53 => return None,
             Some(limit) => Predicate::AtMost {
                 name: Attributes::YEAR.to_owned(),
-                limit: limit as f64,
+                limit: limit.into(),
             },
             None => Predicate::All(Vec::new()),
         };
-        (self.has_integer_years && self.has_unique_ids()).then_some(condition)
+        (self.has_valid_years && self.has_unique_ids()).then_some(condition)
     }
 
     /// Documents of other numbers that pass the condition of the search; `None` without one.

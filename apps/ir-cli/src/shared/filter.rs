@@ -7,27 +7,17 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{
     AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, ParsePredicateError, Predicate,
-    Years,
+    Query, Years,
 };
 
 use crate::shared::console::Console;
+use crate::shared::format::{counted, grouped};
 use crate::shared::suggest::did_you_mean;
 
 /// Parses a condition, as `FromStr` of [`Predicate`].
 pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
     text.parse()
         .map_err(|error: ParsePredicateError| error.to_string())
-}
-
-/// The attribute that a condition tests, and whether only a number can satisfy it; `None` for a
-/// conjunction or disjunction.
-fn subject(condition: &Predicate) -> Option<(&str, bool)> {
-    match condition {
-        Predicate::AtMost { name, .. } | Predicate::AtLeast { name, .. } => Some((name, true)),
-        Predicate::OneOf { name, .. } | Predicate::Known { name } => Some((name, false)),
-        Predicate::Not(inner) => subject(inner),
-        _ => None,
-    }
 }
 
 /// Filters of `--filter` and `--not-later-than-query`.
@@ -112,48 +102,88 @@ fn select_documents(
     index.select(&Predicate::All(conditions)).with_context(read)
 }
 
-/// Warns about conditions on attributes that no document has, and about numeric conditions on
-/// attributes without numbers.
+/// Warns about queries whose attribute `year` is none, and if no query has a year.
+pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
+    let attributes = || queries.iter().map(|query| &query.attributes);
+    let is_invalid = |it: &&Attributes| it.get(Attributes::YEAR).is_some() && it.year().is_none();
+    let invalid = attributes().filter(is_invalid).count();
+    if invalid > 0 {
+        console.warn(format_args!(
+            "{} of {} queries have an attribute \"year\" that is neither a number nor a date: no filter",
+            grouped(invalid as u64),
+            grouped(queries.len() as u64),
+        ));
+    }
+    if attributes().all(|it| it.year().is_none()) {
+        console.warn("no query has a year; the time filter has no effect");
+    }
+}
+
+/// Warns about conditions on attributes that no document has, and about values that are neither
+/// numbers nor dates, which no limit can be compared with.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
     conditions: &[Predicate],
     documents: impl Fn() -> D,
     console: &Console,
 ) -> Result<(), E> {
-    for condition in conditions {
-        let Some((attribute, number)) = subject(condition) else {
-            continue;
-        };
-        let (mut there, mut usable) = (false, false);
-        let mut known = BTreeSet::new();
-        for attributes in documents() {
-            let attributes = attributes?;
-            let attributes = attributes.borrow();
-            if let Some(value) = attributes.get(attribute) {
-                there = true;
-                usable =
-                    !number || matches!(value, AttributeValue::Int(_) | AttributeValue::Float(_));
-            }
-            if usable {
-                break;
-            }
-            if !there {
-                known.extend(attributes.iter().map(|(name, _)| name.to_owned()));
+    /// What the documents have of an attribute.
+    struct Found<'a> {
+        /// Condition of an option, and the part of it that tests the attribute.
+        whole: &'a Predicate,
+        condition: &'a Predicate,
+        name: &'a str,
+        is_there: bool,
+        incomparable: u64,
+        example: Option<AttributeValue>,
+    }
+    let conditions = conditions
+        .iter()
+        .flat_map(|whole| whole.conditions().into_iter().map(move |it| (whole, it)));
+    let mut all: Vec<Found<'_>> = conditions
+        .filter_map(|(whole, condition)| {
+            Some(Found {
+                whole,
+                condition,
+                name: condition.name()?,
+                is_there: false,
+                incomparable: 0,
+                example: None,
+            })
+        })
+        .collect();
+    let mut known = BTreeSet::new();
+    for attributes in documents() {
+        let attributes = attributes?;
+        let attributes = attributes.borrow();
+        for found in &mut all {
+            found.is_there |= attributes.get(found.name).is_some();
+            if let Some(value) = found.condition.incomparable(attributes) {
+                found.incomparable += 1;
+                found.example.get_or_insert_with(|| value.clone());
             }
         }
-        if !there {
-            let absent_passes = condition.matches(&Attributes::new());
+        if all.iter().any(|found| !found.is_there) {
+            known.extend(attributes.iter().map(|(name, _)| name.to_owned()));
+        }
+    }
+    for found in all {
+        let name = found.name;
+        if !found.is_there {
+            let absent_passes = found.whole.matches(&Attributes::new());
             let all = if absent_passes {
                 "all pass"
             } else {
                 "none passes"
             };
-            let hint = did_you_mean(attribute, known.iter().map(String::as_str));
+            let hint = did_you_mean(name, known.iter().map(String::as_str));
             console.warn(format_args!(
-                "--filter: no document has an attribute {attribute:?}; {all}{hint}"
+                "--filter: no document has an attribute {name:?}; {all}{hint}"
             ));
-        } else if !usable {
+        } else if let Some(example) = found.example {
+            let example = serde_json::to_string(&example).unwrap_or_default();
             console.warn(format_args!(
-                "--filter: the attribute {attribute:?} is not numeric in any document; only documents without it pass"
+                "--filter: {} without a number or date in {name:?}, such as {example}: no limit holds for them",
+                counted(found.incomparable, "document"),
             ));
         }
     }
@@ -177,7 +207,10 @@ mod tests {
             "year<=2015",
             "year >= 2015",
             "year=2015",
+            "year=2015.0",
+            "year<=2015-06-01",
             "repository=sra, geo",
+            "repository=\"geo\"",
             "repository!=sra",
             "repository",
             "pages<=3",

@@ -15,6 +15,7 @@ use ir_studies::datafinder::lexicographic_row_order;
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
+use crate::shared::format::counted;
 use crate::shared::input::{DocumentOrder, DocumentSource};
 use crate::shared::options::{bytes, first_set};
 use crate::shared::suggest::did_you_mean;
@@ -195,6 +196,13 @@ impl IndexOptions {
             builder.push_all(&CorpusRange::new(&ordered, range), &mut bar)?;
         } else {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
+        }
+        let invalid_years = builder.invalid_years();
+        if invalid_years > 0 {
+            console.warn(format_args!(
+                "{} with an attribute \"year\" that is neither a number nor a date: no year",
+                counted(invalid_years, "document"),
+            ));
         }
         Ok(match path {
             Some(path) => builder.finish_to(path, &mut bar)?,

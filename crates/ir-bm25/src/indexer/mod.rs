@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::{AtomicFile, Verify};
-use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, Progress};
+use ir_core::{Analyzer, Attributes, Corpus, DocIds, Document, Flow, Progress};
 
 use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
 pub(crate) use index_merge::merge_indexes;
@@ -77,6 +77,8 @@ pub struct IndexBuilder {
     chunk: DocChunk,
     chunk_bytes: usize,
     failed: bool,
+    /// Number of documents with an attribute `year` that is none.
+    invalid_years: u64,
     indexed: IndexedDocs,
 }
 
@@ -144,6 +146,7 @@ impl IndexBuilder {
             chunk: DocChunk::default(),
             chunk_bytes: 0,
             failed: false,
+            invalid_years: 0,
             indexed,
         })
     }
@@ -243,6 +246,13 @@ impl IndexBuilder {
         self.indexed.ids.len()
     }
 
+    /// Returns the number of documents with an attribute [`Attributes::YEAR`] that is neither an
+    /// integral number nor a date: they have no year.
+    #[must_use]
+    pub const fn invalid_years(&self) -> u64 {
+        self.invalid_years
+    }
+
     /// Returns whether no document was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -316,6 +326,8 @@ impl IndexBuilder {
         }
         let number = self.indexed.ids.push(&doc.id)?;
         let year = doc.attributes.year();
+        let has_year = doc.attributes.get(Attributes::YEAR).is_some();
+        self.invalid_years += u64::from(has_year && year.is_none());
         if year.is_some() && self.indexed.years.is_empty() {
             self.indexed.years = vec![None; number.index()];
         }

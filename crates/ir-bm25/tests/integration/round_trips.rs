@@ -251,7 +251,7 @@ fn conditions_select_by_number_and_list() {
     };
     let large = Predicate::AtLeast {
         name: "size".into(),
-        limit: 40.0,
+        limit: 40.into(),
     };
     let known = Predicate::Known {
         name: "size".into(),

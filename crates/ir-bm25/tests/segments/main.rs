@@ -148,7 +148,7 @@ impl SegmentedIndexTest for Bm25Test {
             }
             let recent = Predicate::AtLeast {
                 name: "year".into(),
-                limit: 1992.0,
+                limit: 1992.into(),
             };
             selected = index.select(&recent).unwrap();
             let expected = expected.select(&recent).unwrap();

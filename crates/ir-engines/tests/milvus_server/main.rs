@@ -358,7 +358,7 @@ fn check_exact(index: &MilvusIndex, embedded: &FlatIndex, queries: &[&[f32]]) {
         .iter()
         .map(|&year| Predicate::AtMost {
             name: "year".into(),
-            limit: year as f64,
+            limit: year.into(),
         })
         .collect();
     let filtered: Vec<_> = queries

@@ -10,7 +10,7 @@ use ir_system::SharedRetriever;
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
 use crate::shared::console::{Console, check_stopped};
-use crate::shared::filter::QueryFilters;
+use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 
 /// Number of queries between progress updates and interrupt checks.
@@ -121,9 +121,8 @@ impl QueryRunner {
         k: usize,
         console: &Console,
     ) -> Result<Vec<Ranking>> {
-        let mut years = queries.iter().map(|query| query.attributes.year());
-        if self.time.is_some() && years.all(|year| year.is_none()) {
-            console.warn("no query has a year; the time filter has no effect");
+        if self.time.is_some() {
+            warn_of_years(queries, console);
         }
         let mut bar = console.bar();
         let mut rankings = Vec::with_capacity(queries.len());

@@ -407,7 +407,7 @@ fn errors_name_field_and_entry() {
         (
             "/v1/search/query",
             r#"{"query": {"query": "a", "filter": "year=>5"}}"#,
-            "filter: expected NAME<=NUMBER",
+            "filter: expected NAME<=LIMIT",
         ),
         (
             "/v1/search/query",

@@ -83,17 +83,17 @@ impl SearchForm {
     }
 
     /// Years and a message for those that are not numbers.
-    fn year(text: &str) -> Result<Option<f64>, String> {
+    fn year(text: &str) -> Result<Option<i64>, String> {
         if text.is_empty() {
             return Ok(None);
         }
         let year = text
-            .parse::<i32>()
+            .parse::<i64>()
             .ok()
             .filter(|year| (-9999..=9999).contains(year));
         let year =
             year.ok_or_else(|| format!("Year: expected a number such as 2020, found {text:?}."));
-        year.map(|year| Some(year.into()))
+        year.map(Some)
     }
 
     fn filters(&self, state: &PublishedState) -> Result<Vec<Predicate>, String> {
@@ -113,13 +113,13 @@ impl SearchForm {
         if let Some(limit) = from {
             filters.push(Predicate::AtLeast {
                 name: name(),
-                limit,
+                limit: limit.into(),
             });
         }
         if let Some(limit) = to {
             filters.push(Predicate::AtMost {
                 name: name(),
-                limit,
+                limit: limit.into(),
             });
         }
         let ids: Option<Vec<&String>> = match (&*self.documents, self.titles.trim()) {

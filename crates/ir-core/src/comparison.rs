@@ -1,0 +1,395 @@
+//! Comparison of attribute values: one rule for equality, ranges, lists, years and engines.
+
+use std::cmp::Ordering;
+
+use crate::attributes::AttributeValue;
+
+/// Attribute value as it is compared: a number, a date, a text or a truth value.
+///
+/// Texts that are numbers (`"2015"`, `"2015.0"`) compare as numbers, and texts that are dates of
+/// ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates.
+///
+/// | values | comparison |
+/// |---|---|
+/// | two numbers | by value: the integer 2015 equals 2015.0 and `"2015"` |
+/// | two dates | the fields that both have: `2015-03` equals `2015-03-01` |
+/// | a number and a date | the number and the year: 2015 equals `2015-03-01` |
+/// | two other texts | equal or not: neither is less |
+/// | truth values | equal or not; the text `true` is one |
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use ir_core::{AttributeValue, Comparable};
+///
+/// let compare = |a: AttributeValue, b: AttributeValue| {
+///     Comparable::new(&a)?.compare(&Comparable::new(&b)?)
+/// };
+/// assert_eq!(compare(2015.0.into(), "2015".into()), Some(Ordering::Equal));
+/// assert_eq!(compare("2015-03-01".into(), 2016.into()), Some(Ordering::Less));
+/// assert_eq!(compare("2015-03-01".into(), "2015-02".into()), Some(Ordering::Greater));
+/// assert_eq!(compare("spring".into(), 2015.into()), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Comparable<'a> {
+    /// Integer, or a text that is one.
+    Integer(i64),
+    /// Another number, or a text that is a finite one.
+    Number(f64),
+    /// Date, or the start of one.
+    Date(Date),
+    /// Another text.
+    Text(&'a str),
+    /// Truth value.
+    Bool(bool),
+}
+
+/// Date of ISO 8601, of which month, day and time may be missing. Times with an offset are those of
+/// UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Date {
+    /// Year of the Gregorian calendar.
+    pub year: i64,
+    /// Month, 1 to 12.
+    pub month: Option<u8>,
+    /// Day of the month, from 1.
+    pub day: Option<u8>,
+    /// Seconds since midnight.
+    pub second: Option<u32>,
+}
+
+impl<'a> Comparable<'a> {
+    /// Returns the value as it is compared; `None` for lists, maps and NaN.
+    #[must_use]
+    pub fn new(value: &'a AttributeValue) -> Option<Self> {
+        match value {
+            AttributeValue::Bool(value) => Some(Self::Bool(*value)),
+            AttributeValue::Int(number) => Some(Self::Integer(*number)),
+            AttributeValue::Float(number) => (!number.is_nan()).then(|| Self::of_float(*number)),
+            AttributeValue::Text(text) => Some(Self::of_text(text)),
+            AttributeValue::List(_) | AttributeValue::Map(_) => None,
+        }
+    }
+
+    /// An integral number below 2^63 is an integer.
+    fn of_float(number: f64) -> Self {
+        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+        if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
+            Self::Integer(number as i64)
+        } else {
+            Self::Number(number)
+        }
+    }
+
+    fn of_text(text: &'a str) -> Self {
+        let trimmed = text.trim();
+        let starts = trimmed.as_bytes().first();
+        // Most texts are neither numbers nor dates.
+        if !starts.is_some_and(|byte| byte.is_ascii_digit() || b"+-.".contains(byte)) {
+            return Self::Text(text);
+        }
+        if let Ok(number) = trimmed.parse::<i64>() {
+            return Self::Integer(number);
+        }
+        if let Ok(number) = trimmed.parse::<f64>()
+            && number.is_finite()
+        {
+            return Self::of_float(number);
+        }
+        Date::parse(trimmed).map_or(Self::Text(text), Self::Date)
+    }
+
+    /// Returns the order of two values; `None` if they have none and are not equal.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        let equal = |is_equal: bool| is_equal.then_some(Ordering::Equal);
+        match (*self, *other) {
+            (Self::Integer(a), Self::Integer(b)) => Some(a.cmp(&b)),
+            (Self::Integer(a), Self::Number(b)) => Some(integer_and_number(a, b)),
+            (Self::Number(a), Self::Integer(b)) => Some(integer_and_number(b, a).reverse()),
+            (Self::Number(a), Self::Number(b)) => a.partial_cmp(&b),
+            (Self::Date(a), Self::Date(b)) => Some(a.compare(b)),
+            (Self::Date(a), Self::Integer(b)) => Some(a.year.cmp(&b)),
+            (Self::Integer(a), Self::Date(b)) => Some(a.cmp(&b.year)),
+            (Self::Date(a), Self::Number(b)) => Some(integer_and_number(a.year, b)),
+            (Self::Number(a), Self::Date(b)) => Some(integer_and_number(b.year, a).reverse()),
+            (Self::Text(a), Self::Text(b)) => equal(a == b),
+            (Self::Bool(a), Self::Bool(b)) => equal(a == b),
+            (Self::Text(text), Self::Bool(truth)) | (Self::Bool(truth), Self::Text(text)) => {
+                equal(text.parse() == Ok(truth))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the year: an integer, or the year of a date.
+    #[must_use]
+    pub const fn year(&self) -> Option<i64> {
+        match self {
+            Self::Integer(year) => Some(*year),
+            Self::Date(date) => Some(date.year),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` for a number or a date, which have an order.
+    #[must_use]
+    pub const fn is_ordered(&self) -> bool {
+        matches!(self, Self::Integer(_) | Self::Number(_) | Self::Date(_))
+    }
+}
+
+/// Order of an integer and a number, without rounding the integer.
+fn integer_and_number(integer: i64, number: f64) -> Ordering {
+    // The integral part of a number beyond 64 bits saturates, and is then beyond the integer too.
+    let floor = number.floor();
+    let below = i128::from(integer).cmp(&(floor as i128));
+    match below {
+        Ordering::Equal if number > floor => Ordering::Less,
+        other => other,
+    }
+}
+
+impl Date {
+    /// Parses `YYYY-MM`, `YYYY-MM-DD`, and `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z`, an offset
+    /// such as `+02:00`, or neither; a space may stand for `T`. `None` for other texts, and for days
+    /// that are not in the calendar.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, time) = match text.find(['T', 't', ' ']) {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        let mut fields = date.split('-');
+        let year = digits(fields.next()?, 4)?;
+        let month = digits(fields.next()?, 2)?;
+        let day = fields.next().map(|day| digits(day, 2).ok_or(()));
+        let day = day.transpose().ok()?;
+        let in_calendar = (1..=12).contains(&month)
+            && day.is_none_or(|day| (1..=days_of_month(year, month)).contains(&day));
+        if fields.next().is_some() || !in_calendar || (time.is_some() && day.is_none()) {
+            return None;
+        }
+        let date = Self {
+            year: i64::from(year),
+            month: Some(month as u8),
+            day: day.map(|day| day as u8),
+            second: None,
+        };
+        match time {
+            Some(time) => date.at(time),
+            None => Some(date),
+        }
+    }
+
+    /// The date at a time of the day, in UTC.
+    fn at(self, time: &str) -> Option<Self> {
+        let (time, offset) = match time.find(['Z', 'z', '+', '-']) {
+            Some(at) => (&time[..at], offset_minutes(&time[at..])?),
+            None => (time, 0),
+        };
+        let mut fields = time.split(':');
+        let hour = digits(fields.next()?, 2).filter(|hour| *hour < 24)?;
+        let minute = digits(fields.next()?, 2).filter(|minute| *minute < 60)?;
+        let second = match fields.next() {
+            None => 0,
+            Some(seconds) => {
+                let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
+                if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+                    return None;
+                }
+                // 60 is a leap second.
+                digits(whole, 2).filter(|second| *second <= 60)?
+            }
+        };
+        if fields.next().is_some() {
+            return None;
+        }
+        let second = (hour * 60 + minute) as i64 * 60 + i64::from(second) - offset * 60;
+        let days = second.div_euclid(86_400);
+        let mut date = match days {
+            0 => self,
+            days => self.neighbor(days > 0),
+        };
+        date.second = Some(second.rem_euclid(86_400) as u32);
+        Some(date)
+    }
+
+    /// The day after or before.
+    fn neighbor(mut self, is_after: bool) -> Self {
+        let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
+        let last = |year: i64, month: u8| days_of_month(year as u32, u32::from(month)) as u8;
+        let year = self.year;
+        let (year, month, day) = if is_after {
+            match (month, day) {
+                _ if day < last(year, month) => (year, month, day + 1),
+                (12, _) => (year + 1, 1, 1),
+                _ => (year, month + 1, 1),
+            }
+        } else {
+            match (month, day) {
+                (1, 1) => (year - 1, 12, 31),
+                (_, 1) => (year, month - 1, last(year, month - 1)),
+                _ => (year, month, day - 1),
+            }
+        };
+        (self.year, self.month, self.day) = (year, Some(month), Some(day));
+        self
+    }
+
+    /// Compares the fields that both dates have.
+    fn compare(self, other: Self) -> Ordering {
+        fn both<T: Ord>(a: Option<T>, b: Option<T>) -> Ordering {
+            a.zip(b).map_or(Ordering::Equal, |(a, b)| a.cmp(&b))
+        }
+        (self.year.cmp(&other.year))
+            .then(both(self.month, other.month))
+            .then(both(self.day, other.day))
+            .then(both(self.second, other.second))
+    }
+}
+
+/// Number of exactly `count` digits.
+fn digits(text: &str, count: usize) -> Option<u32> {
+    let are_digits = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    are_digits.then(|| text.parse().ok()).flatten()
+}
+
+/// Minutes of `Z`, `+02:00`, `-0530` or `+02`.
+fn offset_minutes(text: &str) -> Option<i64> {
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return (text.len() == 1).then_some(0),
+    };
+    let (hours, minutes) = match text[1..].split_once(':') {
+        Some(parts) => parts,
+        None if text.len() == 3 => (&text[1..], "00"),
+        None => text.get(1..3).zip(text.get(3..))?,
+    };
+    let hours = digits(hours, 2).filter(|hours| *hours < 24)?;
+    let minutes = digits(minutes, 2).filter(|minutes| *minutes < 60)?;
+    Some(sign * i64::from(hours * 60 + minutes))
+}
+
+fn days_of_month(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn compare(a: impl Into<AttributeValue>, b: impl Into<AttributeValue>) -> Option<Ordering> {
+        Comparable::new(&a.into())?.compare(&Comparable::new(&b.into())?)
+    }
+
+    #[test]
+    fn years_in_all_forms() {
+        let year = |value: AttributeValue| Comparable::new(&value).and_then(|it| it.year());
+        for value in [
+            2020.into(),
+            2020.0.into(),
+            "2020".into(),
+            " 2020 ".into(),
+            "2020.0".into(),
+            "2.02e3".into(),
+            "2020-01".into(),
+            "2020-12-31".into(),
+            "2020-01-01T00:00:00Z".into(),
+            "2019-12-31T23:30:00-01:00".into(),
+            "2021-01-01T00:30+01:00".into(),
+        ] {
+            assert_eq!(year(AttributeValue::clone(&value)), Some(2020), "{value:?}");
+        }
+        for value in [
+            "spring".into(),
+            "c2020".into(),
+            "2020.5".into(),
+            "2020-13".into(),
+            "2020-02-30".into(),
+            "2020-1-1".into(),
+            "2020-01-01T25:00".into(),
+            "2020-01T10:00".into(),
+            "inf".into(),
+            "".into(),
+            true.into(),
+            f64::NAN.into(),
+            vec![2020_i64].into(),
+        ] {
+            assert_eq!(year(AttributeValue::clone(&value)), None, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn large_integers_are_not_rounded() {
+        let large = 1_i64 << 53;
+        assert_eq!(compare(large + 1, large as f64), Some(Ordering::Greater));
+        assert_eq!(compare(i64::MAX, 1e300), Some(Ordering::Less));
+        assert_eq!(compare(i64::MIN, -1e300), Some(Ordering::Greater));
+        assert_eq!(compare(3, 3.5), Some(Ordering::Less));
+        assert_eq!(compare(-3, -3.5), Some(Ordering::Greater));
+        assert_eq!(compare("0.5", 0.5), Some(Ordering::Equal));
+    }
+
+    #[test]
+    fn dates_compare_by_what_both_have() {
+        assert_eq!(compare("2015-03", "2015-03-09"), Some(Ordering::Equal));
+        assert_eq!(compare("2015-03-10", "2015-03-09"), Some(Ordering::Greater));
+        assert_eq!(
+            compare("2015-03-10T12:00+02:00", "2015-03-10T10:00Z"),
+            Some(Ordering::Equal)
+        );
+        assert_eq!(
+            compare("2016-03-01T00:00+01:00", "2016-02-29"),
+            Some(Ordering::Equal)
+        );
+        assert_eq!(compare("2015-03-10", 2014.5), Some(Ordering::Greater));
+        assert_eq!(compare("geo", "geo"), Some(Ordering::Equal));
+        assert_eq!(compare("geo", "sra"), None);
+        assert_eq!(compare("true", true), Some(Ordering::Equal));
+        assert_eq!(compare("true", false), None);
+    }
+
+    fn value() -> impl Strategy<Value = AttributeValue> {
+        prop_oneof![
+            (-3..3_i64).prop_map(AttributeValue::from),
+            (-6..6_i64).prop_map(|n| AttributeValue::from(n as f64 / 2.0)),
+            "-?[0-3](\\.[05])?".prop_map(AttributeValue::from),
+            "201[56](-0[12](-1[12])?)?".prop_map(AttributeValue::from),
+            "[a-c]?".prop_map(AttributeValue::from),
+            any::<bool>().prop_map(AttributeValue::from),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn comparison_is_symmetric(a in value(), b in value()) {
+            let (a, b) = (Comparable::new(&a).unwrap(), Comparable::new(&b).unwrap());
+            prop_assert_eq!(a.compare(&b), b.compare(&a).map(Ordering::reverse));
+            prop_assert_eq!(a.compare(&a), Some(Ordering::Equal));
+        }
+
+        /// The number of a text is the number of its value.
+        #[test]
+        fn texts_of_numbers(a in -9..9_i64, b in -9..9_i64) {
+            let order = a.cmp(&b);
+            let (x, y) = (a as f64, b as f64);
+            for (a, b) in [
+                (a.into(), y.into()),
+                (a.to_string().into(), b.into()),
+                (format!("{x:.1}").into(), b.to_string().into()),
+            ] {
+                prop_assert_eq!(compare::<AttributeValue>(a, b), Some(order));
+            }
+        }
+    }
+}
