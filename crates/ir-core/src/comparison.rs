@@ -38,9 +38,9 @@ pub enum Comparable<'a> {
     Number(f64),
     /// Date, or the start of one.
     Date(Date),
-    /// Another text.
+    /// Text that is neither a number nor a date.
     Text(&'a str),
-    /// Truth value.
+    /// Truth value of JSON.
     Bool(bool),
 }
 
@@ -54,7 +54,7 @@ pub struct Date {
     pub month: Option<u8>,
     /// Day of the month, from 1.
     pub day: Option<u8>,
-    /// Seconds since midnight.
+    /// Seconds since midnight in UTC, fractions cut off.
     pub second: Option<u32>,
 }
 
@@ -152,8 +152,8 @@ fn integer_and_number(integer: i64, number: f64) -> Ordering {
 
 impl Date {
     /// Parses `YYYY-MM`, `YYYY-MM-DD`, and `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z`, an offset
-    /// such as `+02:00`, or neither; a space may stand for `T`. `None` for other texts, and for days
-    /// that are not in the calendar.
+    /// such as `+02:00`, or neither; a space may stand for `T`. `None` for other texts, and for
+    /// days that are not in the calendar.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (date, time) = match text.find(['T', 't', ' ']) {

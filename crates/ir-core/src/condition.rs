@@ -22,7 +22,7 @@ pub struct ParsePredicateError {
 /// |---|---|
 /// | `year<=2015`, `date>=2015-03-01` | [`Predicate::AtMost`], [`Predicate::AtLeast`] |
 /// | `venue=ACL,EMNLP` | [`Predicate::OneOf`] |
-/// | `city="Berlin, Germany",Paris` | the same: a value in quotation marks may have commas, and `""` |
+/// | `city="Berlin, Germany",Paris` | the same, with commas inside of quotation marks |
 /// | `venue!=ACL,EMNLP` | [`Predicate::Not`] of it |
 /// | `venue` | [`Predicate::Known`] |
 ///

@@ -28,7 +28,7 @@ use crate::schema::CollectionRecord;
 /// ```
 #[derive(Debug, Clone)]
 pub enum EngineCollection {
-    /// Collection of Milvus.
+    /// Collection of Milvus, over REST or gRPC.
     Milvus(MilvusCollection),
     /// Index of Elasticsearch or OpenSearch.
     Elastic(ElasticCollection),

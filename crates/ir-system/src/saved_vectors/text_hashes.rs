@@ -39,7 +39,7 @@ impl TextHashes {
         self.0.is_empty()
     }
 
-    /// Returns the hashes.
+    /// Returns the hashes, in the order of the vectors.
     #[must_use]
     pub fn as_slice(&self) -> &[u64] {
         &self.0
@@ -50,7 +50,8 @@ impl TextHashes {
         self.0.extend_from_slice(&next.0);
     }
 
-    /// Returns the first difference to `found`; `None` if the texts are the same, in the same order.
+    /// Returns the first difference to `found`; `None` if the texts are the same, in the same
+    /// order.
     #[must_use]
     pub fn difference(&self, found: &Self) -> Option<String> {
         let (expected, count) = (self.len(), found.len());
