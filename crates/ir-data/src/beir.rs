@@ -162,7 +162,8 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
     let mut lines = LineReader::new(reader, source);
     let mut qrels = Qrels::new();
     let mut seen = DuplicateFinder::default();
-    let mut header = false;
+    // Number of columns of the header.
+    let mut width = 0;
     const HEADER: &str = "the tab-separated header line `query-id corpus-id score`";
     while let Some(line) = lines.read()? {
         let text = line.text.strip_suffix('\r').unwrap_or(line.text);
@@ -170,22 +171,22 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
             continue;
         }
         let at = Location::new(source, line.number);
-        if !header {
+        if width == 0 {
             if !is_header(text.split('\t')) {
                 return Err(at.syntax(HEADER, text));
             }
-            header = true;
+            width = text.split('\t').count();
             continue;
         }
         let mut columns = text.split('\t');
-        let (Some(query), Some(doc), Some(grade), None) = (
-            columns.next(),
-            columns.next(),
-            columns.next(),
-            columns.next(),
-        ) else {
-            return Err(at.columns(3..=3, text.split('\t').count()));
+        let first = (columns.next(), columns.next(), columns.next());
+        let found = 3 + columns.count();
+        let (Some(query), Some(doc), Some(grade)) = first else {
+            return Err(at.columns(width..=width, text.split('\t').count()));
         };
+        if found != width {
+            return Err(at.columns(width..=width, found));
+        }
         let grade = parse_grade(grade).ok_or_else(|| at.syntax("an integer as grade", grade))?;
         if query.is_empty() || doc.is_empty() {
             return Err(at.syntax("a query id and a document id", text));
@@ -195,7 +196,7 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         }
         qrels.insert(query, doc, grade);
     }
-    if !header {
+    if width == 0 {
         return Err(DataError::Empty {
             path: source.to_owned(),
             expected: HEADER,
@@ -212,10 +213,13 @@ fn parse_grade(text: &str) -> Option<Grade> {
     is_whole.then(|| whole.parse().ok())?
 }
 
-/// Returns `true` if the columns are the names of the header.
+/// Returns `true` if the first columns are the names of the header; others may follow.
 pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
     let name = |column: &str| column.trim_ascii().to_ascii_lowercase().replace('_', "-");
-    columns.map(name).eq(["query-id", "corpus-id", "score"])
+    columns
+        .take(3)
+        .map(name)
+        .eq(["query-id", "corpus-id", "score"])
 }
 
 /// Writes qrels in BEIR format atomically.

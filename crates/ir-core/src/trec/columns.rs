@@ -1,6 +1,6 @@
 use std::io::{BufRead, Read};
 
-use super::scan::{encoding_error, long_line};
+use super::scan::{BYTE_ORDER_MARK, encoding_error, long_line};
 use super::{MAX_LINE, TrecReadError, columns, is_space};
 
 /// Line-by-line reader of white-space-separated columns, by the rules of the [module](super): blank
@@ -89,6 +89,9 @@ impl<R: BufRead> ColumnReader<R> {
             })?;
         if read as u64 > MAX_LINE {
             return Err(long_line(&self.path, self.line));
+        }
+        if self.line == 1 && self.bytes.starts_with(BYTE_ORDER_MARK) {
+            self.bytes.drain(..BYTE_ORDER_MARK.len());
         }
         Ok(read > 0)
     }

@@ -3,6 +3,7 @@
 //! | file | columns, separated by ASCII white space |
 //! |---|---|
 //! | run | query id, iteration (ignored), document id, rank (ignored), score, tag, more (ignored) |
+//! | run of MS MARCO | query id, document id, rank; the score is 1 / rank |
 //! | qrels | query id, iteration (ignored), document id, grade |
 //! | qrels of a stratified sample | query id, iteration (ignored), document id, stratum, grade |
 //! | qrels of a diversity task | query id, subtopic, document id, grade |
@@ -10,7 +11,7 @@
 //! trec_eval is lenient: text in the score column is read as 0, so a header line becomes a document
 //! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a
 //! [`TrecWarning`], as for infinite and hexadecimal scores. [`HeaderLine::Skip`] drops a header
-//! line.
+//! line. A byte-order mark at the start is skipped.
 //!
 //! Input that makes an evaluation meaningless is an error: a missing column, a NaN score, a
 //! document that repeats within a query, a fifth column in qrels. The writers return a
@@ -178,9 +179,22 @@ pub enum TrecReadError {
         expected: &'static str,
         found: usize,
     },
+    /// The file is JSON.
+    #[error("{path}: expected lines of {expected} columns, found JSON")]
+    Json {
+        path: String,
+        expected: &'static str,
+    },
     /// A score is NaN.
     #[error("{path}:{line}: expected a score, found NaN")]
     NanScore { path: String, line: u64 },
+    /// The third column of a run of MS MARCO is not a rank.
+    #[error("{path}:{line}: expected a rank (an integer of at least 1), found {found:?}")]
+    Rank {
+        path: String,
+        line: u64,
+        found: String,
+    },
     /// A document repeats within a query.
     #[error("{path}:{line}: document {doc:?} of query {query:?} is already in line {first}")]
     Repeated {

@@ -72,30 +72,77 @@ pub fn scan_run<E: From<TrecReadError>>(
     header: HeaderLine,
     each: impl FnMut(RunLine<'_>) -> Result<(), E>,
 ) -> Result<RunSummary, E> {
-    scan_from(input, source, header, Position::default(), each)
+    scan_from(input, source, header, Position::default(), None, each)
 }
 
-/// [`scan_run`], starting at `position`.
+/// Warning about a run of MS MARCO.
+const RANKS: &str =
+    "read as a run of MS MARCO, with query, document and rank; the score is 1 / rank";
+
+/// Rank of a run of MS MARCO, from 1.
+pub(super) fn parse_rank(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|rank| *rank > 0)
+}
+
+/// Returns `true` if a line belongs to another query than the last one.
+#[inline]
+fn starts(last: &mut Option<String>, query: &str) -> bool {
+    let starts_query = !last.as_ref().is_some_and(|last| same(last, query));
+    if starts_query {
+        last.get_or_insert_default().replace_range(.., query);
+    }
+    starts_query
+}
+
+/// [`scan_run`], starting at `position`. `has_ranks` says whether the lines are those of MS MARCO;
+/// without, the first line decides.
 pub(super) fn scan_from<E: From<TrecReadError>>(
     input: impl Read,
     source: &str,
     header: HeaderLine,
     mut position: Position,
+    mut has_ranks: Option<bool>,
     mut each: impl FnMut(RunLine<'_>) -> Result<(), E>,
 ) -> Result<RunSummary, E> {
     let mut warnings = TrecWarnings::new(source);
     let mut tag = String::new();
     let mut last: Option<String> = None;
     scan(input, source, &mut position, |line: TrecLine<'_, 6>| {
-        if line.first {
-            check_byte_order_mark(line.field(0), line.number, &mut warnings);
+        let number = line.number;
+        let ranks = *has_ranks.get_or_insert_with(|| {
+            let has_ranks = line.columns == 3 && parse_rank(line.field(2)).is_some();
+            if has_ranks {
+                warnings.push(number, RANKS);
+            }
+            has_ranks
+        });
+        if ranks {
+            if line.columns != 3 {
+                return Err(columns(source, &line, "3").into());
+            }
+            let (query, rank) = (line.field(0), line.field(2));
+            let Some(rank) = parse_rank(rank) else {
+                return Err(TrecReadError::Rank {
+                    path: source.to_owned(),
+                    line: number,
+                    found: rank.to_owned(),
+                }
+                .into());
+            };
+            let starts_query = starts(&mut last, query);
+            return each(RunLine {
+                line: number,
+                query,
+                starts_query,
+                doc: line.field(1),
+                score: 1.0 / f64::from(rank),
+            });
         }
         if line.columns < 6 {
             return Err(columns(source, &line, "at least 6").into());
         }
         let (query, doc) = (line.field(0), line.field(2));
         let (score, name) = (line.field(4), line.field(5));
-        let number = line.number;
         let value = c_number(score);
         if !matches!(value, Some((_, true))) {
             match value {
@@ -123,10 +170,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
         if !same(&tag, name) {
             tag.replace_range(.., name);
         }
-        let starts_query = !last.as_ref().is_some_and(|last| same(last, query));
-        if starts_query {
-            last.get_or_insert_default().replace_range(.., query);
-        }
+        let starts_query = starts(&mut last, query);
         each(RunLine {
             line: number,
             query,
@@ -206,9 +250,6 @@ pub fn read_qrels(
     let mut judgments = QrelsBuilder::default();
     let mut position = Position::default();
     let scanned = scan(input, source, &mut position, |line: TrecLine<'_, 4>| {
-        if line.first {
-            check_byte_order_mark(line.field(0), line.number, &mut warnings);
-        }
         if line.columns != 4 {
             return Err(columns(source, &line, "4"));
         }
@@ -232,19 +273,15 @@ fn columns<const N: usize>(
     line: &TrecLine<'_, N>,
     expected: &'static str,
 ) -> TrecReadError {
+    if line.first && line.field(0).starts_with(['{', '[']) {
+        let path = source.to_owned();
+        return TrecReadError::Json { path, expected };
+    }
     TrecReadError::Columns {
         path: source.to_owned(),
         line: line.number,
         expected,
         found: line.columns,
-    }
-}
-
-/// Warns about a byte-order mark in front of the query id of the first non-blank line.
-pub(super) fn check_byte_order_mark(query: &str, line: u64, warnings: &mut TrecWarnings) {
-    if query.starts_with('\u{feff}') {
-        let message = "the byte-order mark became part of the first query id";
-        warnings.push(line, message);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use super::read::{check_byte_order_mark, parse_grade};
+use super::read::parse_grade;
 use super::{ColumnReader, HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::qrels::{Grade, StratifiedQrels, SubtopicQrels};
 
@@ -99,9 +99,6 @@ fn read<const N: usize>(
     let mut first = true;
     while let Some((line, fields)) = rows.next_row::<N>(expected)? {
         let first = std::mem::take(&mut first);
-        if first {
-            check_byte_order_mark(fields[0], line, &mut warnings);
-        }
         if let Some(grade) = parse_grade(fields[N - 1], line, first, header, &mut warnings) {
             each(line, fields, grade)?;
         }

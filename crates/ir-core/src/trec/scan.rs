@@ -4,6 +4,9 @@ use std::io::{self, Read};
 
 use super::{MAX_LINE, TrecReadError, is_space};
 
+/// Mark that Windows programs put at the start of a file in UTF-8. It is no part of the first id.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Bytes per read; fits the L2 cache.
 const BLOCK: usize = 256 << 10;
 
@@ -39,6 +42,8 @@ pub(super) struct Position {
     pub(super) lines: u64,
     /// `true` if one of them was non-blank.
     pub(super) data: bool,
+    /// `true` if bytes of the source precede.
+    pub(super) started: bool,
 }
 
 /// Scans all lines of a source in blocks of whole lines. Skips blank lines and lines that start
@@ -104,6 +109,11 @@ fn block<const N: usize, E: From<TrecReadError>>(
     position: &mut Position,
     each: &mut impl FnMut(TrecLine<'_, N>) -> Result<(), E>,
 ) -> Result<(), E> {
+    let is_start = !std::mem::replace(&mut position.started, true);
+    let bytes = bytes
+        .strip_prefix(BYTE_ORDER_MARK)
+        .filter(|_| is_start)
+        .unwrap_or(bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => lines(text, source, position, each),
         Err(error) => {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::read::scan_from;
+use super::read::{parse_rank, scan_from};
 use super::scan::Position;
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
 
@@ -32,6 +32,8 @@ pub struct RunChunk {
     from: u64,
     /// End offset; `None` for the end of the file.
     to: Option<u64>,
+    /// `true` for a run of MS MARCO.
+    has_ranks: bool,
 }
 
 /// Splits a run file into chunks of at least `size` bytes each, except the last. Where no query
@@ -47,6 +49,7 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let mut reader = BufReader::with_capacity(1 << 16, file);
+    let has_ranks = has_ranks(&mut reader)?;
     let mut chunks = Vec::new();
     let mut from = 0_u64;
     loop {
@@ -54,12 +57,31 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
         // Read errors are reported when the chunk is read.
         let to = at.and_then(|at| cut(&mut reader, at).ok().flatten());
         let path = path.to_owned();
-        chunks.push(RunChunk { path, from, to });
+        chunks.push(RunChunk {
+            path,
+            from,
+            to,
+            has_ranks,
+        });
         match to {
             Some(to) => from = to,
             None => return Ok(chunks),
         }
     }
+}
+
+/// Returns `true` if the first line is one of a run of MS MARCO.
+fn has_ranks(reader: &mut impl BufRead) -> io::Result<bool> {
+    let mut line = Vec::new();
+    while reader.take(MAX_LINE).read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        let columns: Vec<&str> = text.split_ascii_whitespace().collect();
+        if !columns.is_empty() && !line.starts_with(b"#") {
+            return Ok(matches!(columns[..], [_, _, rank] if parse_rank(rank).is_some()));
+        }
+        line.clear();
+    }
+    Ok(false)
 }
 
 /// Returns the offset of the first query that starts after `at`.
@@ -105,7 +127,10 @@ impl RunChunk {
         let position = Position {
             lines: 0,
             data: self.from > 0,
+            started: self.from > 0,
         };
+        // The first chunk reports the format.
+        let has_ranks = (self.from > 0).then_some(self.has_ranks);
         let opened = || {
             let mut file = File::open(&self.path)?;
             file.seek(SeekFrom::Start(self.from))?;
@@ -116,6 +141,6 @@ impl RunChunk {
             line: 1,
             cause,
         })?;
-        scan_from(input, &source, header, position, each)
+        scan_from(input, &source, header, position, has_ranks, each)
     }
 }

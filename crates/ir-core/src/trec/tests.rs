@@ -369,3 +369,106 @@ fn only_a_leading_hash_starts_a_comment() {
     run.push("#q2", "d1", 1.0);
     assert!(write_run(&run, ScoreFormat::Exact, &mut out).is_err());
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_id() {
+    let run = "\u{feff}q1 Q0 d1 1 9.5 x\nq1 Q0 \u{feff} 2 8.5 x\n";
+    let read = read_run(run.as_bytes(), "run", HeaderLine::AsData).unwrap();
+    assert!(read.warnings.is_empty());
+    // Inside of a file it is a character of an id.
+    let docs: Vec<&str> = read
+        .data
+        .get("q1")
+        .unwrap()
+        .iter()
+        .map(|hit| &*hit.doc)
+        .collect();
+    assert_eq!(docs, ["d1", "\u{feff}"]);
+    let qrels = read_qrels(
+        "\u{feff}q1 0 d1 1\n".as_bytes(),
+        "qrels",
+        HeaderLine::AsData,
+    );
+    assert_eq!(qrels.unwrap().data.grade("q1", "d1"), Some(1));
+    let strata = "\u{feff}q1 0 d1 2 1\n";
+    let strata = read_stratified_qrels(strata.as_bytes(), "strata", HeaderLine::AsData);
+    assert_eq!(strata.unwrap().data.get("q1").count(), 1);
+}
+
+#[test]
+fn runs_of_ms_marco() {
+    let run = "q1\ta\t1\nq1\tb\t2\n\nq2 c 1\n";
+    let read = read_run(run.as_bytes(), "run", HeaderLine::AsData).unwrap();
+    assert_eq!(read.warnings.len(), 1);
+    assert!(
+        read.warnings[0]
+            .to_string()
+            .starts_with("run:1: read as a run of MS MARCO")
+    );
+    let scores = |query: &str| {
+        let list = read.data.get(query).unwrap();
+        list.iter()
+            .map(|hit| (hit.doc.clone(), hit.score))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(scores("q1"), [("a".to_owned(), 1.0), ("b".to_owned(), 0.5)]);
+    assert_eq!(scores("q2"), [("c".to_owned(), 1.0)]);
+    for (run, expected) in [
+        (
+            "q1 a 1\nq1 b 0\n",
+            "run:2: expected a rank (an integer of at least 1), found \"0\"",
+        ),
+        (
+            "q1 a 1\nq1 Q0 b 2 1 x\n",
+            "run:2: expected 3 columns, found 6",
+        ),
+        (
+            "q1 Q0 b 2 1 x\nq1 a 1\n",
+            "run:2: expected at least 6 columns, found 3",
+        ),
+        ("q1 a one\n", "run:1: expected at least 6 columns, found 3"),
+    ] {
+        let error = read_run(run.as_bytes(), "run", HeaderLine::AsData).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+/// Chunks of a run of MS MARCO have the lines of the whole.
+#[test]
+fn chunks_of_a_run_of_ms_marco() {
+    let path = std::env::temp_dir().join(format!("ir-core-ms-marco-{}", std::process::id()));
+    let lines = (0..40).map(|n| format!("q{}\td{n}\t{}\n", n / 4, n % 4 + 1));
+    let text: String = lines.collect();
+    std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
+    let whole = read_run(text.as_bytes(), "run", HeaderLine::AsData)
+        .unwrap()
+        .data;
+    for size in [1, 30, 1000] {
+        let (mut found, mut warnings) = (0, 0);
+        for chunk in super::split_run(&path, size).unwrap() {
+            let scanned = chunk.scan(HeaderLine::AsData, |line| {
+                let list = whole.get(line.query).unwrap();
+                let hit = list.iter().find(|hit| hit.doc == line.doc).unwrap();
+                assert_eq!(hit.score, line.score);
+                found += 1;
+                Ok::<(), super::TrecReadError>(())
+            });
+            warnings += scanned.unwrap().warnings.finish().len();
+        }
+        assert_eq!((found, warnings), (40, 1));
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn json_is_named() {
+    let json = "{\"q1\": {\"d1\": 1}}";
+    let error = run(json).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "run: expected lines of at least 6 columns, found JSON"
+    );
+    let qrels = read_qrels(json.as_bytes(), "q", HeaderLine::AsData);
+    let error = qrels.unwrap_err().to_string();
+    assert_eq!(error, "q: expected lines of 4 columns, found JSON");
+}

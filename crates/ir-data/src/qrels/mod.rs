@@ -19,8 +19,9 @@ pub use smart::{
 
 /// Reads a qrels file in TREC, BEIR, Cranfield or CISI format, by its first 4 KiB:
 ///
-/// - BEIR: the first line is a header of three tab-separated columns.
-/// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, which occurs.
+/// - BEIR: the first line is a header of three tab-separated columns, which others may follow.
+/// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, without tabs,
+///   and every query has one code -1.
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
 ///   two zeros.
 /// - TREC: otherwise.
@@ -105,7 +106,20 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         matches!(row[..], [query, doc, "0", "0" | "0.000000"]
             if is_number(query) && is_number(doc) && doc.contains(|digit| digit != '0'))
     };
-    if rows.iter().all(is_cranfield) && rows.iter().any(|row| row[2] == "-1") {
+    // Every query of Cranfield has one document with the code -1, and no column is separated by a
+    // tab; the last query may be incomplete.
+    let mut sources = rows.iter().filter(|row| row.len() == 3 && row[2] == "-1");
+    let mut queries = rows.iter().map(|row| row[0]).collect::<Vec<_>>();
+    queries.dedup();
+    let has_sources = queries[..queries.len().saturating_sub(1)]
+        .iter()
+        .all(|query| sources.next().is_some_and(|row| row[0] == *query));
+    let is_complete = has_sources && sources.count() <= 1;
+    if rows.iter().all(is_cranfield)
+        && !text.contains('\t')
+        && is_complete
+        && rows.iter().any(|row| row[2] == "-1")
+    {
         QrelsFormat::Cranfield
     } else if !rows.is_empty() && rows.iter().all(is_cisi) {
         QrelsFormat::Cisi

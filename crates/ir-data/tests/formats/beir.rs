@@ -195,6 +195,16 @@ fn qrels_in_trec_or_beir_format() {
     let beir = read("query-id\tcorpus-id\tscore\nq\td\t1\n").unwrap();
     let trec = read("q 0 d 1\n").unwrap();
     assert_eq!(beir, trec);
+    // Columns after the score are ignored.
+    let counted = "\u{feff}query-id\tcorpus-id\tscore\tcount\nq\td\t1\t7\n";
+    assert_eq!(read(counted).unwrap(), trec);
+    let error = read("query-id\tcorpus-id\tscore\tcount\nq\td\t1\n").unwrap_err();
+    assert_eq!(error.to_string(), "f:2: expected 4 columns, found 3");
+    // Grades of -1 without a header are not Cranfield's codes, in which -1 marks one document of
+    // each query and 1 is the best.
+    for headless in ["1\t7\t1\n1\t8\t-1\n", "1 7 1\n1 8 -1\n1 9 -1\n2 7 -1\n"] {
+        assert!(read(headless).is_err(), "{headless}");
+    }
     assert!(read("").unwrap().is_empty());
     assert!(matches!(read("q\td\t1\n"), Err(DataError::Syntax { .. })));
     assert!(matches!(read("q 0 d 1 x\n"), Err(DataError::Trec(_))));
