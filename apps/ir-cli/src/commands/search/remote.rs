@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
 use ir_engines::{EngineSearch, MilvusApi, ResultCache};
