@@ -106,32 +106,19 @@ impl Read for Trickle<'_> {
 }
 
 fn noise() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop::sample::select(vec![
-        &b"q1"[..],
-        b"q2",
-        b"d1",
-        b"d2",
-        b"\xC3\xA9",
-        b"1",
-        b"-2",
-        b"0.25",
-        b"7x",
-        b"Q0",
-        b"t",
-        b"#",
-        b" ",
-        b" ",
-        b" ",
-        b" ",
-        b"  ",
-        b"\t",
-        b"\x0b",
-        b"\x0c",
-        b"\r\n",
-        b"\n",
-        b"\n",
-        b"\x01",
-        b"q1 Q0 d1 1 2.5 t\n",
+    let mut pieces: Vec<&[u8]> = vec![&b" "[..]; 4];
+    pieces.extend(
+        "q1 q2 d1 d2 é 1 -2 0.25 7x Q0 t #"
+            .split(' ')
+            .map(str::as_bytes),
+    );
+    pieces.extend(
+        "  |\t|\x0b|\x0c|\r\n|\n|\n|\x01"
+            .split('|')
+            .map(str::as_bytes),
+    );
+    pieces.extend([
+        &b"q1 Q0 d1 1 2.5 t\n"[..],
         b"q1 Q0 d2 2 1.5 t\n",
         b"q2 Q0 d1 1 3e2 u\r\n",
         b"\tq3  Q0\td1 1 .5 t more\n",
@@ -139,28 +126,17 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
         b"q1 0 d2 -1\n",
         b"q2\t0\td1 2\r\n",
     ]);
-    let rare = prop::sample::select(vec![
-        &b"\0"[..],
-        b"\xFF\xFE",
-        b"\xE9",
-        b"nan",
-        b"\xEF\xBB\xBF",
-    ]);
+    let piece = prop::sample::select(pieces);
+    let rare = vec![&b"\0"[..], b"\xFF\xFE", b"\xE9", b"nan", b"\xEF\xBB\xBF"];
+    let rare = prop::sample::select(rare);
     let any = prop_oneof![60 => piece, 1 => rare].prop_map(<[u8]>::to_vec);
     prop::collection::vec(any, 0..60).prop_map(|pieces| pieces.concat())
 }
 
 /// Valid lines of the given number of columns.
 fn valid_lines(columns: usize) -> impl Strategy<Value = Vec<u8>> {
-    let word = prop::sample::select(vec![
-        "a",
-        "bb",
-        "1",
-        "2.5",
-        "-3",
-        "日本",
-        "long-id-0123456789",
-    ]);
+    let words = "a bb 1 2.5 -3 日本 long-id-0123456789".split(' ');
+    let word = prop::sample::select(words.collect::<Vec<_>>());
     let space = prop::sample::select(vec![" ", "\t", "   ", " \t"]);
     let end = prop::sample::select(vec!["\n", "\r\n", " \n", "\n\n", "\n# comment \n"]);
     let line = (

@@ -17,47 +17,23 @@ fn file(name: &str) -> PathBuf {
 
 /// Row that the script writes.
 fn paper(number: usize) -> Paper {
+    const GRAPHS: &str = "messages pass along the edges of a graph";
+    const RL: &str = "an agent learns by reward which steps to take";
+    const TEA: &str = "leaves are steeped, and the colour of the water is predicted"; // language: allow
     let (class, keyword, text) = [
-        (
-            "graphs",
-            "graph neural networks",
-            "messages pass along the edges of a graph",
-        ),
-        (
-            "RL",
-            "reinforcement learning",
-            "an agent learns by reward which steps to take",
-        ),
-        (
-            "unlabeled",
-            "tea",
-            "leaves are steeped, and the colour of the water is predicted", // language: allow
-        ),
+        ("graphs", "graph neural networks", GRAPHS),
+        ("RL", "reinforcement learning", RL),
+        ("unlabeled", "tea", TEA),
     ][number % 3];
-    let if_not = |exception: usize, text: String| {
-        if number == exception {
-            String::new()
-        } else {
-            text
-        }
-    };
+    let unless = |is_empty: bool, text: String| if is_empty { String::new() } else { text };
     Paper {
         year: 2017 + number as i32 / 10,
         id: format!("paper-{number:02}"),
         title: format!("On {keyword}, part {number}"),
         text: format!("In part {number} {text}; größer, 图 and a \"quote\"\nover two lines."),
-        authors: if_not(4, format!("Ann Author, Ben Author {number}")),
-        author_ids: if number < 20 {
-            String::new()
-        } else {
-            format!("~Ann{number}")
-        },
-        decision: if number.is_multiple_of(2) {
-            "Accept (poster)"
-        } else {
-            "Reject"
-        }
-        .to_owned(),
+        authors: unless(number == 4, format!("Ann Author, Ben Author {number}")),
+        author_ids: unless(number < 20, format!("~Ann{number}")),
+        decision: ["Accept (poster)", "Reject"][number % 2].to_owned(),
         scores: if number == 5 {
             vec![]
         } else {
@@ -95,56 +71,32 @@ fn papers_of_valid_files() {
         assert_eq!(found, expected);
     }
     let doc = Document::from(paper(12));
-    assert_eq!(
-        (doc.id.as_str(), doc.attributes.year()),
-        ("paper-12", Some(2018))
-    );
+    assert_eq!((&*doc.id, doc.attributes.year()), ("paper-12", Some(2018)));
     assert!(doc.title.starts_with("On graph") && doc.text.contains("edges"));
 }
 
 #[test]
 fn errors_name_file_column_and_row() {
-    assert_eq!(
-        message("no-abstract.parquet"),
-        "no-abstract.parquet: expected a column \"abstract\", found year, id, title, authors, \
-         author_ids, decision, scores, keywords, labels"
-    );
-    assert_eq!(
-        message("year-is-text.parquet"),
-        "year-is-text.parquet: expected integers in the column \"year\", found strings"
-    );
-    assert_eq!(
-        message("keywords-are-text.parquet"),
-        "keywords-are-text.parquet: expected lists of strings in the column \"keywords\", found strings"
-    );
-    assert_eq!(
-        message("second-abstract-is-null.parquet"),
-        "second-abstract-is-null.parquet: row 1: expected a string in the column \"abstract\", \
-         found null"
-    );
-    assert_eq!(
-        message("third-has-a-null-keyword.parquet"),
-        "third-has-a-null-keyword.parquet: row 2: expected a string in the column \"keywords\", \
-         found null"
-    );
-    assert_eq!(
-        message("year-is-far.parquet"),
-        "year-is-far.parquet: row 0: expected a year in the column \"year\", found 1099511627776"
-    );
+    let table = r#"no-abstract: expected a column "abstract", found year, id, title, authors, author_ids, decision, scores, keywords, labels
+year-is-text: expected integers in the column "year", found strings
+keywords-are-text: expected lists of strings in the column "keywords", found strings
+second-abstract-is-null: row 1: expected a string in the column "abstract", found null
+third-has-a-null-keyword: row 2: expected a string in the column "keywords", found null
+year-is-far: row 0: expected a year in the column "year", found 1099511627776"#;
+    for case in table.lines() {
+        let (name, error) = case.split_once(": ").unwrap();
+        let file = format!("{name}.parquet");
+        assert_eq!(message(&file), format!("{file}: {error}"));
+    }
     let zstd = message("zstd.parquet");
-    assert!(zstd.starts_with(
-        "zstd.parquet: expected a Parquet file, uncompressed or compressed with Snappy: "
-    ));
+    let expected = "expected a Parquet file, uncompressed or compressed with Snappy: ";
+    assert!(zstd.starts_with(&format!("zstd.parquet: {expected}")));
     assert!(zstd.contains("zstd"), "{zstd}");
     let foreign = message("papers.py");
-    assert!(
-        foreign.starts_with("papers.py: expected a Parquet file"),
-        "{foreign}"
-    );
-    assert!(matches!(
-        iclr::read(file("none.parquet")),
-        Err(IclrError::Open { .. })
-    ));
+    let expected = "papers.py: expected a Parquet file";
+    assert!(foreign.starts_with(expected), "{foreign}");
+    let missing = iclr::read(file("none.parquet")).unwrap_err();
+    assert!(matches!(missing, IclrError::Open { .. }));
 }
 
 /// A truncated or corrupt file is an error or a list of papers, never a panic.

@@ -53,19 +53,17 @@ prop_compose! {
 }
 
 fn queries_of(docs: &[Document]) -> Vec<Query> {
-    docs.iter()
-        .map(|doc| {
-            let mut query = Query::new(doc.id.clone(), doc.text.clone());
-            query.attributes = doc.attributes.clone();
-            query
-        })
-        .collect()
+    let query = |doc: &Document| {
+        let mut query = Query::new(doc.id.clone(), doc.text.clone());
+        query.attributes = doc.attributes.clone();
+        query
+    };
+    docs.iter().map(query).collect()
 }
 
 fn file(folder: &tempfile::TempDir, stem: &str, compression: usize) -> PathBuf {
-    folder
-        .path()
-        .join(format!("{stem}{}", ["", ".gz", ".zst"][compression]))
+    let suffix = ["", ".gz", ".zst"][compression];
+    folder.path().join(format!("{stem}{suffix}"))
 }
 
 fn qrels(id: &'static str) -> impl Strategy<Value = Qrels> {
@@ -165,58 +163,27 @@ proptest! {
 
 /// Bytes that resemble the formats, so that parsers get beyond the first bytes.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
-    const WORDS: &[&str] = &[
-        "{",
-        "}",
-        "[",
-        "]",
-        "\"_id\"",
-        "\"id\"",
-        ":",
-        ",",
-        "\"text\"",
-        "\"query\"",
-        "\"documents\"",
-        "\"contents\"",
-        "\"metadata\"",
-        "\"a\"",
-        "\"",
-        "\\u",
-        "null",
-        "1",
-        "-1",
-        "1e999",
+    const PLAIN: &str = r#"{ } [ ] "_id" "id" : , "text" "query" "documents" "contents" "metadata" "a" " \u
+null 1 -1 1e999 q 0 d <DOC> </DOC> <DOCNO>1</DOCNO>
+<REPOSITORY>geo_1</REPOSITORY> <METADATA> </METADATA> &lt; "DOCNO" "REPOSITORY"
+"METADATA" .I .W .T .X Q0 NaN"#;
+    const SPECIAL: &[&str] = &[
         "\n",
         "\r\n",
         "\t",
         " ",
-        "q",
-        "0",
-        "d",
-        "<DOC>",
-        "</DOC>",
-        "<DOCNO>1</DOCNO>",
-        "<REPOSITORY>geo_1</REPOSITORY>",
-        "<METADATA>",
-        "</METADATA>",
-        "&lt;",
-        "\"DOCNO\"",
-        "\"REPOSITORY\"",
-        "\"METADATA\"",
-        ".I",
         ".I 1",
-        ".W",
-        ".T",
-        ".X",
         "\u{feff}",
         "\u{2028}",
         "\0",
-        "Q0",
-        "NaN",
         "\u{1f}\u{8b}",
     ];
+    let words: Vec<&str> = PLAIN
+        .split_ascii_whitespace()
+        .chain(SPECIAL.iter().copied())
+        .collect();
     let word = prop_oneof![
-        8 => (0..WORDS.len()).prop_map(|n| WORDS[n].as_bytes().to_vec()),
+        8 => prop::sample::select(words).prop_map(|word: &str| word.as_bytes().to_vec()),
         1 => vec(any::<u8>(), 0..6),
         1 => Just(vec![0x1f, 0x8b, 8, 0]),
         1 => Just(vec![0x28, 0xb5, 0x2f, 0xfd, 0x24]),
@@ -325,9 +292,8 @@ fn parse(bytes: &[u8]) {
     documents_are_unique(smart::read_documents(bytes, "f"));
     queries_are_unique(smart::read_queries(bytes, "f"));
     let (grades, document) = Default::default();
-    qrels_read_back(smart::read_cranfield_judgments(
-        bytes, "f", grades, document,
-    ));
+    let cranfield = smart::read_cranfield_judgments(bytes, "f", grades, document);
+    qrels_read_back(cranfield);
     qrels_read_back(smart::read_cisi_judgments(bytes, "f"));
     documents_are_unique(tsv::read_documents(bytes, "f", &tsv::ID_TEXT_TITLE));
     queries_are_unique(indri::read_queries(bytes, "f"));
@@ -356,10 +322,9 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, "f", compression);
         let mut content = String::new();
-        let mut state = seed;
+        let mut random = ir_core::SplitMix64::new(seed, 0);
         for _ in 0..200 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            content.push_str(["tea ", "milk ", "x", "\n", "sugar and lemon "][(state >> 60) as usize % 5]);
+            content.push_str(["tea ", "milk ", "x", "\n", "sugar and lemon "][random.below(5)]);
         }
         let mut out = ir_data::create(&path).unwrap();
         out.write_all(content.as_bytes()).unwrap();

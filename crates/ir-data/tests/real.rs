@@ -47,6 +47,27 @@ fn docs(catalog: &Catalog, name: &str) -> Vec<Document> {
     docs.unwrap()
 }
 
+/// Number of items that a condition holds for.
+fn count<T>(items: &[T], condition: impl Fn(&T) -> bool) -> usize {
+    items.iter().filter(|item| condition(item)).count()
+}
+
+fn ids(docs: &[Document]) -> HashSet<&str> {
+    docs.iter().map(|doc| doc.id.as_str()).collect()
+}
+
+/// Number of judgments with a grade.
+fn with_grade(qrels: &Qrels, grade: i64) -> usize {
+    let grades = qrels.iter().flat_map(|(_, judged)| judged.grades());
+    grades.filter(|&found| found == grade).count()
+}
+
+/// Number of judgments of documents with an id in a set.
+fn judged_in(qrels: &Qrels, ids: &HashSet<&str>) -> usize {
+    let judged = qrels.iter().flat_map(|(_, judged)| judged.iter());
+    judged.filter(|(doc, _)| ids.contains(*doc)).count()
+}
+
 #[test]
 fn every_collection_matches_the_catalog() {
     let catalog = Catalog::from_env();
@@ -75,27 +96,16 @@ fn datafinder_corpus_queries_and_judgments() {
     let docs = docs(&catalog, "datafinder");
     assert_eq!(docs.len(), 7602);
     let first = &docs[0];
-    assert_eq!(
-        (first.id.as_str(), first.attributes.year()),
-        ("MuMu", Some(2017))
-    );
-    assert!(
-        first
-            .text
-            .starts_with("MuMu is a new dataset of more than 31k albums")
-    );
+    assert_eq!((&*first.id, first.attributes.year()), ("MuMu", Some(2017)));
+    let start = "MuMu is a new dataset of more than 31k albums";
+    assert!(first.text.starts_with(start));
     assert!(first.text.contains("\r\n\r\nSource: "));
-    assert_eq!(
-        docs.iter()
-            .filter(|doc| doc.attributes.year().is_none())
-            .count(),
-        1499
-    );
-    assert_eq!(docs.iter().filter(|doc| doc.title.is_empty()).count(), 1902);
+    assert_eq!(count(&docs, |doc| doc.attributes.year().is_none()), 1499);
+    assert_eq!(count(&docs, |doc| doc.title.is_empty()), 1902);
     let small = self::docs(&catalog, "datafinder/3327");
-    let empty = small.iter().filter(|doc| doc.text.trim().is_empty());
-    assert_eq!((small.len(), empty.count()), (3327, 8));
-    let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
+    let empty = count(&small, |doc| doc.text.trim().is_empty());
+    assert_eq!((small.len(), empty), (3327, 8));
+    let ids = ids(&docs);
     assert_eq!(ids.len(), 7564);
     assert!(docs.iter().all(|doc| !doc.id.contains(char::is_whitespace)));
 
@@ -105,17 +115,11 @@ fn datafinder_corpus_queries_and_judgments() {
     assert_eq!((qrels.len(), qrels.judgments()), (392, 1043));
     assert_eq!(queries[0].id, "t000");
     assert_eq!(queries[391].id, "x004");
-    assert_eq!(queries[0].attributes.year(), Some(2017));
-    assert_eq!(
-        queries[0].attributes.text(attribute::KEYPHRASES),
-        Some("semantic image segmentation autonomous driving")
-    );
-    let here = qrels
-        .iter()
-        .flat_map(|(_, judged)| judged.iter())
-        .filter(|(doc, _)| ids.contains(*doc))
-        .count();
-    assert_eq!(here, 1038);
+    let attributes = &queries[0].attributes;
+    assert_eq!(attributes.year(), Some(2017));
+    let keyphrases = "semantic image segmentation autonomous driving";
+    assert_eq!(attributes.text(attribute::KEYPHRASES), Some(keyphrases));
+    assert_eq!(judged_in(&qrels, &ids), 1038);
 
     let train = collection.qrels("train").unwrap();
     assert_eq!((train.len(), train.judgments()), (597, 663));
@@ -150,10 +154,8 @@ fn datafinder_with_tagged_papers() {
     let mut papers = 0;
     let mut seen = HashSet::new();
     for (doc, plain) in tagged.iter().zip(&plain) {
-        assert_eq!(
-            (&doc.id, &doc.text, &doc.title),
-            (&plain.id, &plain.text, &plain.title)
-        );
+        let fields = |doc: &Document| [&doc.id, &doc.text, &doc.title].map(String::clone);
+        assert_eq!(fields(doc), fields(plain));
         let citances = doc.attributes.text(datafinder::CITANCES).unwrap();
         let count = doc.attributes.int("num_papers").unwrap();
         assert!(citances.lines().count() <= datafinder::MAX_CITANCES);
@@ -187,11 +189,8 @@ fn datafinder_qrels_raw_and_csv() {
     assert_eq!(with_header.data.len(), 393);
     assert_eq!(with_header.data.grade("QueryID", "DocID"), Some(0));
     assert_eq!(with_header.warnings.len(), 1);
-    let quoted = raw
-        .iter()
-        .filter(|(query, _)| query.starts_with('"'))
-        .count();
-    assert_eq!(quoted, 3);
+    let quoted = raw.iter().filter(|(query, _)| query.starts_with('"'));
+    assert_eq!(quoted.count(), 3);
 
     // Equal to the cleaned judgments under the published ids.
     let csv = read(Quoting::Csv, HeaderLine::Skip).data;
@@ -209,14 +208,10 @@ fn datafinder_qrels_raw_and_csv() {
     assert_eq!(trec, raw);
 
     let keyword = file("datafinder/test_dataset_collection_keyword.qrels").unwrap();
-    let keyword = datafinder::read_qrels(
-        open(keyword).unwrap(),
-        "keyword",
-        Quoting::Csv,
-        HeaderLine::Skip,
-    )
-    .unwrap();
-    assert_eq!((keyword.data.len(), keyword.data.judgments()), (271, 809));
+    let keyword = open(keyword).unwrap();
+    let keyword = datafinder::read_qrels(keyword, "k", Quoting::Csv, HeaderLine::Skip);
+    let keyword = keyword.unwrap().data;
+    assert_eq!((keyword.len(), keyword.judgments()), (271, 809));
 }
 
 #[test]
@@ -227,18 +222,14 @@ fn datafinder_runs() {
         ("makg/tevatron.trec", 1415, 283),
     ] {
         let Some(path) = file(path) else { return };
-        let run = datafinder::read_run(open(&path).unwrap(), "run", Quoting::Raw, HeaderLine::Skip)
-            .unwrap();
-        let found: usize = run.data.iter().map(|(_, list)| list.len()).sum();
-        assert_eq!(
-            (found, run.data.len()),
-            (lines, queries),
-            "{}",
-            path.display()
-        );
-        assert_eq!(run.data.tag, "run-1");
+        let reader = open(&path).unwrap();
+        let run = datafinder::read_run(reader, "run", Quoting::Raw, HeaderLine::Skip);
+        let run = run.unwrap().data;
+        let found: usize = run.iter().map(|(_, list)| list.len()).sum();
+        assert_eq!((found, run.len()), (lines, queries), "{}", path.display());
+        assert_eq!(run.tag, "run-1");
         let trec = ir_data::read_run(&path, HeaderLine::Skip).unwrap();
-        assert_eq!(trec.data, run.data);
+        assert_eq!(trec.data, run);
     }
 }
 
@@ -250,9 +241,11 @@ fn datafinder_training_queries() {
     let rows = datafinder::read_training_queries(open(path).unwrap(), "train", "").unwrap();
     assert_eq!(rows.len(), 17_495);
     assert_eq!(rows[17_494].query.id, "17494");
-    let keyphrases =
-        |row: &&datafinder::DatasetQuery| row.query.attributes.get(attribute::KEYPHRASES).is_some();
-    assert_eq!(rows.iter().filter(keyphrases).count(), 17_397);
+    let keyphrases = |row: &datafinder::DatasetQuery| {
+        let found = row.query.attributes.get(attribute::KEYPHRASES);
+        found.is_some()
+    };
+    assert_eq!(count(&rows, keyphrases), 17_397);
 }
 
 #[test]
@@ -290,9 +283,8 @@ fn training_examples_of_published_files() {
     if let Some(catalog) = catalog("beir/nfcorpus") {
         let all = Arc::new(texts(&catalog, "beir/nfcorpus"));
         let collection = catalog.open("beir/nfcorpus").unwrap();
-        let set =
-            JudgedTrainingSet::from_split(&collection, "train", all, OnInvalidExample::Reject)
-                .unwrap();
+        let reject = OnInvalidExample::Reject;
+        let set = JudgedTrainingSet::from_split(&collection, "train", all, reject).unwrap();
         assert_eq!((set.len(), count(&set)), (2590, (110_575, 0)));
     }
 }
@@ -307,20 +299,12 @@ fn makg_corpus_and_judgments() {
     assert_eq!((read.data.len(), read.data.judgments()), (1413, 1529));
     assert_eq!(read.warnings.len(), 2, "two pairs are there twice");
     let catalog = catalog("makg").unwrap();
-    let ids: HashSet<String> = docs(&catalog, "makg")
-        .into_iter()
-        .map(|doc| doc.id)
-        .collect();
+    let docs = docs(&catalog, "makg");
+    let ids = ids(&docs);
     assert_eq!(ids.len(), 257);
     let qrels = catalog.open("makg").unwrap().qrels("test").unwrap();
-    for (_, judged) in qrels.iter() {
-        assert!(judged.iter().all(|(doc, _)| ids.contains(doc)));
-    }
-    assert!(
-        docs(&catalog, "makg")
-            .iter()
-            .all(|doc| doc.attributes.year().is_none())
-    );
+    assert_eq!(judged_in(&qrels, &ids), qrels.judgments());
+    assert_eq!(count(&docs, |doc| doc.attributes.year().is_some()), 0);
 }
 
 #[test]
@@ -332,29 +316,18 @@ fn beir_corpora_and_judgments() {
     assert_eq!(collection.splits(), ["dev", "test", "train"]);
     let docs = docs(&catalog, "beir/nfcorpus");
     assert_eq!((docs.len(), docs[0].id.as_str()), (3633, "MED-10"));
-    assert_eq!(
-        docs[0].title,
-        "Statin Use and Breast Cancer Survival: A Nationwide Cohort Study from Finland"
-    );
+    let title = "Statin Use and Breast Cancer Survival: A Nationwide Cohort Study from Finland";
+    assert_eq!(docs[0].title, title);
     assert!(docs[0].attributes.text("url").is_some());
     assert_eq!(collection.queries("test").unwrap().len(), 323);
     let test = collection.qrels("test").unwrap();
-    let grade_two = test
-        .iter()
-        .flat_map(|(_, judged)| judged.grades())
-        .filter(|&g| g == 2);
-    assert_eq!(grade_two.count(), 576);
+    assert_eq!(with_grade(&test, 2), 576);
 
     let arguana = catalog.open("beir/arguana").unwrap();
     let docs = self::docs(&catalog, "beir/arguana");
-    assert_eq!(docs.iter().filter(|doc| doc.title.is_empty()).count(), 5975);
-    let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
+    assert_eq!(count(&docs, |doc| doc.title.is_empty()), 5975);
     let qrels = arguana.qrels("test").unwrap();
-    let absent = qrels
-        .iter()
-        .flat_map(|(_, j)| j.iter())
-        .filter(|(doc, _)| !ids.contains(*doc));
-    assert_eq!(absent.count(), 5);
+    assert_eq!(qrels.judgments() - judged_in(&qrels, &ids(&docs)), 5);
 }
 
 #[test]
@@ -365,60 +338,38 @@ fn cranfield_and_cisi() {
     let cranfield = catalog.open("cranfield").unwrap();
     let docs = docs(&catalog, "cranfield");
     assert_eq!(docs.len(), 1400);
-    assert_eq!(
-        docs[0].title,
-        "experimental investigation of the aerodynamics of a wing in a slipstream ."
-    );
+    let title = "experimental investigation of the aerodynamics of a wing in a slipstream .";
+    assert_eq!(docs[0].title, title);
     assert_eq!(docs[0].attributes.text("author"), Some("brenckman,m."));
-    assert!(
-        docs[0]
-            .text
-            .ends_with("the specific configuration of the experiment .")
-    );
-    let empty: Vec<&str> = docs
-        .iter()
-        .filter(|doc| doc.text.is_empty())
-        .map(|doc| doc.id.as_str())
-        .collect();
+    let end = "the specific configuration of the experiment .";
+    assert!(docs[0].text.ends_with(end));
+    let empty = docs.iter().filter(|doc| doc.text.is_empty());
+    let empty: Vec<&str> = empty.map(|doc| doc.id.as_str()).collect();
     assert_eq!(empty, ["471", "995"]);
     // Documents 240, 576 and 578 have markers inside their text.
-    assert!(
-        docs[239]
-            .text
-            .contains("application to turbulent separations")
-    );
-    assert!(
-        docs[239].text.ends_with(".")
-            && docs[239].attributes.text("author") == Some("dean r. chapman")
-    );
+    let marked = &docs[239];
+    assert!(marked.text.contains("application to turbulent separations"));
+    assert!(marked.text.ends_with("."));
+    assert_eq!(marked.attributes.text("author"), Some("dean r. chapman"));
     let queries = cranfield.queries("test").unwrap();
-    assert_eq!(queries.len(), 225);
-    assert_eq!(
-        (queries[3].id.as_str(), queries[3].attributes.text("number")),
-        ("4", Some("008"))
-    );
+    assert_eq!((queries.len(), &*queries[3].id), (225, "4"));
+    assert_eq!(queries[3].attributes.text("number"), Some("008"));
     let qrels = cranfield.qrels("test").unwrap();
-    assert_eq!(
-        (qrels.judgments(), qrels.grade("1", "184")),
-        (1837, Some(3))
-    );
+    assert_eq!(qrels.judgments(), 1837);
+    assert_eq!(qrels.grade("1", "184"), Some(3));
     assert_eq!(qrels.grade("225", "1188"), Some(1));
 
     let cisi = catalog.open("cisi").unwrap();
     let docs = self::docs(&catalog, "cisi");
     assert_eq!(docs.len(), 1460);
-    assert_eq!(
-        docs[0].title,
-        "18 Editions of the Dewey Decimal Classifications"
-    );
+    let title = "18 Editions of the Dewey Decimal Classifications";
+    assert_eq!(docs[0].title, title);
     assert_eq!(docs[1].title, "Use Made of Technical Libraries");
     assert_eq!(cisi.all_queries().unwrap().len(), 112);
     assert_eq!(cisi.queries("test").unwrap().len(), 76);
     let qrels = cisi.qrels("test").unwrap();
-    assert_eq!(
-        (qrels.len(), qrels.judgments(), qrels.grade("1", "28")),
-        (76, 3114, Some(1))
-    );
+    assert_eq!((qrels.len(), qrels.judgments()), (76, 3114));
+    assert_eq!(qrels.grade("1", "28"), Some(1));
 }
 
 #[test]
@@ -426,45 +377,29 @@ fn biocaddie_topics_and_judgments() {
     let Some(folder) = file("biocaddie") else {
         return;
     };
+    let read = |name: &str| {
+        let path = folder.join("queries").join(name);
+        indri::read_queries(open(path).unwrap(), name).unwrap()
+    };
     for (name, count) in [("combined", 21), ("test", 15), ("train", 6)] {
         for variant in ["orig", "short", "stopped"] {
-            let path = folder.join(format!("queries/queries.{name}.{variant}"));
-            let queries = indri::read_queries(open(&path).unwrap(), "topics").unwrap();
-            assert_eq!(queries.len(), count, "{}", path.display());
+            let name = format!("queries.{name}.{variant}");
+            assert_eq!(read(&name).len(), count, "{name}");
         }
     }
-    let path = folder.join("queries/queries.combined.orig");
-    let queries = indri::read_queries(open(path).unwrap(), "topics").unwrap();
+    let queries = read("queries.combined.orig");
     assert_eq!(queries[0].id, "EA1");
-    assert!(
-        queries[0]
-            .text
-            .starts_with("Find data of all types related to TGF-β signaling")
-    );
+    let start = "Find data of all types related to TGF-β signaling";
+    assert!(queries[0].text.starts_with(start));
     for variant in ["boolqueries.combined.short", "queries.combined.idf"] {
-        let path = folder.join("queries").join(variant);
-        assert_eq!(
-            indri::read_queries(open(path).unwrap(), variant)
-                .unwrap()
-                .len(),
-            21
-        );
+        assert_eq!(read(variant).len(), 21);
     }
-    let qrels = ir_data::read_qrels(
-        folder.join("qrels/biocaddie.qrels.test"),
-        HeaderLine::AsData,
-    );
-    let qrels = qrels.unwrap().data;
-    let with = |grade| {
-        qrels
-            .iter()
-            .flat_map(|(_, j)| j.grades())
-            .filter(|&g| g == grade)
-            .count()
-    };
+    let path = folder.join("qrels/biocaddie.qrels.test");
+    let qrels = ir_data::read_qrels(path, HeaderLine::AsData).unwrap().data;
+    assert_eq!(qrels.judgments(), 20_184);
     assert_eq!(
-        (qrels.judgments(), with(2), with(1), with(0)),
-        (20_184, 812, 3069, 16_303)
+        [2, 1, 0].map(|grade| with_grade(&qrels, grade)),
+        [812, 3069, 16_303]
     );
 }
 
@@ -486,9 +421,8 @@ fn biocaddie_counts_by_topic() {
     };
     let numbered = |prefix: &str, counts: &[usize]| -> BTreeMap<String, usize> {
         let counts = (1..).zip(counts);
-        counts
-            .map(|(n, &count)| (format!("{prefix}{n}"), count))
-            .collect()
+        let named = counts.map(|(n, &count)| (format!("{prefix}{n}"), count));
+        named.collect()
     };
     let (test, train, combined) = (qrels("test"), qrels("train"), qrels("combined"));
     let judged = [
@@ -500,13 +434,10 @@ fn biocaddie_counts_by_topic() {
     ];
     assert_eq!(counts(&test, 1), numbered("T", &relevant));
     assert_eq!(counts(&train, 0), numbered("EA", &[58, 80, 87, 77, 94, 87]));
-    let grades = |grade: i64| {
-        let grades = train.iter().flat_map(|(_, judged)| judged.grades());
-        grades.filter(|&found| found == grade).count()
-    };
+    assert_eq!(train.judgments(), 483);
     assert_eq!(
-        (train.judgments(), grades(0), grades(1), grades(2)),
-        (483, 189, 159, 135)
+        [0, 1, 2].map(|grade| with_grade(&train, grade)),
+        [189, 159, 135]
     );
     assert_eq!((combined.judgments(), combined.len()), (20_667, 21));
     let mut both = counts(&test, 1);
@@ -530,35 +461,24 @@ fn biocaddie_sample_records() {
         return;
     };
     let xml = Record::read_xml(open(folder.join("sample_record.xml")).unwrap(), "sample").unwrap();
-    assert_eq!(
-        (xml.id.as_str(), xml.repository_key()),
-        ("6408", "arrayexpress")
-    );
+    assert_eq!((&*xml.id, xml.repository_key()), ("6408", "arrayexpress"));
     assert_eq!(xml.texts("organism.experiment.species"), ["Homo sapiens"]);
     let doc = xml.into_document(TextRule::Paths);
-    assert_eq!(
-        doc.title,
-        "Vitamin D receptor (VDR) target genes in THP-1 monocytic leucemia cells"
-    );
-    assert!(
-        doc.text
-            .starts_with("The biologically active form of vitamin D")
-    );
+    let title = "Vitamin D receptor (VDR) target genes in THP-1 monocytic leucemia cells";
+    assert_eq!(doc.title, title);
+    let start = "The biologically active form of vitamin D";
+    assert!(doc.text.starts_with(start));
     assert!(doc.text.contains("(p < 0.05)") && doc.text.ends_with("Homo sapiens"));
     assert_eq!(doc.attributes.year(), Some(2015));
     let corpus = BioCaddieCorpus::new(folder.join("sample_records.jsonl"));
     let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
     let ids: Vec<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "3", "4", "5"]);
-    assert!(
-        docs[4]
-            .text
-            .starts_with("Mutations in methyl-CpG-binding protein 2 (MeCP2)")
-    );
-    assert!(
-        docs.iter()
-            .all(|doc| !doc.title.is_empty() && !doc.text.contains(&doc.title))
-    );
+    let start = "Mutations in methyl-CpG-binding protein 2 (MeCP2)";
+    assert!(docs[4].text.starts_with(start));
+    for doc in &docs {
+        assert!(!doc.title.is_empty() && !doc.text.contains(&doc.title));
+    }
 }
 
 #[test]
@@ -568,24 +488,17 @@ fn squad_counts() {
     };
     let squad = Squad::read(open(path).unwrap(), "dev").unwrap();
     let docs = squad.documents();
-    let ids: HashSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
-    assert_eq!(
-        (squad.articles.len(), docs.len(), ids.len()),
-        (48, 2067, 2067)
-    );
+    let counts = [squad.articles.len(), docs.len(), ids(&docs).len()];
+    assert_eq!(counts, [48, 2067, 2067]);
     let queries = squad.queries();
     assert_eq!((queries.len(), squad.qrels().len()), (10_570, 10_570));
-    let answers = squad
+    let paragraphs = squad
         .articles
         .iter()
         .flat_map(|article| &article.paragraphs);
-    let answers = answers.flat_map(|paragraph| &paragraph.questions);
-    assert_eq!(
-        answers
-            .map(|question| question.answers.len())
-            .sum::<usize>(),
-        34_726
-    );
+    let questions = paragraphs.flat_map(|paragraph| &paragraph.questions);
+    let answers = questions.map(|question| question.answers.len());
+    assert_eq!(answers.sum::<usize>(), 34_726);
 }
 
 /// "Talk to Papers" counts 10,250 sentences and 11,426 queries.
@@ -596,21 +509,13 @@ fn squad_sentence_counts() {
     };
     let squad = Squad::read(open(path).unwrap(), "dev").unwrap();
     let sentences = squad.answer_sentences();
-    let ids: HashSet<&str> = sentences
-        .documents
-        .iter()
-        .map(|doc| doc.id.as_str())
-        .collect();
-    assert_eq!((sentences.documents.len(), ids.len()), (10_253, 10_253));
-    assert_eq!(
-        (sentences.queries.len(), sentences.pairs.len()),
-        (11_426, 11_426)
-    );
-    assert_eq!(sentences.pairs.judgments(), sentences.pairs.len());
-    assert_eq!(
-        (sentences.questions.len(), sentences.questions.judgments()),
-        (10_570, 11_426)
-    );
+    let documents = &sentences.documents;
+    assert_eq!([documents.len(), ids(documents).len()], [10_253; 2]);
+    let pairs = &sentences.pairs;
+    let counts = [sentences.queries.len(), pairs.len(), pairs.judgments()];
+    assert_eq!(counts, [11_426; 3]);
+    let questions = &sentences.questions;
+    assert_eq!((questions.len(), questions.judgments()), (10_570, 11_426));
     let count = |split: &str| {
         let articles = squad.articles_of(split).articles.len();
         (articles, sentences.by_article[split].len())
@@ -636,9 +541,7 @@ fn iclr_as_json_lines() {
     assert_eq!(docs.len(), 4444);
     assert_eq!(docs[0].title, "Prototypical Networks for Few-shot Learning");
     assert_eq!(
-        docs.iter()
-            .filter(|doc| doc.attributes.int("row").is_some())
-            .count(),
+        count(&docs, |doc| doc.attributes.int("row").is_some()),
         3449
     );
 }

@@ -5,19 +5,23 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use ir_core::SplitMix64;
 use ir_data::{Compression, DataError, InvalidText, LineReader, create, decompress, open};
 
 /// Moderately compressible text of several blocks.
 fn text(bytes: usize) -> Vec<u8> {
-    let mut state = 7_u64;
+    let mut random = SplitMix64::new(7, 0);
     let mut text = Vec::with_capacity(bytes + 16);
     while text.len() < bytes {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        text.extend_from_slice(format!("{} green tea\n", state >> 40).as_bytes());
+        let number = random.next_u64() >> 40;
+        text.extend_from_slice(format!("{number} green tea\n").as_bytes());
     }
     text
+}
+
+/// Bytes of a file, compressed by its name.
+fn bytes(folder: &Path, name: &str, content: &[u8]) -> Vec<u8> {
+    fs::read(written(folder, name, content)).unwrap()
 }
 
 fn written(folder: &Path, name: &str, content: &[u8]) -> std::path::PathBuf {
@@ -48,7 +52,7 @@ fn compression_by_name_and_detection_by_content() {
             assert!(back == content, "{name}, {} bytes", content.len());
         }
     }
-    let head = |name: &str| fs::read(written(folder.path(), name, b"tea")).unwrap()[..2].to_vec();
+    let head = |name: &str| bytes(folder.path(), name, b"tea")[..2].to_vec();
     assert_eq!(head("b.gz"), [0x1f, 0x8b]);
     assert_eq!(head("b.zst"), [0x28, 0xb5]);
     assert_eq!(head("b.jsonl"), *b"te");
@@ -58,22 +62,15 @@ fn compression_by_name_and_detection_by_content() {
 fn concatenated_members_and_frames() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.gz", "a.zst"] {
-        let one = fs::read(written(folder.path(), name, b"green ")).unwrap();
-        let empty = fs::read(written(folder.path(), name, b"")).unwrap();
-        let two = fs::read(written(folder.path(), name, b"tea\n")).unwrap();
-        assert_eq!(
-            read(&[&*one, &empty, &two].concat()).unwrap(),
-            b"green tea\n",
-            "{name}"
-        );
+        let parts = [&b"green "[..], b"", b"tea\n"];
+        let members = parts.map(|part| bytes(folder.path(), name, part)).concat();
+        assert_eq!(read(&members).unwrap(), b"green tea\n", "{name}");
     }
     // A skippable frame before and between frames.
     let skip = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
-    let frame = fs::read(written(folder.path(), "a.zst", b"tea")).unwrap();
-    assert_eq!(
-        read(&[&skip, &*frame, &skip, &frame].concat()).unwrap(),
-        b"teatea"
-    );
+    let frame = bytes(folder.path(), "a.zst", b"tea");
+    let frames = [&skip, &*frame, &skip, &frame].concat();
+    assert_eq!(read(&frames).unwrap(), b"teatea");
     assert!(read(&[&skip[..9], &[]].concat()).is_err());
 }
 
@@ -88,11 +85,9 @@ fn frame_of_the_reference_implementation() {
     let mut whole = piped.to_vec();
     assert_eq!(read(&whole).unwrap(), b"tea and milk\n");
     whole[10] ^= 1;
-    let error = read(&whole).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "file: expected zstd data, found it corrupt (wrong checksum)"
-    );
+    let error = read(&whole).unwrap_err().to_string();
+    let expected = "file: expected zstd data, found it corrupt (wrong checksum)";
+    assert_eq!(error, expected);
 }
 
 #[test]
@@ -100,12 +95,9 @@ fn every_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     for (name, compression) in [("a.gz", Compression::Gzip), ("a.zst", Compression::Zstd)] {
         let small = text(2000);
-        let bytes = fs::read(written(folder.path(), name, &small)).unwrap();
+        let bytes = bytes(folder.path(), name, &small);
         for cut in 2..bytes.len() {
-            let error = match read(&bytes[..cut]) {
-                Err(error) => error,
-                Ok(out) => panic!("{name} cut to {cut} bytes gave {} bytes", out.len()),
-            };
+            let error = read(&bytes[..cut]).expect_err(name);
             let expected =
                 format!("file: expected more {compression} data, found the end of the file");
             assert_eq!(error.to_string(), expected, "{cut}");
@@ -114,11 +106,8 @@ fn every_truncation_is_detected() {
         // Only the truncation between the two members leaves a complete file.
         let twice = [&*bytes, &bytes].concat();
         for cut in bytes.len() - 3..twice.len() {
-            assert_eq!(
-                read(&twice[..cut]).is_ok(),
-                cut == bytes.len(),
-                "{name} {cut}"
-            );
+            let is_complete = read(&twice[..cut]).is_ok();
+            assert_eq!(is_complete, cut == bytes.len(), "{name} {cut}");
         }
     }
     assert!(read(&[0x1f]).is_err());
@@ -156,7 +145,7 @@ fn flipped_bits_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let content = text(3000);
     for name in ["a.gz", "a.zst"] {
-        let bytes = fs::read(written(folder.path(), name, &content)).unwrap();
+        let bytes = bytes(folder.path(), name, &content);
         for at in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[at / 8] ^= 1 << (at % 8);
@@ -172,21 +161,14 @@ fn flipped_bits_are_detected() {
 fn directories_and_missing_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display().to_string();
-    assert_eq!(
-        open(folder.path()).err().unwrap().to_string(),
-        format!("{path}: expected a file, found a directory")
-    );
+    let error = open(folder.path()).err().unwrap().to_string();
+    assert_eq!(error, format!("{path}: expected a file, found a directory"));
     let missing = open(folder.path().join("none")).err().unwrap();
     assert!(missing.is_missing());
     assert!(matches!(missing, DataError::Read { .. }));
-    assert!(matches!(
-        create(folder.path()),
-        Err(DataError::Write { .. })
-    ));
-    assert!(matches!(
-        create(folder.path().join("no/file")),
-        Err(DataError::Write { .. })
-    ));
+    for path in [folder.path(), &folder.path().join("no/file")] {
+        assert!(matches!(create(path), Err(DataError::Write { .. })));
+    }
 }
 
 #[test]
@@ -215,37 +197,25 @@ fn invalid_lines() {
     for (bytes, expected) in [
         (
             &b"\xff\xfet\0e\0a\0"[..],
-            "f:1: expected UTF-8 text, found the byte order mark of UTF-16",
+            "1: the byte order mark of UTF-16",
         ),
-        (
-            b"\xfe\xff\0t",
-            "f:1: expected UTF-8 text, found the byte order mark of UTF-16",
-        ),
-        (
-            b"ok\nte\0a\n",
-            "f:2: expected UTF-8 text, found a NUL byte at column 3",
-        ),
-        (
-            b"ok\nte\xffa\n",
-            "f:2: expected UTF-8 text, found invalid bytes at column 3",
-        ),
-        (
-            &[b'x'; 101],
-            "f:1: expected at most 100 bytes in a line, found more",
-        ),
-        (b"\xef\xbb\xbfok", "nothing"),
-        (b"", "nothing"),
+        (b"\xfe\xff\0t", "1: the byte order mark of UTF-16"),
+        (b"ok\nte\0a\n", "2: a NUL byte at column 3"),
+        (b"ok\nte\xffa\n", "2: invalid bytes at column 3"),
     ] {
-        assert_eq!(error_message(bytes), expected);
+        let expected = expected.replace(':', ": expected UTF-8 text, found");
+        assert_eq!(error_message(bytes), format!("f:{expected}"));
     }
-    assert_eq!(
-        error_message(&[&[b'x'; 100], &b"\n"[..]].concat()),
-        "nothing"
-    );
+    let too_long = "f:1: expected at most 100 bytes in a line, found more";
+    assert_eq!(error_message(&[b'x'; 101]), too_long);
+    let long = [&[b'x'; 100], &b"\n"[..]].concat();
+    for bytes in [&b"\xef\xbb\xbfok"[..], b"", &long[..]] {
+        assert_eq!(error_message(bytes), "nothing");
+    }
     let mut lines = LineReader::new(&b"\xef\xbb\xbfok\r\n\n\x0bend"[..], "f");
-    assert_eq!(lines.read().unwrap().unwrap().text, "ok\r");
-    assert_eq!(lines.read().unwrap().unwrap().text, "");
-    assert_eq!(lines.read().unwrap().unwrap().text, "\x0bend");
+    for expected in ["ok\r", "", "\x0bend"] {
+        assert_eq!(lines.read().unwrap().unwrap().text, expected);
+    }
     assert!(lines.read().unwrap().is_none());
     let mut endless = LineReader::new(io::BufReader::new(io::repeat(b'x')), "f");
     let error = endless.read().unwrap_err();
@@ -267,14 +237,8 @@ fn full_disk() {
     const FOLDER: &str = "IR_DATA_TEST_FULL_DISK";
     if let Some(folder) = std::env::var_os(FOLDER) {
         let folder = Path::new(&folder);
-        let mut state = 1_u64;
-        let mut byte = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 56) as u8
-        };
-        let noise: Vec<u8> = (0..1 << 21).map(|_| byte()).collect();
+        let mut random = SplitMix64::new(1, 0);
+        let noise: Vec<u8> = (0..1 << 21).map(|_| random.next_u64() as u8).collect();
         for name in ["a", "a.gz", "a.zst"] {
             let mut file = create(folder.join(name)).unwrap();
             let outcome = match file.write_all(&noise) {
@@ -303,10 +267,8 @@ fn full_disk() {
         .unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && stdout.contains("1 passed"),
-        "{stdout}{stderr}"
-    );
+    let passed = output.status.success() && stdout.contains("1 passed");
+    assert!(passed, "{stdout}{stderr}");
 }
 
 /// Data after the last member is corrupt, not truncated.
@@ -319,18 +281,15 @@ fn trailing_data_after_gzip() {
         fs::write(&path, [&whole, behind].concat()).unwrap();
         let mut lines = LineReader::new(open(&path).unwrap(), "a.gz");
         assert_eq!(lines.read().unwrap().unwrap().text, "green tea");
-        let error = lines.read().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a.gz:2: expected gzip data, found it corrupt (other data after the end)"
-        );
+        let error = lines.read().unwrap_err().to_string();
+        let expected = "expected gzip data, found it corrupt (other data after the end)";
+        assert_eq!(error, format!("a.gz:2: {expected}"));
         assert!(read(&[&whole, behind].concat()).is_err());
     }
     // Only the first bytes of another member.
-    assert_eq!(
-        read(&[&whole, &whole[..5]].concat())
-            .unwrap_err()
-            .to_string(),
-        "file: expected more gzip data, found the end of the file"
-    );
+    let error = read(&[&whole, &whole[..5]].concat())
+        .unwrap_err()
+        .to_string();
+    let expected = "file: expected more gzip data, found the end of the file";
+    assert_eq!(error, expected);
 }

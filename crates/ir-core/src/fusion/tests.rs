@@ -55,12 +55,19 @@ fn search_with_ids(
     retriever: &dyn Retriever<Query = str>,
     search: &Search<'_>,
 ) -> Vec<(String, f32)> {
-    let ranking = retriever.search("q", search).unwrap();
-    let ids = retriever.ids();
-    ranking
-        .iter()
-        .map(|hit| (ids.id(hit.doc).to_owned(), hit.score))
+    with_ids(&retriever.search("q", search).unwrap(), retriever.ids())
+}
+
+fn with_ids(ranking: &Ranking, ids: &DocIds) -> Vec<(String, f32)> {
+    let hits = ranking.iter();
+    hits.map(|hit| (ids.id(hit.doc).to_owned(), hit.score))
         .collect()
+}
+
+/// Ids of all hits.
+fn found_ids(retriever: &dyn Retriever<Query = str>) -> String {
+    let found = search_with_ids(retriever, &Search::top(9)).into_iter();
+    found.map(|(id, _)| id).collect()
 }
 
 /// Weighted sums of all documents, in the document numbers of the hybrid.
@@ -73,19 +80,15 @@ fn weighted_sums(
     let mut all = TopK::new(usize::MAX);
     for (doc, id) in (0..).map(DocNum::new).zip(ids.iter()) {
         if allowed.contains(doc) && best.iter().any(|scores| scores.contains_key(id)) {
-            let scores = best
-                .iter()
-                .map(|scores| scores.get(id).copied().unwrap_or_default());
+            let scores = best.iter().map(|scores| scores.get(id).copied());
             let weights = parts.iter().map(|(_, weight)| f64::from(*weight));
-            let sum: f64 = scores.zip(weights).map(|(s, w)| w * f64::from(s)).sum();
-            all.push(doc, sum as f32);
+            let sums = scores
+                .zip(weights)
+                .map(|(s, w)| w * f64::from(s.unwrap_or_default()));
+            all.push(doc, sums.sum::<f64>() as f32);
         }
     }
-    let ranking = all.finish().unwrap();
-    ranking
-        .iter()
-        .map(|hit| (ids.id(hit.doc).to_owned(), hit.score))
-        .collect()
+    with_ids(&all.finish().unwrap(), ids)
 }
 
 /// Exhaustive ranking of a retriever in the document numbers of the hybrid, each document at its
@@ -104,13 +107,10 @@ fn exhaustive(retriever: &ConstantScores, ids: &DocIds) -> Vec<Hit> {
 fn constant_scores(max: usize) -> impl Strategy<Value = ConstantScores> {
     let score = prop::option::weighted(0.8, (-4_i8..6).prop_map(|s| f32::from(s) / 4.0));
     prop::collection::vec((0_usize..max, score), 0..max).prop_map(|records| {
-        let ids: Vec<String> = records.iter().map(|(n, _)| format!("d{n}")).collect();
-        let records: Vec<_> = ids
-            .iter()
-            .zip(&records)
-            .map(|(id, r)| (id.as_str(), r.1))
-            .collect();
-        ConstantScores::new(&records)
+        let records = records
+            .into_iter()
+            .map(|(n, score)| (format!("d{n}"), score));
+        ConstantScores::new(&records.collect::<Vec<_>>())
     })
 }
 
@@ -286,10 +286,8 @@ fn scores_without_explanation_are_leaves() {
     let scores = ConstantScores::new(&[("a", Some(0.25)), ("b", None)]);
     let all = Search::top(9);
     let unexplained = Unexplained(scores.clone());
-    assert_eq!(
-        unexplained.explain("q", DocNum::new(0), &all).unwrap(),
-        None
-    );
+    let leaf = unexplained.explain("q", DocNum::new(0), &all).unwrap();
+    assert_eq!(leaf, None);
     let parts: [(Box<dyn Retriever<Query = str>>, f32); 2] =
         [(Box::new(unexplained), 2.0), (Box::new(scores), 1.0)];
     let hybrid = WeightedSum::new(parts).unwrap();
@@ -310,49 +308,30 @@ fn scores_without_explanation_are_leaves() {
 #[test]
 fn best_document_may_be_outside_the_first_lists() {
     // Two lists of 300 documents in opposite order, with one document in the middle of both.
-    let id = |n: usize| format!("d{n:03}");
     let retriever = |score: &dyn Fn(usize) -> f32| {
-        let ids: Vec<String> = (0..300).map(id).collect();
-        let records: Vec<_> = ids
-            .iter()
-            .enumerate()
-            .map(|(n, id)| (id.as_str(), Some(score(n))))
-            .collect();
-        ConstantScores::new(&records)
+        let records = (0..300).map(|n| (format!("d{n:03}"), Some(score(n))));
+        ConstantScores::new(&records.collect::<Vec<_>>())
     };
     let ascending = retriever(&|n| if n == 150 { 200.0 } else { n as f32 });
     let descending = retriever(&|n| if n == 150 { 200.0 } else { 300.0 - n as f32 });
     let hybrid = WeightedSum::new([(ascending, 1.0), (descending, 1.0)]).unwrap();
-    assert_eq!(
-        search_with_ids(&hybrid, &Search::top(1)),
-        [("d150".to_owned(), 400.0)]
-    );
+    let found = search_with_ids(&hybrid, &Search::top(1));
+    assert_eq!(found, [("d150".to_owned(), 400.0)]);
 }
 
 #[test]
 fn best_of_several_vectors_counts() {
     // An answer and two questions under one id: the best cosine counts, and BM25 once.
-    let cosine = ConstantScores::new(&[
-        ("a", Some(0.2)),
-        ("a", Some(0.9)),
-        ("b", Some(0.8)),
-        ("a", Some(-0.5)),
-    ]);
+    let cosine = [("a", 0.2), ("a", 0.9), ("b", 0.8), ("a", -0.5)];
+    let cosine = ConstantScores::new(&cosine.map(|(id, score)| (id, Some(score))));
     let bm25 = ConstantScores::new(&[("b", Some(3.0)), ("c", Some(1.0))]);
     let parts = [(cosine, 1.0), (bm25, 0.1)];
     let hybrid = WeightedSum::new(parts.clone()).unwrap();
-    let found: Vec<String> = search_with_ids(&hybrid, &Search::top(9))
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect();
-    assert_eq!(found, ["b", "a", "c"]);
+    assert_eq!(found_ids(&hybrid), "bac");
     assert_eq!(hybrid.ids().len(), 3);
     for weight in [-0.1, f32::NAN, f32::INFINITY] {
         let error = WeightedSum::new([(parts[0].0.clone(), weight)]).unwrap_err();
-        assert!(
-            matches!(error, FusionError::Weight { retriever: 0, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, FusionError::Weight { retriever: 0, .. }));
     }
     let empty = WeightedSum::<ConstantScores>::new([]).unwrap();
     assert!(search_with_ids(&empty, &Search::top(3)).is_empty());
@@ -360,8 +339,8 @@ fn best_of_several_vectors_counts() {
 
 #[test]
 fn priors() {
-    let prior =
-        DocumentPrior::new([("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)]).unwrap();
+    let scores = [("a", 0.5), ("b", 0.0), ("c", 2.0), ("d", -1.0), ("e", 0.5)];
+    let prior = DocumentPrior::new(scores).unwrap();
     let found = search_with_ids(&prior, &Search::top(9));
     let expected = [("c", 2.0), ("a", 0.5), ("e", 0.5), ("d", -1.0)];
     assert_eq!(found, expected.map(|(id, score)| (id.to_owned(), score)));
@@ -372,9 +351,5 @@ fn priors() {
     let scores = DocumentPrior::new([("a", 0.9), ("b", 0.8)]).unwrap();
     let clicks = DocumentPrior::new([("b", 2.0), ("z", 1.0)]).unwrap();
     let hybrid = WeightedSum::new([(scores, 1.0), (clicks, 0.1)]).unwrap();
-    let found: Vec<String> = search_with_ids(&hybrid, &Search::top(9))
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect();
-    assert_eq!(found, ["b", "a", "z"]);
+    assert_eq!(found_ids(&hybrid), "baz");
 }

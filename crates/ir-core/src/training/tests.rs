@@ -57,37 +57,23 @@ fn invalid_examples() {
             Ok(_) => None,
         }
     };
-    assert_eq!(
-        check(&|e| e.query = " \n".into()),
-        Some(InvalidExample::EmptyQuery)
-    );
-    assert_eq!(
-        check(&|e| e.positives.clear()),
-        Some(InvalidExample::NoPositives)
-    );
-    let twice = |positive, negative| InvalidExample::PositiveIsNegative { positive, negative };
-    assert_eq!(
-        check(&|e| e.negatives[0].text = "leaves".into()),
-        Some(twice(0, 0))
-    );
-    assert_eq!(
-        check(&|e| e.negatives[0].id = Some("d1".into())),
-        Some(twice(0, 0))
-    );
+    use InvalidExample::{EmptyPositive, EmptyQuery, NoPositives, PositiveIsNegative, Score};
+    assert_eq!(check(&|e| e.query = " \n".into()), Some(EmptyQuery));
+    assert_eq!(check(&|e| e.positives.clear()), Some(NoPositives));
+    let (positive, negative) = (0, 0);
+    let twice = Some(PositiveIsNegative { positive, negative });
+    for text in ["leaves", " leaves\n"] {
+        assert_eq!(check(&|e| e.negatives[0].text = text.into()), twice);
+    }
+    assert_eq!(check(&|e| e.negatives[0].id = Some("d1".into())), twice);
     let infinite = check(&|e| e.negatives[0].score = Some(f32::INFINITY));
     let (field, at, found) = ("negatives", 0, f32::INFINITY);
-    assert_eq!(infinite, Some(InvalidExample::Score { field, at, found }));
+    assert_eq!(infinite, Some(Score { field, at, found }));
+    let empty = check(&|e| e.positives.push(TrainingText::new(" \t")));
+    assert_eq!(empty, Some(EmptyPositive { positive: 1 }));
     // Valid: no negatives, an empty negative, a text of a megabyte.
     assert_eq!(check(&|e| e.negatives.clear()), None);
     assert_eq!(check(&|e| e.negatives.push(TrainingText::new(""))), None);
-    assert_eq!(
-        check(&|e| e.positives.push(TrainingText::new(" \t"))),
-        Some(InvalidExample::EmptyPositive { positive: 1 })
-    );
-    assert_eq!(
-        check(&|e| e.negatives[0].text = " leaves\n".into()),
-        Some(twice(0, 0))
-    );
     assert_eq!(check(&|e| e.positives[0].text = "x".repeat(1 << 20)), None);
     let none = Vec::new().get(3).unwrap_err().to_string();
     assert_eq!(none, "expected a training example below 0, found 3");

@@ -9,17 +9,25 @@ fn run(text: &str) -> Result<Parsed<Run>, TrecReadError> {
     read_run(text.as_bytes(), "run", HeaderLine::AsData)
 }
 
-fn written(scores: &[f64], style: ScoreFormat) -> Vec<String> {
+fn qrels(text: &str) -> Result<Parsed<Qrels>, TrecReadError> {
+    read_qrels(text.as_bytes(), "qrels", HeaderLine::AsData)
+}
+
+/// Scores of a run as they are written.
+fn write(scores: &[f64], style: ScoreFormat) -> Result<Vec<String>, TrecWriteError> {
     let mut run = Run::new("t");
     for (n, &score) in scores.iter().enumerate() {
         run.push("q", format!("d{n}"), score);
     }
     let mut out = Vec::new();
-    write_run(&run, style, &mut out).unwrap();
+    write_run(&run, style, &mut out)?;
     let text = String::from_utf8(out).unwrap();
-    text.lines()
-        .map(|line| line.split(' ').nth(4).unwrap().to_owned())
-        .collect()
+    let scores = text.lines().map(|line| line.split(' ').nth(4));
+    Ok(scores.map(|score| score.unwrap().to_owned()).collect())
+}
+
+fn written(scores: &[f64], style: ScoreFormat) -> Vec<String> {
+    write(scores, style).unwrap()
 }
 
 #[test]
@@ -83,12 +91,7 @@ fn unusual_scores_are_warnings() {
     for plain in ["1", "+1.5e3", "-.5", "1e-400", "-0.0"] {
         assert_eq!(warning(plain), None, "{plain}");
     }
-    let grade = read_qrels(
-        "q 0 d 99999999999999999999\n".as_bytes(),
-        "q",
-        HeaderLine::AsData,
-    )
-    .unwrap();
+    let grade = qrels("q 0 d 99999999999999999999\n").unwrap();
     assert_eq!(grade.warnings.len(), 1);
 }
 
@@ -97,24 +100,16 @@ fn warnings_beyond_the_maximum_are_counted() {
     let text: String = (0..50).map(|n| format!("q Q0 d{n} 1 3,5 t\n")).collect();
     let warnings = run(&text).unwrap().warnings;
     assert_eq!(warnings.len(), TrecWarnings::MAX);
-    assert_eq!(
-        warnings[19].to_string(),
-        "run:50: and 31 more of these lines"
-    );
+    let last = warnings[19].to_string();
+    assert_eq!(last, "run:50: and 31 more of these lines");
 }
 
 #[test]
 fn any_white_space_separates_and_surplus_columns_are_ignored() {
-    let parsed =
-        run("# comment\r\n\r\nq1\tQ0 d1 \x0b1\x0c2.5 tag more columns\r\nq1 Q0 d2 2 1 last\r\n")
-            .unwrap();
-    assert_eq!(
-        parsed.data.get("q1").unwrap()[0],
-        crate::ScoredDoc {
-            doc: "d1".into(),
-            score: 2.5
-        }
-    );
+    let text = "# comment\r\n\r\nq1\tQ0 d1 \x0b1\x0c2.5 tag more columns\r\nq1 Q0 d2 2 1 last\r\n";
+    let parsed = run(text).unwrap();
+    let first = &parsed.data.get("q1").unwrap()[0];
+    assert_eq!((&*first.doc, first.score), ("d1", 2.5));
     assert_eq!(parsed.data.tag, "last");
     assert!(parsed.warnings.is_empty());
 }
@@ -124,76 +119,56 @@ fn a_header_is_data_unless_skipped() {
     let text = "QueryID\tQ0\tDocID\tRank\tScore\tRunID\r\nq\tQ0\td\t1\t3.0\trun-1\r\n";
     let as_data = run(text).unwrap();
     assert_eq!(as_data.data.len(), 2);
-    assert_eq!(
-        as_data.warnings[0].to_string(),
-        "run:1: the score \"Score\" is not a number and was read as 0 (a header line? it counts as data)"
-    );
+    let expected = "run:1: the score \"Score\" is not a number and was read as 0 (a header line? it counts as data)";
+    assert_eq!(as_data.warnings[0].to_string(), expected);
     let skipped = read_run(text.as_bytes(), "run", HeaderLine::Skip).unwrap();
     assert_eq!(skipped.data.len(), 1);
     assert!(skipped.warnings.is_empty());
     let qrels = "QueryID\t0\tDocID\tRelevance\r\nq\tQ0\td\t1\r\n";
-    assert_eq!(
-        read_qrels(qrels.as_bytes(), "q", HeaderLine::AsData)
-            .unwrap()
-            .data
-            .len(),
-        2
-    );
-    assert_eq!(
-        read_qrels(qrels.as_bytes(), "q", HeaderLine::Skip)
-            .unwrap()
-            .data
-            .len(),
-        1
-    );
+    for (header, queries) in [(HeaderLine::AsData, 2), (HeaderLine::Skip, 1)] {
+        let read = read_qrels(qrels.as_bytes(), "q", header).unwrap();
+        assert_eq!(read.data.len(), queries);
+    }
 }
 
 #[test]
 fn invalid_lines_are_errors() {
-    let qrels = |text: &str| {
-        read_qrels(text.as_bytes(), "qrels", HeaderLine::AsData)
-            .unwrap_err()
-            .to_string()
-    };
-    let bad = |text: &str| run(text).unwrap_err().to_string();
-    assert_eq!(
-        bad("q Q0 d 1 2 t\nq Q0 d 1\n"),
-        "run:2: expected at least 6 columns, found 4"
-    );
-    assert_eq!(
-        bad("q Q0 d 1 nan t\n"),
-        "run:1: expected a score, found NaN"
-    );
-    assert_eq!(
-        bad("q Q0 d 1 2 t\np Q0 d 1 2 t\nq Q0 d 2 1 t\n"),
-        "run:3: document \"d\" of query \"q\" is already in line 1"
-    );
-    assert_eq!(
-        bad("q Q0 d 1 2 t\nq\0 Q0 d 1 2 t\n"),
-        "run:2: expected UTF-8 text, found a NUL byte"
-    );
-    assert_eq!(qrels("q 0 d 1 5\n"), "qrels:1: expected 4 columns, found 5");
-    assert_eq!(
-        qrels("q 0 d 1\nq 0 d 0\n"),
-        "qrels:2: document \"d\" of query \"q\" is already in line 1"
-    );
-    let utf16 = read_run(&[0xFF, 0xFE, b'q', 0][..], "run", HeaderLine::AsData).unwrap_err();
-    assert_eq!(
-        utf16.to_string(),
-        "run:1: expected UTF-8 text, found UTF-16"
-    );
-    let latin = read_run(&b"q Q0 d\xE9 1 2 t\n"[..], "run", HeaderLine::AsData).unwrap_err();
-    assert_eq!(
-        latin.to_string(),
-        "run:1: expected UTF-8 text, found other bytes"
-    );
-    let endless = read_run(
-        io::BufReader::new(io::repeat(b'x')),
-        "run",
-        HeaderLine::AsData,
-    )
-    .unwrap_err();
-    assert!(matches!(endless, TrecReadError::LongLine { line: 1, .. }));
+    for (text, expected) in [
+        (
+            &b"q Q0 d 1 2 t\nq Q0 d 1\n"[..],
+            "2: expected at least 6 columns, found 4",
+        ),
+        (b"q Q0 d 1 nan t\n", "1: expected a score, found NaN"),
+        (
+            b"q Q0 d 1 2 t\np Q0 d 1 2 t\nq Q0 d 2 1 t\n",
+            "3: document \"d\" of query \"q\" is already in line 1",
+        ),
+        (
+            b"q Q0 d 1 2 t\nq\0 Q0 d 1 2 t\n",
+            "2: expected UTF-8 text, found a NUL byte",
+        ),
+        (b"\xFF\xFEq\0", "1: expected UTF-8 text, found UTF-16"),
+        (
+            b"q Q0 d\xE9 1 2 t\n",
+            "1: expected UTF-8 text, found other bytes",
+        ),
+    ] {
+        let error = read_run(text, "run", HeaderLine::AsData).unwrap_err();
+        assert_eq!(error.to_string(), format!("run:{expected}"));
+    }
+    for (text, expected) in [
+        ("q 0 d 1 5\n", "1: expected 4 columns, found 5"),
+        (
+            "q 0 d 1\nq 0 d 0\n",
+            "2: document \"d\" of query \"q\" is already in line 1",
+        ),
+    ] {
+        let error = qrels(text).unwrap_err();
+        assert_eq!(error.to_string(), format!("qrels:{expected}"));
+    }
+    let endless = io::BufReader::new(io::repeat(b'x'));
+    let error = read_run(endless, "run", HeaderLine::AsData).unwrap_err();
+    assert!(matches!(error, TrecReadError::LongLine { line: 1, .. }));
 }
 
 #[test]
@@ -201,14 +176,8 @@ fn anserini_scores() {
     // Example of a comment in Anserini's source, with one more tie. Near 22, neighboring f32 are
     // 1.9e-6 apart, so that two steps of 1e-6 round to one value.
     let scores = [23.439_316, 22.087_432, 22.087_432, 22.087_43, 21.602_508];
-    let expected = [
-        "23.439301",
-        "22.087400",
-        "22.087399",
-        "22.087399",
-        "21.602501",
-    ];
-    assert_eq!(written(&scores, ScoreFormat::Anserini), expected);
+    let expected = "23.439301 22.087400 22.087399 22.087399 21.602501";
+    assert_eq!(written(&scores, ScoreFormat::Anserini).join(" "), expected);
     let small = written(&[1.5, 1.5, 1.5], ScoreFormat::Anserini);
     assert_eq!(small, ["1.500000", "1.499999", "1.499998"]);
     // From a few hundred on, the steps are lost: scores are tied again.
@@ -218,14 +187,10 @@ fn anserini_scores() {
 
 #[test]
 fn strict_scores_keep_the_order() {
-    let scores: Vec<f64> = written(&[2.0, 2.0, 2.0, 1.0], ScoreFormat::Strict)
-        .iter()
-        .map(|s| s.parse().unwrap())
-        .collect();
-    assert!(
-        scores.windows(2).all(|pair| pair[0] > pair[1]),
-        "{scores:?}"
-    );
+    let scores = written(&[2.0, 2.0, 2.0, 1.0], ScoreFormat::Strict);
+    let numbers: Vec<f64> = scores.iter().map(|s| s.parse().unwrap()).collect();
+    let descending = numbers.windows(2).all(|pair| pair[0] > pair[1]);
+    assert!(descending, "{scores:?}");
 }
 
 #[test]
@@ -239,42 +204,38 @@ fn strata_are_written_and_read_back() {
     let again = read_stratified_qrels(&out[..], "qrels", HeaderLine::AsData).unwrap();
     assert_eq!((again.data, again.warnings.len()), (qrels.clone(), 0));
     qrels.insert("q1", "d3", "", 1);
-    assert_eq!(
-        write_stratified_qrels(&qrels, &mut out)
-            .unwrap_err()
-            .to_string(),
-        "expected a stratum that is not empty, found \"\""
-    );
+    let error = write_stratified_qrels(&qrels, &mut out).unwrap_err();
+    let expected = "expected a stratum that is not empty, found \"\"";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
 fn ids_that_cannot_be_read_back_are_errors() {
-    let message = |tag: &str, query: &str, doc: &str| {
-        let mut run = Run::new(tag);
-        run.push(query, doc, 1.0);
-        write_run(&run, ScoreFormat::Exact, &mut Vec::new())
-            .unwrap_err()
-            .to_string()
-    };
-    for ([tag, query, doc], expected) in [
+    for (tag, query, doc, expected) in [
         (
-            ["t", "two words", "d"],
-            "query id without white space, found \"two words\"",
+            "t",
+            "a b",
+            "d",
+            "query id without white space, found \"a b\"",
         ),
         (
-            ["t", "#q", "d"],
+            "t",
+            "#q",
+            "d",
             "query id that does not begin with #, found \"#q\"",
         ),
+        ("a b", "q", "d", "tag without white space, found \"a b\""),
         (
-            ["my tag", "q", "d"],
-            "tag without white space, found \"my tag\"",
-        ),
-        (
-            ["t", "q", "d\0"],
+            "t",
+            "q",
+            "d\0",
             "document id without NUL bytes, found \"d\\0\"",
         ),
     ] {
-        assert_eq!(message(tag, query, doc), format!("expected a {expected}"));
+        let mut run = Run::new(tag);
+        run.push(query, doc, 1.0);
+        let error = write_run(&run, ScoreFormat::Exact, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), format!("expected a {expected}"));
     }
     let mut qrels = Qrels::new();
     qrels.insert("q", "", 1);
@@ -295,19 +256,10 @@ fn ids_that_cannot_be_read_back_are_errors() {
 #[test]
 fn scores_that_cannot_be_written_are_named() {
     use ScoreFormat::{Anserini, Exact, Strict};
-    let wrote = |scores: &[f64], style: ScoreFormat| {
-        let mut run = Run::new("t");
-        for (n, &score) in scores.iter().enumerate() {
-            run.push("q", format!("d{n}"), score);
-        }
-        write_run(&run, style, &mut Vec::new())
-    };
     for style in [Anserini, Strict, Exact] {
-        let error = wrote(&[1.0, f64::NAN], style).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "query \"q\", document \"d1\": expected a number as score, found NaN"
-        );
+        let error = write(&[1.0, f64::NAN], style).unwrap_err();
+        let expected = "query \"q\", document \"d1\": expected a number as score, found NaN";
+        assert_eq!(error.to_string(), expected);
     }
     for score in [
         f64::INFINITY,
@@ -316,15 +268,15 @@ fn scores_that_cannot_be_written_are_named() {
         -214_749.0,
         1e300,
     ] {
-        let error = wrote(&[score], Anserini).unwrap_err();
+        let error = write(&[score], Anserini).unwrap_err();
         assert!(matches!(error, TrecWriteError::Score { found, .. } if found == score));
         assert!(error.to_string().contains("use strict or exact"));
-        assert!(wrote(&[score], Strict).is_ok() && wrote(&[score], Exact).is_ok());
+        assert!(write(&[score], Strict).is_ok() && write(&[score], Exact).is_ok());
     }
-    assert!(wrote(&[214_748.0, -214_748.0], Anserini).is_ok());
+    assert!(write(&[214_748.0, -214_748.0], Anserini).is_ok());
     let infinite = [f64::INFINITY, f64::INFINITY, 1.0, f64::NEG_INFINITY];
-    assert!(wrote(&infinite, Strict).is_ok());
-    assert!(wrote(&[f64::NEG_INFINITY; 2], Strict).is_err());
+    assert!(write(&infinite, Strict).is_ok());
+    assert!(write(&[f64::NEG_INFINITY; 2], Strict).is_err());
 }
 
 proptest! {

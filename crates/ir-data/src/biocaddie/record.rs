@@ -144,11 +144,13 @@ impl Record {
     /// Key of the repository: the part of [`Record::repository`] before the first `_`.
     #[must_use]
     pub fn repository_key(&self) -> &str {
-        let (key, _) = self
-            .repository
-            .split_once('_')
-            .unwrap_or((&self.repository, ""));
-        key
+        self.repository_and_harvest().0
+    }
+
+    /// The key of the repository, and the date of the harvest or the empty string.
+    fn repository_and_harvest(&self) -> (&str, &str) {
+        let parts = self.repository.split_once('_');
+        parts.unwrap_or((&self.repository, ""))
     }
 
     /// The texts at a path in METADATA, names separated by dots and compared without case. Lists
@@ -178,10 +180,7 @@ impl Record {
     pub fn into_document(self, rule: TextRule) -> Document {
         let mut document = Document::new("");
         document.text = self.text(rule);
-        let (key, harvest) = self
-            .repository
-            .split_once('_')
-            .unwrap_or((&self.repository, ""));
+        let (key, harvest) = self.repository_and_harvest();
         document.attributes.set(attribute::REPOSITORY, key);
         if !harvest.is_empty() {
             document.attributes.set("harvest", harvest);

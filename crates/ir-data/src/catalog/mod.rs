@@ -162,15 +162,16 @@ impl Catalog {
         Ok(collection.with_notes(entry.notes.iter().cloned()))
     }
 
+    fn data_folder(&self, entry: &CatalogEntry) -> Result<&Path, DataError> {
+        self.root().ok_or_else(|| DataError::NoDataFolder {
+            collection: entry.name.clone(),
+            variable: IR_DATA,
+        })
+    }
+
     /// Folder of a collection, named as the collection.
     fn folder(&self, entry: &CatalogEntry) -> Result<PathBuf, DataError> {
-        match &self.root {
-            Some(root) => Ok(root.join(&entry.name)),
-            None => Err(DataError::NoDataFolder {
-                collection: entry.name.clone(),
-                variable: IR_DATA,
-            }),
-        }
+        Ok(self.data_folder(entry)?.join(&entry.name))
     }
 
     fn open_listed(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {
@@ -184,12 +185,7 @@ impl Catalog {
         entry: &CatalogEntry,
         file: &CatalogFile,
     ) -> Result<PathBuf, DataError> {
-        let Some(root) = &self.root else {
-            return Err(DataError::NoDataFolder {
-                collection: entry.name.clone(),
-                variable: IR_DATA,
-            });
-        };
+        let root = self.data_folder(entry)?;
         let plain = file
             .plain_path()
             .map(|(path, content)| (path, content.bytes));

@@ -97,6 +97,12 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Object within this one.
+    fn child(&self, name: &str, members: Members) -> Self {
+        let (at, path) = (self.at, format!("{}{name}.", self.path));
+        Self { members, at, path }
+    }
+
     fn name(&self, field: &str) -> String {
         format!("{}{field}", self.path)
     }
@@ -151,13 +157,12 @@ impl<'a> Fields<'a> {
     /// Objects of an array.
     fn objects(&mut self, field: &str) -> Result<Vec<Fields<'a>>, DataError> {
         let values = self.list(field)?.into_iter().enumerate();
-        let object = |(n, value)| match value {
-            AttributeValue::Map(members) => Ok(Fields {
-                members,
-                at: self.at,
-                path: format!("{}{field}[{n}].", self.path),
-            }),
-            other => Err(self.wrong(&format!("{field}[{n}]"), "an object", &other)),
+        let object = |(n, value)| {
+            let name = format!("{field}[{n}]");
+            match value {
+                AttributeValue::Map(members) => Ok(self.child(&name, members)),
+                other => Err(self.wrong(&name, "an object", &other)),
+            }
         };
         values.map(object).collect()
     }
@@ -180,11 +185,7 @@ fn paper(mut fields: Fields<'_>) -> Result<Paper, DataError> {
     let mut path = String::new();
     for parse in ["pdf_parse", "latex_parse"] {
         let members = fields.object(parse)?;
-        let mut parsed = Fields {
-            members,
-            at: fields.at,
-            path: format!("{parse}."),
-        };
+        let mut parsed = fields.child(parse, members);
         if abstract_text.is_empty() {
             abstract_text = abstract_of(&mut parsed)?;
         }
@@ -228,21 +229,15 @@ fn abstract_of(fields: &mut Fields<'_>) -> Result<String, DataError> {
 fn bibliography(fields: &mut Fields<'_>) -> Result<BTreeMap<String, BibliographyEntry>, DataError> {
     let mut entries = BTreeMap::new();
     for (reference, value) in fields.object("bib_entries")? {
+        let name = format!("bib_entries.{reference}");
         let AttributeValue::Map(members) = value else {
-            return Err(fields.wrong(&format!("bib_entries.{reference}"), "an object", &value));
+            return Err(fields.wrong(&name, "an object", &value));
         };
-        let mut entry = Fields {
-            members,
-            at: fields.at,
-            path: format!("{}bib_entries.{reference}.", fields.path),
-        };
+        let mut entry = fields.child(&name, members);
         let title = entry.text("title")?.unwrap_or_default();
         let paper = entry.id("link")?;
-        let mut ids = Fields {
-            members: entry.object("other_ids")?,
-            at: entry.at,
-            path: format!("{}other_ids.", entry.path),
-        };
+        let ids = entry.object("other_ids")?;
+        let mut ids = entry.child("other_ids", ids);
         let keys = PaperKeys {
             title,
             doi: first_text(&mut ids, "DOI")?,

@@ -6,30 +6,17 @@ use std::path::PathBuf;
 use ir_core::Document;
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 
+use tempfile::TempDir;
+
 use super::*;
 use crate::error::DataError;
 use crate::template::DocTemplate;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("ir-data-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Path of a new file `a.jsonl` in a temporary folder.
+fn file(folder: &TempDir, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.path().join("a.jsonl");
+    fs::write(&path, content).unwrap();
+    path
 }
 
 fn texts() -> DocumentTexts {
@@ -49,21 +36,20 @@ fn text(id: &str, text: &str) -> TrainingText {
 
 /// Error message for a file of one line, without the path.
 fn error_message(line: &str, format: TrainingFormat) -> String {
-    let folder = Folder::new("training-fault");
-    let path = folder.file("a.jsonl", line);
-    let error = TrainingFile::open_with(&path, format)
-        .unwrap_err()
-        .to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, line);
+    let error = TrainingFile::open_with(&path, format).unwrap_err();
+    let error = error.to_string();
     error.replacen(&path.display().to_string(), "f", 1)
 }
 
 #[test]
 fn tevatron_format() {
-    let folder = Folder::new("training-tevatron");
+    let folder = tempfile::tempdir().unwrap();
     let line = r#"{"query_id": "q1", "query": "tea",
         "positive_passages": [{"docid": "d1", "title": "Green", "text": "Leaves."}],
         "negative_passages": [{"docid": 7, "title": "", "text": "Beans.", "score": 1.5}]}"#;
-    let path = folder.file("a.jsonl", line.replace('\n', " "));
+    let path = file(&folder, line.replace('\n', " "));
     let expected = TrainingExample::new("tea")
         .with_query_id("q1")
         .positive(text("d1", "Green Leaves."))
@@ -75,22 +61,15 @@ fn tevatron_format() {
 
 #[test]
 fn document_ids_of_a_collection() {
-    let folder = Folder::new("training-ids");
-    let lines = concat!(
-        r#"{"n": 3, "query": "parsing", "keyphrase_query": "parse", "positives": ["Penn Treebank"]}"#,
-        "\n",
-        r#"{"query": "qa", "positives": ["SQuAD", "NewsQA"], "negatives": ["Penn_Treebank"]}"#,
-        "\n",
-        r#"{"query": "qa", "positives": ["NewsQA"]}"#,
-        "\n",
-    );
-    let path = folder.file("a.jsonl", lines);
+    let folder = tempfile::tempdir().unwrap();
+    let lines = r#"{"n": 3, "query": "parsing", "keyphrase_query": "parse", "positives": ["Penn Treebank"]}
+{"query": "qa", "positives": ["SQuAD", "NewsQA"], "negatives": ["Penn_Treebank"]}
+{"query": "qa", "positives": ["NewsQA"]}
+"#;
+    let path = file(&folder, lines);
     let format = TrainingFormat::default().with_texts(texts());
     let error = TrainingFile::open_with(&path, format.clone()).unwrap_err();
-    assert!(
-        matches!(error, DataError::UnknownId { line: 2, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, DataError::UnknownId { line: 2, .. }));
 
     let format = format.on_invalid_example(OnInvalidExample::Skip);
     let set = TrainingFile::open_with(&path, format.clone()).unwrap();
@@ -118,20 +97,15 @@ fn document_ids_of_a_collection() {
     let keyphrases = format.with_query_field("keyphrase_query");
     let set = TrainingFile::open_with(&path, keyphrases.clone()).unwrap();
     assert_eq!((set.len(), set.skipped().len()), (1, 2));
-    let error = TrainingFile::open_with(
-        &path,
-        keyphrases.on_invalid_example(OnInvalidExample::Reject),
-    );
-    let error = error.unwrap_err();
-    assert!(
-        matches!(error, DataError::MissingField { line: 2, .. }),
-        "{error}"
-    );
+    let rejecting = keyphrases.on_invalid_example(OnInvalidExample::Reject);
+    let error = TrainingFile::open_with(&path, rejecting).unwrap_err();
+    assert!(matches!(error, DataError::MissingField { line: 2, .. }));
 }
 
 #[test]
 fn round_trip() {
-    let folder = Folder::new("training-round");
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     let long = "ärger\u{2028} \"\\ \u{1F375}".repeat(60_000);
     let examples = vec![
         TrainingExample::new("a\nb").positive(TrainingText::new(long)),
@@ -143,7 +117,7 @@ fn round_trip() {
             .negative(TrainingText::new("y").with_score(f32::MIN_POSITIVE)),
     ];
     for name in ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"] {
-        let path = folder.0.join(name);
+        let path = folder.join(name);
         let mut writer = TrainingWriter::create(&path).unwrap();
         examples.iter().for_each(|e| writer.example(e).unwrap());
         assert!(!path.exists());
@@ -156,27 +130,25 @@ fn round_trip() {
         assert!(set.get(2).is_err());
         assert_eq!(set.fingerprint(), examples.fingerprint(), "{name}");
     }
-    let mut writer = TrainingWriter::create(folder.0.join("b.jsonl")).unwrap();
+    let path = folder.join("b.jsonl");
+    let mut writer = TrainingWriter::create(&path).unwrap();
     let error = writer.example(&TrainingExample::new("tea")).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .ends_with("b.jsonl:1: expected at least one positive, found none")
-    );
+    let expected = "b.jsonl:1: expected at least one positive, found none";
+    assert!(error.to_string().ends_with(expected));
     drop(writer);
-    assert!(!folder.0.join("b.jsonl").exists());
+    assert!(!path.exists());
 }
 
 #[test]
 fn random_access_to_lines() {
-    let folder = Folder::new("training-lines");
+    let folder = tempfile::tempdir().unwrap();
     let line = |n: usize| format!("{{\"query\": \"é{n}\", \"positives\": [\"{n}\"]}}");
     // Byte order mark, blank lines, both line ends, no final line end.
     let content = format!("\u{feff}{}\r\n\n \r\n{}\n\n{}", line(0), line(1), line(2));
-    let set = TrainingFile::open(folder.file("a.jsonl", content)).unwrap();
+    let set = TrainingFile::open(file(&folder, content)).unwrap();
     for n in 0..3 {
-        let expected =
-            TrainingExample::new(format!("é{n}")).positive(TrainingText::new(n.to_string()));
+        let example = TrainingExample::new(format!("é{n}"));
+        let expected = example.positive(TrainingText::new(n.to_string()));
         assert_eq!(set.get(n).unwrap(), expected);
     }
     assert_eq!(set.len(), 3);
@@ -185,83 +157,48 @@ fn random_access_to_lines() {
 #[test]
 fn errors_name_line_and_field() {
     let plain = |line: &str| error_message(line, TrainingFormat::default());
-    assert_eq!(
-        plain(r#"{"query": "a", "positives": []}"#),
-        "f:1: expected at least one text in \"positives\", found none"
-    );
-    assert_eq!(
-        plain(r#"{"query": "a", "negatives": ["b"]}"#),
-        "f:1: expected a field \"positives\", found \"negatives\", \"query\""
-    );
-    assert_eq!(
-        plain("\n{\"query\": \" \", \"positives\": [\"b\"]}"),
-        "f:2: expected a query in \"query\", found an empty string"
-    );
-    assert_eq!(
-        plain(r#"{"query": "a", "positives": ["b", "\t"]}"#),
-        "f:1: expected a string in \"positives[1]\", found an empty string"
-    );
-    assert_eq!(
-        plain(r#"{"query": "a", "positives": ["b", "c"], "negatives": ["d", "c"]}"#),
-        "f:1: expected different texts in negatives[1] and positives[1], found \"c\" in both"
-    );
-    let both = r#"{"query": "a", "positive_passages": [{"docid": "d", "text": "b"}],
-        "negative_passages": [{"docid": "d", "text": "c"}]}"#;
-    assert_eq!(
-        plain(&both.replace('\n', " ")),
-        "f:1: expected different texts in negative_passages[0] and positive_passages[0], found \"d\" in both"
-    );
-    assert_eq!(
-        plain(r#"{"query": "a", "positives": [{"docid": "d"}]}"#),
-        "f:1: expected a field \"positives[0].text\", found none"
-    );
-    assert_eq!(
-        plain(r#"{"query": "a", "positives": ["b", 3.5]}"#),
-        "f:1: expected a string or an object in \"positives[1]\", found a number"
-    );
-    assert_eq!(
-        plain(r#"{"query": ["a"], "positives": ["b"]}"#),
-        "f:1: expected a string in \"query\", found an array"
-    );
-    assert_eq!(
-        plain(r#"{"query": "a", "positives": ["b"], "positive_passages": []}"#),
-        "f:1: expected one list of positives and one of negatives, found \"positive_passages and positives\""
-    );
+    let table = r#"{"query": "a", "positives": []} => expected at least one text in "positives", found none
+{"query": "a", "negatives": ["b"]} => expected a field "positives", found "negatives", "query"
+{"query": " ", "positives": ["b"]} => expected a query in "query", found an empty string
+{"query": "a", "positives": ["b", "\t"]} => expected a string in "positives[1]", found an empty string
+{"query": "a", "positives": ["b", "c"], "negatives": ["d", "c"]} => expected different texts in negatives[1] and positives[1], found "c" in both
+{"query": "a", "positive_passages": [{"docid": "d", "text": "b"}], "negative_passages": [{"docid": "d", "text": "c"}]} => expected different texts in negative_passages[0] and positive_passages[0], found "d" in both
+{"query": "a", "positives": [{"docid": "d"}]} => expected a field "positives[0].text", found none
+{"query": "a", "positives": ["b", 3.5]} => expected a string or an object in "positives[1]", found a number
+{"query": ["a"], "positives": ["b"]} => expected a string in "query", found an array
+{"query": "a", "positives": ["b"], "positive_passages": []} => expected one list of positives and one of negatives, found "positive_passages and positives""#;
+    for case in table.lines() {
+        let (line, expected) = case.split_once(" => ").unwrap();
+        // Blank lines count.
+        assert_eq!(plain(&format!("\n{line}")), format!("f:2: {expected}"));
+    }
     let unknown = "f:1: expected lists named positives and negatives, or positive_passages and negative_passages, found";
-    for name in [
-        "negative",
-        "negatives_",
-        "positive_ctxs",
-        "negative_passage",
-    ] {
+    for name in "negative negatives_ positive_ctxs negative_passage".split(' ') {
         let line = format!(r#"{{"query": "a", "positives": ["b"], "{name}": ["c"]}}"#);
         assert!(plain(&line).starts_with(unknown), "{}", plain(&line));
     }
     assert!(plain(r#"{"query": "a", "positives": ["b"]"#).starts_with("f:1: expected JSON, found"));
     assert_eq!(plain("\n\n"), "f: expected training examples, found none");
     let ids = TrainingFormat::default().with_texts(texts());
-    assert_eq!(
-        error_message(r#"{"query": "a", "positives": ["x"]}"#, ids),
-        "f:1: expected the id of a document in positives[0], found \"x\""
-    );
+    let error = error_message(r#"{"query": "a", "positives": ["x"]}"#, ids);
+    let expected = "f:1: expected the id of a document in positives[0], found \"x\"";
+    assert_eq!(error, expected);
     let missing = TrainingFile::open("/nowhere.jsonl").unwrap_err();
     assert!(missing.is_missing());
 }
 
 #[test]
 fn file_truncated_while_in_use() {
-    let folder = Folder::new("training-cut");
+    let folder = tempfile::tempdir().unwrap();
     let line = "{\"query\": \"a\", \"positives\": [\"b\"]}\n";
-    let path = folder.file("a.jsonl", line.repeat(3));
+    let path = file(&folder, line.repeat(3));
     let set = TrainingFile::open(&path).unwrap();
     fs::write(&path, line).unwrap();
     assert!(set.get(0).is_ok());
     let error = set.get(2).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
-    assert!(
-        source.ends_with("a.jsonl:3: cannot read from this line on"),
-        "{source}"
-    );
+    let expected = "a.jsonl:3: cannot read from this line on";
+    assert!(source.ends_with(expected), "{source}");
 }
 
 #[test]
@@ -288,10 +225,8 @@ fn judged_split_of_a_collection() {
         JudgedTrainingSet::from_split(&collection, "train", Arc::clone(&texts), on_invalid)
     };
     let error = read(OnInvalidExample::Reject).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "c train, query \"q2\": expected at least one positive, found none"
-    );
+    let expected = "c train, query \"q2\": expected at least one positive, found none";
+    assert_eq!(error, expected);
     let set = read(OnInvalidExample::Skip).unwrap();
     let expected = TrainingExample::new("qa")
         .with_query_id("q1")

@@ -5,19 +5,22 @@ use std::fs;
 use ir_data::datafinder::HeaderLine;
 use ir_data::{DataError, beir};
 
+/// Expected header line in errors.
+const HEADER: &str = "expected the tab-separated header line `query-id corpus-id score`, found ";
+
 #[test]
 fn beir_qrels() {
     let read = |text: &str| beir::read_qrels(text.as_bytes(), "f");
     let head = "query-id\tcorpus-id\tscore\n";
     let qrels = read("query-id\tcorpus-id\tscore\r\nq 1\td\t2\r\nq 1\te\t-1\r\n\r\n").unwrap();
     assert_eq!(
-        (qrels.grade("q 1", "d"), qrels.grade("q 1", "e")),
-        (Some(2), Some(-1))
+        ["d", "e"].map(|doc| qrels.grade("q 1", doc)),
+        [Some(2), Some(-1)]
     );
     // Whole numbers as decimals, as pandas and some converters write them.
     let decimals = read(&format!("{head}q1\td1\t1.0\nq1\td2\t-2.00\n")).unwrap();
-    let grades = (decimals.grade("q1", "d1"), decimals.grade("q1", "d2"));
-    assert_eq!(grades, (Some(1), Some(-2)));
+    let grades = ["d1", "d2"].map(|doc| decimals.grade("q1", doc));
+    assert_eq!(grades, [Some(1), Some(-2)]);
     // Other spellings of the column names.
     for head in [
         "Query_ID\tCorpus_ID\tScore\n",
@@ -32,57 +35,28 @@ fn beir_qrels() {
         "q1\td1\t",
         "query-id\tcorpus-id\t2",
         "q1\td1",
+        "q1\td1\t1",
     ] {
         let error = read(&format!("{first}\nq2\td2\t1\n")).unwrap_err();
-        let expected =
-            "f:1: expected the tab-separated header line `query-id corpus-id score`, found ";
-        assert_eq!(error.to_string(), format!("{expected}{first:?}"));
+        assert_eq!(error.to_string(), format!("f:1: {HEADER}{first:?}"));
     }
     for nothing in ["", "\n\r\n"] {
         let error = read(nothing).unwrap_err();
         assert!(error.is_corrupt());
-        assert_eq!(
-            error.to_string(),
-            "f: expected the tab-separated header line `query-id corpus-id score`, found none"
-        );
+        assert_eq!(error.to_string(), format!("f: {HEADER}none"));
     }
     assert!(read(head).unwrap().is_empty());
-    for (text, expected) in [
-        (
-            "q1\td1\t1\n".to_owned(),
-            "f:1: expected the tab-separated header line `query-id corpus-id score`, found \"q1\\td1\\t1\"",
-        ),
-        (
-            format!("{head}q1 d1 1\n"),
-            "f:2: expected 3 columns, found 1",
-        ),
-        (
-            format!("{head}q1\t0\td1\t1\n"),
-            "f:2: expected 3 columns, found 4",
-        ),
-        (
-            format!("{head}q1\td1\tyes\n"),
-            "f:2: expected an integer as grade, found \"yes\"",
-        ),
-        (
-            format!("{head}q1\td1\t1.5\n"),
-            "f:2: expected an integer as grade, found \"1.5\"",
-        ),
-        (
-            format!("{head}q1\td1\t1.\n"),
-            "f:2: expected an integer as grade, found \"1.\"",
-        ),
-        (
-            format!("{head}\td1\t1\n"),
-            "f:2: expected a query id and a document id, found \"\\td1\\t1\"",
-        ),
-        (
-            format!("{head}q1\td1\t1\nq1\td1\t1\n"),
-            "f:3: expected one judgment per pair, found query \"q1\" and document \"d1\" of line 2 again",
-        ),
-    ] {
-        assert_eq!(read(&text).unwrap_err().to_string(), expected);
-    }
+    let table = r#"q1 d1 1\n => f:2: expected 3 columns, found 1
+q1\t0\td1\t1\n => f:2: expected 3 columns, found 4
+q1\td1\tyes\n => f:2: expected an integer as grade, found "yes"
+q1\td1\t1.5\n => f:2: expected an integer as grade, found "1.5"
+q1\td1\t1.\n => f:2: expected an integer as grade, found "1."
+\td1\t1\n => f:2: expected a query id and a document id, found "\td1\t1"
+q1\td1\t1\nq1\td1\t1\n => f:3: expected one judgment per pair, found query "q1" and document "d1" of line 2 again"#;
+    crate::assert_cases(table, |text| {
+        let error = read(&format!("{head}{text}")).unwrap_err();
+        error.to_string()
+    });
 }
 
 #[test]
@@ -90,66 +64,44 @@ fn beir_folders() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     assert!(beir::BeirFolder::open(root).unwrap_err().is_missing());
-    fs::write(
-        root.join("corpus.jsonl"),
-        "{\"_id\": \"d\", \"text\": \"tea\"}\n",
-    )
-    .unwrap();
+    let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+    write("corpus.jsonl", "{\"_id\": \"d\", \"text\": \"tea\"}\n");
     let alone = beir::BeirFolder::open(root).unwrap().into_collection();
     assert!(alone.splits().is_empty());
     assert!(alone.all_queries().unwrap_err().is_missing());
-    assert!(matches!(
-        alone.qrels("test"),
-        Err(DataError::UnknownSplit { .. })
-    ));
+    let error = alone.qrels("test").unwrap_err();
+    assert!(matches!(error, DataError::UnknownSplit { .. }));
 
     let queries =
         "{\"_id\": \"b\", \"text\": \"x\"}\n{\"_id\": \"a\", \"text\": \"y\", \"title\": \"t\"}\n";
-    fs::write(root.join("queries.jsonl"), queries).unwrap();
+    write("queries.jsonl", queries);
     fs::create_dir(root.join("qrels")).unwrap();
-    fs::write(
-        root.join("qrels/test.tsv"),
-        "query-id\tcorpus-id\tscore\na\td\t1\nb\td\t0\n",
-    )
-    .unwrap();
-    fs::write(
-        root.join("qrels/dev.tsv"),
-        "query-id\tcorpus-id\tscore\na\td\t1\nc\td\t1\ne\td\t1\n",
-    )
-    .unwrap();
-    fs::write(root.join("qrels/notes.txt"), "").unwrap();
+    let head = "query-id\tcorpus-id\tscore";
+    write("qrels/test.tsv", &format!("{head}\na\td\t1\nb\td\t0\n"));
+    write(
+        "qrels/dev.tsv",
+        &format!("{head}\na\td\t1\nc\td\t1\ne\td\t1\n"),
+    );
+    write("qrels/notes.txt", "");
     let collection = ir_data::open_path_or_name(&root.to_string_lossy()).unwrap();
     assert_eq!(collection.splits(), ["dev", "test"]);
-    let ids: Vec<String> = collection
-        .queries("test")
-        .unwrap()
-        .into_iter()
-        .map(|query| query.id)
-        .collect();
+    let queries = collection.queries("test").unwrap().into_iter();
+    let ids: Vec<String> = queries.map(|query| query.id).collect();
     assert_eq!(ids, ["b", "a"], "in the order of the file");
-    assert_eq!(
-        collection.all_queries().unwrap()[1]
-            .attributes
-            .text("title"),
-        Some("t")
-    );
+    let second = &collection.all_queries().unwrap()[1];
+    assert_eq!(second.attributes.text("title"), Some("t"));
     let error = collection.queries("dev").unwrap_err();
     assert!(
         matches!(error, DataError::JudgedQueryMissing { missing: 2, ref query, .. } if query == "c")
     );
 
-    let error = ir_data::open_path_or_name("no such thing")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("bundled") && error.contains("beir/nfcorpus"),
-        "{error}"
-    );
+    let error = ir_data::open_path_or_name("no such thing").unwrap_err();
+    for name in ["bundled", "beir/nfcorpus"] {
+        assert!(error.to_string().contains(name), "{error}");
+    }
     let file = root.join("corpus.jsonl");
-    assert!(matches!(
-        ir_data::open_path_or_name(&file.to_string_lossy()),
-        Err(DataError::WrongType { .. })
-    ));
+    let error = ir_data::open_path_or_name(&file.to_string_lossy()).unwrap_err();
+    assert!(matches!(error, DataError::WrongType { .. }));
 }
 
 #[test]
@@ -174,11 +126,8 @@ fn empty_beir_folders() {
     for (suffix, compression) in [("gz", "gzip"), ("zst", "zstd")] {
         let corpus = root.join(format!("corpus.jsonl.{suffix}"));
         fs::write(&corpus, "").unwrap();
-        let expected = format!(
-            "{}:1: expected more {compression} data, found the end of the file",
-            corpus.display()
-        );
-        assert_eq!(error_message(), expected);
+        let expected = format!("1: expected more {compression} data, found the end of the file");
+        assert_eq!(error_message(), format!("{}:{expected}", corpus.display()));
         // An empty compressed file.
         ir_data::create(&corpus).unwrap().commit().unwrap();
         let expected = format!("{}: expected documents, found none", corpus.display());
@@ -209,20 +158,14 @@ fn qrels_in_trec_or_beir_format() {
     assert!(matches!(read("q\td\t1\n"), Err(DataError::Syntax { .. })));
     assert!(matches!(read("q 0 d 1 x\n"), Err(DataError::Trec(_))));
     // A TREC line with a missing column is not BEIR format.
-    assert_eq!(
-        read("q1 0 d1\n").unwrap_err().to_string(),
-        "f:1: expected 4 columns, found 3"
-    );
+    let error = read("q1 0 d1\n").unwrap_err().to_string();
+    assert_eq!(error, "f:1: expected 4 columns, found 3");
     let header = "header line `query-id corpus-id score`, found \"query-id corpus-id score\"";
     let error = read("query-id corpus-id score\nq d 1\n").unwrap_err();
     assert!(error.to_string().ends_with(header), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("qrels.gz");
     ir_data::write_qrels(&path, &trec).unwrap();
-    assert_eq!(
-        ir_data::read_qrels_any(&path, HeaderLine::AsData)
-            .unwrap()
-            .data,
-        trec
-    );
+    let again = ir_data::read_qrels_any(&path, HeaderLine::AsData).unwrap();
+    assert_eq!(again.data, trec);
 }

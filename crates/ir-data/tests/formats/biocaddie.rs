@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ir_core::{AttributeValue, Attributes, Corpus, Document};
+use ir_core::{Corpus, Document};
 use ir_data::biocaddie::{
     BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, TextRule,
 };
@@ -17,11 +17,8 @@ pub(super) fn json(text: &str) -> Result<Record, String> {
     Record::from_json(text, "7.json", 1).map_err(|error| error.to_string())
 }
 
-fn text_of(attributes: &Attributes, name: &str) -> Option<String> {
-    match attributes.get(name) {
-        Some(AttributeValue::Text(text)) => Some(text.clone()),
-        _ => None,
-    }
+fn documents(corpus: &dyn Corpus) -> Vec<Document> {
+    corpus.docs().unwrap().map(Result::unwrap).collect()
 }
 
 #[test]
@@ -32,32 +29,30 @@ fn both_forms_of_a_record_are_equal() {
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
         text.replace('>', "&gt;").replace('"', "&quot;")
     };
-    let record = |title: &str, metadata: &str| {
-        format!(
+    let record = |metadata: &str| {
+        let text = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DOC>\n<DOCNO> 6408 </DOCNO>\n\
-             <TITLE>{title}</TITLE>\n<REPOSITORY>arrayexpress_020916</REPOSITORY>\n\
+             <TITLE>T &amp; &lt;i&gt;x&lt;/i&gt;</TITLE>\n\
+             <REPOSITORY>arrayexpress_020916</REPOSITORY>\n\
              <METADATA>{metadata}</METADATA></DOC>\n"
-        )
+        );
+        xml(&text).unwrap()
     };
-    let title = "T &amp; &lt;i&gt;x&lt;/i&gt;";
-    let escaped = xml(&record(title, &escape(metadata))).unwrap();
-    let cdata = xml(&record(title, &format!("<![CDATA[{metadata}]]>"))).unwrap();
-    // JSON that is not escaped, with entities that are none.
-    let plain = xml(&record(title, metadata)).unwrap();
-    let line = format!(
-        r#"{{"DOCNO": 6408, "TITLE": "T & <i>x</i>", "REPOSITORY": "arrayexpress_020916",
-             "METADATA": {metadata}}}"#
-    );
-    let expected = json(&line).unwrap();
-    assert_eq!(escaped, expected);
-    assert_eq!(cdata, expected);
-    assert_eq!(plain, expected);
+    let line = |id: &str, metadata: &str| {
+        let line = format!(
+            r#"{{"DOCNO": {id}, "TITLE": "T & <i>x</i>", "REPOSITORY": "arrayexpress_020916",
+                 "METADATA": {metadata}}}"#
+        );
+        json(&line).unwrap()
+    };
+    let expected = line("6408", metadata);
+    // The last one is JSON that is not escaped, with entities that are none.
+    let cdata = format!("<![CDATA[{metadata}]]>");
+    for metadata in [escape(metadata).as_str(), &cdata, metadata] {
+        assert_eq!(record(metadata), expected);
+    }
     let quoted = serde_json::to_string(metadata).unwrap();
-    let line = format!(
-        r#"{{"DOCNO": "6408", "TITLE": "T & <i>x</i>", "REPOSITORY": "arrayexpress_020916",
-             "METADATA": {quoted}}}"#
-    );
-    assert_eq!(json(&line).unwrap(), expected);
+    assert_eq!(line("\"6408\"", &quoted), expected);
     assert_eq!(expected.texts("DATAITEM.description"), ["a \"b\"", "β"]);
     let document = expected.clone().into_document(TextRule::Paths);
     let expected_document = Document::new("6408")
@@ -78,11 +73,10 @@ fn both_forms_of_a_record_are_equal() {
     assert_eq!(whole, object);
     let fields = expected.clone().into_document(TextRule::Fields);
     assert_eq!(fields.text, document.text);
-    let meta = text_of(&fields.attributes, "meta").unwrap();
-    assert!(
-        meta.contains("2015-04-26") && meta.contains("Homo sapiens"),
-        "{meta}"
-    );
+    let meta = fields.attributes.text("meta").unwrap();
+    for part in ["2015-04-26", "Homo sapiens"] {
+        assert!(meta.contains(part), "{meta}");
+    }
 }
 
 #[test]
@@ -124,10 +118,8 @@ fn markup_inside_strings_of_unescaped_json() {
          <METADATA>{\"dataset\": {\"description\": \"a &quot;b&quot; <b>c</b>\"}}</METADATA></DOC>",
     );
     let record = record.unwrap();
-    assert_eq!(
-        record.texts("dataset.description"),
-        ["a &quot;b&quot; <b>c</b>"]
-    );
+    let texts = record.texts("dataset.description");
+    assert_eq!(texts, ["a &quot;b&quot; <b>c</b>"]);
     assert_eq!(record.title, "");
 }
 
@@ -148,10 +140,8 @@ fn records_without_metadata() {
     }
     let empty = "<DOC><DOCNO>1</DOCNO><REPOSITORY>geo</REPOSITORY><METADATA></METADATA></DOC>";
     let record = xml(empty).unwrap();
-    assert_eq!(
-        (record.repository_key(), record.metadata.is_none()),
-        ("geo", true)
-    );
+    assert_eq!(record.repository_key(), "geo");
+    assert!(record.metadata.is_none());
 }
 
 #[test]
@@ -175,13 +165,12 @@ fn every_path_of_every_repository() {
             .enumerate()
             {
                 let names: Vec<&str> = path.split('.').collect();
-                let nested = names.iter().rev().enumerate().fold(
-                    value.to_owned(),
-                    |value, (depth, part)| match depth {
-                        1 => format!("[{{\"{}\": {value}}}]", name(n, part)),
-                        _ => format!("{{\"{}\": {value}}}", name(n, part)),
-                    },
-                );
+                let nest = |value: String, (depth, part): (usize, &&str)| match depth {
+                    1 => format!("[{{\"{}\": {value}}}]", name(n, part)),
+                    _ => format!("{{\"{}\": {value}}}", name(n, part)),
+                };
+                let parts = names.iter().rev().enumerate();
+                let nested = parts.fold(value.to_owned(), nest);
                 // METADATA is an object.
                 let nested = nested.trim_start_matches('[').trim_end_matches(']');
                 let nested = if names.len() == 1 {
@@ -282,8 +271,7 @@ fn invalid_records() {
 {"DOCNO": 1, "REPOSITORY": "geo", "METADATA": [1]} => 7.json:1: expected an object in METADATA, found an array
 {"DOCNO": 1, "REPOSITORY": "geo", "METADATA": "{"} => 7.json:1: record "1": expected JSON in METADATA, found an error at column 1 (EOF while parsing an object)"#;
     for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        check(json(text), expected);
+        check(json(&text), expected);
     }
     assert!(different.is_empty(), "{different:#?}");
 }
@@ -316,8 +304,7 @@ fn encodings_of_xml_records() {
         let path = folder.path().join("7.xml");
         fs::write(&path, &bytes).unwrap();
         let corpus = BioCaddieCorpus::new(&path).with_encoding(TextEncoding::Latin1);
-        let read: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
-        assert_eq!(read[0].title, "naïve", "{declaration}");
+        assert_eq!(documents(&corpus)[0].title, "naïve", "{declaration}");
     }
 }
 
@@ -326,9 +313,8 @@ fn folders_and_files() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let read = |corpus: &BioCaddieCorpus| -> Result<Vec<Document>, String> {
-        let docs = corpus.docs().map_err(|error| error.reason().to_string())?;
-        docs.collect::<Result<_, _>>()
-            .map_err(|error| error.reason().to_string())
+        let docs = corpus.docs().and_then(Iterator::collect);
+        docs.map_err(|error| error.reason().to_string())
     };
     let records: Vec<String> = (1..=3)
         .map(|n| format!("{{\"DOCNO\": {n}, \"TITLE\": \"t{n}\", \"REPOSITORY\": \"pdb_1\"}}"))
@@ -370,11 +356,8 @@ fn folders_and_files() {
         "xml",
         "/xml/2.xml:2: expected UTF-8 text, found invalid bytes at column 10",
     );
-    fs::write(
-        at("records.jsonl"),
-        [&records[0], "\n", &records[0]].concat(),
-    )
-    .unwrap();
+    let twice = [&records[0], "\n", &records[0]].concat();
+    fs::write(at("records.jsonl"), twice).unwrap();
     error(
         "records.jsonl",
         "/records.jsonl:2: expected a unique id, found \"1\", which is also on line 1",
@@ -424,25 +407,17 @@ fn records_are_recognized_by_content() {
         write(name, text);
         let found = BioCaddieCorpus::detect(&at(name)).unwrap();
         assert_eq!(found.is_some(), form.is_some(), "{name}");
-        assert_eq!(
-            BioCaddieCorpus::new(at(name)).form().unwrap(),
-            form,
-            "{name}"
-        );
+        let corpus = BioCaddieCorpus::new(at(name));
+        assert_eq!(corpus.form().unwrap(), form, "{name}");
         let Some(corpus) = found else { continue };
-        let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+        let docs = documents(&corpus);
         assert_eq!((docs.len(), docs[0].id.as_str()), (1, "7"), "{name}");
         // The same record in a folder.
         write(&format!("folder-of-{name}/{name}"), text);
         write(&format!("folder-of-{name}/README.md"), "records");
         let found = BioCaddieCorpus::detect(&at(&format!("folder-of-{name}"))).unwrap();
-        if name.ends_with(".jsonl") {
-            assert!(found.is_none());
-        } else {
-            let from_folder = found.unwrap();
-            let read: Vec<Document> = from_folder.docs().unwrap().map(Result::unwrap).collect();
-            assert_eq!(read, docs, "{name}");
-        }
+        let read = found.map(|corpus| documents(&corpus));
+        assert_eq!(read, (!name.ends_with(".jsonl")).then_some(docs), "{name}");
     }
     // By name.
     write("named/records.jsonl", json);
@@ -478,7 +453,6 @@ queries.combined.stopped => find tea
 queries.combined.idf => #weight( 1.5 tea )
 boolqueries.combined.short => #or( tea )"#;
     for (file, text) in crate::cases(table) {
-        let file = file.as_str();
         fs::write(folder.join("queries").join(file), topics(text)).unwrap();
     }
     fs::write(folder.join("qrels/biocaddie.qrels.test"), "T1\t0\t7\t2\n").unwrap();
@@ -505,20 +479,17 @@ boolqueries.combined.short => #or( tea )"#;
     assert_eq!(collection.splits(), ["test", "train"]);
     let queries = collection.queries("test").unwrap();
     assert_eq!((queries.len(), queries[0].text.as_str()), (1, "Find tea"));
-    let attribute = |name| text_of(&queries[0].attributes, name);
-    assert_eq!(attribute("short").as_deref(), Some("tea"));
-    assert_eq!(attribute("weighted").as_deref(), Some("#weight( 1.5 tea )"));
-    assert_eq!(attribute("structured").as_deref(), Some("#or( tea )"));
-    assert_eq!(
-        collection.qrels("train").unwrap().grade("EA1", "7"),
-        Some(1)
-    );
+    let attribute = |name| queries[0].attributes.text(name);
+    assert_eq!(attribute("short"), Some("tea"));
+    assert_eq!(attribute("weighted"), Some("#weight( 1.5 tea )"));
+    assert_eq!(attribute("structured"), Some("#or( tea )"));
+    let train = collection.qrels("train").unwrap();
+    assert_eq!(train.grade("EA1", "7"), Some(1));
     assert!(collection.qrels("dev").is_err());
     let documents = |name: &str| -> Vec<Document> {
         let collection = catalog.open(name).unwrap();
         assert_eq!(collection.name(), name);
-        let docs = collection.corpus().docs().unwrap();
-        docs.map(Result::unwrap).collect()
+        documents(collection.corpus())
     };
     let docs = documents("biocaddie");
     assert_eq!((docs.len(), docs[0].title.as_str()), (1, "Tea"));
@@ -528,10 +499,7 @@ biocaddie/paths =>
 biocaddie/organizers => Clinical Trials Network
 biocaddie/whole-record => {"DOCNO":"7","TITLE":"Tea","REPOSITORY":"ctn","METADATA":null}
 biocaddie/fields => "#;
-    for (name, text) in crate::cases(table) {
-        let name = name.as_str();
-        assert_eq!(documents(name)[0].text, text, "{name}");
-    }
+    crate::assert_cases(table, |name| documents(name).remove(0).text);
     match catalog.open("biocaddie/field").unwrap_err() {
         DataError::UnknownCollection { known, .. } => {
             assert!(known.contains(&"biocaddie/fields".to_owned()));
@@ -556,10 +524,7 @@ biocaddie/fields => "#;
 #[test]
 fn repository_table() {
     assert_eq!(REPOSITORIES.len(), 20);
-    let sum: u64 = REPOSITORIES
-        .iter()
-        .map(|repository| repository.datasets)
-        .sum();
+    let sum: u64 = REPOSITORIES.iter().map(|it| it.datasets).sum();
     assert_eq!((sum, DATASETS), (794_992, 794_992));
     for repository in &REPOSITORIES {
         assert_eq!(Repository::find(repository.key), Some(repository));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ir_core::Document;
+use ir_core::{Document, Flow, NoProgress, Progress};
 use ir_data::{DataError, catalog};
 
 #[test]
@@ -11,36 +11,25 @@ fn incomplete_copy_of_a_collection() {
     let here = catalog::Catalog::new(folder.path());
     let entry = here.entry("cranfield").unwrap();
     let error = here.open("cranfield").unwrap_err();
-    assert!(
-        error.is_missing() && error.to_string().contains("place it there"),
-        "{error}"
-    );
+    assert!(error.is_missing(), "{error}");
+    assert!(error.to_string().contains("place it there"), "{error}");
     fs::create_dir_all(folder.path().join("classic/cranfield")).unwrap();
-    for file in &entry.files {
-        fs::write(folder.path().join(&file.path), b"cut").unwrap();
-    }
+    let write = |content: &dyn Fn(u64) -> Vec<u8>| {
+        for file in &entry.files {
+            fs::write(folder.path().join(&file.path), content(file.bytes)).unwrap();
+        }
+    };
+    write(&|_| b"cut".to_vec());
     let error = here.open("cranfield").unwrap_err();
     assert!(matches!(error, DataError::Size { found: 3, .. }) && error.is_corrupt());
-    for file in &entry.files {
-        fs::write(
-            folder.path().join(&file.path),
-            vec![b'x'; file.bytes as usize],
-        )
-        .unwrap();
-    }
-    let error = here
-        .verify("cranfield", &mut ir_core::NoProgress)
-        .unwrap_err();
+    write(&|bytes| vec![b'x'; bytes as usize]);
+    let verify = |progress: &mut dyn Progress| here.verify("cranfield", progress).unwrap_err();
+    let error = verify(&mut NoProgress);
     assert!(matches!(error, DataError::Sha256 { .. }), "{error}");
-    let stop = &mut |_: &str, _: u64, _: Option<u64>| ir_core::Flow::Stop;
-    assert!(matches!(
-        here.verify("cranfield", stop),
-        Err(DataError::Canceled)
-    ));
-    assert!(matches!(
-        here.open("none"),
-        Err(DataError::UnknownCollection { .. })
-    ));
+    let error = verify(&mut |_: &str, _: u64, _: Option<u64>| Flow::Stop);
+    assert!(matches!(error, DataError::Canceled));
+    let error = here.open("none").unwrap_err();
+    assert!(matches!(error, DataError::UnknownCollection { .. }));
     assert!(here.open("bundled").is_ok());
 }
 
@@ -65,13 +54,9 @@ fn wrong_document_count() {
 fn table_of_the_readme() {
     let grouped = |number: u64| {
         let digits = number.to_string();
-        let groups: Vec<&str> = digits
-            .as_bytes()
-            .rchunks(3)
-            .rev()
-            .map(|group| std::str::from_utf8(group).unwrap())
-            .collect();
-        groups.join(",")
+        let groups = digits.as_bytes().rchunks(3).rev();
+        let groups = groups.map(|group| std::str::from_utf8(group).unwrap());
+        groups.collect::<Vec<_>>().join(",")
     };
     let readme = include_str!("../../README.md");
     let (_, rows) = readme
@@ -111,10 +96,8 @@ fn table_of_the_readme() {
             assert_eq!(found, expected, "{row}");
         }
     }
-    let mut names: Vec<&str> = catalog::entries()
-        .iter()
-        .map(|it| it.name.as_str())
-        .collect();
+    let names = catalog::entries().iter().map(|it| it.name.as_str());
+    let mut names: Vec<&str> = names.collect();
     listed.sort_unstable();
     names.sort_unstable();
     assert_eq!(listed, names);

@@ -12,16 +12,11 @@ fn datafinder_qrels_and_runs() {
     let quoted = format!("{header}\"a_\"\"b\"\"\"\tQ0\tX\t1\r\n\"a_\"\"b\"\"\"\tQ0\tX\t1\r\n");
     let raw = qrels(&quoted, Quoting::Raw, HeaderLine::Skip).unwrap();
     assert_eq!(raw.data.grade("\"a_\"\"b\"\"\"", "X"), Some(1));
-    let odd = raw
-        .warnings
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>();
-    assert_eq!(odd.len(), 1);
+    assert_eq!(raw.warnings.len(), 1);
+    let odd = raw.warnings[0].to_string();
     assert!(
-        odd[0].starts_with("f:3: the judgment of line 2 again"),
-        "{}",
-        odd[0]
+        odd.starts_with("f:3: the judgment of line 2 again"),
+        "{odd}"
     );
     let csv = qrels(&quoted, Quoting::Csv, HeaderLine::Skip).unwrap();
     assert_eq!(csv.data.grade("a_\"b\"", "X"), Some(1));
@@ -36,31 +31,20 @@ q\tQ0\td\t1\nr\tQ0\td\tone\n => f:2: expected an integer as grade, found "one"
 "a"b"\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\"a\"b\""
 "\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\""
 \tQ0\td\t1\n => f:1: expected a query id and a document id, found "\tQ0\td\t1""#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(
-            qrels(text, Quoting::Csv, HeaderLine::Skip)
-                .unwrap_err()
-                .to_string(),
-            expected
-        );
-    }
+    crate::assert_cases(table, |text| {
+        let error = qrels(text, Quoting::Csv, HeaderLine::Skip).unwrap_err();
+        error.to_string()
+    });
 
     let run =
         |text: &str| datafinder::read_run(text.as_bytes(), "f", Quoting::Raw, HeaderLine::Skip);
     let text = "QueryID\tQ0\tDocID\tRank\tScore\tRunID\r\nq\tQ0\tb\t1\t2.5\tmine\r\nq\tQ0\ta\t2\t3\tmine\r\n";
     let read = run(text).unwrap().data;
-    assert_eq!(
-        (read.tag.as_str(), read.get("q").unwrap()[0].doc.as_str()),
-        ("mine", "b")
-    );
+    assert_eq!((&*read.tag, &*read.get("q").unwrap()[0].doc), ("mine", "b"));
     let table = r#"q\tQ0\td\t1\tNaN\tt\n => f:1: expected a finite number as score, found "NaN"
 q\tQ0\td\t1\t1\n => f:1: expected 6 columns, found 5
 q\tQ0\td\t1\t1\tt\nq\tQ0\td\t2\t0\tt\n => f:2: expected each document of a query once, found "d""#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(run(text).unwrap_err().to_string(), expected);
-    }
+    crate::assert_cases(table, |text| run(text).unwrap_err().to_string());
 }
 
 #[test]
@@ -68,19 +52,12 @@ fn datafinder_queries() {
     let read = |text: &str| datafinder::read_test_queries(text.as_bytes(), "f", "t");
     let array = " [\n{\"query\": \"a  b\", \"documents\": [\"X Y\"], \"year\": 0, \"task\": \"\"},\n {\"query\": \"c\",\n \"documents\": []}\n]\n";
     let rows = read(array).unwrap();
-    assert_eq!(
-        (rows[1].query.id.as_str(), rows[1].positives.len()),
-        ("t001", 0)
-    );
-    assert_eq!(
-        rows[0].query.attributes.text(datafinder::PUBLISHED_ID),
-        Some("a_b")
-    );
-    assert!(rows[0].query.attributes.year().is_none(), "0 is no year");
-    assert!(
-        rows[0].query.attributes.get(attribute::TASK).is_none(),
-        "an empty field is absent"
-    );
+    assert_eq!((&*rows[1].query.id, rows[1].positives.len()), ("t001", 0));
+    let attributes = &rows[0].query.attributes;
+    assert_eq!(attributes.text(datafinder::PUBLISHED_ID), Some("a_b"));
+    assert!(attributes.year().is_none(), "0 is no year");
+    // An empty field is absent.
+    assert!(attributes.get(attribute::TASK).is_none());
     let qrels = datafinder::DatasetQuery::qrels(&rows);
     assert_eq!((qrels.len(), qrels.grade("t000", "X_Y")), (1, Some(1)));
     let table = r#"{"documents": []} => f:1: expected a field "query", found none
@@ -91,19 +68,12 @@ fn datafinder_queries() {
 [\n{"query": "a", "documents": []},\n3] => f:3: expected an object in the line, found a number
 [{"query": "a", "documents": []} => f:1: expected JSON, found an error at column 32 (EOF while parsing a list)
 {"id": "x", "query": "a", "documents": []}\n{"id": "x", "query": "a", "documents": []} => f:2: expected a unique id, found "x", which is also on line 1"#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(read(text).unwrap_err().to_string(), expected, "{text}");
-    }
-    let train = datafinder::read_training_queries(
-        &b"{\"query\": \"a\", \"n\": 12, \"positives\": [\"B C\"]}\n{\"query\": \"a\"}"[..],
-        "f",
-        "train-",
-    );
-    let train = train.unwrap();
+    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
+    let train = "{\"query\": \"a\", \"n\": 12, \"positives\": [\"B C\"]}\n{\"query\": \"a\"}";
+    let train = datafinder::read_training_queries(train.as_bytes(), "f", "train-").unwrap();
     assert_eq!(
-        (train[0].query.id.as_str(), train[1].query.id.as_str()),
-        ("train-12", "train-1")
+        [0, 1].map(|n: usize| &*train[n].query.id),
+        ["train-12", "train-1"]
     );
 }
 
@@ -119,10 +89,8 @@ fn datafinder_corpus() {
     }
     assert_eq!(docs.len(), 2, "repeated ids are kept");
     assert_eq!(docs[0].id, "Penn_Treebank");
-    assert_eq!(
-        docs[0].attributes.text(datafinder::NAME),
-        Some("Penn \t Treebank")
-    );
+    let name = docs[0].attributes.text(datafinder::NAME);
+    assert_eq!(name, Some("Penn \t Treebank"));
     assert!(docs.iter().all(|doc| doc.attributes.year().is_none()));
     assert_eq!(docs[0].text, "a\r\nb");
 }

@@ -23,3 +23,11 @@ fn cases(table: &'static str) -> impl Iterator<Item = (String, &'static str)> {
         (lines.replace("\\t", "\t"), expected)
     })
 }
+
+/// Asserts the result of every case of a table.
+#[track_caller]
+fn assert_cases(table: &'static str, result: impl Fn(&str) -> String) {
+    for (text, expected) in cases(table) {
+        assert_eq!(result(&text), expected, "{text}");
+    }
+}

@@ -14,27 +14,19 @@ fn trec_documents() {
                 <doc><docno>2</docno> <i class=\"x\">all</i> of it<DOCHDR>http</DOCHDR></doc>\n\
                 <DOC>\n<DOCNO>3</DOCNO>\n</DOC>\n";
     let docs = read(text).unwrap();
-    let fields: Vec<_> = docs
-        .iter()
-        .map(|doc| (doc.id.as_str(), doc.title.as_str(), doc.text.as_str()))
-        .collect();
-    assert_eq!(
-        fields,
-        [
-            ("FT911-3", "FT 14 MAY / Tea", "prices < 3 < 4\n\nmore\nend"),
-            ("2", "", "all of it"),
-            ("3", "", ""),
-        ]
-    );
+    let expected = [
+        ("FT911-3", "FT 14 MAY / Tea", "prices < 3 < 4\n\nmore\nend"),
+        ("2", "", "all of it"),
+        ("3", "", ""),
+    ];
+    let fields = docs.iter().map(|doc| (&*doc.id, &*doc.title, &*doc.text));
+    assert_eq!(fields.collect::<Vec<_>>(), expected);
     assert!(read("\n").unwrap().is_empty());
     let table = r#"tea => f:1: expected <DOC>, found "tea"
 \n<DOC>\n<TEXT>a</TEXT>\n</DOC> => f:2: expected a field "DOCNO", found none
 <DOC>\n<DOCNO>1</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
 <DOC><DOCNO>1</DOCNO></DOC>\n<DOC><DOCNO>1</DOCNO></DOC> => f:2: expected a unique id, found "1", which is also on line 1"#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(read(text).unwrap_err().to_string(), expected);
-    }
+    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
 }
 
 #[test]
@@ -46,29 +38,21 @@ fn trec_topics() {
                 <top>\n<num> Number: 203\n<desc> Description:\nWhat is tea?\n</top>\n\
                 <top>\n<num> 0\n<title> zero\n</top>\n";
     let topics = read(text).unwrap();
-    let fields: Vec<_> = topics
-        .iter()
-        .map(|topic| (topic.id.as_str(), topic.text.as_str()))
-        .collect();
-    assert_eq!(
-        fields,
-        [
-            ("51", "Airbus Subsidies"),
-            ("A7", "river"),
-            ("203", "What is tea?"),
-            ("0", "zero")
-        ]
-    );
+    let expected = [
+        ("51", "Airbus Subsidies"),
+        ("A7", "river"),
+        ("203", "What is tea?"),
+        ("0", "zero"),
+    ];
+    let fields = topics.iter().map(|topic| (&*topic.id, &*topic.text));
+    assert_eq!(fields.collect::<Vec<_>>(), expected);
     let attributes = &topics[0].attributes;
     assert_eq!(attributes.text("description"), Some("Aid & loans."));
     assert_eq!(attributes.text("narrative"), Some("All."));
     let table = r#"<top>\n<title> tea\n</top> => f:1: expected a field "num", found none
 <top>\n<num> 1\n</top> => f:1: expected a field "title", found none
 <num> 1 => f:1: expected <top>, found "<num> 1""#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(read(text).unwrap_err().to_string(), expected);
-    }
+    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
 }
 
 #[test]
@@ -95,10 +79,7 @@ fn records_are_never_merged() {
 <DOC><DOCNO>1</DOCNO></DOC><DOC><DOCNO>2</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
 <DOC>\n<DOCNO> FT 1 </DOCNO>\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "FT 1"
 <DOC>\n<DOCNO>1\ntea\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "1\ntea""#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(read(text).unwrap_err(), expected, "{text}");
-    }
+    crate::assert_cases(table, |text| read(text).unwrap_err());
 }
 
 #[test]
@@ -132,10 +113,7 @@ fn topics_are_never_merged() {
 <top>\n<num> 1\n<title> tea\n<desc> a\n<TITLE> milk\n</top> => f:5: expected one field "title", found two
 <top>\n<num> 1\n<title> tea\n => f:1: expected </top>, found "the end of the file"
 <top>\n<num> Number: 1\ntea\n<title> milk\n</top> => f:2: expected an id without white space in <num>, found "1 tea""#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(read(text).unwrap_err(), expected, "{text}");
-    }
+    crate::assert_cases(table, |text| read(text).unwrap_err());
 }
 
 /// Only tags of topic sections end a field.

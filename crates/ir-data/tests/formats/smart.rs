@@ -1,7 +1,6 @@
 //! Records and judgments in SMART format.
 
 use ir_core::AttributeValue;
-use ir_data::DataError;
 use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument, SmartFolder};
 use ir_data::trec::HeaderLine;
 
@@ -20,22 +19,13 @@ fn smart_records() {
     let docs = |text: &str| smart::read_documents(text.as_bytes(), "f");
     let text = "\n.I 12\r\n.T \r\na\r\nb .\r\n.A\r\n.B\r\n.W\r\n  one\r\n\r\n.5 two\r\n.A\r\nthree\r\n.I 3\n.W\n.X\n1\t2\t3\n";
     let read = docs(text).unwrap();
-    assert_eq!(
-        (read[0].id.as_str(), read[0].title.as_str()),
-        ("12", "a b .")
-    );
-    assert_eq!(
-        read[0].text, "  one\n\n.5 two\nthree",
-        "a repeated marker does not end the text"
-    );
+    assert_eq!((&*read[0].id, &*read[0].title), ("12", "a b ."));
+    // A repeated marker does not end the text.
+    assert_eq!(read[0].text, "  one\n\n.5 two\nthree");
     assert!(read[0].attributes.get("author").is_none());
     assert_eq!((read[1].id.as_str(), read[1].text.as_str()), ("3", ""));
-    assert_eq!(
-        read[1].attributes.get("citations"),
-        Some(&AttributeValue::List(vec![AttributeValue::from(vec![
-            1_i64, 2, 3
-        ])]))
-    );
+    let citations = AttributeValue::List(vec![AttributeValue::from(vec![1_i64, 2, 3])]);
+    assert_eq!(read[1].attributes.get("citations"), Some(&citations));
     assert!(docs("").unwrap().is_empty());
     let table = r#"a\n.I 1\n => f:1: expected a record that starts with .I and a marker, found "a"
 .I 1\na\n.W\n => f:2: expected a record that starts with .I and a marker, found "a"
@@ -45,10 +35,7 @@ fn smart_records() {
 .I 1\n.A\na\n.I 2\n.W\n => f:1: expected a field ".W", found none
 .I 1\n.W\n.I 1\n.W\n => f:3: expected a unique id, found "1", which is also on line 1
 .I 1\n.W\n.X\n1 2\n => f:1: expected three integers in each line of .X, found "1 2""#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        assert_eq!(docs(text).unwrap_err().to_string(), expected);
-    }
+    crate::assert_cases(table, |text| docs(text).unwrap_err().to_string());
     // Many documents of CACM are titles. Queries are texts.
     let title = ".I 1\n.T\na b\n.B\nCACM\n.I 2\n.W\nc\n";
     let titles = docs(title).unwrap();
@@ -59,10 +46,7 @@ fn smart_records() {
         "f:1: expected a field \".W\", found none"
     );
     let queries = smart::read_queries(&b".I 002\n.T\nt\n.A\nx\n.A\ny\n.W\nw\n"[..], "f").unwrap();
-    assert_eq!(
-        (queries[0].id.as_str(), queries[0].text.as_str()),
-        ("002", "w")
-    );
+    assert_eq!((&*queries[0].id, &*queries[0].text), ("002", "w"));
     assert_eq!(queries[0].attributes.text("author"), Some("x; y"));
     assert_eq!(queries[0].attributes.text("title"), Some("t"));
 }
@@ -77,50 +61,28 @@ fn smart_judgments() {
         let qrels = read(text, codes, source).unwrap();
         ["184", "12", "5"].map(|doc| qrels.grade("1", doc))
     };
-    let some = Some;
-    assert_eq!(
-        grades(CranfieldGrades::Graded, CranfieldSourceDocument::Relevant),
-        [some(3), some(1), some(1)]
-    );
-    assert_eq!(
-        grades(CranfieldGrades::Binary, CranfieldSourceDocument::Drop),
-        [some(1), some(1), None]
-    );
-    assert_eq!(
-        grades(CranfieldGrades::Raw, CranfieldSourceDocument::Relevant),
-        [some(2), some(4), some(-1)]
-    );
+    use CranfieldGrades::{Binary, Graded, Raw};
+    use CranfieldSourceDocument::{Drop, Relevant};
+    for (codes, source, expected) in [
+        (Graded, Relevant, [Some(3), Some(1), Some(1)]),
+        (Binary, Drop, [Some(1), Some(1), None]),
+        (Raw, Relevant, [Some(2), Some(4), Some(-1)]),
+    ] {
+        assert_eq!(grades(codes, source), expected);
+    }
     let table = r#"1 184\n => f:1: expected 3 columns, found 2
 1 184 2 3\n => f:1: expected 3 columns, found 4
 1 184 5\n => f:1: expected a code: -1, 1, 2, 3 or 4, found "5"
 q 184 1\n => f:1: expected an integer, found "q"
 1 184 1\n1 184 2\n => f:2: expected one judgment per pair, found query "1" and document "184" of line 1 again"#;
-    for (text, expected) in crate::cases(table) {
-        let text = text.as_str();
-        let error = read(
-            text,
-            CranfieldGrades::Graded,
-            CranfieldSourceDocument::Relevant,
-        )
-        .unwrap_err();
-        assert_eq!(error.to_string(), expected);
-    }
+    crate::assert_cases(table, |text| {
+        read(text, Graded, Relevant).unwrap_err().to_string()
+    });
     let cisi = |text: &str| smart::read_cisi_judgments(text.as_bytes(), "f");
-    assert_eq!(
-        cisi("     1     28\t0\t0.000000\n")
-            .unwrap()
-            .grade("1", "28"),
-        Some(1)
-    );
-    assert!(matches!(
-        cisi("1 28 0\n"),
-        Err(DataError::Columns {
-            min: 4,
-            max: 4,
-            found: 3,
-            ..
-        })
-    ));
+    let qrels = cisi("     1     28\t0\t0.000000\n").unwrap();
+    assert_eq!(qrels.grade("1", "28"), Some(1));
+    let error = cisi("1 28 0\n").unwrap_err().to_string();
+    assert_eq!(error, "f:1: expected 4 columns, found 3");
 }
 
 #[test]
@@ -133,8 +95,8 @@ fn detected_judgments() {
     let grades = |text: &str| {
         let qrels = read(text).unwrap();
         let docs = qrels.iter().flat_map(|(query, docs)| {
-            docs.iter()
-                .map(move |(doc, grade)| format!("{query} {doc} {grade}"))
+            let docs = docs.iter();
+            docs.map(move |(doc, grade)| format!("{query} {doc} {grade}"))
         });
         docs.collect::<Vec<_>>()
     };
@@ -143,16 +105,12 @@ fn detected_judgments() {
     assert_eq!(grades(text), ["1 12 1", "1 184 3", "1 5 1"]);
     assert_eq!(grades("\u{feff}1\t184\t-1\n"), ["1 184 1"]);
     // The code -1 is what tells it from grades.
-    assert_eq!(
-        read("1 184 2\n1 12 4\n").unwrap_err(),
-        "f:1: expected 4 columns, found 3"
-    );
+    let error = read("1 184 2\n1 12 4\n").unwrap_err();
+    assert_eq!(error, "f:1: expected 4 columns, found 3");
     // CISI and CACM.
     let expected = ["1 1410 1", "1 28 1"];
-    assert_eq!(
-        grades("    1     28\t0\t0.000000\n 1 1410 0 0.000000\n"),
-        expected
-    );
+    let cisi = "    1     28\t0\t0.000000\n 1 1410 0 0.000000\n";
+    assert_eq!(grades(cisi), expected);
     assert_eq!(grades("01 1410  0 0\n01 28  0 0\n"), expected);
     let many: String = (1..2000).map(|doc| format!("01 {doc}  0 0\n")).collect();
     assert_eq!(grades(&many).len(), 1999);

@@ -131,14 +131,10 @@ impl<'a> PageBuilder<'a, '_> {
     /// Adds precision-recall curves and measures over their cutoff.
     fn add_curves(&self, page: &mut ComparisonPage<'a>) -> Result<(), EvalError> {
         let comparison = self.comparison;
-        let curves = curves(
-            self.qrels,
-            comparison.rules,
-            self.runs,
-            &comparison.measures,
-        )?;
+        let (rules, measures) = (comparison.rules, &comparison.measures);
+        let (plots, remark) = curves(self.qrels, rules, self.runs, measures)?;
         let highlighted = self.highlighted();
-        for mut plot in curves.plots {
+        for mut plot in plots {
             // The names of the comparison are unique.
             for (curve, system) in plot.curves.iter_mut().zip(&comparison.systems) {
                 curve.system.clone_from(&system.name);
@@ -146,7 +142,7 @@ impl<'a> PageBuilder<'a, '_> {
             plot.highlighted = Some(highlighted.clone());
             page.plots.push(Box::new(plot));
         }
-        page.remarks.extend(curves.remark);
+        page.remarks.extend(remark);
         Ok(())
     }
 
@@ -237,20 +233,14 @@ impl<'a> PageBuilder<'a, '_> {
     }
 }
 
-/// Precision-recall curves, and measures over their cutoff.
-pub(super) struct Curves {
-    pub(super) plots: Vec<CurvePlot>,
-    /// Remark on omitted measures.
-    pub(super) remark: Option<String>,
-}
-
-/// Curves of runs, for up to [`MAX_CUTOFF_CURVES`] measures.
+/// Plots of precision over recall, and of up to [`MAX_CUTOFF_CURVES`] measures over their cutoff,
+/// and a remark on omitted measures.
 pub(super) fn curves(
     qrels: &dyn Judgments,
     rules: Rules,
     runs: &[&Run],
     measures: &[Measure],
-) -> Result<Curves, EvalError> {
+) -> Result<(Vec<CurvePlot>, Option<String>), EvalError> {
     let lists = runs.iter().flat_map(|run| run.iter());
     let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
     let depth = longest.min(MAX_DEPTH).min(rules.depth.unwrap_or(MAX_DEPTH));
@@ -275,7 +265,7 @@ pub(super) fn curves(
             curve_measures.len()
         )
     });
-    Ok(Curves { plots, remark })
+    Ok((plots, remark))
 }
 
 /// Measures with a cutoff, without duplicates.

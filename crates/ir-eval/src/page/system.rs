@@ -61,8 +61,8 @@ impl<'a> SystemPage<'a> {
             plots.extend(values_per_query(report, measure).map(|it| Box::new(it) as _));
         }
         let rules = *report.rules();
-        let mut of_runs = curves(qrels, rules, &[run], report.measures())?;
-        for mut plot in of_runs.plots.drain(..) {
+        let (of_run, remark) = curves(qrels, rules, &[run], report.measures())?;
+        for mut plot in of_run {
             for curve in &mut plot.curves {
                 report.run().clone_into(&mut curve.system);
             }
@@ -76,7 +76,7 @@ impl<'a> SystemPage<'a> {
             report,
             plots,
             queries,
-            remarks: of_runs.remark.into_iter().collect(),
+            remarks: remark.into_iter().collect(),
         })
     }
 

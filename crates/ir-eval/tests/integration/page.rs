@@ -27,9 +27,8 @@ fn collection(
     name: impl Fn(&str, usize) -> String,
 ) -> (Qrels, Vec<Run>) {
     let mut qrels = Qrels::new();
-    let mut runs: Vec<Run> = (0..systems)
-        .map(|at| Run::new(name("system", at)))
-        .collect();
+    let runs = (0..systems).map(|at| Run::new(name("system", at)));
+    let mut runs: Vec<Run> = runs.collect();
     for query in 0..queries {
         let id = name("query", query);
         qrels.insert(&id, &name("good", query), 2);
@@ -57,19 +56,13 @@ fn page(qrels: &Qrels, runs: &[Run], rules: Rules) -> String {
         Measure::NUM_REL_RET,
     ];
     let evaluator = Evaluator::with_rules(qrels, &measures, rules).unwrap();
-    let reports: Vec<_> = runs
-        .iter()
-        .map(|run| evaluator.evaluate(run).unwrap())
-        .collect();
+    let reports = runs.iter().map(|run| evaluator.evaluate(run).unwrap());
+    let reports: Vec<_> = reports.collect();
     let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
     let runs: Vec<&Run> = runs.iter().collect();
-    assert_eq!(
-        ComparisonPage::from_runs("", &comparison, qrels, &runs[1..], 10).unwrap_err(),
-        PageError::Runs {
-            expected: runs.len(),
-            found: runs.len() - 1
-        }
-    );
+    let error = ComparisonPage::from_runs("", &comparison, qrels, &runs[1..], 10).unwrap_err();
+    let (expected, found) = (runs.len(), runs.len() - 1);
+    assert_eq!(error, PageError::Runs { expected, found });
     let mut page = ComparisonPage::from_runs(HOSTILE[0], &comparison, qrels, &runs, 10).unwrap();
     page.files = vec![(HOSTILE[2].to_owned(), HOSTILE[1].to_owned())];
     page.to_html()
@@ -85,86 +78,45 @@ fn parsed(html: &str) -> String {
     xml.replace("<details class=\"pair\" open>", "<details class=\"pair\">")
 }
 
+fn elements<'a>(
+    document: &'a Document<'a>,
+    name: &'static str,
+) -> impl Iterator<Item = Node<'a, 'a>> {
+    let nodes = document.descendants();
+    nodes.filter(move |node| node.has_tag_name(name))
+}
+
 fn check(html: &str) {
     let xml = parsed(html);
     let document = Document::parse(&xml).unwrap_or_else(|error| panic!("{error}: {xml}"));
-    let known = [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "main",
-        "h1",
-        "h2",
-        "nav",
-        "ul",
-        "li",
-        "a",
-        "section",
-        "div",
-        "table",
-        "caption",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "b",
-        "sup",
-        "p",
-        "dl",
-        "dt",
-        "dd",
-        "code",
-        "pre",
-        "figure",
-        "figcaption",
-        "details",
-        "summary",
-        "svg",
-        "desc",
-        "rect",
-        "line",
-        "polyline",
-        "polygon",
-        "circle",
-        "text",
-    ];
+    let known = "html head meta title style body main h1 h2 nav ul li a section div table caption \
+                 thead tbody tr th td b sup p dl dt dd code pre figure figcaption details summary \
+                 svg desc rect line polyline polygon circle text";
+    let known: Vec<&str> = known.split(' ').collect();
     let mut ids = Vec::new();
     for node in document.descendants().filter(Node::is_element) {
         let tag = node.tag_name().name();
         assert!(known.contains(&tag), "<{tag}>");
         for attribute in node.attributes() {
             let (name, value) = (attribute.name(), attribute.value());
-            assert!(
-                !name.starts_with("on") && name != "src" && name != "style",
-                "{name}"
-            );
+            assert!(!name.starts_with("on") && !["src", "style"].contains(&name));
             assert!(name != "href" || value.starts_with('#'), "{name}={value}");
-            assert!(
-                !value.contains("://") && !value.contains("url("),
-                "{name}={value}"
-            );
+            for part in ["://", "url("] {
+                assert!(!value.contains(part), "{name}={value}");
+            }
             if name == "id" {
                 assert!(!ids.contains(&value.to_owned()), "{value} twice");
                 ids.push(value.to_owned());
             }
         }
     }
-    for node in document.descendants().filter(|node| node.has_tag_name("a")) {
+    for node in elements(&document, "a") {
         let target = node.attribute("href").unwrap().trim_start_matches('#');
         assert!(ids.iter().any(|id| id == target), "{target}");
     }
-    let style = document
-        .descendants()
-        .find(|node| node.has_tag_name("style"))
-        .unwrap();
-    let style = style.text().unwrap();
-    assert!(
-        !style.contains("url(") && !style.contains("@import") && style.contains("@media print")
-    );
+    let style = elements(&document, "style").next().unwrap().text().unwrap();
+    assert!(!style.contains("url(") && !style.contains("@import"));
+    assert!(style.contains("@media print"));
     assert!(!html.contains('\u{0}') && !html.contains('\u{1b}'));
 }
 
@@ -176,20 +128,12 @@ fn names_are_escaped() {
     check(&html);
     let xml = parsed(&html);
     let document = Document::parse(&xml).unwrap();
-    let codes = document
-        .descendants()
-        .filter(|node| node.has_tag_name("code"));
-    let codes: Vec<&str> = codes.filter_map(|node| node.text()).collect();
+    let texts = |name| elements(&document, name).filter_map(|node| node.text());
+    let codes: Vec<&str> = texts("code").collect();
     assert_eq!(codes[0], HOSTILE[1], "the file");
-    assert!(
-        codes.contains(&format!("good6{}", HOSTILE[0]).as_str()),
-        "{codes:?}"
-    );
-    let title = document
-        .descendants()
-        .find(|node| node.has_tag_name("title"))
-        .unwrap();
-    assert_eq!(title.text(), Some(HOSTILE[0]));
+    let good = format!("good6{}", HOSTILE[0]);
+    assert!(codes.contains(&good.as_str()), "{codes:?}");
+    assert_eq!(texts("title").next(), Some(HOSTILE[0]));
 }
 
 #[test]
@@ -296,10 +240,7 @@ fn curves_and_tables_count_the_same_queries() {
     let html = page(&qrels, &runs, rules);
     let xml = parsed(&html);
     let document = Document::parse(&xml).unwrap();
-    let table = document
-        .descendants()
-        .find(|node| node.has_tag_name("tbody"))
-        .unwrap();
+    let table = elements(&document, "tbody").next().unwrap();
     let score = |row: usize| {
         let row = table.children().nth(row).unwrap();
         let cell = row.children().nth(1).unwrap();
@@ -309,10 +250,7 @@ fn curves_and_tables_count_the_same_queries() {
             .collect();
         text.trim_end_matches(['†', '‡']).parse::<f64>().unwrap()
     };
-    let csv = document
-        .descendants()
-        .filter(|node| node.has_tag_name("pre"));
-    let csv = csv
+    let csv = elements(&document, "pre")
         .filter_map(|node| node.text())
         .find(|csv| csv.starts_with("system,cut-off k (documents),nDCG@k"))
         .unwrap();
@@ -320,10 +258,10 @@ fn curves_and_tables_count_the_same_queries() {
         // No list is longer than ten documents: the last point is nDCG@10.
         let last = csv.lines().rfind(|line| line.starts_with(system)).unwrap();
         let value: f64 = last.rsplit(',').next().unwrap().parse().unwrap();
+        let score = score(row);
         assert!(
-            (value - score(row)).abs() <= 0.00005,
-            "{system}: {value} {}",
-            score(row)
+            (value - score).abs() <= 0.00005,
+            "{system}: {value} {score}"
         );
     }
 }

@@ -332,45 +332,32 @@ mod tests {
         assert_eq!(found.as_deref(), expected.as_ref().map(|it| *it));
     }
 
+    #[track_caller]
+    fn check_default(paper: &Paper, expected: Result<&[usize], Untagged>) {
+        check(TaggingRules::default(), paper, expected);
+    }
+
     const ALL: [&str; 4] = ["COCO", "COCO Captions", "Penn Treebank", "SQuAD"];
 
     #[test]
     fn citation_and_mention() {
         let sections = [("Experiments", "We evaluate on SQuAD and COCO.")];
-        check(
-            TaggingRules::default(),
-            &paper(&sections, &ALL),
-            Ok(&[0, 3]),
-        );
+        let none = Err(Untagged::NoDataset);
+        check_default(&paper(&sections, &ALL), Ok(&[0, 3]));
         // Mentioned only, cited only.
-        check(
-            TaggingRules::default(),
-            &paper(&sections, &["SQuAD"]),
-            Ok(&[3]),
-        );
-        check(
-            TaggingRules::default(),
-            &paper(&sections, &["Penn Treebank"]),
-            Err(Untagged::NoDataset),
-        );
+        check_default(&paper(&sections, &["SQuAD"]), Ok(&[3]));
+        check_default(&paper(&sections, &["Penn Treebank"]), none);
         // Case matters; a name is not a part of a word.
         let sections = [("Experiments", "We evaluate on squad and SQuADs.")];
-        check(
-            TaggingRules::default(),
-            &paper(&sections, &ALL),
-            Err(Untagged::NoDataset),
-        );
+        check_default(&paper(&sections, &ALL), none);
     }
 
     #[test]
     fn sticky_sections() {
         let text = "We use SQuAD here.";
         let titles = |titles: &[&'static str]| {
-            let sections: Vec<_> = titles[..titles.len() - 1]
-                .iter()
-                .map(|&title| (title, "Nothing."))
-                .chain([(titles[titles.len() - 1], text)])
-                .collect();
+            let mut sections: Vec<_> = titles.iter().map(|&it| (it, "Nothing.")).collect();
+            sections.last_mut().unwrap().1 = text;
             paper(&sections, &ALL)
         };
         let none = Err(Untagged::NoDataset);
@@ -390,7 +377,7 @@ mod tests {
             (&["Model training"], used, used),
             (&["Concluding remarks"], none, none),
         ] {
-            check(TaggingRules::default(), &titles(sections), default);
+            check_default(&titles(sections), default);
             check(TaggingRules::published(), &titles(sections), default);
             let twice = TaggingRules {
                 minimum_mentions: 1,
@@ -404,9 +391,9 @@ mod tests {
     fn excluded_sentences_and_minimum() {
         let none = Err(Untagged::NoDataset);
         let sections = [("Results", "The model is Pre-trained on SQuAD. It is good.")];
-        check(TaggingRules::default(), &paper(&sections, &ALL), none);
+        check_default(&paper(&sections, &ALL), none);
         let sections = [("Results", "Pretraining uses SQuAD. We test on SQuAD.")];
-        check(TaggingRules::default(), &paper(&sections, &ALL), Ok(&[3]));
+        check_default(&paper(&sections, &ALL), Ok(&[3]));
         // The paper requires two mentions, in any sentence.
         check(TaggingRules::paper(), &paper(&sections, &ALL), Ok(&[3]));
         let sections = [
@@ -418,48 +405,34 @@ mod tests {
 
     #[test]
     fn names_of_several_words() {
-        let sections = [(
-            "Results",
-            "We test on Penn Treebank, MS COCO and COCO Captions.",
-        )];
-        check(
-            TaggingRules::default(),
-            &paper(&sections, &ALL),
-            Ok(&[0, 1, 2]),
-        );
+        let text = "We test on Penn Treebank, MS COCO and COCO Captions.";
+        let sections = [("Results", text)];
+        check_default(&paper(&sections, &ALL), Ok(&[0, 1, 2]));
         // Published: single words only.
         check(TaggingRules::published(), &paper(&sections, &ALL), Ok(&[0]));
         let sections = [("Results", "We test on PTB and COCO Captions.")];
-        check(
-            TaggingRules::default(),
-            &paper(&sections, &ALL),
-            Ok(&[1, 2]),
-        );
-        check(
-            TaggingRules::published(),
-            &paper(&sections, &ALL),
-            Ok(&[0, 2]),
-        );
+        let paper = paper(&sections, &ALL);
+        check_default(&paper, Ok(&[1, 2]));
+        check(TaggingRules::published(), &paper, Ok(&[0, 2]));
     }
 
     #[test]
     fn papers_without_tags() {
         let good = paper(&[("Results", "SQuAD.")], &ALL);
-        let rules = TaggingRules::default;
         let mut own = good.clone();
         own.keys = keys("PAPER OF COCO");
-        check(rules(), &own, Err(Untagged::IntroducesDataset));
+        check_default(&own, Err(Untagged::IntroducesDataset));
         let without = Paper {
             abstract_text: " ".to_owned(),
             ..good.clone()
         };
-        check(rules(), &without, Err(Untagged::NoAbstract));
+        check_default(&without, Err(Untagged::NoAbstract));
         let without = Paper {
             sections: Vec::new(),
             ..good.clone()
         };
-        check(rules(), &without, Err(Untagged::NoSections));
-        check(rules(), &good, Ok(&[3]));
+        check_default(&without, Err(Untagged::NoSections));
+        check_default(&good, Ok(&[3]));
     }
 
     #[test]

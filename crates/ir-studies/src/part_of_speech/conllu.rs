@@ -219,11 +219,9 @@ mod tests {
     }
 
     fn words(texts: &TaggedTexts, text: &str) -> Vec<String> {
-        let words = texts.tag(text).unwrap();
-        let words = words
-            .iter()
-            .map(|word| format!("{}/{}", word.text, word.tag));
-        words.collect()
+        let words = texts.tag(text).unwrap().into_iter();
+        let tagged = words.map(|word| format!("{}/{}", word.text, word.tag));
+        tagged.collect()
     }
 
     #[test]
@@ -239,10 +237,8 @@ mod tests {
         );
         let texts = read(&file).unwrap();
         assert_eq!(texts.len(), 2);
-        assert_eq!(
-            words(&texts, "Don't  go"),
-            ["Do/AUX", "n't/PART", "go/VERB"]
-        );
+        let expected = ["Do/AUX", "n't/PART", "go/VERB"];
+        assert_eq!(words(&texts, "Don't  go"), expected);
         assert_eq!(words(&texts, "New York"), ["New York/PROPN"]);
         let error = texts.tag("Do go").unwrap_err().to_string();
         let expected = "q.conllu: expected the tagged words of \"Do go\", found none";
@@ -266,43 +262,25 @@ mod tests {
     #[test]
     fn invalid_lines() {
         let tea = line("1", "tea", "NOUN");
-        let cases = [
-            (
-                "1\ttea\tNOUN\n".to_owned(),
-                "q.conllu:1: expected 10 columns, found 3",
-            ),
-            (
-                line("1", "tea", "noun"),
-                "q.conllu:1: expected a universal part-of-speech tag, found \"noun\"",
-            ),
-            (
-                line("2", "tea", "NOUN"),
-                "q.conllu:1: expected the number of the next word, found \"2\"",
-            ),
-            (
-                line("a", "tea", "NOUN"),
-                "q.conllu:1: expected the number of the next word, found \"a\"",
-            ),
-            (
-                line("2-1", "tea", "NOUN"),
-                "q.conllu:1: expected the number of the next word, found \"2-1\"",
-            ),
-            (
-                format!("{tea}{tea}"),
-                "q.conllu:2: expected the number of the next word, found \"1\"",
-            ),
-            (
-                format!("{tea}{}", line("3.1", "", "X")),
-                "q.conllu:2: expected the number of the next word, found \"3.1\"",
-            ),
-            (
-                format!("{tea}\n{}", line("1", "tea", "VERB")),
-                "q.conllu:3: expected the same words and tags of equal texts, found \"tea\"",
-            ),
-        ];
-        for (file, expected) in cases {
-            assert_eq!(read(&file).unwrap_err().to_string(), expected);
+        let check = |file: &str, expected: &str| {
+            let error = read(file).unwrap_err().to_string();
+            assert_eq!(error, format!("q.conllu:{expected}"));
+        };
+        check("1\ttea\tNOUN\n", "1: expected 10 columns, found 3");
+        let expected = "1: expected a universal part-of-speech tag, found \"noun\"";
+        check(&line("1", "tea", "noun"), expected);
+        let next = "expected the number of the next word, found";
+        for number in ["2", "a", "2-1"] {
+            let file = line(number, "tea", "NOUN");
+            check(&file, &format!("1: {next} {number:?}"));
         }
+        for (number, tag) in [("1", "NOUN"), ("3.1", "X")] {
+            let file = tea.clone() + &line(number, "tea", tag);
+            check(&file, &format!("2: {next} {number:?}"));
+        }
+        let file = format!("{tea}\n{}", line("1", "tea", "VERB"));
+        let expected = "3: expected the same words and tags of equal texts, found \"tea\"";
+        check(&file, expected);
         assert_eq!(read(&format!("{tea}\n{tea}")).unwrap().len(), 1);
     }
 }

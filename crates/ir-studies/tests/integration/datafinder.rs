@@ -1,6 +1,6 @@
 //! Dataset mentions, and keyphrase queries beside the published ones.
 
-use ir_core::{AttributeValue, Document};
+use ir_core::Document;
 use ir_data::{attribute, datafinder, open};
 use ir_studies::datafinder::{
     DatasetNames, keyphrase_product_from_attributes, keyphrase_query,
@@ -10,12 +10,8 @@ use ir_studies::datafinder::{
 use crate::file;
 
 fn names() -> DatasetNames {
-    let dataset = |id: &str, variants: &[&str]| {
-        let list = variants
-            .iter()
-            .map(|&name| AttributeValue::Text(name.to_owned()));
-        Document::new(id).with("variants", AttributeValue::List(list.collect()))
-    };
+    let dataset =
+        |id: &str, variants: &[&str]| Document::new(id).with("variants", variants.to_vec());
     DatasetNames::new(&[
         dataset("COCO", &["COCO", "MS COCO"]),
         dataset("COCO-Text", &["COCO-Text"]),
@@ -72,10 +68,8 @@ fn mentions_are_removed() {
 fn keyphrases() {
     let query = |fields: &[&str]| keyphrase_query(fields.iter().copied());
     assert_eq!(query(&["Images", "image age"]), "images");
-    assert_eq!(
-        query(&["question answering, text", "text", "N/A", " None ", ""]),
-        "question answering, text"
-    );
+    let fields = ["question answering, text", "text", "N/A", " None ", ""];
+    assert_eq!(query(&fields), "question answering, text");
     assert_eq!(query(&["the Analysis of an image"]), "analysis image");
     assert_eq!(query(&[]), "");
 }
@@ -95,10 +89,8 @@ fn products_of_several_tasks() {
         let queries = keyphrase_product_from_attributes(attributes);
         let fields = ["task", "modality", "domain", "language", "text_length"];
         let values = fields.map(|name| attributes.text(name));
-        let combinations: usize = values
-            .iter()
-            .map(|text| text.map_or(1, |text| text.split(',').count()))
-            .product();
+        let counts_of_values = values.map(|text| text.map_or(1, |text| text.split(',').count()));
+        let combinations: usize = counts_of_values.iter().product();
         assert!((1..=combinations).contains(&queries.len()), "{queries:?}");
         if several(attributes.text("task")) {
             counts[0] += 1;
@@ -128,17 +120,13 @@ fn keyphrase_queries_match_the_published_ones() {
     let rows = datafinder::read_test_queries(open(path).unwrap(), "411", "t").unwrap();
     assert_eq!(rows.len(), 411);
     for row in &rows {
-        assert_eq!(
-            Some(keyphrase_query_from_attributes(&row.query.attributes).as_str()),
-            row.query.attributes.text(attribute::KEYPHRASES),
-            "{}",
-            row.query.id
-        );
+        let attributes = &row.query.attributes;
+        let found = keyphrase_query_from_attributes(attributes);
+        let expected = attributes.text(attribute::KEYPHRASES);
+        assert_eq!(Some(found.as_str()), expected, "{}", row.query.id);
     }
-    assert_eq!(
-        rows.iter().filter(|row| row.positives.is_empty()).count(),
-        19
-    );
+    let unanswered = rows.iter().filter(|row| row.positives.is_empty());
+    assert_eq!(unanswered.count(), 19);
 
     let short = file("datafinder/test_data.jsonl").unwrap();
     let short = datafinder::read_test_queries(open(short).unwrap(), "406", "t").unwrap();

@@ -80,6 +80,15 @@ impl Server {
     fn writer(&self) -> EndpointWriter {
         EndpointWriter::new(self.config(), None).unwrap()
     }
+
+    /// Error of writing the query of a paper.
+    fn error(&self) -> QueryWriterError {
+        error(&mut self.writer())
+    }
+}
+
+fn error(writer: &mut EndpointWriter) -> QueryWriterError {
+    writer.write(&we_parse()).unwrap_err()
 }
 
 fn answer(mut stream: TcpStream, reply: Reply, requests: &Mutex<Vec<Request>>) {
@@ -123,6 +132,10 @@ fn paper(id: &str, text: &str) -> Paper {
     }
 }
 
+fn we_parse() -> Paper {
+    paper("p1", "We parse.")
+}
+
 /// Message with all sources.
 fn message(error: &QueryWriterError) -> String {
     let mut text = error.to_string();
@@ -144,24 +157,19 @@ fn request_and_answer() {
     };
     // Set by cargo.
     let mut writer = EndpointWriter::from_env(config, "CARGO_PKG_NAME").unwrap();
-    let answer = writer.write(&paper("p1", "We parse.")).unwrap();
+    let answer = writer.write(&we_parse()).unwrap();
     assert_eq!(answer.task, "Parsing");
     assert_eq!(answer.summary, "A parser.");
     let request = server.requests().remove(0);
-    assert!(
-        request
-            .head
-            .starts_with("POST /v1/chat/completions HTTP/1.1")
-    );
-    let head = request.head.to_ascii_lowercase();
-    assert!(
-        head.contains("authorization: bearer ir-studies\r\n"),
-        "{head}"
-    );
-    assert!(
-        head.contains("content-type: application/json\r\n"),
-        "{head}"
-    );
+    let head = request.head;
+    assert!(head.starts_with("POST /v1/chat/completions HTTP/1.1"));
+    let head = head.to_ascii_lowercase();
+    for part in [
+        "authorization: bearer ir-studies",
+        "content-type: application/json",
+    ] {
+        assert!(head.contains(&format!("{part}\r\n")), "{head}");
+    }
     let prompt = QueryPrompt::default().render("We parse.");
     let expected = json!({
         "model": "tiny-model", "max_tokens": 250, "temperature": 0.0, "top_p": 0.8, "seed": 3,
@@ -173,7 +181,7 @@ fn request_and_answer() {
 
     let config = EndpointConfig::new(format!("{}/chat/completions", server.url), "m");
     let mut writer = EndpointWriter::new(config, None).unwrap();
-    writer.write(&paper("p1", "We parse.")).unwrap();
+    writer.write(&we_parse()).unwrap();
     let head = server.requests().remove(1).head.to_ascii_lowercase();
     assert!(head.starts_with("post /v1/chat/completions "), "{head}");
     assert!(!head.contains("authorization"));
@@ -201,18 +209,14 @@ fn key_in_the_header_api_key() {
     let url = format!("{}?api-version=2024-10-21", server.url);
     let config = EndpointConfig { url, ..config };
     let mut writer = EndpointWriter::new(config, Some("secret-key")).unwrap();
-    assert_eq!(
-        writer.write(&paper("p1", "We parse.")).unwrap().task,
-        "Parsing"
-    );
+    assert_eq!(writer.write(&we_parse()).unwrap().task, "Parsing");
     let head = server.requests().remove(0).head.to_ascii_lowercase();
     let first = "post /v1/chat/completions?api-version=2024-10-21 http/1.1\r\n";
     assert!(head.starts_with(first), "{head}");
     assert!(head.contains("\r\napi-key: secret-key\r\n"), "{head}");
     assert!(!head.contains("authorization"), "{head}");
     for found in [401, 302, 307, 308] {
-        let error = writer.write(&paper("p1", "We parse.")).unwrap_err();
-        let error = message(&error);
+        let error = message(&error(&mut writer));
         assert!(error.contains(&found.to_string()), "{found}: {error}");
         assert!(!error.contains("secret-key"), "{error}");
     }
@@ -241,7 +245,7 @@ fn urls_with_a_query_string() {
     for (n, (suffix, query)) in urls.into_iter().enumerate() {
         let config = EndpointConfig::new(format!("{}{suffix}", server.url), "m");
         let mut writer = EndpointWriter::new(config, None).unwrap();
-        writer.write(&paper("p1", "We parse.")).unwrap();
+        writer.write(&we_parse()).unwrap();
         let head = server.requests().remove(n).head;
         let expected = format!("POST /v1/chat/completions{query} HTTP/1.1\r\n");
         assert!(head.starts_with(&expected), "{suffix}: {head}");
@@ -252,29 +256,21 @@ fn urls_with_a_query_string() {
 fn transient_statuses_are_retried() {
     for first in [429, 500, 503, 408] {
         let server = Server::new([status(first), Reply::Silence, says(ANSWER)]);
-        server.writer().write(&paper("p1", "We parse.")).unwrap();
+        server.writer().write(&we_parse()).unwrap();
         assert_eq!(server.requests().len(), 3, "{first}");
     }
     let server = Server::new([status(429), status(500), status(503), says(ANSWER)]);
-    let error = server
-        .writer()
-        .write(&paper("p1", "We parse."))
-        .unwrap_err();
+    let error = server.error();
     let text = message(&error);
     assert!(text.starts_with("paper \"p1\": http://127.0.0.1"), "{text}");
-    assert!(
-        text.contains("found HTTP status 503 after 3 attempts"),
-        "{text}"
-    );
-    assert!(text.contains("busy"), "{text}");
+    for part in ["found HTTP status 503 after 3 attempts", "busy"] {
+        assert!(text.contains(part), "{text}");
+    }
     assert!(!error.is_of_paper());
     // Other statuses are final.
     for first in [400, 401, 404, 413, 422] {
         let server = Server::new([status(first), says(ANSWER)]);
-        let error = server
-            .writer()
-            .write(&paper("p1", "We parse."))
-            .unwrap_err();
+        let error = server.error();
         assert!(message(&error).contains("after 1 attempt:"), "{error}");
         assert_eq!(server.requests().len(), 1);
         // The request was read, and others may be accepted.
@@ -288,7 +284,7 @@ fn the_key_is_not_in_errors() {
     let reply = Reply::Http(401, "", "invalid key sk-secret-1".to_owned());
     let server = Server::new([reply]);
     let mut writer = EndpointWriter::new(server.config(), Some("sk-secret-1")).unwrap();
-    let error = writer.write(&paper("p1", "We parse.")).unwrap_err();
+    let error = error(&mut writer);
     let text = message(&error);
     assert!(text.contains("\"invalid key …\""), "{text}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
@@ -299,8 +295,7 @@ fn the_key_is_not_in_errors() {
 fn redirects() {
     let reply = Reply::Http(307, "Location: /elsewhere\r\n", String::new());
     let server = Server::new([reply, says(ANSWER)]);
-    let error = server.writer().write(&paper("p1", "We parse."));
-    let text = message(&error.unwrap_err());
+    let text = message(&server.error());
     assert!(text.contains("after 1 attempt"), "{text}");
     assert_eq!(server.requests().len(), 1);
 }
@@ -310,7 +305,7 @@ fn retry_after() {
     let limited = |value| Reply::Http(429, value, String::new());
     let server = Server::new([limited("Retry-After: 1\r\n"), says(ANSWER)]);
     let begun = Instant::now();
-    server.writer().write(&paper("p1", "We parse.")).unwrap();
+    server.writer().write(&we_parse()).unwrap();
     assert!(begun.elapsed() >= Duration::from_secs(1));
     // A date in the past: at once.
     let past = "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
@@ -321,30 +316,18 @@ fn retry_after() {
     };
     let mut writer = EndpointWriter::new(config, None).unwrap();
     let begun = Instant::now();
-    writer.write(&paper("p1", "We parse.")).unwrap();
+    writer.write(&we_parse()).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(20));
     let server = Server::new([limited("Retry-After: 3600\r\n"), says(ANSWER)]);
-    let error = server
-        .writer()
-        .write(&paper("p1", "We parse."))
-        .unwrap_err();
-    assert!(
-        message(&error).contains("found 3600 s in Retry-After"),
-        "{error}"
-    );
+    let text = message(&server.error());
+    assert!(text.contains("found 3600 s in Retry-After"), "{text}");
 }
 
 #[test]
 fn no_response() {
     let server = Server::new([Reply::Silence, Reply::Silence, Reply::Silence]);
-    let error = server
-        .writer()
-        .write(&paper("p1", "We parse."))
-        .unwrap_err();
-    assert!(
-        message(&error).contains("no response after 3 attempts"),
-        "{error}"
-    );
+    let text = message(&server.error());
+    assert!(text.contains("no response after 3 attempts"), "{text}");
     // A slow server: the time limit of an attempt.
     let slow = || Reply::Delay(Duration::from_secs(2));
     let server = Server::new([slow(), says(ANSWER)]);
@@ -355,24 +338,20 @@ fn no_response() {
     };
     let begun = Instant::now();
     let mut writer = EndpointWriter::new(config, None).unwrap();
-    let error = writer.write(&paper("p1", "We parse.")).unwrap_err();
-    assert!(
-        message(&error).contains("no response after 1 attempt: "),
-        "{error}"
-    );
+    let text = message(&error(&mut writer));
+    assert!(text.contains("no response after 1 attempt: "), "{text}");
     assert!(begun.elapsed() < Duration::from_secs(2));
     // Nothing listens.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap();
+    drop(listener);
     let config = EndpointConfig {
         attempts: 1,
         ..EndpointConfig::new(format!("http://{port}"), "m")
     };
     let mut writer = EndpointWriter::new(config, None).unwrap();
-    let error = writer.write(&paper("p1", "We parse.")).unwrap_err();
-    assert!(message(&error).contains("no response"), "{error}");
+    let text = message(&error(&mut writer));
+    assert!(text.contains("no response"), "{text}");
 }
 
 #[test]
@@ -386,10 +365,7 @@ fn garbage() {
         "\u{0}\u{1}",
     ] {
         let server = Server::new([http(body)]);
-        let error = server
-            .writer()
-            .write(&paper("p1", "We parse."))
-            .unwrap_err();
+        let error = server.error();
         let text = message(&error);
         assert!(text.contains("expected a chat completion, found"), "{text}");
         assert!(!error.is_of_paper());
@@ -401,10 +377,7 @@ fn garbage() {
         r#"{"choices": [{"message": {"content": " \n"}}]}"#,
     ] {
         let server = Server::new([http(body)]);
-        let error = server
-            .writer()
-            .write(&paper("p1", "We parse."))
-            .unwrap_err();
+        let error = server.error();
         let is_empty = matches!(
             &error,
             QueryWriterError::Answer { paper, source: AnswerError::Empty } if paper == "p1"
@@ -412,17 +385,10 @@ fn garbage() {
         assert!(is_empty, "{body}: {error}");
     }
     let server = Server::new([says("As a language model, I cannot.")]);
-    let error = server
-        .writer()
-        .write(&paper("p1", "We parse."))
-        .unwrap_err();
+    let error = server.error();
     assert!(error.is_of_paper());
-    assert!(
-        error
-            .to_string()
-            .contains("found \"Task:As a language model"),
-        "{error}"
-    );
+    let text = error.to_string();
+    assert!(text.contains("found \"Task:As a language model"), "{text}");
     let error = server.writer().write(&paper("p1", " ")).unwrap_err();
     assert!(matches!(error, QueryWriterError::NoAbstract { .. }));
     assert_eq!(server.requests().len(), 1);
@@ -454,11 +420,8 @@ fn resumed_job() {
     assert_eq!(queries.written, 0);
     let asked = server.requests();
     let asked = asked.iter().map(|request| {
-        let prompt = request.body["messages"][0]["content"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let (_, end) = prompt.rsplit_once("Abstract: Abstract ").unwrap();
+        let prompt = request.body["messages"][0]["content"].as_str();
+        let (_, end) = prompt.unwrap().rsplit_once("Abstract: Abstract ").unwrap();
         end.chars().next().unwrap()
     });
     assert_eq!(asked.collect::<String>(), "abcbcd");
@@ -487,26 +450,19 @@ fn invalid_configurations() {
         let found = error(EndpointConfig::new(url, "m"), None);
         assert_eq!(found, EndpointError::Url { url: url.into() });
     }
-    assert_eq!(
-        error(EndpointConfig::new("http://x", " "), None),
-        EndpointError::Model
-    );
+    let no_model = EndpointConfig::new("http://x", " ");
+    assert_eq!(error(no_model, None), EndpointError::Model);
     for (temperature, top_p) in [(-1.0, None), (f64::NAN, None), (0.0, Some(1.5))] {
         let config = EndpointConfig {
             temperature,
             top_p,
             ..good.clone()
         };
-        assert!(matches!(
-            error(config, None),
-            EndpointError::Parameter { .. }
-        ));
+        let error = error(config, None);
+        assert!(matches!(error, EndpointError::Parameter { .. }));
     }
     assert_eq!(error(good.clone(), Some("a\nb")), EndpointError::InvalidKey);
     let missing = EndpointWriter::from_env(good, "IR_NO_SUCH_VARIABLE").unwrap_err();
-    assert!(
-        missing
-            .to_string()
-            .contains("environment variable IR_NO_SUCH_VARIABLE")
-    );
+    let expected = "environment variable IR_NO_SUCH_VARIABLE";
+    assert!(missing.to_string().contains(expected));
 }

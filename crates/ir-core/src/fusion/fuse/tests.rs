@@ -9,24 +9,23 @@ fn lists() -> Vec<Vec<(&'static str, f64)>> {
     ]
 }
 
-fn fused(normalization: ScoreNormalization, combination: ScoreCombination) -> Vec<f64> {
-    let values = Fusion {
+const fn fusion(normalization: ScoreNormalization, combination: ScoreCombination) -> Fusion {
+    Fusion {
         normalization,
         combination,
     }
-    .fuse(&lists(), &[]);
+}
+
+fn fused(normalization: ScoreNormalization, combination: ScoreCombination) -> Vec<f64> {
+    let values = fusion(normalization, combination).fuse(&lists(), &[]);
     assert_eq!(values.iter().map(|(k, _)| *k).collect::<String>(), "abcde");
     values.into_iter().map(|(_, value)| value).collect()
 }
 
 fn close(found: &[f64], expected: &[f64]) {
-    assert!(
-        found
-            .iter()
-            .zip(expected)
-            .all(|(a, b)| (a - b).abs() < 5e-9),
-        "{found:?} {expected:?}"
-    );
+    let mut pairs = found.iter().zip(expected);
+    let all_close = pairs.all(|(a, b)| (a - b).abs() < 5e-9);
+    assert!(all_close, "{found:?} {expected:?}");
 }
 
 #[test]
@@ -39,10 +38,8 @@ fn reciprocal_rank() {
         0.015_625,
         0.015_873_02,
     ];
-    close(
-        &fused(ScoreNormalization::None, ScoreCombination::Rrf { k: 60.0 }),
-        &expected,
-    );
+    let rrf = ScoreCombination::Rrf { k: 60.0 };
+    close(&fused(ScoreNormalization::None, rrf), &expected);
 }
 
 #[test]
@@ -62,29 +59,20 @@ fn the_comb_family_on_raw_scores() {
 
 #[test]
 fn score_normalization() {
-    close(
-        &fused(ScoreNormalization::MinMax, ScoreCombination::Sum),
-        &[1.875, 0.75, 1.5, 0.0, 0.0],
-    );
-    close(
-        &fused(ScoreNormalization::Sum, ScoreCombination::Max),
-        &[
-            4.0 / 9.0 + 7.0 / 15.0 - 4.0 / 9.0,
-            1.0 / 3.0,
-            8.0 / 15.0,
-            0.0,
-            0.0,
-        ],
-    );
-    // C = 5: A gives 5 4 3 2 and e (5-4+1)/2 = 1; B gives c 5, a 4, e 3 and b, d (5-3+1)/2 = 1.5.
-    close(
-        &fused(ScoreNormalization::Borda, ScoreCombination::Sum),
-        &[9.0, 5.5, 8.0, 3.5, 4.0],
-    );
-    let z = fused(ScoreNormalization::ZScore, ScoreCombination::Min);
-    let sd = (((4.0_f64 - 2.25).powi(2) + 0.75_f64.powi(2) + 0.25_f64.powi(2) + 2.25_f64.powi(2))
-        / 4.0)
-        .sqrt();
+    use ScoreNormalization::{Borda, MinMax, Sum, ZScore};
+    let (sum, max) = (ScoreCombination::Sum, ScoreCombination::Max);
+    for (normalization, combination, expected) in [
+        (MinMax, sum, [1.875, 0.75, 1.5, 0.0, 0.0]),
+        (Sum, max, [7.0 / 15.0, 1.0 / 3.0, 8.0 / 15.0, 0.0, 0.0]),
+        // C = 5: A gives 5 4 3 2 and e (5-4+1)/2 = 1; B gives c 5, a 4, e 3 and b, d
+        // (5-3+1)/2 = 1.5.
+        (Borda, sum, [9.0, 5.5, 8.0, 3.5, 4.0]),
+    ] {
+        close(&fused(normalization, combination), &expected);
+    }
+    let z = fused(ZScore, ScoreCombination::Min);
+    let squares = [4.0_f64 - 2.25, 0.75, 0.25, 2.25].map(|deviation| deviation * deviation);
+    let sd = (squares.iter().sum::<f64>() / 4.0).sqrt();
     assert!((z[1] - 0.75 / sd).abs() < 1e-12);
 }
 
@@ -103,39 +91,23 @@ fn constant_lists_become_zero() {
 fn fusion_by_number_agrees_with_fusion_by_id() {
     let (mut a, mut b) = (Run::new("a"), Run::new("b"));
     for (n, run) in [&mut a, &mut b].into_iter().enumerate() {
-        lists()[n]
-            .iter()
-            .for_each(|(doc, score)| run.push("q", *doc, *score));
+        for (doc, score) in &lists()[n] {
+            run.push("q", *doc, *score);
+        }
     }
     let by_id = fuse_runs("f", &[a, b], Fusion::COMB_SUM).unwrap();
     let number = |doc: &str| DocNum::new(u32::from(doc.as_bytes()[0] - b'a'));
-    let rankings: Vec<Ranking> = lists()
-        .into_iter()
-        .map(|list| {
-            Ranking::from_hits(
-                list.into_iter()
-                    .map(|(d, s)| Hit::new(number(d), s as f32))
-                    .collect(),
-            )
-            .unwrap()
-        })
-        .collect();
+    let ranking = |list: Vec<(&str, f64)>| {
+        let hits = list.into_iter().map(|(d, s)| Hit::new(number(d), s as f32));
+        Ranking::from_hits(hits.collect()).unwrap()
+    };
+    let rankings: Vec<Ranking> = lists().into_iter().map(ranking).collect();
     let by_number = fuse_rankings(&rankings, Fusion::COMB_SUM).unwrap();
-    let docs: Vec<DocNum> = by_id
-        .get("q")
-        .unwrap()
-        .iter()
-        .map(|s| number(&s.doc))
-        .collect();
     // d and e are both 0: by id descending in a run, by number ascending in a ranking.
-    assert_eq!(
-        docs.iter().map(|d| d.get()).collect::<Vec<_>>(),
-        [0, 2, 1, 4, 3]
-    );
-    assert_eq!(
-        by_number.iter().map(|h| h.doc.get()).collect::<Vec<_>>(),
-        [0, 2, 1, 3, 4]
-    );
+    let by_id = by_id.get("q").unwrap().iter().map(|s| number(&s.doc).get());
+    assert_eq!(by_id.collect::<Vec<_>>(), [0, 2, 1, 4, 3]);
+    let by_number = by_number.iter().map(|hit| hit.doc.get());
+    assert_eq!(by_number.collect::<Vec<_>>(), [0, 2, 1, 3, 4]);
 }
 
 fn one(tag: &str, scores: &[f64]) -> Run {
@@ -170,60 +142,41 @@ fn progress_counts_results_and_can_cancel() {
     assert_eq!(found, Err(FusionError::Canceled));
 }
 
+const RAW: Fusion = fusion(ScoreNormalization::None, ScoreCombination::Sum);
+
 #[test]
 fn nan_is_an_error() {
     let (good, bad) = (one("good", &[1.0]), one("bad", &[1.0, f64::NAN]));
     let found = fuse_runs("f", &[good.clone(), bad], Fusion::RRF);
     let (tag, query, doc) = ("bad".into(), "q".into(), "d1".into());
     assert_eq!(found, Err(FusionError::NanScore { tag, query, doc }));
-    let raw = Fusion {
-        normalization: ScoreNormalization::None,
-        combination: ScoreCombination::Sum,
-    };
     let runs = [one("a", &[f64::INFINITY]), one("b", &[f64::NEG_INFINITY])];
     let (query, doc) = ("q".into(), "d0".into());
     let nan = FusionError::NanFused { query, doc };
-    assert_eq!(fuse_runs("f", &runs, raw), Err(nan.clone()));
+    assert_eq!(fuse_runs("f", &runs, RAW), Err(nan.clone()));
     // Infinity minus infinity inside one list, and a combination that would hide it.
-    let largest = Fusion {
-        normalization: ScoreNormalization::MinMax,
-        combination: ScoreCombination::Max,
-    };
+    let largest = fusion(ScoreNormalization::MinMax, ScoreCombination::Max);
     assert_eq!(fuse_runs("f", &[runs[0].clone(), good], largest), Err(nan));
     for k in [-1.0, f64::NAN, f64::INFINITY] {
-        let rrf = Fusion {
-            normalization: ScoreNormalization::None,
-            combination: ScoreCombination::Rrf { k },
-        };
-        assert!(matches!(
-            fuse_runs("f", &[], rrf),
-            Err(FusionError::RrfK { .. })
-        ));
+        let rrf = fusion(ScoreNormalization::None, ScoreCombination::Rrf { k });
+        let error = fuse_runs("f", &[], rrf).unwrap_err();
+        assert!(matches!(error, FusionError::RrfK { .. }));
         assert!(rrf.validate().is_err());
     }
-    let zeros = fuse_runs("f", &[one("z", &[-0.0, 0.0])], raw).unwrap();
-    assert_eq!(
-        zeros.get("q").unwrap()[0].doc,
-        "d1",
-        "equal: by id descending"
-    );
+    let zeros = fuse_runs("f", &[one("z", &[-0.0, 0.0])], RAW).unwrap();
+    // Equal scores: by id descending.
+    assert_eq!(zeros.get("q").unwrap()[0].doc, "d1");
 }
 
 #[test]
 fn weights_multiply_normalized_scores() {
     let weighted = |normalization, combination| {
-        let fusion = Fusion {
-            normalization,
-            combination,
-        };
-        let values = fusion.fuse(&lists(), &[0.5, 2.0]);
+        let values = fusion(normalization, combination).fuse(&lists(), &[0.5, 2.0]);
         values.into_iter().map(|(_, v)| v).collect::<Vec<f64>>()
     };
     // min-max: 1, 3/4, 1/2, 0 and 1, 7/8, 0.
-    close(
-        &weighted(ScoreNormalization::MinMax, ScoreCombination::Sum),
-        &[0.5 + 1.75, 0.375, 0.25 + 2.0, 0.0, 0.0],
-    );
+    let sums = weighted(ScoreNormalization::MinMax, ScoreCombination::Sum);
+    close(&sums, &[0.5 + 1.75, 0.375, 0.25 + 2.0, 0.0, 0.0]);
     let rrf = ScoreCombination::Rrf { k: 60.0 };
     let expected = [
         0.5 / 61.0 + 2.0 / 62.0,
@@ -240,10 +193,8 @@ fn weights_multiply_normalized_scores() {
     };
     assert_eq!(fuse(&[1.0, 1.0]), fuse_runs("f", &runs, Fusion::COMB_SUM));
     let (expected, found) = (2, 1);
-    assert_eq!(
-        fuse(&[1.0]),
-        Err(FusionError::WeightCount { expected, found })
-    );
+    let error = FusionError::WeightCount { expected, found };
+    assert_eq!(fuse(&[1.0]), Err(error));
     for weight in [-1.0, f64::NAN, f64::INFINITY] {
         let error = fuse(&[1.0, weight]).unwrap_err();
         assert!(matches!(error, FusionError::RunWeight { tag, .. } if tag == "b"));
@@ -252,16 +203,12 @@ fn weights_multiply_normalized_scores() {
 
 #[test]
 fn infinite_fused_scores_are_errors() {
-    let raw = Fusion {
-        normalization: ScoreNormalization::None,
-        combination: ScoreCombination::Sum,
-    };
     let (query, doc) = ("q".to_owned(), "d0".to_owned());
     let error = Err(FusionError::InfiniteFused { query, doc });
     let infinite = one("a", &[f64::INFINITY]);
     let large = [one("a", &[f64::MAX]), one("b", &[f64::MAX])];
-    assert_eq!(fuse_runs("f", std::slice::from_ref(&infinite), raw), error);
-    assert_eq!(fuse_runs("f", &large, raw), error);
+    assert_eq!(fuse_runs("f", std::slice::from_ref(&infinite), RAW), error);
+    assert_eq!(fuse_runs("f", &large, RAW), error);
     // Ranks are finite, whatever the scores.
     assert!(fuse_runs("f", &[infinite], Fusion::RRF).is_ok());
 }

@@ -17,18 +17,11 @@ fn round_robin_as_published() {
     let merged = round_robin(&[&a, &b, &c], 5);
     assert_eq!(text(&merged), "acbfe");
     assert_eq!(merged.teams(), [2, 2, 1]);
-    let run = to_run(
-        "x",
-        &BTreeMap::from([("q".to_owned(), {
-            let lists: Vec<Vec<String>> = [&a, &b, &c]
-                .iter()
-                .map(|list| list.iter().map(char::to_string).collect())
-                .collect();
-            let lists: Vec<&[String]> = lists.iter().map(Vec::as_slice).collect();
-            round_robin(&lists, 5)
-        })]),
-        5,
-    );
+    let strings: [Vec<String>; 3] =
+        [&a, &b, &c].map(|list| list.iter().map(char::to_string).collect());
+    let lists: Vec<&[String]> = strings.iter().map(Vec::as_slice).collect();
+    let merged = BTreeMap::from([("q".to_owned(), round_robin(&lists, 5))]);
+    let run = to_run("x", &merged, 5);
     let scores: Vec<f64> = run.get("q").unwrap().iter().map(|s| s.score).collect();
     assert_eq!(scores, [5.0, 4.0, 3.0, 2.0, 1.0]);
 }
@@ -109,19 +102,17 @@ fn draws_are_unbiased() {
         method: InterleaveMethod::Balanced(None),
         ..InterleaveConfig::default()
     };
-    let merged = config.interleave(&[run.clone(), run.clone()]).unwrap();
+    let pair = [run.clone(), run];
+    let merged = config.interleave(&pair).unwrap();
     let led: usize = merged.values().map(|list| list.slots[0].list).sum();
     // 1000 expected; five standard deviations are 112.
     assert!(led.abs_diff(1000) < 112, "{led}");
-    let found = config.interleave(&[run.clone()]);
+    let found = config.interleave(&pair[..1]);
     assert_eq!(found, Err(InterleaveError::Two { found: 1 }));
     // Equal seeds give equal draws, different seeds different ones.
-    assert_eq!(
-        config.interleave(&[run.clone(), run.clone()]).unwrap(),
-        merged
-    );
+    assert_eq!(config.interleave(&pair).unwrap(), merged);
     let other = InterleaveConfig { seed: 1, ..config };
-    assert_ne!(other.interleave(&[run.clone(), run]).unwrap(), merged);
+    assert_ne!(other.interleave(&pair).unwrap(), merged);
 }
 
 fn list() -> impl Strategy<Value = Vec<u8>> {

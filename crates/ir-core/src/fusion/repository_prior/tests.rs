@@ -20,15 +20,9 @@ fn rounded(p: Option<f64>) -> f64 {
 /// The example of the plugin's documentation: 50 feedback documents, 23 repositories.
 #[test]
 fn worked_example_of_prior_2() {
-    let repositories: Vec<Option<&str>> = (0..60)
-        .map(|n| match n {
-            0..5 => Some("five"),
-            5..12 => Some("seven"),
-            12..50 => Some("many"),
-            _ => Some("unseen"),
-        })
-        .collect();
-    let repositories = DocumentRepositories::new(repositories);
+    let names = [("five", 5), ("seven", 7), ("many", 38), ("unseen", 10)];
+    let names = names.map(|(name, count)| vec![Some(name); count]).concat();
+    let repositories = DocumentRepositories::new(names);
     let hits = (0..50).map(|n| Hit::new(DocNum::new(n), 100.0 - n as f32));
     let hits = Ranking::from_hits(hits.collect()).unwrap();
     let priors = RepositoryPriors::from_ranking(&hits, &repositories, 23, 1.0).unwrap();
@@ -61,10 +55,8 @@ fn worked_example_of_prior_1() {
     let priors = RepositoryPriors::from_qrels(&qrels, repository, 20, 1.0).unwrap();
     assert_eq!(priors.get("geo"), Some(4.0 / 24.0));
     assert_eq!(priors.get("arrayexpress"), Some(2.0 / 24.0));
-    assert_eq!(
-        (priors.get("pdb"), priors.unseen()),
-        (None, Some(1.0 / 24.0))
-    );
+    assert_eq!(priors.get("pdb"), None);
+    assert_eq!(priors.unseen(), Some(1.0 / 24.0));
     // All repositories together.
     let sum: f64 = priors.iter().map(|(_, p)| p).sum();
     assert!((sum + 18.0 / 24.0 - 1.0).abs() < 1e-12);
@@ -77,32 +69,20 @@ fn invalid_priors() {
     let priors =
         |list: &[(&str, f64)]| RepositoryPriors::new(list.iter().map(|&(name, p)| (name, p)));
     let new = |repositories, estimate, weight| {
-        let error = RepositoryPrior::new(
-            scores(),
-            repositories,
-            estimate,
-            PriorCombination::LogSum,
-            weight,
-        );
-        error.err().unwrap().to_string()
+        let combination = PriorCombination::LogSum;
+        let prior = RepositoryPrior::new(scores(), repositories, estimate, combination, weight);
+        prior.err().unwrap().to_string()
     };
     let geo = || PriorEstimate::Fixed(priors(&[("geo", 0.5)]).unwrap());
-    assert_eq!(
-        new(repositories(), geo(), 1.0),
-        "expected a prior for every repository, found none for \"pdb\""
-    );
-    assert_eq!(
-        new(DocumentRepositories::new([Some("geo"), None]), geo(), 1.0),
-        "expected a prior for every repository, found none for \"\""
-    );
-    assert_eq!(
-        new(DocumentRepositories::new([Some("geo")]), geo(), 1.0),
-        "expected the repository of each of 2 documents, found 1"
-    );
-    assert_eq!(
-        new(repositories(), geo(), -1.0),
-        "weight of the prior: expected a finite number >= 0, found -1"
-    );
+    let none = "expected a prior for every repository, found none for";
+    let unknown = || DocumentRepositories::new([Some("geo"), None]);
+    let few = DocumentRepositories::new([Some("geo")]);
+    assert_eq!(new(repositories(), geo(), 1.0), format!("{none} \"pdb\""));
+    assert_eq!(new(unknown(), geo(), 1.0), format!("{none} \"\""));
+    let expected = "expected the repository of each of 2 documents, found 1";
+    assert_eq!(new(few, geo(), 1.0), expected);
+    let expected = "weight of the prior: expected a finite number >= 0, found -1";
+    assert_eq!(new(repositories(), geo(), -1.0), expected);
     let feedback = |docs, epsilon| PriorEstimate::Feedback {
         docs,
         epsilon,
@@ -117,8 +97,7 @@ fn invalid_priors() {
     let others = priors(&[("geo", 0.5)]).unwrap().with_unseen(1e-6).unwrap();
     let fixed = PriorEstimate::Fixed(others);
     let combination = PriorCombination::LogSum;
-    let missing = DocumentRepositories::new([Some("geo"), None]);
-    assert!(RepositoryPrior::new(scores(), missing, fixed, combination, 1.0).is_ok());
+    assert!(RepositoryPrior::new(scores(), unknown(), fixed, combination, 1.0).is_ok());
 }
 
 proptest! {
