@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::student::critical_value;
 use super::{BootstrapResampling, SampleProgress, SignificanceError, validate};
 use crate::statistics::{mean, quantile, standard_deviation};
-use ir_core::NoProgress;
 
 /// Confidence interval. Displayed as `[0.1234, 0.2345]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -64,9 +63,7 @@ impl IntervalMethod {
         values: &[f64],
         confidence: f64,
     ) -> Result<ConfidenceInterval, SignificanceError> {
-        let mut silent = NoProgress;
-        let mut progress = SampleProgress::new(&mut silent, None);
-        self.mean_interval_with_progress(values, confidence, &mut progress)
+        self.mean_interval_with_progress(values, confidence, &mut SampleProgress::default())
     }
 
     pub(in crate::compare) fn mean_interval_with_progress(

@@ -168,9 +168,11 @@ pub enum SignificanceError {
     Canceled,
 }
 
-/// Progress over the random samples of one or several tests and intervals.
+/// Progress over the random samples of one or several tests and intervals. Default: none is
+/// reported.
+#[derive(Default)]
 pub(super) struct SampleProgress<'a> {
-    progress: &'a mut dyn Progress,
+    progress: Option<&'a mut dyn Progress>,
     drawn: u64,
     total: Option<u64>,
 }
@@ -181,7 +183,7 @@ impl<'a> SampleProgress<'a> {
 
     pub(super) fn new(progress: &'a mut dyn Progress, total: Option<u64>) -> Self {
         Self {
-            progress,
+            progress: Some(progress),
             drawn: 0,
             total,
         }
@@ -191,13 +193,13 @@ impl<'a> SampleProgress<'a> {
     pub(super) fn advance(&mut self, samples: u64) -> Result<(), SignificanceError> {
         let reported = self.drawn / Self::INTERVAL;
         self.drawn += samples;
-        if self.drawn / Self::INTERVAL == reported {
-            return Ok(());
+        let is_due = self.drawn / Self::INTERVAL > reported;
+        if let Some(progress) = self.progress.as_mut().filter(|_| is_due)
+            && progress.report("resampling", self.drawn, self.total) == Flow::Stop
+        {
+            return Err(SignificanceError::Canceled);
         }
-        match self.progress.report("resampling", self.drawn, self.total) {
-            Flow::Continue => Ok(()),
-            Flow::Stop => Err(SignificanceError::Canceled),
-        }
+        Ok(())
     }
 }
 

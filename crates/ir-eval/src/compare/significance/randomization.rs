@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Alternative, NullDistribution, SampleProgress, SignificanceError, TestResult, tolerance,
 };
-use ir_core::{NoProgress, SplitMix64};
+use ir_core::SplitMix64;
 
 /// Fisher's paired randomization (permutation) test by sign flips. The statistic is the mean
 /// difference.
@@ -58,9 +58,7 @@ impl RandomizationTest {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        let mut silent = NoProgress;
-        let mut progress = SampleProgress::new(&mut silent, None);
-        self.test_with_progress(differences, alternative, &mut progress)
+        self.test_with_progress(differences, alternative, &mut SampleProgress::default())
     }
 
     pub(in crate::compare) fn test_with_progress(

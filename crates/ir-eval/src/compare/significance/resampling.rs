@@ -6,7 +6,7 @@ use super::{
     Alternative, NullDistribution, SampleProgress, SignificanceError, TestResult, tolerance,
 };
 use crate::statistics::mean;
-use ir_core::{NoProgress, SplitMix64};
+use ir_core::SplitMix64;
 
 /// Bootstrap resampling of queries: a paired significance test, and percentile confidence intervals
 /// through [`IntervalMethod::Bootstrap`](super::IntervalMethod::Bootstrap).
@@ -51,9 +51,7 @@ impl BootstrapResampling {
         differences: &[f64],
         alternative: Alternative,
     ) -> Result<TestResult, SignificanceError> {
-        let mut silent = NoProgress;
-        let mut progress = SampleProgress::new(&mut silent, None);
-        self.test_with_progress(differences, alternative, &mut progress)
+        self.test_with_progress(differences, alternative, &mut SampleProgress::default())
     }
 
     pub(in crate::compare) fn test_with_progress(
