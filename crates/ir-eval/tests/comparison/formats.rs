@@ -4,20 +4,18 @@ use ir_core::Run;
 use ir_eval::compare::{ComparedPairs, Comparison, ComparisonConfig};
 use ir_eval::{Measure, Rules};
 
-use crate::{reports, run, three};
+use crate::{compared, reports, run, three};
 
 #[test]
 fn json_round_trip() {
-    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
-    let json = serde_json::to_string(&comparison).unwrap();
-    assert_eq!(comparison, serde_json::from_str(&json).unwrap());
-    // With an infinite t.
+    // The second one has an infinite t.
     let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
-    let constant = reports(Rules::default(), &[Measure::RR], &runs);
-    let comparison = Comparison::new(&constant, &ComparisonConfig::default()).unwrap();
-    assert_eq!(comparison.pairwise_tests[0].result.p, 0.0);
-    let json = serde_json::to_string(&comparison).unwrap();
-    assert_eq!(comparison, serde_json::from_str(&json).unwrap());
+    let constant = compared(&reports(Rules::default(), &[Measure::RR], &runs));
+    assert_eq!(constant.pairwise_tests[0].result.p, 0.0);
+    for comparison in [compared(&three()), constant] {
+        let json = serde_json::to_string(&comparison).unwrap();
+        assert_eq!(comparison, serde_json::from_str(&json).unwrap());
+    }
 }
 
 fn pairs() -> Comparison {
@@ -30,9 +28,7 @@ fn pairs() -> Comparison {
 
 #[test]
 fn text() {
-    let text = Comparison::new(&three(), &ComparisonConfig::default())
-        .unwrap()
-        .to_text();
+    let text = compared(&three()).to_text();
     let scores = "\
 Scores
 
@@ -53,11 +49,9 @@ test: paired t, two-sided; correction: Holm, over the tests of a measure; level:
 ";
     assert!(text.ends_with(notes), "{text}");
     let text = pairs().to_text();
-    assert!(
-        text.contains("\nb high         0.8750 ac   0.2000\n"),
-        "{text}"
-    );
-    assert!(text.contains("0.0009‡\n"), "{text}");
+    for part in ["\nb high         0.8750 ac   0.2000\n", "0.0009‡\n"] {
+        assert!(text.contains(part), "{text}");
+    }
     let key = "
 a letter: significantly higher than the system of that letter; †, ‡: significantly higher, lower than the other one
 ";
@@ -69,15 +63,12 @@ fn notes_name_columns_on_a_logarithmic_scale() {
     let runs = [run("old", &[1, 2, 3, 4]), run("new", &[1, 1, 2, 2])];
     let notes = |measures: &[Measure]| {
         let reports = reports(Rules::default(), measures, &runs);
-        let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
-        comparison.notes().join("\n")
+        compared(&reports).notes().join("\n")
     };
     assert!(!notes(&[Measure::AP]).contains("logarithms"));
     let both = notes(&[Measure::AP, "GMAP".parse().unwrap()]);
-    assert!(
-        both.contains("\nGMAP: differences are those of the scores"),
-        "{both}"
-    );
+    let note = "\nGMAP: differences are those of the scores";
+    assert!(both.contains(note), "{both}");
 }
 
 #[test]
@@ -86,7 +77,7 @@ fn no_relative_difference_to_a_negative_score() {
     let runs = [run("long", &[4, 4, 4]), run("short", &[2, 2, 2])];
     let utility: Measure = "utility".parse().unwrap();
     let reports = reports(Rules::default(), &[utility], &runs);
-    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&reports);
     let pairwise = &comparison.pairwise_tests[0];
     assert!(pairwise.difference > 0.0, "{pairwise:?}");
     assert_eq!(pairwise.relative, None);
@@ -94,22 +85,24 @@ fn no_relative_difference_to_a_negative_score() {
 
 #[test]
 fn markdown_and_latex_are_escaped() {
-    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&three());
     let markdown = comparison.to_markdown();
-    assert!(
-        markdown.contains("\n| low\\_1 | 0.2234 | 0.1500 |\n"),
-        "{markdown}"
-    );
-    assert!(markdown.contains("\n| high | **0.8750**† | **0.2000** |\n"));
-    assert!(markdown.contains("\n| none &amp; nil | "));
+    for part in [
+        "\n| low\\_1 | 0.2234 | 0.1500 |\n",
+        "\n| high | **0.8750**† | **0.2000** |\n",
+        "\n| none &amp; nil | ",
+    ] {
+        assert!(markdown.contains(part), "{markdown}");
+    }
     assert!(pairs().to_markdown().contains("**0.8750**<sup>ac</sup>"));
     let latex = comparison.to_latex();
-    assert!(
-        latex.contains("\nlow\\_1 & 0.2234 & 0.1500 \\\\\n"),
-        "{latex}"
-    );
-    assert!(latex.contains("\\textbf{0.8750}\\rlap{$^{\\dagger}$} & \\textbf{0.2000} \\\\\n"));
-    assert!(latex.contains("\nnone \\& nil & "));
+    for part in [
+        "\nlow\\_1 & 0.2234 & 0.1500 \\\\\n",
+        "\\textbf{0.8750}\\rlap{$^{\\dagger}$} & \\textbf{0.2000} \\\\\n",
+        "\nnone \\& nil & ",
+    ] {
+        assert!(latex.contains(part), "{latex}");
+    }
     assert!(pairs().to_latex().contains("\\rlap{$^{ac}$}"));
     // Environments are balanced.
     let count = |pattern: &str| latex.matches(pattern).count();
@@ -119,7 +112,7 @@ fn markdown_and_latex_are_escaped() {
 
 #[test]
 fn latex_caption_names_test_and_marks() {
-    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&three());
     let latex = comparison.to_latex();
     for part in [
         "% systems: 3; baseline: low_1\n",
@@ -134,23 +127,17 @@ fn latex_caption_names_test_and_marks() {
     let name = "a system with a name that is longer than it should be";
     let runs = [run("short", &[1, 2]), run(name, &[1, 3])];
     let wide = reports(Rules::default(), &[Measure::RR, Measure::P.at(5)], &runs);
-    let wide = Comparison::new(&wide, &ComparisonConfig::default())
-        .unwrap()
-        .to_latex();
-    assert!(
-        wide.contains("\\resizebox") && wide.contains("{booktabs,graphicx}"),
-        "{wide}"
-    );
-    assert!(
-        pairs()
-            .to_latex()
-            .contains("A letter: significantly higher than")
-    );
+    let wide = compared(&wide).to_latex();
+    for part in ["\\resizebox", "{booktabs,graphicx}"] {
+        assert!(wide.contains(part), "{wide}");
+    }
+    let pairs = pairs().to_latex();
+    assert!(pairs.contains("A letter: significantly higher than"));
 }
 
 #[test]
 fn latex_details() {
-    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&three());
     let details = comparison.to_latex_details();
     for part in [
         "\\caption{Confidence intervals (0.95) of scores over 8 queries.}\n\\label{tab:comparison-intervals}\n",
@@ -169,14 +156,12 @@ fn latex_details() {
     // Six scores and four tests.
     assert_eq!(count(" \\\\\n"), 2 + 6 + 4);
     let pairs = pairs().to_latex_details();
-    assert!(
-        pairs.contains("\nmeasure & system & against & difference & "),
-        "{pairs}"
-    );
-    assert!(
-        pairs.contains("lower than the other one (test: "),
-        "{pairs}"
-    );
+    for part in [
+        "\nmeasure & system & against & difference & ",
+        "lower than the other one (test: ",
+    ] {
+        assert!(pairs.contains(part), "{pairs}");
+    }
 }
 
 #[test]
@@ -185,31 +170,25 @@ fn long_latex_tables_are_split() {
         .map(|n| run(&format!("s{n:02}"), &[n % 5 + 1, 1, n]))
         .collect();
     let reports = reports(Rules::default(), &[Measure::RR], &runs);
-    let details = Comparison::new(&reports, &ComparisonConfig::default())
-        .unwrap()
-        .to_latex_details();
-    assert!(
-        details.contains("\\label{tab:comparison-intervals-2}\n"),
-        "{details}"
-    );
-    assert!(details.contains(" (continued).}\n"), "{details}");
+    let details = compared(&reports).to_latex_details();
+    for part in ["\\label{tab:comparison-intervals-2}\n", " (continued).}\n"] {
+        assert!(details.contains(part), "{details}");
+    }
     assert!(!details.contains("differences-2"), "{details}");
-    assert_eq!(
-        details.matches("\ns40 & ").count() + details.matches("& s40 & ").count(),
-        2
-    );
+    let count = |pattern: &str| details.matches(pattern).count();
+    assert_eq!(count("\ns40 & ") + count("& s40 & "), 2);
 }
 
 #[test]
 fn display_equals_to_text() {
-    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&three());
     assert_eq!(format!("{comparison}\n"), comparison.to_text());
 }
 
 #[test]
 fn csv_has_one_row_per_score_and_test() {
     let mut out = Vec::new();
-    let comparison = Comparison::new(&three(), &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&three());
     comparison.write_csv(&mut out).unwrap();
     let mut reader = csv::Reader::from_reader(out.as_slice());
     let header = reader.headers().unwrap().clone();

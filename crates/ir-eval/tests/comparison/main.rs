@@ -43,6 +43,11 @@ fn reports(rules: Rules, measures: &[Measure], runs: &[Run]) -> Vec<Report> {
         .collect()
 }
 
+/// Comparison of the default configuration.
+fn compared(reports: &[Report]) -> Comparison {
+    Comparison::new(reports, &ComparisonConfig::default()).unwrap()
+}
+
 fn three() -> Vec<Report> {
     let runs = [
         run("low_1", &[4, 5, 3, 4, 9, 4, 7, 4]),
@@ -55,7 +60,7 @@ fn three() -> Vec<Report> {
 #[test]
 fn scores_differences_and_verdicts() {
     let reports = three();
-    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&reports);
     assert_eq!(comparison.baseline(), Some("low_1"));
     assert_eq!(comparison.pairwise_tests.len(), 4);
     let pairwise = &comparison.pairwise_tests[0];
@@ -126,27 +131,14 @@ fn families() {
         let pairwise = &comparison.pairwise_tests[0];
         pairwise.adjusted_p / pairwise.result.p
     };
-    assert_eq!(
-        factor(config(
-            HypothesisFamily::Measure,
-            MultipleTestingCorrection::Bonferroni
-        )),
-        2.0
-    );
-    assert_eq!(
-        factor(config(
-            HypothesisFamily::All,
-            MultipleTestingCorrection::Bonferroni
-        )),
-        4.0
-    );
-    assert_eq!(
-        factor(config(
-            HypothesisFamily::All,
-            MultipleTestingCorrection::None
-        )),
-        1.0
-    );
+    use MultipleTestingCorrection::{Bonferroni, None};
+    for (family, correction, expected) in [
+        (HypothesisFamily::Measure, Bonferroni, 2.0),
+        (HypothesisFamily::All, Bonferroni, 4.0),
+        (HypothesisFamily::All, None, 1.0),
+    ] {
+        assert_eq!(factor(config(family, correction)), expected);
+    }
 }
 
 #[test]
@@ -160,7 +152,7 @@ fn skipped_queries_are_skipped_for_all() {
         run("other", &[0, 5, 3, 4, 9, 4, 0, 4]),
     ];
     let reports = reports(rules, &[Measure::RR], &runs);
-    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&reports);
     assert_eq!(
         comparison.queries,
         ["q01", "q02", "q03", "q04", "q05", "q07"]
@@ -181,7 +173,7 @@ fn skipped_queries_are_skipped_for_all() {
 fn equal_tags_are_numbered() {
     let runs = [run("x", &[1; 8]), run("x", &[2; 8]), run("", &[1; 8])];
     let reports = reports(Rules::default(), &[Measure::RR], &runs);
-    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&reports);
     let names: Vec<&str> = comparison.systems.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["x", "x (2)", "(no name)"]);
 }
@@ -189,37 +181,39 @@ fn equal_tags_are_numbered() {
 #[test]
 fn errors() {
     let reports = three();
-    let error_of = |reports: &[Report], config: ComparisonConfig| {
-        Comparison::new(reports, &config).unwrap_err().to_string()
+    let error_of = |reports: &[Report], config: &ComparisonConfig| {
+        Comparison::new(reports, config).unwrap_err().to_string()
     };
+    let default = ComparisonConfig::default;
     assert_eq!(
         Comparison::new(&reports[..1], &ComparisonConfig::default()),
         Err(CompareError::TooFewSystems { found: 1 })
     );
-    let config = ComparisonConfig {
+    let nobody = ComparisonConfig {
         pairs: ComparedPairs::WithBaseline("nobody".to_owned()),
-        ..ComparisonConfig::default()
+        ..default()
     };
-    assert_eq!(
-        error_of(&reports, config),
-        "expected the name of a system (low_1, high, none & nil), found \"nobody\""
-    );
-    let config = ComparisonConfig {
+    let level = ComparisonConfig {
         level: 1.0,
-        ..ComparisonConfig::default()
+        ..default()
     };
-    assert_eq!(
-        error_of(&reports, config),
-        "expected a significance level between 0 and 1, found 1"
-    );
-    let config = ComparisonConfig {
+    let two_sided = ComparisonConfig {
         test: SignificanceTest::BootstrapWins(Bootstrap::TEXTBOOK),
-        ..ComparisonConfig::default()
+        ..default()
     };
-    assert_eq!(
-        error_of(&reports, config),
-        "expected a one-sided alternative for the bootstrap test on wins, found a two-sided one"
-    );
+    for (config, expected) in [
+        (
+            nobody,
+            "the name of a system (low_1, high, none & nil), found \"nobody\"",
+        ),
+        (level, "a significance level between 0 and 1, found 1"),
+        (
+            two_sided,
+            "a one-sided alternative for the bootstrap test on wins, found a two-sided one",
+        ),
+    ] {
+        assert_eq!(error_of(&reports, &config), format!("expected {expected}"));
+    }
     let config = ComparisonConfig {
         test: SignificanceTest::BootstrapWins(Bootstrap {
             samples: 1,
@@ -244,7 +238,7 @@ fn errors() {
     let evaluator = Evaluator::new(&qrels, &measures).unwrap();
     let other = evaluator.evaluate(&run("other", &[1; 8])).unwrap();
     assert_eq!(
-        error_of(&[reports[0].clone(), other], ComparisonConfig::default()),
+        error_of(&[reports[0].clone(), other], &default()),
         "expected reports on the same queries, found \"q01\" in that of \"low_1\" and not in that of \"other\""
     );
 }
@@ -319,7 +313,7 @@ fn differences_per_query_are_in_descending_order() {
     }
     let evaluator = Evaluator::new(&qrels, &[Measure::RR]).unwrap();
     let reports = [&old, &new].map(|run| evaluator.evaluate(run).unwrap());
-    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let comparison = compared(&reports);
     let differences = |against: &str| comparison.query_differences("new", against, Measure::RR);
     let found = differences("old").unwrap();
     let queries: Vec<(&str, f64)> = found

@@ -58,6 +58,12 @@ fn every_line_of_sample_eval() {
     assert_eq!(lines, 59);
 }
 
+/// Rules of gdeval with `-c`.
+const COMPLETE: Rules = Rules {
+    missing: MissingQueries::Zero,
+    ..Rules::GDEVAL
+};
+
 /// gdeval with `-c -k 5`.
 #[test]
 fn every_line_of_gdeval() {
@@ -65,15 +71,11 @@ fn every_line_of_gdeval() {
     let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
     let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
     let measures = ["nDCG(dcg='exp-log2')@5", "ERR@5"].map(|name| name.parse().unwrap());
-    let complete = Rules {
-        missing: MissingQueries::Zero,
-        ..Rules::GDEVAL
-    };
     let report = |rules| {
         let evaluator = Evaluator::with_rules(&judgments, &measures, rules).unwrap();
         evaluator.evaluate(&results).unwrap()
     };
-    let (shown, counted) = (report(Rules::GDEVAL), report(complete));
+    let (shown, counted) = (report(Rules::GDEVAL), report(COMPLETE));
     let mut lines = vec!["runid,topic,ndcg@5,err@5".to_owned()];
     for query in shown.queries() {
         let [ndcg, err] = query.values() else {
@@ -88,11 +90,8 @@ fn every_line_of_gdeval() {
     assert_eq!(lines.join("\n"), expected.trim_end());
     // Topic 3 has judgments, but no relevant document.
     assert_eq!(shown.value("3", measures[0]), None);
-    assert!(
-        complete
-            .to_string()
-            .contains("queries without relevant documents: skipped")
-    );
+    let skipped = "queries without relevant documents: skipped";
+    assert!(COMPLETE.to_string().contains(skipped));
 }
 
 /// The synthetic run on the bioCADDIE judgments: the first hundred judged documents of each topic
@@ -120,15 +119,11 @@ fn biocaddie_values_of_sample_eval_and_gdeval() {
         let value = summary(name, Rules::SAMPLE_EVAL);
         assert_eq!(format!("{value:.4}"), figure, "{name}");
     }
-    let complete = Rules {
-        missing: MissingQueries::Zero,
-        ..Rules::GDEVAL
-    };
     for (name, figure) in [
         ("nDCG(dcg='exp-log2')@10", "0.13953"),
         ("ERR@10", "0.05570"),
     ] {
-        assert_eq!(format!("{:.5}", summary(name, complete)), figure, "{name}");
+        assert_eq!(format!("{:.5}", summary(name, COMPLETE)), figure, "{name}");
     }
 }
 
@@ -241,6 +236,16 @@ fn graded() -> impl Strategy<Value = (BTreeMap<String, Grade>, Vec<String>)> {
     (judged, list)
 }
 
+/// Judgments of the query q, and of another one.
+fn judgments<'d>(docs: impl Iterator<Item = (&'d String, Grade)>) -> Qrels {
+    let mut qrels = Qrels::new();
+    qrels.insert("other", "d", 1);
+    docs.for_each(|(doc, grade)| {
+        qrels.insert("q", doc, grade);
+    });
+    qrels
+}
+
 /// Value of a measure for one query with the given ranking.
 fn value(qrels: &impl Judgments, list: &[String], measure: &str, rules: Rules) -> f64 {
     let mut run = Run::new("random");
@@ -250,11 +255,8 @@ fn value(qrels: &impl Judgments, list: &[String], measure: &str, rules: Rules) -
     }
     let measure: Measure = measure.parse().unwrap();
     let evaluator = Evaluator::with_rules(qrels, &[measure], rules).unwrap();
-    evaluator
-        .evaluate(&run)
-        .unwrap()
-        .value("q", measure)
-        .unwrap()
+    let report = evaluator.evaluate(&run).unwrap();
+    report.value("q", measure).unwrap()
 }
 
 proptest! {
@@ -286,12 +288,7 @@ proptest! {
         let head = &list[..list.len().min(7)];
         prop_assert_eq!(value(&qrels, &list, "xinfAP@7", rules), value(&qrels, head, "xinfAP", rules));
         // If all documents are judged, the estimates are exact.
-        let complete: BTreeMap<&String, Grade> = judged.iter().map(|(d, &g)| (d, g.max(0))).collect();
-        let mut plain = Qrels::new();
-        plain.insert("other", "d", 1);
-        for (doc, grade) in complete {
-            plain.insert("q", doc, grade);
-        }
+        let plain = judgments(judged.iter().map(|(doc, &grade)| (doc, grade.max(0))));
         let (inferred, exact) = (value(&plain, &list, "xinfAP", rules), value(&plain, &list, "AP", rules));
         prop_assert!((inferred - exact).abs() < 1e-4, "{} for {}", inferred, exact);
         let (inferred, exact) = (value(&plain, &list, "infNDCG", rules), value(&plain, &list, "nDCG", rules));
@@ -300,11 +297,7 @@ proptest! {
 
     #[test]
     fn err_and_rbp_agree_with_the_reference((judged, list) in graded(), k in 1_usize..30) {
-        let mut qrels = Qrels::new();
-        qrels.insert("other", "d", 1);
-        for (doc, &grade) in &judged {
-            qrels.insert("q", doc, grade);
-        }
+        let qrels = judgments(judged.iter().map(|(doc, &grade)| (doc, grade)));
         let top: Vec<Option<Grade>> = list.iter().take(k).map(|doc| judged.get(doc).copied()).collect();
         // The user stops at rank i after unsatisfying documents above.
         let stops = |grade: Option<Grade>| (2.0_f64.powi(grade.unwrap_or(0).max(0) as i32) - 1.0) / 16.0;
@@ -341,11 +334,7 @@ proptest! {
 
     #[test]
     fn judged_only_equals_a_list_without_unjudged_documents((judged, list) in graded()) {
-        let mut qrels = Qrels::new();
-        qrels.insert("other", "d", 1);
-        for (doc, &grade) in &judged {
-            qrels.insert("q", doc, grade);
-        }
+        let qrels = judgments(judged.iter().map(|(doc, &grade)| (doc, grade)));
         let judged_list: Vec<String> =
             list.iter().filter(|doc| judged.get(*doc).is_some_and(|&g| g >= 0)).cloned().collect();
         let removing = Rules { unjudged: UnjudgedDocuments::Remove, ..Rules::default() };

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir_core::{Qrels, Run, RunOrder};
+use ir_core::{Judgments, Qrels, Run, RunOrder};
 use ir_eval::assess::{Pool, PoolDesign, PoolDesignError, PoolJudgmentError, StratumSample};
 use ir_eval::runs::{DiffRules, OverlapError, OverlapRules, RunDiff, RunOverlap};
 use ir_eval::{Evaluator, Measure};
@@ -44,44 +44,29 @@ fn pool_worked_example() {
     let list: Vec<(&str, &str)> = pool.to_judge().collect();
     assert_eq!(list.len(), 4);
     assert!(list.contains(&("q1", "d1")) && list.contains(&("q1", "d6")) && list[3] == ("q2", "x"));
-    let drawn: Vec<&str> = ["d3", "d4", "d7"]
-        .into_iter()
-        .filter(|d| list.contains(&("q1", d)))
-        .collect();
+    let is_drawn = |doc: &&str| list.contains(&("q1", doc));
+    let (drawn, others): (Vec<&str>, Vec<&str>) =
+        ["d3", "d4", "d7"].into_iter().partition(is_drawn);
     assert_eq!(drawn.len(), 1);
+    let (drawn, other) = (drawn[0], others[0]);
 
-    let drawn = drawn[0].to_owned();
-    let other = ["d3", "d4", "d7"]
-        .into_iter()
-        .find(|doc| *doc != drawn)
-        .unwrap();
-    pool.judge("q1", &drawn, 2).unwrap();
-    pool.judge("q1", &drawn, 2).unwrap();
-    let conflict = pool.judge("q1", &drawn, 0).unwrap_err();
+    use PoolJudgmentError::{Conflict, Negative, NotDrawn, NotPooled};
+    pool.judge("q1", drawn, 2).unwrap();
+    pool.judge("q1", drawn, 2).unwrap();
+    let mut error = |query, doc, grade| pool.judge(query, doc, grade).unwrap_err();
+    let conflict = error("q1", drawn, 0);
     assert!(matches!(
         conflict,
-        PoolJudgmentError::Conflict {
+        Conflict {
             before: 2,
             found: 0,
             ..
         }
     ));
-    assert!(matches!(
-        pool.judge("q1", other, 1),
-        Err(PoolJudgmentError::NotDrawn { .. })
-    ));
-    assert!(matches!(
-        pool.judge("q1", "d5", 1),
-        Err(PoolJudgmentError::NotPooled { .. })
-    ));
-    assert!(matches!(
-        pool.judge("q3", "d5", 1),
-        Err(PoolJudgmentError::NotPooled { .. })
-    ));
-    assert!(matches!(
-        pool.judge("q1", "d1", -1),
-        Err(PoolJudgmentError::Negative { .. })
-    ));
+    assert!(matches!(error("q1", other, 1), NotDrawn { .. }));
+    assert!(matches!(error("q1", "d5", 1), NotPooled { .. }));
+    assert!(matches!(error("q3", "d5", 1), NotPooled { .. }));
+    assert!(matches!(error("q1", "d1", -1), Negative { .. }));
     assert_eq!(pool.strata("q1")["2"], (3, 1));
 
     let mut file = Vec::new();
@@ -93,7 +78,7 @@ fn pool_worked_example() {
     );
     assert!(text.contains(&format!("q1 0 {other} 2 -1\n")), "{text}");
     assert_eq!(Pool::read(&file[..], "pool.qrels").unwrap(), pool);
-    assert_eq!(pool.qrels().grade("q1", &drawn), Some(2));
+    assert_eq!(pool.qrels().grade("q1", drawn), Some(2));
 }
 
 #[test]
@@ -114,27 +99,19 @@ fn json_maps_queries_to_documents() {
 #[test]
 fn ids_with_whitespace_are_not_written() {
     for (query, doc, expected) in [
-        (
-            "q 1",
-            "d",
-            "expected a query id without white space, found \"q 1\"",
-        ),
+        ("q 1", "d", "query id without white space, found \"q 1\""),
         (
             "#q",
             "d",
-            "expected a query id that does not begin with #, found \"#q\"",
+            "query id that does not begin with #, found \"#q\"",
         ),
-        (
-            "q",
-            "a b",
-            "expected a document id without white space, found \"a b\"",
-        ),
+        ("q", "a b", "document id without white space, found \"a b\""),
     ] {
         let mut run = Run::new("r");
         run.push(query, doc, 1.0);
         let pool = PoolDesign::depth(1).pool(&[run], None).unwrap();
         let error = pool.write(&mut Vec::new()).unwrap_err();
-        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.to_string(), format!("expected a {expected}"));
     }
 }
 
@@ -152,25 +129,20 @@ fn malformed_files() {
 
 #[test]
 fn invalid_strata() {
-    let error = |design: PoolDesign| design.pool(&[], None).unwrap_err();
-    assert_eq!(
-        error(PoolDesign::depth(0)),
-        PoolDesignError::Depth { after: 0, found: 0 }
-    );
-    let up = PoolDesign::depth(10).with_stratum(10, StratumSample::All);
-    assert_eq!(
-        error(up),
-        PoolDesignError::Depth {
-            after: 10,
-            found: 10
-        }
-    );
-    let fraction = PoolDesign::depth(10).with_stratum(20, StratumSample::Fraction(1.5));
-    assert_eq!(error(fraction), PoolDesignError::Fraction { found: 1.5 });
-    assert_eq!(
-        error(PoolDesign::depth(1).with_stratum(2, StratumSample::Count(0))),
-        PoolDesignError::EmptySample
-    );
+    use PoolDesignError::{Depth, EmptySample, Fraction};
+    let depth = |after: usize, found: usize| Depth { after, found };
+    let second = |depth, sample| PoolDesign::depth(10).with_stratum(depth, sample);
+    for (design, expected) in [
+        (PoolDesign::depth(0), depth(0, 0)),
+        (second(10, StratumSample::All), depth(10, 10)),
+        (
+            second(20, StratumSample::Fraction(1.5)),
+            Fraction { found: 1.5 },
+        ),
+        (second(20, StratumSample::Count(0)), EmptySample),
+    ] {
+        assert_eq!(design.pool(&[], None).unwrap_err(), expected);
+    }
 }
 
 #[test]
@@ -233,10 +205,7 @@ fn estimates_from_samples_match_full_judgments() {
     full_pool.to_judge().for_each(|(q, d)| {
         full.insert(q, d, truth.grade(q, d).unwrap());
     });
-    let measures: Vec<Measure> = ["AP", "infAP", "xinfAP"]
-        .iter()
-        .map(|name| name.parse().unwrap())
-        .collect();
+    let measures: [Measure; 3] = ["AP", "infAP", "xinfAP"].map(|name| name.parse().unwrap());
     let top = |run: &Run| {
         let mut run = run.clone();
         run.iter_mut()
@@ -244,10 +213,12 @@ fn estimates_from_samples_match_full_judgments() {
         run.truncate(200);
         run
     };
-    let exact = Evaluator::new(&full, &measures)
-        .unwrap()
-        .evaluate(&top(&runs[0]))
-        .unwrap();
+    let first = top(&runs[0]);
+    let report = |judgments: &dyn Judgments| {
+        let evaluator = Evaluator::new(judgments, &measures).unwrap();
+        evaluator.evaluate(&first).unwrap()
+    };
+    let exact = report(&full);
 
     let (mut estimates, mut inferred, mut stratified) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..300 {
@@ -266,21 +237,13 @@ fn estimates_from_samples_match_full_judgments() {
         let up = |name: &str| found(name) * strata[name].0 as f64 / strata[name].1 as f64;
         assert_eq!(strata["1"].0, strata["1"].1);
         estimates.push(up("1") + up("2"));
-        let report = Evaluator::new(&*pool, &measures)
-            .unwrap()
-            .evaluate(&top(&runs[0]))
-            .unwrap();
-        stratified.push(report.summary(measures[2]).unwrap());
+        stratified.push(report(&*pool).summary(measures[2]).unwrap());
         // infAP: one stratum.
         let mut pool = PoolDesign::depth(200).with_seed(seed);
         pool.strata[0].sample = StratumSample::Fraction(0.3);
         let mut pool = pool.pool(&runs, None).unwrap();
         judge(&mut pool, &truth);
-        let report = Evaluator::new(&*pool, &measures)
-            .unwrap()
-            .evaluate(&top(&runs[0]))
-            .unwrap();
-        inferred.push(report.summary(measures[1]).unwrap());
+        inferred.push(report(&*pool).summary(measures[1]).unwrap());
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let spread = |values: &[f64]| {
@@ -298,24 +261,16 @@ fn estimates_from_samples_match_full_judgments() {
     assert!(spread(&estimates) > 1.0, "it is a sample");
     // infAP has a small bias from its ε and its ratio, far below the error of a single sample.
     let ap = exact.summary(Measure::AP).unwrap();
-    assert!(
-        (mean(&inferred) - ap).abs() < 0.01,
-        "{} {ap}",
-        mean(&inferred)
-    );
+    for estimates in [&inferred, &stratified] {
+        let mean = mean(estimates);
+        assert!((mean - ap).abs() < 0.01, "{mean} {ap}");
+    }
     assert!(spread(&inferred) > 0.01);
-    assert!(
-        (mean(&stratified) - ap).abs() < 0.01,
-        "{} {ap}",
-        mean(&stratified)
-    );
 }
 
 fn judge(pool: &mut Pool, truth: &Qrels) {
-    let list: Vec<(String, String)> = pool
-        .to_judge()
-        .map(|(q, d)| (q.to_owned(), d.to_owned()))
-        .collect();
+    let list = pool.to_judge().map(|(q, d)| (q.to_owned(), d.to_owned()));
+    let list: Vec<(String, String)> = list.collect();
     list.iter()
         .for_each(|(q, d)| pool.judge(q, d, truth.grade(q, d).unwrap()).unwrap());
 }

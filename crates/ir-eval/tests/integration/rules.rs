@@ -36,28 +36,22 @@ fn evaluate(qrels: &Qrels, run: &Run, measures: &[Measure], rules: Rules) -> Rep
 fn ties() {
     let qrels = qrels("q 0 a 1\n");
     let run = run(&[("q", &[("b", 1.0), ("a", 1.0), ("c", 1.0), ("d", 0.5)])]);
+    let rules = |ties| Rules {
+        ties,
+        ..Rules::default()
+    };
     for (ties, rank) in [
         (TieBreak::IdAscending, 1.0),
         (TieBreak::RunOrder, 2.0),
         (TieBreak::TrecEval, 3.0),
     ] {
-        let rules = Rules {
-            ties,
-            ..Rules::default()
-        };
-        let report = evaluate(&qrels, &run, &[Measure::RR], rules);
+        let report = evaluate(&qrels, &run, &[Measure::RR], rules(ties));
         assert_eq!(report.summary(Measure::RR), Some(1.0 / rank));
     }
-    let rules = Rules {
-        ties: TieBreak::Reject,
-        ..Rules::default()
-    };
-    let evaluator = Evaluator::with_rules(&qrels, &[Measure::RR], rules).unwrap();
-    let error = evaluator.evaluate(&run).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        r#"query "q": documents "b" and "a" have the same score 1"#
-    );
+    let evaluator = Evaluator::with_rules(&qrels, &[Measure::RR], rules(TieBreak::Reject));
+    let error = evaluator.unwrap().evaluate(&run).unwrap_err();
+    let expected = r#"query "q": documents "b" and "a" have the same score 1"#;
+    assert_eq!(error.to_string(), expected);
 }
 
 /// Scores that tie as f32 and differ as f64: releases 9.0.4 and 9.0.8.
@@ -75,23 +69,18 @@ fn score_precision() {
 #[test]
 fn levels_depth_unjudged_and_self_hits() {
     let qrels = qrels("q 0 q 2\nq 0 a 1\nq 0 b 2\nq 0 c 0\nq 0 p -1\n");
-    let run = run(&[(
-        "q",
-        &[
-            ("q", 9.0),
-            ("x", 8.0),
-            ("p", 7.0),
-            ("a", 6.0),
-            ("c", 5.0),
-            ("b", 4.0),
-        ],
-    )]);
+    let list = [
+        ("q", 9.0),
+        ("x", 8.0),
+        ("p", 7.0),
+        ("a", 6.0),
+        ("c", 5.0),
+        ("b", 4.0),
+    ];
+    let run = run(&[("q", &list)]);
     let all = [Measure::P.at(3), Measure::NUM_RET, Measure::P.at(3).rel(1)];
-    let values = |rules| {
-        evaluate(&qrels, &run, &all, rules).queries()[0]
-            .values()
-            .to_vec()
-    };
+    let report = |rules| evaluate(&qrels, &run, &all, rules);
+    let values = |rules| report(rules).queries()[0].values().to_vec();
     let plain = Rules::default();
     assert_eq!(values(plain), [1.0 / 3.0, 6.0, 1.0 / 3.0]);
     let removed = Rules {
@@ -99,21 +88,17 @@ fn levels_depth_unjudged_and_self_hits() {
         ..plain
     };
     assert_eq!(values(removed), [2.0 / 3.0, 4.0, 2.0 / 3.0]);
-    assert_eq!(
-        values(Rules {
-            level: 2,
-            ..removed
-        }),
-        [1.0 / 3.0, 4.0, 2.0 / 3.0]
-    );
+    let high = Rules {
+        level: 2,
+        ..removed
+    };
+    assert_eq!(values(high), [1.0 / 3.0, 4.0, 2.0 / 3.0]);
     // Lists are cut before unjudged documents are removed.
-    assert_eq!(
-        values(Rules {
-            depth: Some(4),
-            ..removed
-        }),
-        [2.0 / 3.0, 2.0, 2.0 / 3.0]
-    );
+    let cut = Rules {
+        depth: Some(4),
+        ..removed
+    };
+    assert_eq!(values(cut), [2.0 / 3.0, 2.0, 2.0 / 3.0]);
     let dropped = Rules {
         self_hits: SelfHits::Drop,
         ..removed
@@ -124,11 +109,8 @@ fn levels_depth_unjudged_and_self_hits() {
 #[test]
 fn queries_of_one_file_only() {
     let qrels = qrels("a 0 d 1\nb 0 d 1\nc 0 d 0\n");
-    let run = run(&[
-        ("b", &[("d", 1.0)]),
-        ("z", &[("d", 1.0)]),
-        ("c", &[("d", 1.0)]),
-    ]);
+    let list: &[(&str, f64)] = &[("d", 1.0)];
+    let run = run(&["b", "z", "c"].map(|query| (query, list)));
     let report = evaluate(&qrels, &run, &[Measure::AP, Yaap.into()], Rules::default());
     assert_eq!(report.missing().collect::<Vec<_>>(), ["a"]);
     assert_eq!(report.unjudged().collect::<Vec<_>>(), ["z"]);
@@ -155,19 +137,8 @@ fn only_negative_judgments() {
         ("a", &[("d", 2.0), ("e", 1.0), ("f", 0.0)]),
         ("b", &[("d", 1.0)]),
     ]);
-    let texts = [
-        "AP",
-        "nDCG",
-        "Bpref",
-        "P@5",
-        "Rprec",
-        "infAP",
-        "G",
-        "RBP(p=0.9,gain=graded)",
-        "YAAP",
-        "NumRel",
-    ];
-    let all: Vec<Measure> = texts.iter().map(|t| t.parse().unwrap()).collect();
+    let texts = "AP nDCG Bpref P@5 Rprec infAP G RBP(p=0.9,gain=graded) YAAP NumRel";
+    let all: Vec<Measure> = texts.split(' ').map(|t| t.parse().unwrap()).collect();
     let report = evaluate(&qrels, &run, &all, Rules::default());
     assert_eq!(report.queries()[0].values(), [0.0; 10]);
 }
@@ -175,29 +146,15 @@ fn only_negative_judgments() {
 #[test]
 fn top_judgments() {
     let qrels = qrels("q 0 a 12\nq 0 b -3\nq 0 c 0\n");
-    let run = run(&[(
-        "q",
-        &[("a", 4.0), ("b", 3.0), ("x", 2.0), ("c", 1.0), ("y", 0.0)],
-    )]);
-    let evaluator = Evaluator::new(&qrels, &[Measure::AP])
-        .unwrap()
-        .with_top_judgments(4);
-    let report = evaluator.evaluate(&run).unwrap();
-    assert_eq!(
-        report.queries()[0].top_judgments(),
-        [
-            JudgmentStatus::Grade(12),
-            JudgmentStatus::Unjudged,
-            JudgmentStatus::Unpooled,
-            JudgmentStatus::Grade(0)
-        ]
-    );
-    let out = output(
-        &["relstring.3"],
-        &qrels,
-        &run,
-        OutputDetail::QueriesAndSummary,
-    );
+    use JudgmentStatus::{Grade, Unjudged, Unpooled};
+    let list = [("a", 4.0), ("b", 3.0), ("x", 2.0), ("c", 1.0), ("y", 0.0)];
+    let run = run(&[("q", &list)]);
+    let evaluator = Evaluator::new(&qrels, &[Measure::AP]).unwrap();
+    let report = evaluator.with_top_judgments(4).evaluate(&run).unwrap();
+    let top = report.queries()[0].top_judgments();
+    assert_eq!(top, [Grade(12), Unjudged, Unpooled, Grade(0)]);
+    let detail = OutputDetail::QueriesAndSummary;
+    let out = output(&["relstring.3"], &qrels, &run, detail);
     assert_eq!(out, "relstring_3           \tq\t'>.-'\n");
 }
 
@@ -216,24 +173,22 @@ fn errors() {
     let qrels = qrels("q 0 a 1\nhigh 0 a 2000\n");
     let evaluator = Evaluator::new(&qrels, &[Measure::AP]).unwrap();
     let error = |run: &Run| evaluator.evaluate(run).unwrap_err().to_string();
-    assert_eq!(
-        error(&run(&[("q", &[("a", 1.0), ("b", f64::NAN)])])),
-        r#"query "q", document "b": expected a score, found NaN"#
-    );
-    assert_eq!(
-        error(&run(&[("q", &[("a", 1.0), ("b", 0.5), ("a", 0.0)])])),
-        r#"query "q": document "a" is listed twice"#
-    );
-    assert_eq!(
-        error(&run(&[("Q", &[("a", 1.0)])])),
-        "expected a query that has both judgments and results, found none (the qrels have 2 \
-         queries, such as \"high\", the run has 1, such as \"Q\")"
-    );
-    assert_eq!(
-        error(&Run::new("empty")),
-        "expected a query that has both judgments and results, found none (the qrels have 2 \
-         queries, such as \"high\", the run has 0)"
-    );
+    let common = |run: &str| {
+        format!(
+            "expected a query that has both judgments and results, found none (the qrels have 2 \
+             queries, such as \"high\", the run has {run})"
+        )
+    };
+    let nan = r#"query "q", document "b": expected a score, found NaN"#.to_owned();
+    let twice = r#"query "q": document "a" is listed twice"#.to_owned();
+    for (run, expected) in [
+        (run(&[("q", &[("a", 1.0), ("b", f64::NAN)])]), nan),
+        (run(&[("q", &[("a", 1.0), ("b", 0.5), ("a", 0.0)])]), twice),
+        (run(&[("Q", &[("a", 1.0)])]), common("1, such as \"Q\"")),
+        (Run::new("empty"), common("0")),
+    ] {
+        assert_eq!(error(&run), expected);
+    }
     let level = Rules {
         level: -1,
         ..Rules::default()
@@ -248,12 +203,8 @@ fn errors() {
          nDCG(dcg='exp-log2')@10, found 2000"
     );
     // Linear gains have no highest grade.
-    let big = evaluate(
-        &qrels,
-        &run(&[("high", &[("a", 1.0)])]),
-        &[Measure::NDCG],
-        Rules::default(),
-    );
+    let high = run(&[("high", &[("a", 1.0)])]);
+    let big = evaluate(&qrels, &high, &[Measure::NDCG], Rules::default());
     assert_eq!(big.value("high", Measure::NDCG), Some(1.0));
 }
 
@@ -268,13 +219,14 @@ fn missing_queries_are_not_in_common() {
             ..Rules::default()
         };
         let evaluator = Evaluator::with_rules(&qrels, &[Measure::AP], rules).unwrap();
+        let error = evaluator.evaluate(&other).unwrap_err();
         assert!(matches!(
-            evaluator.evaluate(&other),
-            Err(EvalError::NothingInCommon {
+            error,
+            EvalError::NothingInCommon {
                 qrels: 1,
                 run: 1,
                 ..
-            })
+            }
         ));
     }
 }
@@ -292,12 +244,8 @@ fn serialized_reports_round_trip() {
     );
     assert!(serde_json::from_str::<Rules>(r#"{"tie":"run-order"}"#).is_err());
     let qrels = qrels("a 0 d 1\nb 0 d 1\n");
-    let report = evaluate(
-        &qrels,
-        &run(&[("b", &[("d", 1.0)])]),
-        &[Measure::NDCG.at(10)],
-        Rules::default(),
-    );
+    let run = run(&[("b", &[("d", 1.0)])]);
+    let report = evaluate(&qrels, &run, &[Measure::NDCG.at(10)], Rules::default());
     let json = serde_json::to_string(&report).unwrap();
     assert!(json.contains(r#""measures":["nDCG@10"]"#), "{json}");
     assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
@@ -314,24 +262,15 @@ fn selections() {
             .map(|line| line.split('\t').next().unwrap().trim_end().to_owned())
             .collect()
     };
-    assert_eq!(
-        names(&["nDCG@10", "P_10", "AP", "map", "P.5", "num_q"]),
-        ["num_q", "map", "P_5", "P_10", "nDCG@10", "AP"]
-    );
+    let mixed = names(&["nDCG@10", "P_10", "AP", "map", "P.5", "num_q"]);
+    assert_eq!(mixed, ["num_q", "map", "P_5", "P_10", "nDCG@10", "AP"]);
     assert_eq!(names(&["P.10", "P.5", "P"]), ["P_5", "P_10"]);
     assert_eq!(names(&["ndcg_cut"]).len(), 9);
     assert_eq!(names(&["set"]).len(), 11);
     assert_eq!(names(&[]).len(), 30);
     assert_eq!(names(&["official", "P.5"]).len(), 22);
     assert_eq!(names(&["runid", "relstring"]), ["runid"]);
-    for bad in [
-        "P.0",
-        "ndgc",
-        "official.3",
-        "P.",
-        "relstring.x",
-        "iprec_at_recall.2",
-    ] {
+    for bad in "P.0 ndgc official.3 P. relstring.x iprec_at_recall.2".split(' ') {
         assert!(MeasureSelection::parse(&[bad]).is_err(), "{bad}");
     }
 }

@@ -18,6 +18,22 @@ const ALTERNATIVES: [Alternative; 3] = [
     Alternative::Less,
 ];
 
+type TestOutcome = Result<TestResult, SignificanceError>;
+
+/// Results of the t-test, Wilcoxon's test, the randomization test and the bootstrap test. The
+/// latter two draw `samples` samples, or the default number.
+fn all_tests(d: &[f64], alternative: Alternative, samples: Option<u32>) -> [TestOutcome; 4] {
+    let (mut flips, mut bootstrap) = (RandomizationTest::default(), BootstrapResampling::default());
+    flips.samples = samples.unwrap_or(flips.samples);
+    bootstrap.samples = samples.unwrap_or(bootstrap.samples);
+    [
+        PairedTTest.test(d, alternative),
+        WilcoxonTest::default().test(d, alternative),
+        flips.test(d, alternative),
+        bootstrap.test(d, alternative),
+    ]
+}
+
 /// Random numbers, independent of the library's generator.
 struct Random(u64);
 
@@ -31,11 +47,8 @@ impl Random {
 
     /// Approximately normal, between -3 and 3.
     fn normal(&mut self) -> f64 {
-        (0..12)
-            .map(|_| self.below(1 << 20) as f64 / (1 << 20) as f64)
-            .sum::<f64>()
-            / 2.0
-            - 3.0
+        let uniform = (0..12).map(|_| self.below(1 << 20) as f64 / (1 << 20) as f64);
+        uniform.sum::<f64>() / 2.0 - 3.0
     }
 }
 
@@ -52,12 +65,8 @@ fn expected_values() -> Vec<Value> {
 }
 
 fn numbers(value: &Value) -> Vec<Option<f64>> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(Value::as_f64)
-        .collect()
+    let values = value.as_array().unwrap().iter();
+    values.map(Value::as_f64).collect()
 }
 
 /// Asserts equality to nine digits, or within 1e-12.
@@ -170,27 +179,33 @@ fn worked_example() {
     let two = Alternative::TwoSided;
     let t = PairedTTest.test(&d, two).unwrap();
     assert_eq!(shown(t), "-1.65503 0.141892");
-    assert_eq!(
-        t.null_distribution,
-        NullDistribution::StudentT {
-            degrees_of_freedom: 7
-        }
-    );
-    let wilcoxon = |zeros, method| WilcoxonTest {
-        zeros,
-        method,
-        ..WilcoxonTest::default()
-    };
-    let p = |test: WilcoxonTest| shown(test.test(&d, two).unwrap());
-    assert_eq!(p(WilcoxonTest::default()), "7.00000 0.281250");
-    assert_eq!(
-        p(wilcoxon(ZeroDifferences::Drop, WilcoxonMethod::Normal)),
-        "7.00000 0.235885"
-    );
-    assert_eq!(
-        p(wilcoxon(ZeroDifferences::Pratt, WilcoxonMethod::Auto)),
-        "9.00000 0.265625"
-    );
+    let degrees_of_freedom = 7;
+    let student = NullDistribution::StudentT { degrees_of_freedom };
+    assert_eq!(t.null_distribution, student);
+    for (zeros, method, expected) in [
+        (
+            ZeroDifferences::Drop,
+            WilcoxonMethod::Auto,
+            "7.00000 0.281250",
+        ),
+        (
+            ZeroDifferences::Drop,
+            WilcoxonMethod::Normal,
+            "7.00000 0.235885",
+        ),
+        (
+            ZeroDifferences::Pratt,
+            WilcoxonMethod::Auto,
+            "9.00000 0.265625",
+        ),
+    ] {
+        let test = WilcoxonTest {
+            zeros,
+            method,
+            ..WilcoxonTest::default()
+        };
+        assert_eq!(shown(test.test(&d, two).unwrap()), expected);
+    }
     let flips = RandomizationTest::default().test(&d, two).unwrap();
     assert_eq!(
         (flips.p, flips.null_distribution),
@@ -213,31 +228,19 @@ fn constant_differences() {
         null_distribution: NullDistribution::NoDifference,
     };
     for alternative in ALTERNATIVES {
-        assert_eq!(PairedTTest.test(&zeros, alternative), Ok(none));
-        assert_eq!(WilcoxonTest::default().test(&zeros, alternative), Ok(none));
-        assert_eq!(
-            RandomizationTest::default().test(&zeros, alternative),
-            Ok(none)
-        );
-        assert_eq!(
-            BootstrapResampling::default().test(&zeros, alternative),
-            Ok(none)
-        );
+        for outcome in all_tests(&zeros, alternative, None) {
+            assert_eq!(outcome, Ok(none));
+        }
     }
-    assert_eq!(
-        EffectSize::from_differences(&zeros).unwrap().cohens_d,
-        Some(0.0)
-    );
+    let cohens_d = |d: &[f64]| EffectSize::from_differences(d).unwrap().cohens_d;
+    assert_eq!(cohens_d(&zeros), Some(0.0));
     // 0.1 is not exact in binary: a naive standard deviation is not 0.
     let same = [0.1; 3];
-    assert_eq!(
-        PairedTTest.test(&same, Alternative::Greater).unwrap().p,
-        0.0
-    );
-    assert_eq!(PairedTTest.test(&same, Alternative::Less).unwrap().p, 1.0);
+    let t = |alternative| PairedTTest.test(&same, alternative).unwrap().p;
+    assert_eq!((t(Alternative::Greater), t(Alternative::Less)), (0.0, 1.0));
     let flips = RandomizationTest::default();
     assert_eq!(flips.test(&same, Alternative::TwoSided).unwrap().p, 0.25);
-    assert_eq!(EffectSize::from_differences(&same).unwrap().cohens_d, None);
+    assert_eq!(cohens_d(&same), None);
 }
 
 #[test]
@@ -245,32 +248,17 @@ fn invalid_input_is_an_error() {
     let alternative = Alternative::TwoSided;
     for d in [&[][..], &[0.5]] {
         let few = SignificanceError::TooFewQueries { found: d.len() };
-        assert_eq!(PairedTTest.test(d, alternative), Err(few.clone()));
-        assert_eq!(
-            WilcoxonTest::default().test(d, alternative),
-            Err(few.clone())
-        );
-        assert_eq!(
-            RandomizationTest::default().test(d, alternative),
-            Err(few.clone())
-        );
+        for outcome in all_tests(d, alternative, None) {
+            assert_eq!(outcome, Err(few.clone()));
+        }
         assert_eq!(IntervalMethod::Student.mean_interval(d, 0.95), Err(few));
     }
-    let error = PairedTTest
-        .test(&[0.5, f64::INFINITY], alternative)
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "expected finite differences, found inf at position 1"
-    );
-    let none = RandomizationTest {
-        samples: 0,
-        seed: 0,
-    };
-    assert_eq!(
-        none.test(&[0.5, 0.1], alternative),
-        Err(SignificanceError::NoSamples)
-    );
+    let error = PairedTTest.test(&[0.5, f64::INFINITY], alternative);
+    let expected = "expected finite differences, found inf at position 1";
+    assert_eq!(error.unwrap_err().to_string(), expected);
+    for drawn in &all_tests(&[0.5, 0.1], alternative, Some(0))[2..] {
+        assert_eq!(*drawn, Err(SignificanceError::NoSamples));
+    }
     // Wilcoxon's test validates the differences before it rounds them.
     let rounded = WilcoxonTest {
         decimals: Some(4),
@@ -314,11 +302,8 @@ fn randomization_test_is_exact_for_few_queries_and_close_for_many() {
             continue;
         }
         for alternative in ALTERNATIVES {
-            let p = RandomizationTest::default()
-                .test(&d, alternative)
-                .unwrap()
-                .p;
-            assert_close(p, enumerate_signs(&d, alternative), "all signs");
+            let found = RandomizationTest::default().test(&d, alternative).unwrap();
+            assert_close(found.p, enumerate_signs(&d, alternative), "all signs");
         }
     }
     // 21 differing queries are sampled, 20 are enumerated. The 21st difference is negligible.
@@ -326,22 +311,15 @@ fn randomization_test_is_exact_for_few_queries_and_close_for_many() {
     let mut more = d.clone();
     more.push(1e-9);
     for alternative in ALTERNATIVES {
-        let exact = RandomizationTest::default().test(&d, alternative).unwrap();
-        let drawn = RandomizationTest::default()
-            .test(&more, alternative)
-            .unwrap();
+        let test = |d: &[f64]| RandomizationTest::default().test(d, alternative).unwrap();
+        let (exact, drawn) = (test(&d), test(&more));
         assert_eq!(exact.null_distribution, NullDistribution::Exact);
-        assert_eq!(
-            drawn.null_distribution,
-            NullDistribution::MonteCarlo { samples: 100_000 }
-        );
-        let error = (exact.p * (1.0 - exact.p) / 100_000.0).sqrt();
-        assert!(
-            (exact.p - drawn.p).abs() < 4.0 * error + 1e-5,
-            "{} {}",
-            exact.p,
-            drawn.p
-        );
+        let samples = 100_000;
+        let expected = NullDistribution::MonteCarlo { samples };
+        assert_eq!(drawn.null_distribution, expected);
+        let error = (exact.p * (1.0 - exact.p) / f64::from(samples)).sqrt();
+        let off = (exact.p - drawn.p).abs();
+        assert!(off < 4.0 * error + 1e-5, "{} {}", exact.p, drawn.p);
     }
 }
 
@@ -368,20 +346,7 @@ fn type_i_error_rate_equals_the_level() {
     for _ in 0..cases {
         let d: Vec<f64> = (0..40).map(|_| random.normal()).collect();
         for (at, alternative) in ALTERNATIVES.into_iter().enumerate() {
-            let flips = RandomizationTest {
-                samples: 500,
-                seed: 5,
-            };
-            let bootstrap = BootstrapResampling {
-                samples: 500,
-                seed: 5,
-            };
-            let p = [
-                PairedTTest.test(&d, alternative),
-                WilcoxonTest::default().test(&d, alternative),
-                flips.test(&d, alternative),
-                bootstrap.test(&d, alternative),
-            ];
+            let p = all_tests(&d, alternative, Some(500));
             for (rejected, p) in rejected.iter_mut().zip(p) {
                 rejected[at] += u32::from(p.unwrap().p <= 0.1);
             }
@@ -408,13 +373,12 @@ fn interval_coverage_equals_the_confidence() {
     let (mut by_t, mut by_bootstrap) = (0, 0);
     for _ in 0..1000 {
         let values: Vec<f64> = (0..50).map(|_| 0.4 + 0.1 * random.normal()).collect();
-        by_t += u32::from(
-            IntervalMethod::Student
-                .mean_interval(&values, 0.9)
-                .unwrap()
-                .contains(0.4),
-        );
-        by_bootstrap += u32::from(bootstrap.mean_interval(&values, 0.9).unwrap().contains(0.4));
+        let covers = |method: IntervalMethod| {
+            let interval = method.mean_interval(&values, 0.9).unwrap();
+            u32::from(interval.contains(0.4))
+        };
+        by_t += covers(IntervalMethod::Student);
+        by_bootstrap += covers(bootstrap);
     }
     // Expected: 900, standard deviation 9.5. Percentile intervals are slightly too narrow.
     assert!((867..=933).contains(&by_t), "{by_t}");
@@ -427,10 +391,8 @@ fn one_sided_p_values_mirror() {
     for n in [5, 20, 21, 64, 65, 300] {
         let d: Vec<f64> = (0..n).map(|_| random.normal() + 0.1).collect();
         let mirrored: Vec<f64> = d.iter().map(|d| -d).collect();
-        let test = RandomizationTest {
-            samples: 2000,
-            seed: 9,
-        };
+        let (samples, seed) = (2000, 9);
+        let test = RandomizationTest { samples, seed };
         let p = |d: &[f64], alternative| test.test(d, alternative).unwrap().p;
         let (greater, less) = (p(&d, Alternative::Greater), p(&mirrored, Alternative::Less));
         let error = if n <= 20 { 0.0 } else { 0.04 };
