@@ -1,7 +1,7 @@
 //! `ir agree`: inter-assessor agreement, and correlation of the system rankings they induce.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufRead, Cursor, Read, Write};
+use std::io::{self, BufRead, Cursor, Read};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{four_decimals, table};
 use crate::shared::input::{self, QrelsArgument};
-use crate::shared::output::OutputSink;
+use crate::shared::output::print;
 use crate::shared::rules::measures_in_order;
 use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_repeated};
 
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         parts.join("\n\n")
     };
-    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
+    print(text)
 }
 
 /// First judgment of an assessor.

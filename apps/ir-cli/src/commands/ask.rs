@@ -220,10 +220,8 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {
-        let mut bar = console.bar();
-        let index =
-            AnswerIndex::with_encoder(frames, config, std::sync::Arc::new(encoder), &mut bar);
-        bar.finish();
+        let (encoder, bar) = (std::sync::Arc::new(encoder), &mut console.bar());
+        let index = AnswerIndex::with_encoder(frames, config, encoder, bar);
         return index.map_err(|error| match error {
             ir_qa::retrieval::AnswerIndexError::Stopped => {
                 crate::shared::console::Interrupted.into()

@@ -36,49 +36,44 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Verify sizes, hashes and counts of a collection against the catalog
-    Verify {
-        /// Collection, such as `beir/nfcorpus`
-        name: String,
-    },
+    Verify(EntryArgument),
     /// Show the files of a collection: expected paths, sizes, source
-    Where {
-        /// Collection, such as `beir/nfcorpus`
-        name: String,
-    },
+    Where(EntryArgument),
     /// Download a public collection into the folder IR_DATA and verify it
-    Fetch {
-        /// Collection, such as `beir/nfcorpus`
-        name: String,
-    },
+    Fetch(EntryArgument),
+}
+
+#[derive(Debug, clap::Args)]
+struct EntryArgument {
+    /// Collection, such as `beir/nfcorpus`
+    name: String,
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let catalog = Catalog::from_env();
     let mut out = OutputSink::open(None)?;
-    if let Some(Action::Verify { name } | Action::Where { name } | Action::Fetch { name }) =
-        &args.action
-    {
-        reject_path(name)?;
-    }
     match &args.action {
         None if args.json => list_json(&catalog, &mut out)?,
         None => list(&catalog, &mut out, console)?,
-        Some(Action::Verify { name }) => verify(&catalog, name, &mut out, console)?,
-        Some(Action::Where { name }) => locate(&catalog, name, &mut out)?,
-        Some(Action::Fetch { name }) => fetch(&catalog, name, &mut out, console)?,
+        Some(Action::Verify(entry)) => verify(&catalog, entry.name()?, &mut out, console)?,
+        Some(Action::Where(entry)) => locate(&catalog, entry.name()?, &mut out)?,
+        Some(Action::Fetch(entry)) => fetch(&catalog, entry.name()?, &mut out, console)?,
     }
     out.commit()
 }
 
-/// Returns an error that helps if `name` is a path and no collection.
-fn reject_path(name: &str) -> Result<()> {
-    if !is_collection(name) && Path::new(name).exists() {
-        bail!(
-            "{name}: expected the name of a collection ({}), found a path (`ir search` reads folders and files)",
-            names()
-        );
+impl EntryArgument {
+    /// The name. Returns an error that helps if it is a path and no collection.
+    fn name(&self) -> Result<&str> {
+        let name = &self.name;
+        if !is_collection(name) && Path::new(name).exists() {
+            bail!(
+                "{name}: expected the name of a collection ({}), found a path (`ir search` reads folders and files)",
+                names()
+            );
+        }
+        Ok(name)
     }
-    Ok(())
 }
 
 fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()> {
@@ -145,10 +140,7 @@ fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
 
 fn verify(catalog: &Catalog, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    let mut bar = console.bar();
-    let found = catalog.verify(name, &mut bar);
-    bar.finish();
-    let found = found?;
+    let found = catalog.verify(name, &mut console.bar())?;
     writeln!(
         out,
         "{name}: verified: {} files ({} bytes), {} documents with {} distinct ids, {} queries, {} judgments",
@@ -229,9 +221,7 @@ fn fetch(catalog: &Catalog, name: &str, out: &mut OutputSink, console: &Console)
         return Ok(());
     }
     stop_on_interrupt();
-    let mut bar = console.bar();
-    catalog.fetch(name, &mut bar)?;
-    bar.finish();
+    catalog.fetch(name, &mut console.bar())?;
     let root = catalog.root().unwrap_or(std::path::Path::new(""));
     writeln!(out, "{name}: downloaded to {} and verified", root.display())?;
     Ok(())

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::shared::console::Console;
 use crate::shared::format::{four_decimals, table, table_with_text};
-use crate::shared::options::{fraction, positive};
+use crate::shared::options::{fraction, parse, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_disjoint};
 
@@ -64,12 +64,7 @@ pub(crate) struct Args {
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if number >= 0.0 => Ok(number),
-        _ => Err(format!(
-            "expected a number of at least 0, or inf, found {text:?}"
-        )),
-    }
+    parse(text, "a number of at least 0, or inf", |&x| x >= 0.0)
 }
 
 /// Compares two runs. Returns `true` if they are identical.

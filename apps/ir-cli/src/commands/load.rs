@@ -1,10 +1,9 @@
 //! `ir load`: loads a collection into an engine on a server.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::{ValueEnum, ValueHint};
+use clap::ValueHint;
 use ir_core::store::Verify;
 use ir_core::{Corpus, DocIds, DocNum, Retriever};
 use ir_data::DocTemplate;
@@ -19,8 +18,8 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::hashes_of;
 use crate::shared::format::grouped;
 use crate::shared::input::open_documents;
-use crate::shared::options::{EncodingOption, positive};
-use crate::shared::output::OutputSink;
+use crate::shared::options::{EncodingOption, choice, positive};
+use crate::shared::output::print;
 use crate::shared::remote::ClientOptions;
 
 const EXAMPLES: &str = "\
@@ -97,13 +96,13 @@ pub(crate) struct Args {
     texts: bool,
 
     /// BM25 parameters: anserini (k1 0.9, b 0.4) or lucene (k1 1.2, b 0.75) [default: anserini]
-    #[arg(long, value_enum, value_name = "PRESET", requires = "texts")]
-    preset: Option<RemotePreset>,
+    #[arg(long, value_parser = choice(PRESETS), value_name = "PRESET", requires = "texts")]
+    preset: Option<TextIndexing>,
 
     /// Text analysis, as in `ir index`; Milvus has english, lucene-standard and whitespace
     /// [default: anserini; of Milvus lucene-standard]
-    #[arg(long, value_enum, value_name = "NAME", requires = "texts")]
-    analysis: Option<RemoteAnalyzer>,
+    #[arg(long, value_parser = choice(ANALYZERS), value_name = "NAME", requires = "texts")]
+    analysis: Option<TextAnalysis>,
 
     #[arg(long, value_parser = positive, value_name = "N", help = batch_help())]
     batch: Option<usize>,
@@ -121,20 +120,18 @@ pub(crate) struct Args {
     client: ClientOptions,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RemotePreset {
-    Anserini,
-    Lucene,
-}
+const PRESETS: [(&str, &str, TextIndexing); 2] = [
+    ("anserini", "", TextIndexing::ANSERINI),
+    ("lucene", "", TextIndexing::LUCENE),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RemoteAnalyzer {
-    Anserini,
-    AnseriniUnstemmed,
-    English,
-    LuceneStandard,
-    Whitespace,
-}
+const ANALYZERS: [(&str, &str, TextAnalysis); 5] = [
+    ("anserini", "", TextAnalysis::Anserini),
+    ("anserini-unstemmed", "", TextAnalysis::AnseriniUnstemmed),
+    ("english", "", TextAnalysis::English),
+    ("lucene-standard", "", TextAnalysis::LuceneStandard),
+    ("whitespace", "", TextAnalysis::Whitespace),
+];
 
 fn batch_help() -> String {
     let (most, default) = (LoadOptions::MAX_BATCH, LoadOptions::default().batch);
@@ -188,26 +185,14 @@ impl Args {
         }
     }
 
-    fn text_indexing(&self, default: RemoteAnalyzer) -> Option<TextIndexing> {
-        let parameters = match self.preset {
-            Some(RemotePreset::Lucene) => TextIndexing::LUCENE,
-            _ => TextIndexing::ANSERINI,
-        };
-        let analysis = match self.analysis.unwrap_or(default) {
-            RemoteAnalyzer::Anserini => TextAnalysis::Anserini,
-            RemoteAnalyzer::AnseriniUnstemmed => TextAnalysis::AnseriniUnstemmed,
-            RemoteAnalyzer::English => TextAnalysis::English,
-            RemoteAnalyzer::LuceneStandard => TextAnalysis::LuceneStandard,
-            RemoteAnalyzer::Whitespace => TextAnalysis::Whitespace,
-        };
+    fn text_indexing(&self, default: TextAnalysis) -> Option<TextIndexing> {
+        let analysis = self.analysis.unwrap_or(default);
         self.texts.then_some(TextIndexing {
             analysis,
-            ..parameters
+            ..self.preset.unwrap_or_default()
         })
     }
-}
 
-impl Args {
     /// Checks that the vectors were encoded from the texts of the documents.
     fn check_texts(
         &self,
@@ -218,10 +203,7 @@ impl Args {
     ) -> Result<()> {
         let template = origin.template.as_deref().unwrap_or_default();
         let template: DocTemplate = template.parse()?;
-        let mut bar = console.bar();
-        let texts = hashes_of(corpus, &template, &mut bar);
-        bar.finish();
-        let texts = texts?;
+        let texts = hashes_of(corpus, &template, &mut console.bar())?;
         match origin.texts.difference(&texts) {
             None => Ok(()),
             Some(_) if self.any_encoder && texts.len() != vectors => bail!(
@@ -300,14 +282,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|vectors| vectors.0.config().similarity);
     let schema = args.schema(similarity.unwrap_or_default());
     let texts = args.text_indexing(if is_milvus {
-        RemoteAnalyzer::LuceneStandard
+        TextAnalysis::LuceneStandard
     } else {
-        RemoteAnalyzer::Anserini
+        TextAnalysis::Anserini
     });
     if let (true, EngineCollection::Elastic(index)) = (args.template, &collection) {
         let dim = vectors.as_ref().map(VectorRows::dim);
         let template = index.index_template(&schema, texts.as_ref(), dim)?;
-        return OutputSink::open(None)?.write_with(|out| writeln!(out, "{template}"));
+        return print(template);
     }
     let documents = args.collection.as_deref();
     let documents = documents.map(|name| open_documents(name, args.text.encoding, console));

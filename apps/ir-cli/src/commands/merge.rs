@@ -169,10 +169,8 @@ fn merge_indexes(args: &Args, shards: &[ShardOutput], console: &Console) -> Resu
         .map(|shard| Index::open_with(&shard.path, Verify::SmallSections));
     let indexes: Vec<Index> = opened.collect::<Result<_, _>>()?;
     let parts: Vec<&Index> = indexes.iter().collect();
-    let mut bar = console.bar();
     let memory = args.memory.unwrap_or(DEFAULT_MEMORY);
-    let merged = Index::merge_to(&**output, &parts, memory, &mut bar)?;
-    bar.finish();
+    let merged = Index::merge_to(&**output, &parts, memory, &mut console.bar())?;
     let stats = merged.stats();
     let documents = grouped(stats.documents as u64);
     Ok(format!(
@@ -194,10 +192,7 @@ fn merge_vectors(args: &Args, shards: &[ShardOutput], console: &Console) -> Resu
         "their vectors differ in the last bits from those of one machine",
         console,
     );
-    let mut bar = console.bar();
-    let merged = vectors::merge(output, args.ids.as_ref(), shards, &mut bar)?;
-    bar.finish();
-    Ok(merged)
+    vectors::merge(output, args.ids.as_ref(), shards, &mut console.bar())
 }
 
 #[cfg(not(feature = "dense"))]

@@ -179,9 +179,7 @@ fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console
     use crate::shared::console::{Resumable, Usage, stop_on_interrupt};
 
     stop_on_interrupt();
-    let mut bar = console.bar();
-    let fetched = cache.fetch(name, &mut bar);
-    bar.finish();
+    let fetched = cache.fetch(name, &mut console.bar());
     let folder = fetched.map_err(|error| match error {
         // A usage error.
         HubError::Name { .. } => Usage(error.to_string()).into(),

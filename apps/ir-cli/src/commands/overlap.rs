@@ -1,7 +1,5 @@
 //! `ir overlap`: overlap of the documents retrieved by several runs.
 
-use std::io::Write;
-
 use anyhow::Result;
 use ir_core::{Grade, Judgments};
 use ir_eval::runs::{OverlapCounts, OverlapRules, RunOverlap};
@@ -11,7 +9,7 @@ use crate::shared::console::{Console, Usage};
 use crate::shared::format::table;
 use crate::shared::input::{self, QrelsArgument};
 use crate::shared::options::positive;
-use crate::shared::output::OutputSink;
+use crate::shared::output::print;
 use crate::shared::runs::{
     RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated, warn_of_single,
     without_common_query,
@@ -92,7 +90,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         text(&overlap)
     };
-    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
+    print(text)
 }
 
 fn text(overlap: &RunOverlap) -> String {

@@ -1,7 +1,6 @@
 //! `ir reproduce`: published values, obtained with experiment files.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
@@ -12,7 +11,7 @@ use ir_experiment::{Cache, Experiment, Registry, Reproduction, Runner, SpecError
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure, open};
 use crate::shared::options::use_threads;
-use crate::shared::output::{OutputPath, OutputSink, reject_taken};
+use crate::shared::output::{OutputPath, reject_taken};
 use crate::shared::suggest::did_you_mean;
 
 const EXAMPLES: &str = "\
@@ -316,6 +315,5 @@ fn write_page(page: &Path, content: &str) -> Result<()> {
         let failed = || format!("{}: cannot be created", folder.display());
         fs::create_dir_all(folder).with_context(failed)?;
     }
-    let page = OutputPath::from(page.to_owned());
-    OutputSink::open(Some(&page))?.write_with(|out| out.write_all(content.as_bytes()))
+    OutputPath::from(page.to_owned()).write(content)
 }

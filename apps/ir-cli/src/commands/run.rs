@@ -122,8 +122,7 @@ fn write_files(results: &ExperimentResults, experiment: &Experiment, folder: &Pa
             let failed = || format!("{}: cannot be created", parent.display());
             std::fs::create_dir_all(parent).with_context(failed)?;
         }
-        let path = OutputPath::from(path);
-        OutputSink::open(Some(&path))?.write_with(|out| out.write_all(&file.content))?;
+        OutputPath::from(path).write(file.content)?;
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ use crate::shared::format::grouped;
 use crate::shared::generation_options::GenerationOptions;
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::positive;
-use crate::shared::output::{OutputSink, failed};
+use crate::shared::output::{OutputSink, failed, print};
 use crate::shared::paper_folder::{is_bundled, warn};
 use crate::shared::question_options::QuestionOptions;
 
@@ -246,25 +246,20 @@ fn check(data: &Path, console: &Console) -> Result<()> {
         ),
         store => store?,
     };
-    let mut bar = console.bar();
-    let checked = store.check(&mut bar);
-    bar.finish();
-    let checked = match checked {
+    let checked = match store.check(&mut console.bar()) {
         Err(StoreError::Canceled) => return Err(Interrupted.into()),
         checked => checked?,
     };
-    let out = OutputSink::open(None)?;
     let without_checksum = match checked.vectors_without_checksum {
         0 => String::new(),
         count => format!(" ({} without a checksum)", grouped(count)),
     };
-    let line = format!(
-        "{}: intact; {} records of documents, {} vectors{without_checksum}\n",
+    print(format_args!(
+        "{}: intact; {} records of documents, {} vectors{without_checksum}",
         data.display(),
         grouped(checked.records),
         grouped(checked.vectors)
-    );
-    out.write_with(|out| out.write_all(line.as_bytes()))
+    ))
 }
 
 /// Log of the server on standard error; errors only with `--quiet`.

@@ -7,18 +7,18 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_data::squad::{Question, Squad, SquadFile};
-use ir_dense::train::{ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError};
+use ir_dense::train::{ReaderExample, ReaderTrainer, ReaderTrainingConfig};
 use ir_dense::{ExtractiveReader, Precision, ReaderConfig};
 use ir_qa::character_count;
 use ir_qa::reader::{LexicalReader, Reader, ReaderInput, exact_match, token_f1};
 
-use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{TRAINING_PRECISIONS, find_model};
 use crate::shared::format::grouped;
 use crate::shared::options::{choice, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink, WorkPath};
 use crate::shared::training_runs::completed::CompletedRun;
-use crate::shared::training_runs::{self, discard, evaluation, has_files};
+use crate::shared::training_runs::{self, ExecutionOptions, discard, evaluation, has_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,22 +105,12 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "test", help_heading = EVALUATION)]
     hold_out: bool,
 
-    /// Number of steps between checkpoints
-    #[arg(long, value_parser = positive, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
-    checkpoint_every: usize,
-
-    /// Keep the checkpoints after training
-    #[arg(long, help_heading = EXECUTION)]
-    keep_checkpoints: bool,
-
-    /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = EXECUTION)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    execution: ExecutionOptions,
 }
 
 const CONFIGURATION: &str = "Training configuration";
 const EVALUATION: &str = "Evaluation";
-const EXECUTION: &str = "Execution";
 
 impl Args {
     /// Output folder and checkpoint folder.
@@ -147,7 +137,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    use_threads(args.threads)?;
+    use_threads(args.execution.threads)?;
     let output = args.output.folder();
     let checkpoints = training_runs::check_output(&output)?;
     let config = args.config();
@@ -165,7 +155,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let trainer = ReaderTrainer::open(&model.folder, &config)?;
     let reader = if has_files(&output) {
-        complete(&trainer, &examples, &output, &checkpoints, console)?
+        let completed = completed(trainer.fingerprint(&examples));
+        training_runs::check_completed(&completed, &output, &checkpoints, console)?;
+        ExtractiveReader::open_with(&output, trainer.reader_config())?
     } else {
         train(args, trainer, &examples, &checkpoints, console)?
     };
@@ -181,28 +173,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         OutputSink::open(None)?.write_with(|out| out.write_all(table.as_bytes()))?;
     }
     // After the evaluation, so that a run that is killed during it evaluates again.
-    discard(args.keep_checkpoints, &checkpoints);
+    discard(args.execution.keep_checkpoints, &checkpoints);
     Ok(())
-}
-
-/// Opens the reader of a run that was killed after its output was written; any other output is an
-/// error.
-fn complete(
-    trainer: &ReaderTrainer,
-    examples: &[ReaderExample],
-    output: &Path,
-    checkpoints: &Path,
-    console: &Console,
-) -> Result<ExtractiveReader> {
-    let shown = output.display();
-    if !completed(trainer.fingerprint(examples)).is_recorded(checkpoints) {
-        bail!("{shown}: expected a new folder, found one with files in it");
-    }
-    console.log(format_args!("{shown}: complete since an earlier run"));
-    Ok(ExtractiveReader::open_with(
-        output,
-        trainer.reader_config(),
-    )?)
 }
 
 fn completed(fingerprint: u64) -> CompletedRun<'static> {
@@ -221,34 +193,13 @@ fn train(
     console: &Console,
 ) -> Result<ExtractiveReader> {
     let output = args.output.folder();
-    let resumed = evaluation::check_or_record(checkpoints, None)?;
-    let kept = checkpoints.display();
-    if resumed {
-        console.note(format_args!("resuming from the checkpoint in {kept}"));
-    }
+    let resumed = evaluation::check_or_record(checkpoints, None, console)?;
     let began = Instant::now();
-    let mut bar = console.bar();
     let trained = trainer
         .with_checkpoints(checkpoints)
-        .with_checkpoint_every(args.checkpoint_every as u64)
-        .train(examples, &mut bar);
-    bar.finish();
-    let trained = match trained {
-        Err(TrainError::Stopped { step, steps }) => {
-            return Err(Resumable(format!(
-                "interrupted after {step} of {steps} steps; run the same command to resume from {kept}"
-            ))
-            .into());
-        }
-        Err(error @ TrainError::OtherConfiguration { .. }) => {
-            bail!("{error} ({})", evaluation::remedy(checkpoints));
-        }
-        Err(error) => {
-            evaluation::discard_record(checkpoints);
-            return Err(error.into());
-        }
-        Ok(trained) => trained,
-    };
+        .with_checkpoint_every(args.execution.checkpoint_every as u64)
+        .train(examples, &mut console.bar())
+        .map_err(|error| training_runs::ended(error, checkpoints))?;
     completed(trained.fingerprint).record(checkpoints)?;
     trained.reader.save(&output)?;
     if trained.cut_answers > 0 {

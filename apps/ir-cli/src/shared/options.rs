@@ -71,37 +71,38 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Parses a value that `is_valid` accepts. `expected` describes valid values.
+pub(crate) fn parse<T: FromStr>(
+    text: &str,
+    expected: &str,
+    is_valid: impl Fn(&T) -> bool,
+) -> Result<T, String> {
+    let value = text.parse().ok().filter(is_valid);
+    value.ok_or_else(|| format!("expected {expected}, found {text:?}"))
+}
+
 /// Parses an integer ≥ 1.
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("expected an integer of at least 1, found {text:?}")),
-    }
+    parse(text, "an integer of at least 1", |&number| number > 0)
 }
 
 /// Parses a number strictly between 0 and 1.
 pub(crate) fn fraction(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
-        _ => Err(format!("expected a number between 0 and 1, found {text:?}")),
-    }
+    parse(text, "a number between 0 and 1", |&x| x > 0.0 && x < 1.0)
 }
 
 pub(crate) fn tag(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(format!(
-            "expected a tag without white space and control characters, found {text:?}"
-        ));
-    }
-    Ok(text.to_owned())
+    let separates = |c: char| c.is_whitespace() || c.is_control();
+    let expected = "a tag without white space and control characters";
+    parse(text, expected, |tag: &String| {
+        !tag.is_empty() && !tag.contains(separates)
+    })
 }
 
 /// Parses a finite number ≥ 0.
 pub(crate) fn non_negative<T: FromStr + Into<f64> + Copy>(text: &str) -> Result<T, String> {
-    match text.parse::<T>() {
-        Ok(number) if number.into() >= 0.0 && number.into().is_finite() => Ok(number),
-        _ => Err(format!("expected a number of at least 0, found {text:?}")),
-    }
+    let is_valid = |&x: &T| x.into() >= 0.0 && x.into().is_finite();
+    parse(text, "a number of at least 0", is_valid)
 }
 
 /// Text of the queries: their own, or an attribute in place of it.

@@ -75,6 +75,11 @@ impl OutputPath {
         Ok(self)
     }
 
+    /// Replaces the file with `content`. Standard output and pipes are written in place.
+    pub(crate) fn write(&self, content: impl AsRef<[u8]>) -> Result<()> {
+        OutputSink::open(Some(self))?.write_with(|out| out.write_all(content.as_ref()))
+    }
+
     /// Path of a folder. Symbolic links are followed.
     pub(crate) fn folder(&self) -> PathBuf {
         follow_links(self)
@@ -109,6 +114,18 @@ pub(crate) struct WorkPath {
     pub(crate) path: PathBuf,
     /// If `true`, the path is a folder that belongs to the command with everything in it.
     pub(crate) is_folder: bool,
+}
+
+impl WorkPath {
+    /// Output folder that belongs to the command with everything in it.
+    pub(crate) fn output_folder(path: PathBuf) -> Self {
+        Self {
+            option: "--output",
+            what: "",
+            path,
+            is_folder: true,
+        }
+    }
 }
 
 /// Path that the command writes.
@@ -416,6 +433,11 @@ impl Write for OutputSink {
     fn flush(&mut self) -> io::Result<()> {
         self.writer().flush()
     }
+}
+
+/// Prints a text and a line break on standard output.
+pub(crate) fn print(text: impl Display) -> Result<()> {
+    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
 }
 
 /// Context of an error writing `name`.

@@ -29,9 +29,7 @@ pub(crate) fn read_papers(
         ir_qa::bundled_papers()?.into_iter().try_for_each(visit)?;
         return Ok(None);
     }
-    let mut bar = console.bar();
-    let report = reader.read_folder(papers, &mut bar, visit);
-    bar.finish();
+    let report = reader.read_folder(papers, &mut console.bar(), visit);
     let report = report.map_err(|error: anyhow::Error| match error.downcast_ref() {
         Some(DocumentError::Canceled) => Interrupted.into(),
         _ => error,

@@ -1,7 +1,6 @@
 //! Plots as files: `--plots` of several subcommands.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,7 +8,7 @@ use ir_eval::plots::Plot;
 use ir_experiment::portable_file_name;
 
 use super::console::check_stopped;
-use super::output::{OutputPath, OutputSink, reject_taken};
+use super::output::{OutputPath, reject_taken};
 
 /// Writes every plot (SVG) and its data (CSV) into a folder.
 pub(crate) fn write_plots(plots: &[Box<dyn Plot + '_>], folder: &Path) -> Result<()> {
@@ -36,8 +35,7 @@ pub(crate) fn write_plots(plots: &[Box<dyn Plot + '_>], folder: &Path) -> Result
     for (plot, [svg, csv]) in plots.iter().zip(names) {
         for (path, text) in [(svg, plot.to_svg()), (csv, plot.to_csv())] {
             check_stopped()?;
-            let path = OutputPath::from(path);
-            OutputSink::open(Some(&path))?.write_with(|out| out.write_all(text.as_bytes()))?;
+            OutputPath::from(path).write(text)?;
         }
     }
     Ok(())

@@ -173,9 +173,7 @@ impl InputHash {
 
     /// Appends the documents that are searched; they are not items.
     pub(crate) fn and_documents(mut self, corpus: &dyn Corpus, console: &Console) -> Result<Self> {
-        let mut bar = console.bar();
-        let documents = Self::of_documents(corpus, &mut bar)?;
-        bar.finish();
+        let documents = Self::of_documents(corpus, &mut console.bar())?;
         self.hash.write(&documents.hash.finish().to_le_bytes());
         Ok(self)
     }
@@ -293,32 +291,24 @@ impl ShardOutput {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(no_record(path)),
             Err(error) => return Err(error).with_context(|| unreadable(&beside)),
         };
+        let (shown, beside) = (path.display(), beside.display());
         let record: ShardRecord = serde_json::from_slice(&text)
-            .with_context(|| format!("{}: expected the record of a shard", beside.display()))?;
-        if record.record_version != VERSION {
-            bail!(
-                "{}: expected version {VERSION} of the record, found {}",
-                beside.display(),
-                record.record_version
-            );
+            .with_context(|| format!("{beside}: expected the record of a shard"))?;
+        let version = record.record_version;
+        if version != VERSION {
+            bail!("{beside}: expected version {VERSION} of the record, found {version}");
         }
         let (bytes, checksum) = checksum(path).with_context(|| unreadable(path))?;
+        let (expected, shard) = (&record.checksum, record.shard);
         if bytes != record.bytes {
             bail!(
-                "{}: expected {} bytes ({}), found {bytes} (truncated or changed; repeat shard {})",
-                path.display(),
-                record.bytes,
-                beside.display(),
-                record.shard
+                "{shown}: expected {} bytes ({beside}), found {bytes} (truncated or changed; repeat shard {shard})",
+                record.bytes
             );
         }
-        if checksum != record.checksum {
+        if checksum != *expected {
             bail!(
-                "{}: expected checksum {} ({}), found {checksum} (damaged or changed; repeat shard {})",
-                path.display(),
-                record.checksum,
-                beside.display(),
-                record.shard
+                "{shown}: expected checksum {expected} ({beside}), found {checksum} (damaged or changed; repeat shard {shard})"
             );
         }
         let path = path.to_owned();

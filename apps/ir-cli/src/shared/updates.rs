@@ -3,16 +3,20 @@
 use std::io;
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use ir_core::segments::LOCK_NAME;
+use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
+use ir_core::segments::{LOCK_NAME, SegmentStats};
 use ir_data::LineReader;
 
 use crate::shared::console::{Console, MAX_WORD, shortened};
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::input;
 
-/// Reads the ids of --delete, one per line; empty lines are skipped.
-pub(crate) fn read_ids(file: &str, console: &Console) -> Result<Vec<String>> {
+/// Reads the ids of --delete, one per line; empty lines are skipped. None without the option.
+pub(crate) fn read_ids(file: Option<&String>, console: &Console) -> Result<Vec<String>> {
+    let Some(file) = file else {
+        return Ok(Vec::new());
+    };
     let opened = input::open(file, console);
     let (reader, name) = opened.context("--delete: expected a file with one id per line")?;
     let mut lines = LineReader::new(reader, &name);
@@ -49,9 +53,53 @@ pub(crate) fn delete_ids<E>(
     Ok((ids.len() - unknown.len()) as u64)
 }
 
+/// Index in a folder, for errors.
+pub(crate) struct UpdatedIndex {
+    pub(crate) name: &'static str,
+    /// What a command does with documents.
+    pub(crate) verb: &'static str,
+    /// Arguments of a command that adds documents, up to `-o FOLDER --add`.
+    pub(crate) command: &'static str,
+}
+
+impl UpdatedIndex {
+    /// Rejects a file in place of the folder.
+    pub(crate) fn check_folder(&self, folder: &Path) -> Result<()> {
+        let (path, Self { name, verb, .. }) = (folder.display(), self);
+        if folder.is_file() {
+            bail!(
+                "{path}: expected the folder of {name}, found a file, which is not updated; {verb} \
+                 its documents into a folder with --add"
+            );
+        }
+        Ok(())
+    }
+
+    /// Rejects a new folder without documents to add, and a folder with other files.
+    pub(crate) fn check_new<T>(&self, folder: &Path, documents: Option<T>) -> Result<T> {
+        let (path, Self { name, command, .. }) = (folder.display(), self);
+        let Some(documents) = documents else {
+            bail!(
+                "{path}: expected the folder of {name} (`{command} -o FOLDER --add`), found none"
+            );
+        };
+        if folder.is_dir() && has_other_files(folder)? {
+            bail!("{path}: expected {name} or an empty folder, found other files");
+        }
+        Ok(documents)
+    }
+}
+
+/// Number and size of segments.
+pub(crate) fn describe_segments(segments: impl ExactSizeIterator<Item = SegmentStats>) -> String {
+    let count = counted(segments.len() as u64, "segment");
+    let bytes = segments.map(|segment| segment.bytes).sum();
+    format!("{count}, {}", HumanBytes(bytes))
+}
+
 /// Returns `true` if a folder contains files, but no lock file. A writer that was killed before its
 /// first commit leaves a lock file.
-pub(crate) fn has_other_files(folder: &Path) -> Result<bool> {
+fn has_other_files(folder: &Path) -> Result<bool> {
     let names = folder.read_dir().and_then(|entries| {
         let names = entries.map(|entry| Ok(entry?.file_name()));
         names.collect::<io::Result<Vec<_>>>()

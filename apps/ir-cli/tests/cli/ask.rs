@@ -15,9 +15,7 @@ fn papers() -> Folder {
 #[test]
 fn answers_in_their_contexts() {
     let here = papers();
-    let ran = here
-        .ir(&["ask", "papers", "Where", "does tea come from?", "-k", "1"])
-        .ok();
+    let ran = here.ir("ask papers Where 'does tea come from?' -k 1").ok();
     let answer = "«It comes from Asia.»";
     assert!(ran.out.contains(answer), "{}", ran.out);
     assert!(ran.out.starts_with("  1   "), "{}", ran.out);
@@ -27,43 +25,23 @@ fn answers_in_their_contexts() {
 #[test]
 fn json_of_frames_equals_json_of_papers() {
     let here = papers();
-    here.ir(&["frames", "papers", "--scientific", "-o", "frames.jsonl"])
-        .ok();
+    here.ir("frames papers --scientific -o frames.jsonl").ok();
     here.write(
         "questions.txt",
         "What are cups made of?\n\n  What is tea?\n",
     );
     let ask = |papers| {
-        let args = [
-            "ask",
-            papers,
-            "--questions",
-            "questions.txt",
-            "--json",
-            "--explain",
-            "-k",
-            "2",
-        ];
+        let args = format!("ask {papers} --questions questions.txt --json --explain -k 2");
         here.ir(&args).ok().out
     };
     let answers = ask("papers");
     assert_eq!(ask("frames.jsonl"), answers);
-    here.ir(&["ask", "frames.jsonl", "tea", "--language", "english"])
-        .fails(
-            2,
-            &["--language: without effect on the frames of frames.jsonl"],
-        );
+    here.ir("ask frames.jsonl tea --language english").fails(
+        2,
+        &["--language: without effect on the frames of frames.jsonl"],
+    );
     here.write("tee.txt", "茶是一种饮料。茶来自亚洲。");
-    let found = here.ir(&[
-        "ask",
-        "tee.txt",
-        "茶来自",
-        "-k",
-        "1",
-        "--json",
-        "--language",
-        "chinese",
-    ]);
+    let found = here.ir("ask tee.txt 茶来自 -k 1 --json --language chinese");
     assert!(found.ok().out.contains(r#""answer":"茶来自亚洲。""#));
     let answers: Vec<serde_json::Value> = answers
         .lines()
@@ -149,34 +127,20 @@ fn bad_input() {
     here.write("empty/x.csv", "a,b");
     here.write("broken.jsonl", "{\"id\": 1}\n");
     here.write("blank.txt", "\n");
-    for (args, code, expected) in [
-        (
-            &["empty", "tea"][..],
-            1,
-            "empty: expected papers, found none",
-        ),
-        (
-            &["broken.jsonl", "tea"],
-            1,
-            "broken.jsonl: line 1: expected a frame",
-        ),
-        (
-            &["papers", "--questions", "blank.txt"],
-            1,
-            "expected questions, found none",
-        ),
-        (
-            &["papers", "--questions", "nowhere.txt"],
-            1,
-            "nowhere.txt: ",
-        ),
-        (
-            &["papers", "tea", "--context-weight=-1"],
-            2,
-            "--context-weight: expected 0 or 1e-9..=1e9, found -1",
-        ),
-        (&["papers"], 2, "QUESTION"),
-    ] {
-        here.ir(&[&["ask"], args].concat()).fails(code, &[expected]);
-    }
+    here.errors(
+        "
+        ask empty tea
+          1: empty: expected papers, found none
+        ask broken.jsonl tea
+          1: broken.jsonl: line 1: expected a frame
+        ask papers --questions blank.txt
+          1: expected questions, found none
+        ask papers --questions nowhere.txt
+          1: nowhere.txt:
+        ask papers tea --context-weight=-1
+          2: --context-weight: expected 0 or 1e-9..=1e9, found -1
+        ask papers
+          2: QUESTION
+    ",
+    );
 }

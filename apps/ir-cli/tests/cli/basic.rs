@@ -3,32 +3,16 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::common::{Folder, QRELS, RUN, tiny, value};
+use crate::common::{Folder, QRELS, RUN, tiny, value, words};
 
 #[test]
 fn help_lists_examples() {
     let here = Folder::new();
-    let help = here.ir(&["--help"]).ok().out;
-    let commands = [
-        "index",
-        "search",
-        "eval",
-        "compare",
-        "diff",
-        "fuse",
-        "ask",
-        "frames",
-        "import-results",
-        "interleave",
-        "overlap",
-        "pool",
-        "agree",
-        "sweep",
-        "buckets",
-        "knn-accuracy",
-        "datasets",
-        "stats",
-    ];
+    let help = here.ir("--help").ok().out;
+    let commands = words(
+        "index search eval compare diff fuse ask frames import-results interleave overlap \
+        pool agree sweep buckets knn-accuracy datasets stats",
+    );
     for command in commands {
         assert!(help.contains(command), "{help}");
         for flag in ["-h", "--help"] {
@@ -46,21 +30,18 @@ fn help_lists_examples() {
             );
         }
     }
-    let search = here.ir(&["search", "--help"]).ok().out;
+    let search = here.ir("search --help").ok().out;
     for known in ["--k1", "--remove-self", ".3970", ".4005", "anserini"] {
         assert!(search.contains(known), "{search}");
     }
-    assert!(here.ir(&["--version"]).ok().out.starts_with("ir "));
-    assert_eq!(here.ir(&[]).code, 2);
+    assert!(here.ir("--version").ok().out.starts_with("ir "));
+    assert_eq!(here.ir("").code, 2);
 }
 
 #[test]
 fn bundled_collection_search_and_eval() {
     let here = Folder::new();
-    let ran = here.ir(&[
-        "search", "bundled", "--model", "bm25", "--k1", "0.9", "--b", "0.4", "--hits", "1000",
-        "--output", "run.trec",
-    ]);
+    let ran = here.ir("search bundled --model bm25 --k1 0.9 --b 0.4 --hits 1000 --output run.trec");
     let ran = ran.ok();
     assert_eq!(
         (ran.out.as_str(), ran.err.as_str()),
@@ -73,24 +54,19 @@ fn bundled_collection_search_and_eval() {
             .all(|line| line.split(' ').count() == 6 && line.ends_with(" ir-bm25"))
     );
 
-    let scores = here.ir(&["eval", "-c", "bundled", "run.trec"]).ok().out;
+    let scores = here.ir("eval -c bundled run.trec").ok().out;
     assert_eq!(value(&scores, "num_q"), 24.0);
     assert_eq!(value(&scores, "num_rel"), 35.0);
     assert!(value(&scores, "map") > 0.3, "{scores}");
     // The value printed by the examples `evaluate-a-run` and `write-your-own-retriever`.
-    let scores = here.ir(&["eval", "-c", "-m", "ndcg_cut.10", "bundled", "run.trec"]);
+    let scores = here.ir("eval -c -m ndcg_cut.10 bundled run.trec");
     assert_eq!(value(&scores.ok().out, "ndcg_cut_10"), 0.5824);
 
-    let train = here
-        .ir(&["search", "bundled", "--split", "train", "-o", "train.trec"])
-        .ok();
+    let train = here.ir("search bundled --split train -o train.trec").ok();
     assert_eq!(train.out, "");
     assert_eq!(
         value(
-            &here
-                .ir(&["eval", "-c", "bundled:train", "train.trec"])
-                .ok()
-                .out,
+            &here.ir("eval -c bundled:train train.trec").ok().out,
             "num_q"
         ),
         88.0
@@ -101,25 +77,13 @@ fn bundled_collection_search_and_eval() {
 fn saved_index_equals_in_memory_search() {
     let here = Folder::new();
     tiny(&here);
-    let memory = here.ir(&["search", "tiny", "--tag", "t"]).ok().out;
+    let memory = here.ir("search tiny --tag t").ok().out;
     assert!(memory.contains("q1 Q0 d1 1 "), "{memory}");
     assert!(!memory.contains("q3"), "judged queries only: {memory}");
-    assert_eq!(
-        here.ir(&["search", "tiny", "--tag", "t", "--threads", "1"])
-            .ok()
-            .out,
-        memory
-    );
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    assert_eq!(here.ir("search tiny --tag t --threads 1").ok().out, memory);
+    here.ir("index tiny -o tiny.ir").ok();
     let saved = here
-        .ir(&[
-            "search",
-            "tiny.ir",
-            "--queries",
-            "tiny/queries.jsonl",
-            "--tag",
-            "t",
-        ])
+        .ir("search tiny.ir --queries tiny/queries.jsonl --tag t")
         .ok()
         .out;
     let judged: String = saved
@@ -131,9 +95,7 @@ fn saved_index_equals_in_memory_search() {
     // The first search fills the cache, the second reads it.
     for _ in 0..2 {
         assert_eq!(
-            here.ir(&["search", "tiny", "--tag", "t", "--cache", "cache"])
-                .ok()
-                .out,
+            here.ir("search tiny --tag t --cache cache").ok().out,
             memory
         );
         let cached = here
@@ -148,7 +110,7 @@ fn saved_index_equals_in_memory_search() {
         "{\"_id\": \"d9\", \"text\": \"tea leaves\"}\n",
     );
     assert!(
-        here.ir(&["search", "tiny", "--cache", "cache"])
+        here.ir("search tiny --cache cache")
             .ok()
             .out
             .contains("q1 Q0 d9 1 ")
@@ -174,7 +136,7 @@ fn document_formats() {
         assert_eq!(hit["id"], id, "{what}");
         assert_eq!(hit["rank"], 1);
     }
-    let tea = here.ir(&["search", "notes", "tea"]).ok().out;
+    let tea = here.ir("search notes tea").ok().out;
     assert!(
         tea.contains("tea.md") && tea.contains("On tea") && tea.contains("green tea leaves"),
         "{tea}"
@@ -185,7 +147,7 @@ fn document_formats() {
 fn result_list_and_json() {
     let here = Folder::new();
     tiny(&here);
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    here.ir("index tiny -o tiny.ir").ok();
     for what in ["tiny", "tiny.ir"] {
         let list = here
             .ir(&["search", what, "green", "tea", "--explain"])
@@ -197,16 +159,9 @@ fn result_list_and_json() {
         );
         assert!(!list.contains('\x1b'), "no colors in a pipe");
         let json = here
-            .ir(&[
-                "search",
-                what,
-                "--query",
-                "green tea",
-                "--json",
-                "--explain",
-                "--hits",
-                "1",
-            ])
+            .ir(&format!(
+                "search {what} --query 'green tea' --json --explain --hits 1"
+            ))
             .ok()
             .out;
         let hit: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
@@ -229,12 +184,11 @@ fn result_list_and_json() {
             assert_eq!(hit["attributes"]["kind"], "drink");
         }
     }
-    let none = here.ir(&["search", "tiny", "zebra"]).ok();
+    let none = here.ir("search tiny zebra").ok();
     assert_eq!(none.out, "");
     // Without stored texts, results show ids and scores only.
-    here.ir(&["index", "tiny", "-o", "bare.ir", "--store", "nothing"])
-        .ok();
-    let bare = here.ir(&["search", "bare.ir", "tea"]).ok().out;
+    here.ir("index tiny -o bare.ir --store nothing").ok();
+    let bare = here.ir("search bare.ir tea").ok().out;
     assert!(bare.contains("d1") && !bare.contains("Green"), "{bare}");
 }
 
@@ -264,13 +218,7 @@ fn filters() {
     assert_eq!(ids(&["--filter", "kind", "--filter", "year>=2015"]), "");
     here.write("q.jsonl", "{\"_id\": \"q1\", \"text\": \"tea\", \"metadata\": {\"year\": 2015}}\n{\"_id\": \"q2\", \"text\": \"tea\"}\n");
     let run = here
-        .ir(&[
-            "search",
-            "tiny",
-            "--queries",
-            "q.jsonl",
-            "--not-later-than-query",
-        ])
+        .ir("search tiny --queries q.jsonl --not-later-than-query")
         .ok()
         .out;
     let pairs: Vec<String> = run
@@ -295,18 +243,12 @@ fn query_files() {
     let here = Folder::new();
     tiny(&here);
     here.write("q.tsv", "q1\ttea leaves\nq2\trivers\n");
-    let from_beir = here.ir(&["search", "tiny"]).ok().out;
+    let from_beir = here.ir("search tiny").ok().out;
+    assert_eq!(here.ir("search tiny --queries q.tsv").ok().out, from_beir);
     assert_eq!(
-        here.ir(&["search", "tiny", "--queries", "q.tsv"]).ok().out,
-        from_beir
-    );
-    assert_eq!(
-        here.ir_with(
-            &["search", "tiny", "--queries", "-"],
-            "q1\ttea leaves\nq2\trivers\n"
-        )
-        .ok()
-        .out,
+        here.ir_with("search tiny --queries -", "q1\ttea leaves\nq2\trivers\n")
+            .ok()
+            .out,
         from_beir
     );
 }
@@ -353,7 +295,7 @@ fn score_formats_and_remove_self() {
 fn compressed_input_and_output() {
     let here = Folder::new();
     tiny(&here);
-    let plain = here.ir(&["search", "tiny"]).ok().out;
+    let plain = here.ir("search tiny").ok().out;
     for name in ["run.gz", "run.zst"] {
         here.ir(&["search", "tiny", "--output", name]).ok();
         assert_ne!(std::fs::read(here.at(name)).unwrap(), plain.as_bytes());
@@ -372,9 +314,7 @@ fn eval_matches_trec_eval() {
     here.write("run", RUN);
     let line = |name: &str, query: &str, value: &str| format!("{name:22}\t{query}\t{value}\n");
     assert_eq!(
-        here.ir(&["eval", "-q", "-m", "map", "-m", "P.1,2", "qrels", "run"])
-            .ok()
-            .out,
+        here.ir("eval -q -m map -m P.1,2 qrels run").ok().out,
         [
             line("map", "q1", "0.5000"),
             line("P_1", "q1", "0.0000"),
@@ -388,22 +328,16 @@ fn eval_matches_trec_eval() {
         ]
         .concat()
     );
-    let scores = here.ir(&["eval", "qrels", "run"]).ok().out;
+    let scores = here.ir("eval qrels run").ok().out;
     assert!(scores.starts_with(&line("runid", "all", "me")) && scores.contains("P_1000"));
-    assert_eq!(here.ir_with(&["eval", "qrels", "-"], RUN).ok().out, scores);
-    assert_eq!(here.ir_with(&["eval", "-", "run"], QRELS).ok().out, scores);
+    assert_eq!(here.ir_with("eval qrels -", RUN).ok().out, scores);
+    assert_eq!(here.ir_with("eval - run", QRELS).ok().out, scores);
     assert_eq!(
-        value(
-            &here.ir(&["eval", "-m", "nDCG@10", "qrels", "run"]).ok().out,
-            "nDCG@10"
-        ),
+        value(&here.ir("eval -m nDCG@10 qrels run").ok().out, "nDCG@10"),
         0.8155
     );
-    assert_eq!(here.ir(&["eval", "-n", "qrels", "run"]).ok().out, "");
-    let json = here
-        .ir(&["eval", "--json", "-m", "recip_rank", "qrels", "run"])
-        .ok()
-        .out;
+    assert_eq!(here.ir("eval -n qrels run").ok().out, "");
+    let json = here.ir("eval --json -m recip_rank qrels run").ok().out;
     let objects: Vec<serde_json::Value> = json
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -420,17 +354,7 @@ fn eval_matches_trec_eval() {
         (&rules["level"], &rules["missing"]),
         (&1.into(), &"skip".into())
     );
-    let args = [
-        "eval",
-        "--json",
-        "-q",
-        "-m",
-        "runid",
-        "-m",
-        "relstring.2",
-        "qrels",
-        "run",
-    ];
+    let args = words("eval --json -q -m runid -m relstring.2 qrels run");
     let printed = here.ir(&args).ok().out;
     let values = printed.lines().filter(|line| !line.contains("rules"));
     let texts: Vec<[String; 3]> = values
@@ -469,27 +393,22 @@ fn header_line_warning() {
     let here = Folder::new();
     here.write("qrels", format!("QueryID 0 DocID Relevance\n{QRELS}"));
     here.write("run", format!("QueryID Q0 DocID Rank Score Tag\n{RUN}"));
-    let ran = here.ir(&["eval", "-c", "qrels", "run"]).ok();
+    let ran = here.ir("eval -c qrels run").ok();
     assert_eq!(value(&ran.out, "num_q"), 3.0);
     assert!(
         ran.err.contains("warning: qrels:1:") && ran.err.contains("warning: run:1:"),
         "{}",
         ran.err
     );
-    assert_eq!(
-        here.ir(&["--quiet", "eval", "-c", "qrels", "run"]).ok().err,
-        ""
-    );
-    let ran = here
-        .ir(&["eval", "-c", "--skip-header", "qrels", "run"])
-        .ok();
+    assert_eq!(here.ir("--quiet eval -c qrels run").ok().err, "");
+    let ran = here.ir("eval -c --skip-header qrels run").ok();
     assert_eq!((value(&ran.out, "num_q"), ran.err.as_str()), (2.0, ""));
 }
 
 #[test]
 fn datasets_of_the_catalog() {
     let here = Folder::new();
-    let list = here.ir(&["datasets"]).ok().out;
+    let list = here.ir("datasets").ok().out;
     assert!(
         list.contains("beir/nfcorpus") && list.contains("3,633"),
         "{list}"
@@ -503,18 +422,18 @@ fn datasets_of_the_catalog() {
         "{list}"
     );
     assert!(
-        here.ir(&["datasets", "where", "beir/arguana"])
+        here.ir("datasets where beir/arguana")
             .ok()
             .out
             .contains("$IR_DATA/beir/arguana/")
     );
     assert!(
-        here.ir(&["datasets", "verify", "bundled"])
+        here.ir("datasets verify bundled")
             .ok()
             .out
             .contains("69 documents")
     );
-    for line in here.ir(&["datasets", "--json"]).ok().out.lines() {
+    for line in here.ir("datasets --json").ok().out.lines() {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
         let without_corpus = ["biocaddie", "trec_eval", "snowball"];
         let name = object["name"].as_str().unwrap();

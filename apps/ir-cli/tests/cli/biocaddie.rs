@@ -1,6 +1,6 @@
 //! bioCADDIE: topics and judgments without documents, forms of the topics, records by path.
 
-use crate::common::{Folder, data, value};
+use crate::common::{Folder, data, value, words};
 
 /// Attribute, file and text of the forms of a topic.
 const FORMS: [(&str, &str, &str); 5] = [
@@ -104,21 +104,13 @@ fn topics_and_judgments_without_documents() {
             .out;
         assert_eq!(&pairs(&run)[..2], ["EA1 7", "EA1 8"], "{name}");
     }
-    let cached = [
-        "search",
-        "biocaddie",
-        "cocoa",
-        "-o",
-        "-",
-        "--cache",
-        "cache",
-    ];
-    assert_eq!(here.ir_inside(&cached).ok().out, "");
+    let cached = "search biocaddie cocoa -o - --cache cache";
+    assert_eq!(here.ir_inside(cached).ok().out, "");
     here.write(
         "biocaddie/records.jsonl",
         r#"{"DOCNO": "1", "TITLE": "cocoa", "REPOSITORY": "ctn_02"}"#,
     );
-    assert_eq!(pairs(&here.ir_inside(&cached).ok().out), ["1 1"]);
+    assert_eq!(pairs(&here.ir_inside(cached).ok().out), ["1 1"]);
     // Records are inputs, which no output replaces.
     let replaced = ["search", "biocaddie", "-o", "biocaddie/records.jsonl"];
     here.ir_inside(&replaced)
@@ -164,15 +156,8 @@ fn forms_of_topics() {
     );
     // As in most of the published topics.
     here.write("operators.tsv", "T1\tweight(2 tea)\n");
-    let as_text = [
-        "search",
-        "biocaddie",
-        "--queries",
-        "operators.tsv",
-        "-o",
-        "-",
-    ];
-    let as_text = here.ir_inside(&as_text).ok();
+    let as_text = "search biocaddie --queries operators.tsv -o -";
+    let as_text = here.ir_inside(as_text).ok();
     assert!(as_text.err.contains("query \"T1\": operators of Indri"));
     search(&["--query-form", "shot"]).fails(
         2,
@@ -188,7 +173,7 @@ fn forms_of_topics() {
     let some = ["search", "biocaddie", "--queries", "queries.jsonl"];
     here.ir_inside(&[&some[..], &["--query-form", "short"]].concat())
         .fails(1, &["--query-form short: expected a text in each query, found none in query \"2\" (forms: short, text)"]);
-    here.ir_inside(&["search", "biocaddie", "tea", "--query-form", "short"])
+    here.ir_inside("search biocaddie tea --query-form short")
         .fails(2, &["--query-form short: expected queries of a collection"]);
 }
 
@@ -215,7 +200,7 @@ fn forms_and_syntax_in_sweeps() {
         2,
         &["--feedback: expected no --syntax, found both: it needs queries of words"],
     );
-    here.ir_inside(&["sweep", "biocaddie", "a", "b", "--syntax", "indri"])
+    here.ir_inside("sweep biocaddie a b --syntax indri")
         .fails(2, &["--grid"]);
 }
 
@@ -262,12 +247,12 @@ fn records_by_path() {
         let hit: serde_json::Value = serde_json::from_str(&here.ir(&list).ok().out).unwrap();
         assert_eq!(hit["attributes"]["repository"], "ctn", "{path}");
     }
-    here.ir(&["search", "below", "leaves"]).fails(
+    here.ir("search below leaves").fails(
         1,
         &["below: expected TREC files, found records of bioCADDIE in below/xml; give that folder"],
     );
     here.write("json/6.json", "{\"DOCNO\": 6}");
-    here.ir(&["search", "json", "leaves"]).fails(1, &["json"]);
+    here.ir("search json leaves").fails(1, &["json"]);
     let replaced = ["search", "xml", "leaves", "-o", "xml/7.xml"];
     here.ir(&replaced).fails(2, &["xml/7.xml"]);
     let encoding = ["search", "json/7.json", "tea", "--encoding", "latin-1"];
@@ -277,29 +262,17 @@ fn records_by_path() {
     here.write("a.trec", "T1 Q0 7 1 2 a\nT2 Q0 7 1 2 a\nT2 Q0 8 2 1 a\n");
     let eval = ["eval", "-m", "map", "topics", "a.trec"];
     assert_eq!(value(&here.ir(&eval).ok().out, "map"), 0.75);
-    let search = [
-        "search",
-        "records.jsonl",
-        "--queries",
-        "topics:train",
-        "-o",
-        "-",
-    ];
+    let search = words("search records.jsonl --queries topics:train -o -");
     assert!(here.ir(&search).ok().out.starts_with("EA1 Q0 7"));
-    here.ir(&["search", "topics", "tea"]).fails(
+    here.ir("search topics tea").fails(
         1,
         &["topics: expected the documents of topics beside its topics (records.jsonl"],
     );
     here.write("topics/records.jsonl", RECORDS.join("\n"));
-    let run = here.ir(&["search", "topics", "-o", "-"]).ok().out;
+    let run = here.ir("search topics -o -").ok().out;
     assert!(run.starts_with("T1 Q0 7"), "{run}");
-    here.ir(&[
-        "search",
-        "topics",
-        "-o",
-        "topics/queries/queries.combined.short",
-    ])
-    .fails(2, &["queries.combined.short"]);
+    here.ir("search topics -o topics/queries/queries.combined.short")
+        .fails(2, &["queries.combined.short"]);
 }
 
 #[test]
@@ -378,7 +351,7 @@ fn text_rules_of_records() {
 #[test]
 fn unknown_collections_name_the_text_rules() {
     let here = Folder::new();
-    here.ir(&["index", "biocaddie/feilds", "-o", "x.ir"]).fails(
+    here.ir("index biocaddie/feilds -o x.ir").fails(
         1,
         &[
             "biocaddie, biocaddie/paths, biocaddie/organizers, biocaddie/whole-record, biocaddie/fields",
@@ -471,18 +444,8 @@ fn published_topics_and_judgments() {
         format!("{} Q0 {} 1 {} ideal\n", columns[0], columns[2], columns[3])
     });
     here.write("ideal.trec", run.collect::<String>());
-    let eval = [
-        "eval",
-        "-m",
-        "num_rel",
-        "-m",
-        "num_q",
-        "-m",
-        "map",
-        "biocaddie",
-        "ideal.trec",
-    ];
-    let out = here.ir_data(&eval).ok().out;
+    let eval = "eval -m num_rel -m num_q -m map biocaddie ideal.trec";
+    let out = here.ir_data(eval).ok().out;
     assert_eq!(value(&out, "num_rel"), 3881.0);
     assert_eq!(value(&out, "num_q"), 15.0);
     assert_eq!(value(&out, "map"), 1.0);

@@ -1,7 +1,7 @@
 //! The commands that build and compare test collections: pool, overlap, agree, interleave, fuse,
 //! diff.
 
-use crate::common::{Folder, data};
+use crate::common::{Folder, data, words};
 use serde_json::Value;
 
 /// Writes the runs A = a b c d and B = c a e.
@@ -27,7 +27,7 @@ fn json(text: &str) -> Value {
 #[test]
 fn help_lists_examples() {
     let here = Folder::new();
-    let all = here.ir(&["--help"]).ok().out;
+    let all = here.ir("--help").ok().out;
     for command in ["pool", "overlap", "agree", "interleave", "fuse", "diff"] {
         assert!(all.contains(&format!("\n  {command}")), "{all}");
         let help = here.ir(&[command, "--help"]).ok().out;
@@ -64,7 +64,7 @@ fn input_is_not_overwritten() {
         here.ir(args)
             .fails(2, &["expected a path that is not an input, found "]);
     }
-    here.ir(&["fuse", "a.trec", "b.trec", "-o", "c.trec"]).ok();
+    here.ir("fuse a.trec b.trec -o c.trec").ok();
     assert_eq!((here.read("a.trec"), here.read("b.trec")), (a, b));
 }
 
@@ -75,15 +75,7 @@ fn runs_with_equal_tags_are_named_by_file() {
     here.write("x.trec", "q1 Q0 a 1 2 same\n");
     here.write("y.trec", "q1 Q0 b 1 2 same\n");
     let json = here
-        .ir(&[
-            "buckets",
-            "--json",
-            "--training",
-            "qrels",
-            "qrels",
-            "x.trec",
-            "y.trec",
-        ])
+        .ir("buckets --json --training qrels qrels x.trec y.trec")
         .ok()
         .out;
     let names: Vec<Value> = json
@@ -97,7 +89,7 @@ fn runs_with_equal_tags_are_named_by_file() {
 fn fusion_scores() {
     let here = Folder::new();
     write_two_runs(&here);
-    let fused = here.ir(&["fuse", "a.trec", "b.trec"]).ok().out;
+    let fused = here.ir("fuse a.trec b.trec").ok().out;
     assert_eq!(docs(&fused), ["a", "c", "b", "e", "d"]);
     let scores: Vec<String> = fused
         .lines()
@@ -117,47 +109,22 @@ fn fusion_scores() {
         ]
     );
     // Min-max: A gives 1, 2/3, 1/3, 0 and B 1, 7/8, 0; d and e are both 0.
-    let sum = here
-        .ir(&["fuse", "--method", "combsum", "a.trec", "b.trec"])
-        .ok()
-        .out;
+    let sum = here.ir("fuse --method combsum a.trec b.trec").ok().out;
     assert!(sum.starts_with("q1 Q0 a 1 1.875 ir-fuse\n"), "{sum}");
     assert_eq!(docs(&sum), ["a", "c", "b", "e", "d"]);
-    let raw = [
-        "fuse",
-        "--method",
-        "combmnz",
-        "--normalize",
-        "none",
-        "-k",
-        "2",
-        "a.trec",
-        "b.trec",
-    ];
-    let raw = here.ir(&raw).ok().out;
+    let raw = "fuse --method combmnz --normalize none -k 2 a.trec b.trec";
+    let raw = here.ir(raw).ok().out;
     assert_eq!(raw, "q1 Q0 a 1 24.0 ir-fuse\nq1 Q0 c 2 22.0 ir-fuse\n");
-    let borda = here
-        .ir(&["fuse", "--method", "borda", "a.trec", "b.trec"])
-        .ok()
-        .out;
+    let borda = here.ir("fuse --method borda a.trec b.trec").ok().out;
     assert!(borda.starts_with("q1 Q0 a 1 9.0 "), "{borda}");
     let turns = here
-        .ir(&[
-            "fuse",
-            "--method",
-            "round-robin",
-            "-k",
-            "5",
-            "a.trec",
-            "b.trec",
-        ])
+        .ir("fuse --method round-robin -k 5 a.trec b.trec")
         .ok()
         .out;
     assert_eq!(docs(&turns), ["a", "c", "b", "e", "d"]);
     // Standard input and an output file.
     let input = here.read("b.trec");
-    here.ir_with(&["fuse", "a.trec", "-", "-o", "fused.trec"], &input)
-        .ok();
+    here.ir_with("fuse a.trec - -o fused.trec", &input).ok();
     assert_eq!(here.read("fused.trec"), fused);
     for method in ["combanz", "combmax", "combmin", "combmed"] {
         assert_eq!(
@@ -169,14 +136,13 @@ fn fusion_scores() {
             5
         );
     }
-    here.ir(&["fuse", "--normalize", "sum", "a.trec"])
+    here.ir("fuse --normalize sum a.trec")
         .fails(2, &["--normalize", "comb"]);
-    here.ir(&["fuse", "-", "-"])
+    here.ir("fuse - -")
         .fails(2, &["expected `-` at most once, found it more than once"]);
-    here.ir(&["fuse", "--rrf-k", "-1", "a.trec"])
+    here.ir("fuse --rrf-k -1 a.trec")
         .fails(2, &["--rrf-k", "expected a number of at least 0", "-1"]);
-    here.ir(&["fuse", "a.trec", "none.trec"])
-        .fails(1, &["none.trec"]);
+    here.ir("fuse a.trec none.trec").fails(1, &["none.trec"]);
 }
 
 #[test]
@@ -184,17 +150,8 @@ fn interleaving_and_click_credit() {
     let here = Folder::new();
     write_two_runs(&here);
     here.write("c.trec", "q1 Q0 a 1 2 C\nq1 Q0 f 2 1 C\n");
-    let turns = [
-        "interleave",
-        "--method",
-        "round-robin",
-        "-k",
-        "5",
-        "a.trec",
-        "b.trec",
-        "c.trec",
-    ];
-    let turns = here.ir(&turns).ok().out;
+    let turns = "interleave --method round-robin -k 5 a.trec b.trec c.trec";
+    let turns = here.ir(turns).ok().out;
     assert_eq!(docs(&turns), ["a", "c", "b", "f", "e"]);
     assert!(
         turns.starts_with("q1 Q0 a 1 5.0 ir-interleave\n"),
@@ -204,29 +161,12 @@ fn interleaving_and_click_credit() {
         ("first", ["a", "c", "b", "e"]),
         ("second", ["c", "a", "b", "e"]),
     ] {
-        let args = [
-            "interleave",
-            "--method",
-            "balanced",
-            "--leader",
-            leader,
-            "a.trec",
-            "b.trec",
-        ];
+        let args = format!("interleave --method balanced --leader {leader} a.trec b.trec");
         assert_eq!(docs(&here.ir(&args).ok().out), expected);
     }
     here.write("clicks.tsv", "q1\ta\nq1\tb\n");
-    let balanced = [
-        "interleave",
-        "--method",
-        "balanced",
-        "--leader",
-        "first",
-        "a.trec",
-        "b.trec",
-        "--clicks",
-        "clicks.tsv",
-    ];
+    let balanced =
+        words("interleave --method balanced --leader first a.trec b.trec --clicks clicks.tsv");
     let credit = here.ir(&balanced).ok().out;
     let rows: Vec<Vec<&str>> = credit
         .lines()
@@ -239,15 +179,7 @@ fn interleaving_and_click_credit() {
         "{credit}"
     );
 
-    let draft = [
-        "interleave",
-        "--seed",
-        "5",
-        "a.trec",
-        "b.trec",
-        "--teams",
-        "teams.tsv",
-    ];
+    let draft = words("interleave --seed 5 a.trec b.trec --teams teams.tsv");
     // Clicks are read before the first output is written.
     here.write("bad-clicks", "t1\n");
     let bad = [&draft[..], &["--clicks", "bad-clicks"]].concat();
@@ -263,27 +195,18 @@ fn interleaving_and_click_credit() {
             .unwrap();
         line.rsplit('\t').next().unwrap().to_owned()
     };
-    let args = [
-        "interleave",
-        "--seed",
-        "5",
-        "a.trec",
-        "b.trec",
-        "--clicks",
-        "-",
-        "--json",
-    ];
-    let credit = json(&here.ir_with(&args, "q1 b\n").ok().out);
+    let args = "interleave --seed 5 a.trec b.trec --clicks - --json";
+    let credit = json(&here.ir_with(args, "q1 b\n").ok().out);
     assert_eq!(credit["winner"], team("b"));
-    here.ir_with(&args, "q1 zzz\n")
+    here.ir_with(args, "q1 zzz\n")
         .fails(1, &["standard input:1", "zzz"]);
-    here.ir_with(&args, "q9 a\n")
+    here.ir_with(args, "q9 a\n")
         .fails(1, &["standard input:1", "q9"]);
-    here.ir_with(&args, "q9\n")
+    here.ir_with(args, "q9\n")
         .fails(1, &["standard input:1", "columns"]);
-    here.ir(&["interleave", "--method", "balanced", "a.trec"])
+    here.ir("interleave --method balanced a.trec")
         .fails(2, &["two runs"]);
-    here.ir(&["interleave", "--leader", "first", "a.trec", "b.trec"])
+    here.ir("interleave --leader first a.trec b.trec")
         .fails(2, &["--leader"]);
 }
 
@@ -292,10 +215,7 @@ fn overlap_tables() {
     let here = Folder::new();
     write_two_runs(&here);
     here.write("qrels", "q1 0 a 1\nq1 0 d 2\nq1 0 e 0\n");
-    let out = here
-        .ir(&["overlap", "--qrels", "qrels", "a.trec", "b.trec"])
-        .ok()
-        .out;
+    let out = here.ir("overlap --qrels qrels a.trec b.trec").ok().out;
     let rows: Vec<Vec<&str>> = out
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -305,17 +225,11 @@ fn overlap_tables() {
     assert_eq!(rows[2], ["B", "3", "1", "2", "1", "0"], "{out}");
     assert!(rows.contains(&vec!["A", "+", "B", "2", "1", "1"]), "{out}");
     assert_eq!(rows.last().unwrap(), &["union", "5", "2", "3"], "{out}");
-    let top = json(
-        &here
-            .ir(&["overlap", "--json", "-k", "1", "a.trec", "b.trec"])
-            .ok()
-            .out,
-    );
+    let top = json(&here.ir("overlap --json -k 1 a.trec b.trec").ok().out);
     assert_eq!(top["union"]["documents"], 2);
     assert_eq!(top["regions"].as_array().unwrap().len(), 2);
-    here.ir(&["overlap", "--level", "1", "a.trec"])
-        .fails(2, &["--qrels"]);
-    let out = here.ir(&["overlap", "a.trec", "a.trec"]).ok().out;
+    here.ir("overlap --level 1 a.trec").fails(2, &["--qrels"]);
+    let out = here.ir("overlap a.trec a.trec").ok().out;
     assert!(out.contains("\na.trec + a.trec (2) "), "{out}");
 }
 
@@ -323,9 +237,9 @@ fn overlap_tables() {
 fn diff_exit_codes() {
     let here = Folder::new();
     write_two_runs(&here);
-    let same = here.ir(&["diff", "a.trec", "a.trec"]).ok().out;
+    let same = here.ir("diff a.trec a.trec").ok().out;
     assert_eq!(same, "identical: 1 queries, 4 documents, scores included\n");
-    let differs = here.ir(&["diff", "-q", "a.trec", "b.trec"]);
+    let differs = here.ir("diff -q a.trec b.trec");
     assert_eq!((differs.code, differs.err.as_str()), (1, ""));
     for part in [
         "different",
@@ -337,7 +251,7 @@ fn diff_exit_codes() {
         assert!(differs.out.contains(part), "{}", differs.out);
     }
     // The common documents, a and c, are in opposite order.
-    let object = here.ir(&["diff", "--json", "a.trec", "b.trec"]);
+    let object = here.ir("diff --json a.trec b.trec");
     assert_eq!(object.code, 1);
     let object = json(&object.out);
     assert_eq!(
@@ -346,7 +260,7 @@ fn diff_exit_codes() {
     );
     let shifted = here.read("a.trec").replace(" 4 A", " 4.5 A");
     here.write("shifted.trec", shifted);
-    let scores = here.ir(&["diff", "a.trec", "shifted.trec"]);
+    let scores = here.ir("diff a.trec shifted.trec");
     assert!(
         scores.code == 1 && scores.out.contains("scores only"),
         "{}",
@@ -357,23 +271,20 @@ fn diff_exit_codes() {
         "{}",
         scores.out
     );
-    here.ir(&["diff", "--tolerance", "inf", "a.trec", "shifted.trec"])
-        .ok();
-    here.ir(&["diff", "--tolerance", "0.5", "a.trec", "shifted.trec"])
-        .ok();
+    here.ir("diff --tolerance inf a.trec shifted.trec").ok();
+    here.ir("diff --tolerance 0.5 a.trec shifted.trec").ok();
     here.write("more.trec", here.read("a.trec") + "q2 Q0 x 1 1 A\n");
-    let more = here.ir(&["diff", "a.trec", "more.trec"]);
+    let more = here.ir("diff a.trec more.trec");
     assert!(
         more.code == 1 && more.out.contains("in the second only"),
         "{}",
         more.out
     );
     // Errors exit with 2: 1 means that the runs differ.
-    here.ir(&["diff", "a.trec", "none.trec"])
-        .fails(2, &["none.trec"]);
-    here.ir(&["diff", "a.trec"]).fails(2, &[]);
-    here.ir(&["diff", "-", "-"]).fails(2, &[]);
-    here.ir(&["diff", "--rbo-p", "1", "a.trec", "b.trec"])
+    here.ir("diff a.trec none.trec").fails(2, &["none.trec"]);
+    here.ir("diff a.trec").fails(2, &[]);
+    here.ir("diff - -").fails(2, &[]);
+    here.ir("diff --rbo-p 1 a.trec b.trec")
         .fails(2, &["between 0 and 1"]);
 }
 
@@ -392,7 +303,7 @@ fn agreement_and_rank_correlation() {
         }
     }
     here.write("labels.tsv", &table);
-    let out = here.ir(&["agree", "--table", "labels.tsv"]).ok().out;
+    let out = here.ir("agree --table labels.tsv").ok().out;
     let coefficient = |name: &str| {
         let line = out.lines().find(|line| line.starts_with(name)).unwrap();
         line.rsplit(' ').next().unwrap().to_owned()
@@ -407,7 +318,7 @@ fn agreement_and_rank_correlation() {
         assert_eq!(coefficient(name), expected, "{out}");
     }
     here.write("labels.csv", table.replace('\t', ","));
-    assert_eq!(here.ir(&["agree", "--table", "labels.csv"]).ok().out, out);
+    assert_eq!(here.ir("agree --table labels.csv").ok().out, out);
 
     // Three assessors, seven items.
     for (name, labels) in [("A", "1123321"), ("B", "1122322"), ("C", "1223311")] {
@@ -417,13 +328,13 @@ fn agreement_and_rank_correlation() {
             .map(|(n, grade)| format!("q 0 d{n} {grade}\n"));
         here.write(name, lines.collect::<String>());
     }
-    let three = json(&here.ir(&["agree", "--json", "A", "B", "C"]).ok().out);
+    let three = json(&here.ir("agree --json A B C").ok().out);
     let close =
         |found: &Value, expected: f64| assert!((found.as_f64().unwrap() - expected).abs() < 5e-7);
     close(&three["agreement"]["davies_fleiss"], 0.428_571);
     close(&three["agreement"]["fleiss"], 0.416_667);
     close(&three["agreement"]["krippendorff"]["nominal"], 0.444_444);
-    let pairs = here.ir(&["agree", "A", "B", "C"]).ok().out;
+    let pairs = here.ir("agree A B C").ok().out;
     assert!(pairs.contains("A + B  0.5758"), "{pairs}");
 
     // Three systems, ranked by one measure under two sets of judgments.
@@ -458,31 +369,27 @@ fn agreement_and_rank_correlation() {
             && out.contains("missing queries"),
         "{out}"
     );
-    here.ir(&["agree", "x.qrels"]).fails(2, &["two assessors"]);
-    here.ir(&["agree", "x.qrels", "y.qrels", "--run", "r1"])
+    here.ir("agree x.qrels").fails(2, &["two assessors"]);
+    here.ir("agree x.qrels y.qrels --run r1")
         .fails(2, &["three"]);
     here.write("z.qrels", "q 0 other 1\n");
-    here.ir(&["agree", "x.qrels", "z.qrels"]).fails(
-        1,
-        &[
-            "expected a document of a query that two assessors judge, found none",
-            "x.qrels judges document",
-            "z.qrels judges document",
-        ],
-    );
+    here.errors("
+        agree x.qrels z.qrels
+          1: expected a document of a query that two assessors judge, found none | x.qrels judges document | z.qrels judges document
+    ");
     here.write("bad.tsv", "item\tann\nx\t1\n");
-    here.ir(&["agree", "--table", "bad.tsv"])
+    here.ir("agree --table bad.tsv")
         .fails(1, &["bad.tsv:1", "at least three columns", "found 2"]);
-    here.ir(&["agree", "--table", "z.qrels"])
+    here.ir("agree --table z.qrels")
         .fails(1, &["z.qrels:1", "found 1 (qrels? they are arguments"]);
     here.write("apart.tsv", "item\tann\tben\nx\t1\t-\ny\t-\t1\n");
-    here.ir(&["agree", "--table", "apart.tsv"]).fails(
+    here.ir("agree --table apart.tsv").fails(
         1,
         &["expected an item with labels of every pair of assessors"],
     );
     // A file that an assessor fills in, with a grade missing.
     here.write("ann.tsv", "q\td0\t1\nq\td1\n");
-    here.ir(&["agree", "ann.tsv", "x.qrels"]).fails(
+    here.ir("agree ann.tsv x.qrels").fails(
         1,
         &[
             "ann.tsv:1: expected the tab-separated header line `query-id corpus-id score`",
@@ -490,10 +397,10 @@ fn agreement_and_rank_correlation() {
         ],
     );
     here.write("short.tsv", "item\tann\tben\nx\t1\t1\ny\t1\n");
-    here.ir(&["agree", "--table", "short.tsv"])
+    here.ir("agree --table short.tsv")
         .fails(1, &["short.tsv:3", "3 columns", "found 2"]);
     here.write("again.tsv", "item\tann\tben\nx\t1\t1\nx\t1\t2\n");
-    here.ir(&["agree", "--table", "again.tsv"])
+    here.ir("agree --table again.tsv")
         .fails(1, &["again.tsv:3", "\"x\" again"]);
 }
 
@@ -525,27 +432,15 @@ fn real_collection() {
         "{same}"
     );
     let judgments = path("datafinder/test_dataset_collection.qrels");
-    let args = [
-        "overlap",
-        "--skip-header",
-        "--json",
-        "--qrels",
-        &judgments,
-        &dense,
-    ];
+    let args = format!("overlap --skip-header --json --qrels {judgments} {dense}");
     let overlap = json(&here.ir_data(&args).ok().out);
     assert_eq!(overlap["union"]["documents"], 2030);
     // P@5 .1648 over 392 queries, as published: 323 relevant documents.
     assert_eq!(overlap["union"]["relevant"], 323);
     let fused = here.ir_data(&["fuse", "--skip-header", &dense, "-o", "fused.trec"]);
     fused.ok();
-    let order = here.ir_data(&[
-        "diff",
-        "--skip-header",
-        "--tolerance",
-        "inf",
-        &dense,
-        "fused.trec",
-    ]);
+    let order = here.ir_data(&format!(
+        "diff --skip-header --tolerance inf {dense} fused.trec"
+    ));
     order.ok();
 }

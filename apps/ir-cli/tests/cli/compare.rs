@@ -1,6 +1,6 @@
 //! `ir compare`, `ir sweep` and `ir buckets`.
 
-use crate::common::{Folder, data};
+use crate::common::{Folder, data, words};
 
 /// Eight queries with one relevant document each, and three runs: `good` finds it first, `bad`
 /// fourth, and `ugly`, with the tag of `bad`, second, for six of the queries.
@@ -36,16 +36,8 @@ fn write_three_runs(folder: &Folder) {
 fn comparison_table() {
     let folder = Folder::new();
     write_three_runs(&folder);
-    let args = [
-        "compare",
-        "-m",
-        "recip_rank",
-        "qrels.txt",
-        "bad.trec",
-        "good.trec",
-        "ugly.trec",
-    ];
-    let out = folder.ir(&args).ok().out;
+    let args = "compare -m recip_rank qrels.txt bad.trec good.trec ugly.trec";
+    let out = folder.ir(args).ok().out;
     // Equal tags: the file names tell them apart.
     let table = "\
 Scores
@@ -65,7 +57,7 @@ ugly.trec   0.3750
     ] {
         assert!(out.contains(part), "expected {part:?} in {out}");
     }
-    assert_eq!(folder.ir(&args).ok().out, out);
+    assert_eq!(folder.ir(args).ok().out, out);
 }
 
 /// The extension of the output selects the format, unless --format is given.
@@ -176,16 +168,9 @@ fn all_significance_tests() {
 fn aliases_of_significance_tests() {
     let folder = Folder::new();
     write_three_runs(&folder);
-    let help = folder.ir(&["compare", "--help"]).ok().out;
+    let help = folder.ir("compare --help").ok().out;
     let compare = |test: &str| {
-        let args = [
-            "compare",
-            "--test",
-            test,
-            "qrels.txt",
-            "bad.trec",
-            "good.trec",
-        ];
+        let args = format!("compare --test {test} qrels.txt bad.trec good.trec");
         folder.ir(&args).ok().out
     };
     for (name, aliases) in [
@@ -204,17 +189,8 @@ fn per_topic_differences() {
     let folder = Folder::new();
     write_three_runs(&folder);
     let ir = |format: &str| {
-        let args = [
-            "compare",
-            "-m",
-            "RR",
-            "--per-topic=2",
-            "--format",
-            format,
-            "qrels.txt",
-            "bad.trec",
-            "ugly.trec",
-        ];
+        let args =
+            format!("compare -m RR --per-topic=2 --format {format} qrels.txt bad.trec ugly.trec");
         folder.ir(&args)
     };
     let out = ir("table").ok().out;
@@ -252,31 +228,16 @@ RR: `ugly.trec` above `bad.trec` (2 of 6 queries):
     assert!(markdown.contains(gains), "{markdown}");
     ir("latex").fails(2, &["--per-topic", "latex"]);
     // The number is a value of --per-topic, not a file.
-    let apart = [
-        "compare",
-        "qrels.txt",
-        "bad.trec",
-        "--per-topic",
-        "2",
-        "good.trec",
-    ];
-    folder.ir(&apart).fails(2, &["--per-topic=2"]);
+    let apart = "compare qrels.txt bad.trec --per-topic 2 good.trec";
+    folder.ir(apart).fails(2, &["--per-topic=2"]);
 }
 
 #[test]
 fn common_queries_only() {
     let folder = Folder::new();
     write_three_runs(&folder);
-    let args = [
-        "compare",
-        "--common",
-        "-m",
-        "RR",
-        "qrels.txt",
-        "bad.trec",
-        "ugly.trec",
-    ];
-    let out = folder.ir(&args).ok().out;
+    let args = "compare --common -m RR qrels.txt bad.trec ugly.trec";
+    let out = folder.ir(args).ok().out;
     assert!(out.contains("\nugly.trec   0.5000"), "{out}");
     assert!(
         out.contains("\nqueries: 6 that all systems answered, 2 left out that only some did; "),
@@ -306,15 +267,9 @@ fn output_is_atomic() {
     let table = folder.read("table.tex");
     assert_eq!(table.matches("\\toprule").count(), 1, "{table}");
     let more = |form| {
-        folder.ir(&[
-            "compare",
-            "--details",
-            "--format",
-            form,
-            "qrels.txt",
-            "bad.trec",
-            "good.trec",
-        ])
+        folder.ir(&format!(
+            "compare --details --format {form} qrels.txt bad.trec good.trec"
+        ))
     };
     let tables = more("latex").ok().out;
     assert_eq!(tables.matches("\\toprule").count(), 3, "{tables}");
@@ -388,16 +343,8 @@ fn compare_usage_errors() {
 fn sweep_over_two_settings() {
     let folder = Folder::new();
     write_three_runs(&folder);
-    let args = [
-        "sweep",
-        "-q",
-        "-m",
-        "recip_rank",
-        "qrels.txt",
-        "ugly.trec",
-        "good.trec",
-    ];
-    let out = folder.ir(&args).ok().out;
+    let args = "sweep -q -m recip_rank qrels.txt ugly.trec good.trec";
+    let out = folder.ir(args).ok().out;
     let expected = "\
 setting               RR  chosen
 good.trec         0.9375       8
@@ -410,17 +357,8 @@ good.trec         1.0000  q1
 ";
     assert!(out.starts_with(expected), "{out}");
     assert!(out.contains("\nqueries: 8\nties: "), "{out}");
-    let json = [
-        "sweep",
-        "--json",
-        "--trec-eval",
-        "-m",
-        "RR",
-        "qrels.txt",
-        "ugly.trec",
-        "good.trec",
-    ];
-    let json: serde_json::Value = serde_json::from_str(&folder.ir(&json).ok().out).unwrap();
+    let json = "sweep --json --trec-eval -m RR qrels.txt ugly.trec good.trec";
+    let json: serde_json::Value = serde_json::from_str(&folder.ir(json).ok().out).unwrap();
     assert_eq!(json["best"], "good.trec");
     assert_eq!(json["decimals"], 4);
     assert_eq!(json["choices"].as_array().unwrap().len(), 8);
@@ -438,15 +376,8 @@ fn recall_by_training_frequency() {
     let folder = Folder::new();
     write_three_runs(&folder);
     folder.write("counts.tsv", "d1\t3\nd2\t3\nd8\t40\n");
-    let args = [
-        "buckets",
-        "--counts",
-        "counts.tsv",
-        "qrels.txt",
-        "good.trec",
-        "bad.trec",
-    ];
-    let out = folder.ir(&args).ok().out;
+    let args = "buckets --counts counts.tsv qrels.txt good.trec bad.trec";
+    let out = folder.ir(args).ok().out;
     // R = 1: the first document in the order of the file. That of q8 is d8, although x has the
     // higher score.
     let rows = "\
@@ -459,28 +390,11 @@ counts    queries  relevant    good     bad
 1-5             2         2  1.0000  0.0000
 ";
     assert!(out.starts_with(rows), "{out}");
-    let by_score = [
-        "buckets",
-        "--order",
-        "score",
-        "--counts",
-        "counts.tsv",
-        "--json",
-        "qrels.txt",
-        "good.trec",
-    ];
-    let json: serde_json::Value = serde_json::from_str(&folder.ir(&by_score).ok().out).unwrap();
+    let by_score = "buckets --order score --counts counts.tsv --json qrels.txt good.trec";
+    let json: serde_json::Value = serde_json::from_str(&folder.ir(by_score).ok().out).unwrap();
     assert_eq!(json["buckets"][3]["recall"], 0.0);
     // Counted in judgments: every relevant document occurs once.
-    let training = [
-        "buckets",
-        "--training",
-        "qrels.txt",
-        "--bucket",
-        "1-1",
-        "qrels.txt",
-        "good.trec",
-    ];
+    let training = words("buckets --training qrels.txt --bucket 1-1 qrels.txt good.trec");
     let ran = folder.ir(&training).ok();
     assert!(
         ran.out.contains("\n1-1           8         8  1.0000\n"),

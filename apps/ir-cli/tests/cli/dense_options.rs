@@ -1,17 +1,13 @@
 //! `ir search --vectors`: explanations, encoded queries, several weights, queries without words;
 //! with a tiny model.
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use crate::common::{Folder, tiny};
+use crate::common::{BERT, Folder, tiny};
 
 /// Folder with a collection and the vectors of its documents and queries.
 fn encoded() -> (Folder, String) {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/ir-dense/testdata/tiny/bert");
-    let model = folder.to_str().unwrap().to_owned();
+    let model = BERT.to_owned();
     let here = Folder::new();
     tiny(&here);
     here.ir(&["encode", &model, "tiny", "-o", "docs.ir"]).ok();
@@ -159,14 +155,7 @@ fn encoded_queries_give_the_run_of_the_encoder() {
 #[test]
 fn several_weights_give_a_run_each() {
     let (here, _) = encoded();
-    let with = [
-        "search",
-        "tiny",
-        "--vectors",
-        "docs.ir",
-        "--query-vectors",
-        "queries.ir",
-    ];
+    let with = words("search tiny --vectors docs.ir --query-vectors queries.ir");
     let search = |more: &[&str]| here.ir(&[&with[..], more].concat());
     search(&["--alpha", "0,0.25,2", "-o", "run-{alpha}.trec"]).ok();
     for alpha in ["0", "0.25", "2"] {
@@ -204,14 +193,7 @@ fn several_weights_give_a_run_each() {
     ])
     .ok();
     here.write("run-1.jsonl", here.read("tiny/queries.jsonl"));
-    let input = [
-        "--queries",
-        "run-1.jsonl",
-        "--alpha",
-        "1,2",
-        "-o",
-        "run-{alpha}.jsonl",
-    ];
+    let input = words("--queries run-1.jsonl --alpha 1,2 -o run-{alpha}.jsonl");
     search(&input).fails(2, &["run-1.jsonl"]);
 }
 
@@ -271,7 +253,7 @@ fn experiments_compare_the_encoders_of_saved_vectors() {
              type = \"dense\"\n{system}\n"
         );
         here.write("e.toml", text);
-        here.ir(&["run", "e.toml", "--cache", "cache"])
+        here.ir("run e.toml --cache cache")
     };
     let same = run("vectors = \"docs.ir\"\nqueries = \"queries.ir\"").ok();
     assert!(!same.err.contains("warning"), "{}", same.err);

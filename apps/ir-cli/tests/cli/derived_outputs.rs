@@ -2,13 +2,8 @@
 
 use std::fs;
 
-use crate::common::{CORPUS, Folder, QUERIES};
+use crate::common::{BERT as MODEL, CORPUS, Folder, QUERIES};
 use crate::outputs::{contents, decompressed, inputs, rejects};
-
-const MODEL: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../crates/ir-dense/testdata/tiny/bert"
-);
 
 /// A copy of the model, which a failing test may overwrite.
 fn inputs_and_model() -> Folder {
@@ -79,12 +74,7 @@ fn no_output_is_an_input() {
             "--output",
         ),
     ] {
-        rejects(
-            &here,
-            &args.split(' ').collect::<Vec<_>>(),
-            option,
-            " reads ",
-        );
+        rejects(&here, args, option, " reads ");
     }
 }
 
@@ -100,18 +90,16 @@ fn other_existing_files_are_replaced() {
         "encode model tiny --max-tokens 10 -o 10",
         "search tiny --vectors model/v.ir --encoder model -o model/run.trec",
     ] {
-        let args: Vec<&str> = args.split(' ').collect();
-        here.ir(&args).ok();
+        here.ir(args).ok();
         let before = contents(&here);
-        here.ir(&args).ok();
+        here.ir(args).ok();
         assert!(contents(&here) == before, "{args:?}");
     }
     // Unfinished work in the folder of the model.
     let whole = fs::read(here.at("model/v.ir")).unwrap();
     here.write("model/w.ir.partial", &whole[..64]);
     here.write("model/w.ir.partial-job", "{}");
-    here.ir(&["encode", "model", "tiny", "-o", "model/w.ir"])
-        .ok();
+    here.ir("encode model tiny -o model/w.ir").ok();
     assert!(fs::read(here.at("model/w.ir")).unwrap() == whole);
 }
 
@@ -333,7 +321,7 @@ fn links_to_outputs_are_followed() {
     fs::create_dir(here.at("empty")).unwrap();
     std::os::unix::fs::symlink("empty", here.at("tuned")).unwrap();
     let train = "train model t.jsonl -o tuned --epochs 1 --batch 2 --negatives 0";
-    here.ir(&train.split(' ').collect::<Vec<_>>()).ok();
+    here.ir(train).ok();
     assert!(here.at("tuned").is_symlink());
     assert!(here.at("empty/model.safetensors").is_file());
 }

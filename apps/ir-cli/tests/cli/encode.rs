@@ -144,15 +144,7 @@ fn killed_encode_resumes_to_same_bytes() {
     encode_and_kill(&here, "killed.ir", &[]);
     assert!(!here.at("killed.ir").exists());
     // Another job does not resume it.
-    let other = [
-        "encode",
-        &model,
-        "many.tsv",
-        "-o",
-        "killed.ir",
-        "--pooling",
-        "cls",
-    ];
+    let other = format!("encode {model} many.tsv -o killed.ir --pooling cls");
     let parts = [
         "killed.ir.partial: expected unfinished work of the same texts and model",
         "expected pooling cls, found mean",
@@ -351,7 +343,7 @@ fn failed_encode_does_not_block() {
     ];
     here.ir(&[&encode[..], &["docs.npy"]].concat())
         .fails(1, &parts);
-    let help = here.ir(&["encode", "--help"]).ok().out;
+    let help = here.ir("encode --help").ok().out;
     assert!(help.contains("FILE.vectors.partial"), "{help}");
 }
 
@@ -414,15 +406,7 @@ fn outlier_channels() {
     }
     fs::write(&path, bytes).unwrap();
     let encode = |precision| {
-        let args = [
-            "encode",
-            "model",
-            "tiny",
-            "-o",
-            precision,
-            "--precision",
-            precision,
-        ];
+        let args = format!("encode model tiny -o {precision} --precision {precision}");
         here.ir(&args).ok().err
     };
     let log = encode("int8");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ir_core::DocNum;
 use ir_knn::{FlatIndex, SegmentedVectorIndex, VectorIndexWriter};
 
-use crate::common::{Folder, Ran};
+use crate::common::{Folder, Ran, words};
 use crate::many_texts::many_texts;
 
 const TINY: &str = concat!(
@@ -78,14 +78,7 @@ fn rankings_are_those_of_vectors_encoded_once() {
     here.write("queries.tsv", "1\ttea\n2\thot coffee\n3\tgreen sea\n");
     let bert = format!("{TINY}bert");
     let search = |vectors: &str, more: &[&str]| {
-        let args = [
-            "search",
-            "left.jsonl",
-            "--queries",
-            "queries.tsv",
-            "-o",
-            "-",
-        ];
+        let args = words("search left.jsonl --queries queries.tsv -o -");
         let vectors = [
             "--scores",
             "exact",
@@ -115,8 +108,7 @@ fn rankings_are_those_of_vectors_encoded_once() {
         "{log}"
     );
     check();
-    here.ir_inside(&["encode", "-o", "vectors", "--compact"])
-        .ok();
+    here.ir_inside("encode -o vectors --compact").ok();
     check();
     let names = fs::read_dir(here.at("vectors")).unwrap();
     assert_eq!(names.count(), 3, "manifest, lock and one segment");
@@ -196,8 +188,7 @@ fn other_encoders_and_texts() {
 fn misuse_is_an_error_and_changes_nothing() {
     let here = updated();
     encode(&here, &["one.jsonl", "-o", "one.ir"]).ok();
-    here.ir_inside(&["index", "one.jsonl", "-o", "words", "--add"])
-        .ok();
+    here.ir_inside("index one.jsonl -o words --add").ok();
     here.write("other/file", "x");
     here.write("twice.jsonl", documents(&[("a", "tea"), ("a", "milk")]));
     here.write(
@@ -205,123 +196,57 @@ fn misuse_is_an_error_and_changes_nothing() {
         documents(&[("a", "tea")]) + "{\"id\": \"b\"}\n",
     );
     let before = here.files();
-    for (args, code, message) in [
-        ("encode MODEL", 2, "required arguments"),
-        ("encode MODEL -o new --add", 2, "required arguments"),
-        (
-            "encode MODEL one.jsonl -o vectors/x.ir",
-            2,
-            "outside of the index",
-        ),
-        (
-            "encode MODEL one.jsonl -o vectors/new --add",
-            2,
-            "outside of the index",
-        ),
-        (
-            "encode MODEL twice.jsonl -o new --add",
-            1,
-            "expected a unique id, found \"a\"",
-        ),
-        ("encode MODEL bad.jsonl -o new --add", 1, "bad.jsonl:2: "),
-        (
-            "encode MODEL one.jsonl -o vectors",
-            1,
-            "--add updates the vectors in a folder",
-        ),
-        (
-            "encode MODEL one.jsonl -o x.npy --add",
-            2,
-            "found the .npy file x.npy",
-        ),
-        (
-            "encode MODEL one.jsonl -o one.ir --add",
-            1,
-            "found a file, which is not updated",
-        ),
-        (
-            "encode MODEL one.jsonl -o other --add",
-            1,
-            "expected a vector index or an empty folder",
-        ),
-        (
-            "encode MODEL one.jsonl -o words --add",
-            1,
-            "not the manifest of a segmented vector index",
-        ),
-        (
-            "index one.jsonl -o vectors --add",
-            1,
-            "not the manifest of a segmented index",
-        ),
-        (
-            "encode MODEL one.jsonl -o new --add --queries",
-            2,
-            "--queries",
-        ),
-        ("encode MODEL one.jsonl -o new --add --ids x", 2, "--ids"),
-        (
-            "encode MODEL one.jsonl -o new --add --restart",
-            2,
-            "--restart",
-        ),
-        (
-            "encode MODEL one.jsonl -o vectors --compact",
-            2,
-            "one.jsonl: expected --add",
-        ),
-        (
-            "encode MODEL -o vectors --compact",
-            2,
-            "expected --add and a collection",
-        ),
-        (
-            "encode -o vectors --compact --pooling cls",
-            2,
-            "--pooling: expected --add",
-        ),
-        (
-            "encode -o vectors --compact --template {id}",
-            2,
-            "--template: expected --add",
-        ),
-        (
-            "encode -o none --compact",
-            1,
-            "expected the folder of a vector index",
-        ),
-        (
-            "encode -o vectors --delete none",
-            1,
-            "a file with one id per line",
-        ),
-        (
-            "search one.jsonl tea --encoder MODEL --vectors words",
-            1,
-            "found a BM25 index",
-        ),
-        (
-            "search one.jsonl tea --encoder MODEL --vectors other",
-            1,
-            "found a folder",
-        ),
-        (
-            "search vectors tea",
-            1,
-            "found a vector index: pass it to --vectors",
-        ),
-    ] {
-        let model = format!("{TINY}bert");
-        let args = args.split(' ').map(|word| match word {
-            "MODEL" => &*model,
-            word => word,
-        });
-        let args: Vec<&str> = args.collect();
-        let ran = here.ir_inside(&args);
-        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(message), "{args:?}: {}", ran.err);
-        assert_eq!(here.files(), before, "{args:?}");
-    }
+    let errors = r#"
+        encode MODEL
+          2: required arguments
+        encode MODEL -o new --add
+          2: required arguments
+        encode MODEL one.jsonl -o vectors/x.ir
+          2: outside of the index
+        encode MODEL one.jsonl -o vectors/new --add
+          2: outside of the index
+        encode MODEL twice.jsonl -o new --add
+          1: expected a unique id, found "a"
+        encode MODEL bad.jsonl -o new --add
+          1: bad.jsonl:2:
+        encode MODEL one.jsonl -o vectors
+          1: --add updates the vectors in a folder
+        encode MODEL one.jsonl -o x.npy --add
+          2: found the .npy file x.npy
+        encode MODEL one.jsonl -o one.ir --add
+          1: found a file, which is not updated
+        encode MODEL one.jsonl -o other --add
+          1: expected a vector index or an empty folder
+        encode MODEL one.jsonl -o words --add
+          1: not the manifest of a segmented vector index
+        index one.jsonl -o vectors --add
+          1: not the manifest of a segmented index
+        encode MODEL one.jsonl -o new --add --queries
+          2: --queries
+        encode MODEL one.jsonl -o new --add --ids x
+          2: --ids
+        encode MODEL one.jsonl -o new --add --restart
+          2: --restart
+        encode MODEL one.jsonl -o vectors --compact
+          2: one.jsonl: expected --add
+        encode MODEL -o vectors --compact
+          2: expected --add and a collection
+        encode -o vectors --compact --pooling cls
+          2: --pooling: expected --add
+        encode -o vectors --compact --template {id}
+          2: --template: expected --add
+        encode -o none --compact
+          1: expected the folder of a vector index
+        encode -o vectors --delete none
+          1: a file with one id per line
+        search one.jsonl tea --encoder MODEL --vectors words
+          1: found a BM25 index
+        search one.jsonl tea --encoder MODEL --vectors other
+          1: found a folder
+        search vectors tea
+          1: found a vector index: pass it to --vectors
+    "#;
+    here.errors(&errors.replace("MODEL", &format!("{TINY}bert")));
 }
 
 /// An interrupted command keeps the vectors that it has encoded.

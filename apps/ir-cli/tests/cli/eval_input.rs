@@ -18,7 +18,7 @@ fn printed(here: &Folder, run: &str) -> (i32, String, String) {
         let ran = here.ir(&[PLAIN, &["--threads", threads]].concat());
         all.push((ran.code, ran.out, ran.err));
     }
-    let piped = here.ir_with(&["eval", "-q", "-m", "all_trec", "qrels", "-"], run);
+    let piped = here.ir_with("eval -q -m all_trec qrels -", run);
     let named = |text: &str| {
         text.replace("standard input", "run")
             .replace("- with", "run with")

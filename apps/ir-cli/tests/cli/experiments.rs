@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{Folder, tiny};
+use crate::common::{Folder, tiny, words};
 
 const EXPERIMENT: &str = r#"title = "Two systems"
 measures = ["nDCG@10", "AP"]
@@ -35,7 +35,7 @@ fn repository() -> PathBuf {
 #[test]
 fn tables_and_cache() {
     let here = folder();
-    let first = here.ir(&["run", "e.toml"]).ok();
+    let first = here.ir("run e.toml").ok();
     assert!(
         first
             .out
@@ -44,7 +44,7 @@ fn tables_and_cache() {
         first.out
     );
     assert!(here.at(".ir-cache/run").is_dir());
-    let plan = here.ir(&["run", "e.toml", "--dry-run"]).ok().out;
+    let plan = here.ir("run e.toml --dry-run").ok().out;
     assert_eq!(
         plan.lines()
             .filter(|line| line.starts_with("cached    run"))
@@ -52,24 +52,17 @@ fn tables_and_cache() {
         2
     );
     assert!(plan.ends_with("0 stages to do, 2 cached\n"), "{plan}");
-    assert_eq!(here.ir(&["run", "e.toml"]).ok().out, first.out);
-    let plan = here
-        .ir(&["run", "e.toml", "--dry-run", "--cache", "other"])
-        .ok()
-        .out;
+    assert_eq!(here.ir("run e.toml").ok().out, first.out);
+    let plan = here.ir("run e.toml --dry-run --cache other").ok().out;
     assert!(plan.starts_with("to do     index  "), "{plan}");
     assert!(plan.ends_with("3 stages to do, 0 cached\n"), "{plan}");
     assert!(!here.at("other").exists());
 
     // The same values as `ir search` and `ir eval`.
-    here.ir(&["search", "tiny", "--scores", "exact", "-o", "x.trec"])
-        .ok();
-    let eval = here
-        .ir(&["eval", "-c", "-m", "map", "tiny", "x.trec"])
-        .ok()
-        .out;
+    here.ir("search tiny --scores exact -o x.trec").ok();
+    let eval = here.ir("eval -c -m map tiny x.trec").ok().out;
     let map = eval.trim().rsplit('\t').next().unwrap();
-    let json = here.ir(&["run", "e.toml", "--format", "json"]).ok().out;
+    let json = here.ir("run e.toml --format json").ok().out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let value = &json["tasks"][0]["comparison"]["systems"][0]["scores"][1]["value"];
     assert_eq!(format!("{:.4}", value.as_f64().unwrap()), map);
@@ -80,36 +73,27 @@ fn tables_and_cache() {
         let out = here.ir(&["run", "e.toml", "--format", format]).ok().out;
         assert!(out.starts_with(start), "{out}");
     }
-    let one = here
-        .ir(&["run", "e.toml", "--threads", "1", "--cache", "c1"])
-        .ok()
-        .out;
-    assert_eq!(
-        one,
-        here.ir(&["run", "e.toml", "--threads", "2", "--cache", "c2"])
-            .ok()
-            .out
-    );
-    let schema = here.ir(&["run", "--schema"]).ok().out;
+    let one = here.ir("run e.toml --threads 1 --cache c1").ok().out;
+    assert_eq!(one, here.ir("run e.toml --threads 2 --cache c2").ok().out);
+    let schema = here.ir("run --schema").ok().out;
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
     assert_eq!(schema["title"], "Experiment");
-    here.ir(&["run"]).fails(2, &["<FILE>"]);
-    here.ir(&["run", "e.toml", "--schema"])
-        .fails(2, &["--schema"]);
-    here.ir(&["run", "e.toml", "--dry-run", "-o", "x"])
+    here.ir("run").fails(2, &["<FILE>"]);
+    here.ir("run e.toml --schema").fails(2, &["--schema"]);
+    here.ir("run e.toml --dry-run -o x")
         .fails(2, &["--dry-run"]);
 }
 
 #[test]
 fn damaged_entries_are_rebuilt_with_a_warning() {
     let here = folder();
-    let first = here.ir(&["run", "e.toml"]).ok().out;
+    let first = here.ir("run e.toml").ok().out;
     for file in here.files() {
         if file.is_file() && file.starts_with(here.at(".ir-cache/run")) {
             fs::write(file, "damaged").unwrap();
         }
     }
-    let again = here.ir(&["run", "e.toml"]).ok();
+    let again = here.ir("run e.toml").ok();
     assert_eq!(again.out, first);
     assert_eq!(
         again.err.matches("computed again").count(),
@@ -117,7 +101,7 @@ fn damaged_entries_are_rebuilt_with_a_warning() {
         "{}",
         again.err
     );
-    assert_eq!(here.ir(&["run", "e.toml"]).ok().err, "");
+    assert_eq!(here.ir("run e.toml").ok().err, "");
 }
 
 #[test]
@@ -125,7 +109,7 @@ fn errors_name_file_line_and_key() {
     let here = folder();
     let bad = |from: &str, to: &str, parts: &[&str]| {
         here.write("bad.toml", EXPERIMENT.replacen(from, to, 1));
-        here.ir(&["run", "bad.toml"]).fails(1, parts);
+        here.ir("run bad.toml").fails(1, parts);
     };
     bad(
         "AP",
@@ -155,7 +139,7 @@ fn errors_name_file_line_and_key() {
         "\"beir/nfcorpus\"",
         &["bad.toml:4: tasks[0].collection", "IR_DATA"],
     );
-    here.ir(&["run", "none.toml"])
+    here.ir("run none.toml")
         .fails(1, &["none.toml: cannot be read", "No such file"]);
     let cycle = "type = \"hybrid\"\nof = [\"Lucene\", \"BM25\"]";
     bad(
@@ -175,19 +159,13 @@ fn warnings_and_shared_stages() {
         "warning: search.where: tiny: no document has an attribute \"yaer\"; ",
         "all documents pass (did you mean year?)\n"
     );
-    assert_eq!(here.ir(&["run", "e.toml"]).ok().err, warning);
+    assert_eq!(here.ir("run e.toml").ok().err, warning);
     let second = "[[tasks]]\nname = \"again\"\ncollection = \"tiny\"\n[[systems]]";
     here.write("e.toml", EXPERIMENT.replacen("[[systems]]", second, 1));
-    let plan = here
-        .ir(&["run", "e.toml", "--dry-run", "--cache", "c"])
-        .ok()
-        .out;
+    let plan = here.ir("run e.toml --dry-run --cache c").ok().out;
     assert!(plan.ends_with("3 stages to do, 0 cached\n"), "{plan}");
-    here.ir(&["run", "e.toml", "--cache", "c"]).ok();
-    let plan = here
-        .ir(&["run", "e.toml", "--dry-run", "--cache", "c"])
-        .ok()
-        .out;
+    here.ir("run e.toml --cache c").ok();
+    let plan = here.ir("run e.toml --dry-run --cache c").ok().out;
     assert!(plan.ends_with("0 stages to do, 2 cached\n"), "{plan}");
 }
 
@@ -198,25 +176,17 @@ fn outputs() {
         "f.toml",
         format!("{EXPERIMENT}[output]\nfolder = \"out\"\n"),
     );
-    let out = here.ir(&["run", "f.toml"]).ok().out;
-    let names = [
-        "table.txt",
-        "table.md",
-        "table.tex",
-        "results.json",
-        "tiny.html",
-    ];
+    let out = here.ir("run f.toml").ok().out;
+    let names = words("table.txt table.md table.tex results.json tiny.html");
     for name in names {
         assert!(here.at("out").join(name).is_file(), "{name}");
     }
     assert_eq!(here.read("out/table.txt"), out);
-    let scores = here
-        .ir(&["eval", "-c", "-m", "map", "tiny", "out/runs/tiny/bm25.trec"])
-        .ok();
+    let scores = here.ir("eval -c -m map tiny out/runs/tiny/bm25.trec").ok();
     assert!(scores.out.contains("map"), "{}", scores.out);
     let formats = format!("{EXPERIMENT}[output]\nformats = [\"markdown\"]\n");
     here.write("g.toml", formats);
-    here.ir(&["run", "g.toml", "-o", "only"]).ok();
+    here.ir("run g.toml -o only").ok();
     assert_eq!(fs::read_dir(here.at("only")).unwrap().count(), 1);
 }
 
@@ -231,7 +201,7 @@ fn inputs_are_not_outputs() {
         let link = here.at("out").join(name);
         std::os::unix::fs::symlink(here.at(target), &link).unwrap();
         let before = here.read(target);
-        let run = here.ir(&["run", "e.toml", "-o", "out"]);
+        let run = here.ir("run e.toml -o out");
         run.fails(
             2,
             &["--results: expected a path that is not an input", name],
@@ -276,17 +246,17 @@ fn reproduce() {
     tiny(&here);
     let text = EXPERIMENT.replace("\"tiny\"", "\"../tiny\"");
     here.write("experiments/none.toml", &text);
-    here.ir(&["reproduce"]).fails(
+    here.ir("reproduce").fails(
         1,
         &["expected an experiment file with a table [reproduction]"],
     );
     here.write("experiments/tea.toml", format!("{text}{EXPECTED}"));
-    here.ir(&["reproduce", "--check", "--quiet"])
+    here.ir("reproduce --check --quiet")
         .fails(1, &["docs/reproduction/tea.md does not exist"]);
     here.write("docs/reproduction/tea.md", "");
-    here.ir(&["reproduce", "--check", "--quiet"])
+    here.ir("reproduce --check --quiet")
         .fails(1, &["docs/reproduction/tea.md is stale"]);
-    let ran = here.ir(&["reproduce"]).ok();
+    let ran = here.ir("reproduce").ok();
     assert!(
         ran.err.contains("tea: 1 of 1 values reproduced"),
         "{}",
@@ -305,18 +275,18 @@ fn reproduce() {
     );
     let other = page.replace(time, "Wall time: 1234.5 s, 9 threads, another CPU.");
     here.write("docs/reproduction/tea.md", &other);
-    here.ir(&["reproduce"]).ok();
+    here.ir("reproduce").ok();
     assert_eq!(here.read("docs/reproduction/tea.md"), other);
     // A page without one gets it, unless stages may come from a cache.
     let without = page.replace(&format!("{time}\n\n"), "");
     here.write("docs/reproduction/tea.md", &without);
-    here.ir(&["reproduce", "--check"]).ok();
-    here.ir(&["reproduce", "--cache", "cache"]).ok();
+    here.ir("reproduce --check").ok();
+    here.ir("reproduce --cache cache").ok();
     assert_eq!(here.read("docs/reproduction/tea.md"), without);
-    here.ir(&["reproduce", "--threads", "3"]).ok();
+    here.ir("reproduce --threads 3").ok();
     let page = here.read("docs/reproduction/tea.md");
     assert!(page.contains(" s, 3 threads, "), "{page}");
-    here.ir(&["reproduce", "--check"]).ok();
+    here.ir("reproduce --check").ok();
     for name in ["tea", "tea.toml", "experiments/tea.toml"] {
         let ran = here.ir(&["reproduce", name, "--check"]).ok();
         assert!(
@@ -325,26 +295,25 @@ fn reproduce() {
             ran.err
         );
     }
-    here.ir(&["reproduce", "elsewhere/tea.toml"])
+    here.ir("reproduce elsewhere/tea.toml")
         .fails(2, &["elsewhere/tea"]);
-    here.ir(&["reproduce", "tae"]).fails(
+    here.ir("reproduce tae").fails(
         2,
         &["(none, tea)", "did you mean tea?", "--experiments DIR"],
     );
-    here.ir(&["reproduce", "none"])
-        .fails(2, &["[reproduction]"]);
+    here.ir("reproduce none").fails(2, &["[reproduction]"]);
     // A value outside of its tolerance, and a stale page.
     here.write(
         "experiments/tea.toml",
         format!("{text}{EXPECTED}").replace("1.0 ", "0.9 "),
     );
     let error = "tea, ../tiny, BM25, AP: expected 0.9 ± 0.0005, found 1.000";
-    here.ir(&["reproduce", "--check", "--quiet"])
+    here.ir("reproduce --check --quiet")
         .fails(1, &["tea.md is stale", error]);
     // Missing data are skipped, unless they are asked for.
     let missing = format!("{text}{EXPECTED}").replace("../tiny", "beir/nfcorpus");
     here.write("experiments/tea.toml", missing);
-    let ran = here.ir(&["reproduce", "--check"]).ok();
+    let ran = here.ir("reproduce --check").ok();
     assert!(
         ran.err.contains("warning: skipped: ") && ran.err.contains("IR_DATA"),
         "{}",
@@ -352,13 +321,13 @@ fn reproduce() {
     );
     let summary = "0 experiments run, 1 skipped because their data do not exist\n";
     assert!(ran.err.ends_with(summary), "{}", ran.err);
-    here.ir(&["reproduce", "tea"])
+    here.ir("reproduce tea")
         .fails(1, &["tasks[0].collection", "IR_DATA"]);
     // A slow experiment runs by name and with --all.
     let slow = format!("{text}{EXPECTED}").replace("[[expected]]", "slow = true\n[[expected]]");
     here.write("experiments/tea.toml", slow);
-    here.ir(&["reproduce"]).fails(1, &["found none"]);
-    here.ir(&["reproduce", "--all"]).ok();
+    here.ir("reproduce").fails(1, &["found none"]);
+    here.ir("reproduce --all").ok();
 }
 
 /// Paths name experiments of any folder, and their pages link to them.
@@ -376,8 +345,7 @@ fn reproduce_paths() {
         let end = format!("[`{path}`]({link}); `ir run {path}` prints its table.\n");
         assert!(page.ends_with(&end), "{page}");
     };
-    here.ir(&["reproduce", "my/mine.toml", "--pages", "my/pages"])
-        .ok();
+    here.ir("reproduce my/mine.toml --pages my/pages").ok();
     ends("my/pages/mine.md", "mine.toml", "../mine.toml");
     let same = ["--experiments", "my", "--pages", "my/pages", "--check"];
     here.ir(&[&["reproduce"], &same[..]].concat()).ok();
@@ -385,16 +353,15 @@ fn reproduce_paths() {
     here.ir(&["reproduce", absolute, "my/mine", "--pages", "pages"])
         .ok();
     ends("pages/mine.md", "my/mine.toml", "../my/mine.toml");
-    here.ir(&["reproduce", "tea.toml"]).ok();
+    here.ir("reproduce tea.toml").ok();
     ends("docs/reproduction/tea.md", "tea.toml", "../../tea.toml");
     here.write("my/two words.toml", &text);
-    here.ir(&["reproduce", "my/two words", "--pages", "pages"])
-        .ok();
+    here.ir("reproduce 'my/two words' --pages pages").ok();
     let page = here.read("pages/two words.md");
     assert!(page.contains("](../my/two%20words.toml); `ir run 'my/two words.toml'`"));
-    here.ir(&["reproduce", "my/mine.toml", "other/mine.toml"])
+    here.ir("reproduce my/mine.toml other/mine.toml")
         .fails(2, &["different names, found my/mine.toml and other/mine"]);
-    here.ir(&["reproduce", "my/mien.toml"]).fails(
+    here.ir("reproduce my/mien.toml").fails(
         2,
         &["my/mien.toml: expected an experiment file, found none"],
     );
@@ -406,14 +373,12 @@ fn expected_values_of_other_measures() {
     let here = folder();
     let text = format!("{EXPERIMENT}{EXPECTED}").replace("AP = 1.0", "RR = 1.0");
     here.write("e.toml", text);
-    here.ir(&["run", "e.toml"]).ok();
+    here.ir("run e.toml").ok();
     let expected = "e.toml:16: expected[0].values.RR: expected a measure of the experiment";
-    here.ir(&["reproduce", "e.toml"]).fails(1, &[expected]);
+    here.ir("reproduce e.toml").fails(1, &[expected]);
     // Entries of the catalog that are not collections are not suggested.
     here.write("e.toml", EXPERIMENT.replace("\"tiny\"", "\"tny\""));
-    let ran = here
-        .ir(&["run", "e.toml"])
-        .fails(1, &["squad/sentences) or"]);
+    let ran = here.ir("run e.toml").fails(1, &["squad/sentences) or"]);
     assert!(!ran.err.contains("trec_eval"), "{}", ran.err);
 }
 
@@ -543,7 +508,7 @@ fn wrong_parameters_are_found() {
         let changed = text.replace("preset = \"anserini\"\n", wrong);
         assert_ne!(changed, text);
         here.write("experiments/bm25.toml", changed);
-        let ran = here.ir_data(&["reproduce"]);
+        let ran = here.ir_data("reproduce");
         let found = ran.err.matches("expected 0.").count();
         assert!((found > 0) == (outside > 0), "{wrong}: {}", ran.err);
     }

@@ -19,15 +19,8 @@ fn papers() -> Folder {
 #[test]
 fn folder_to_frames_and_report() {
     let here = papers();
-    let args = [
-        "frames",
-        "papers",
-        "-o",
-        "frames.jsonl",
-        "--report",
-        "files.tsv",
-    ];
-    let ran = here.ir(&args).ok();
+    let args = "frames papers -o frames.jsonl --report files.tsv";
+    let ran = here.ir(args).ok();
     assert!(ran.out.is_empty(), "{}", ran.out);
     for part in [
         "papers/broken.xml:2: expected well-formed XML, found an error (the end of the file in <body>)",
@@ -61,7 +54,7 @@ fn folder_to_frames_and_report() {
          tea.md\tread\tMarkdown\t1\t4\tno authors, no year\n"
     );
     // The same bytes again, and on standard output.
-    assert_eq!(here.ir(&["frames", "papers"]).ok().out, frames);
+    assert_eq!(here.ir("frames papers").ok().out, frames);
 }
 
 #[test]
@@ -86,12 +79,9 @@ fn options_change_the_frames() {
         "{soco}"
     );
     here.write("tee.txt", "关于茶\n\n茶很好。水也好喝啊。");
-    let chinese = here
-        .ir(&["frames", "tee.txt", "--language", "chinese"])
-        .ok()
-        .out;
+    let chinese = here.ir("frames tee.txt --language chinese").ok().out;
     assert!(chinese.contains(r#""answer":"水也好喝啊。""#), "{chinese}");
-    let bundled = here.ir(&["frames", "bundled"]).ok().out;
+    let bundled = here.ir("frames bundled").ok().out;
     assert!(
         bundled.contains("HarvestQA has 6,200 questions about 410 leaflets."),
         "{bundled}"
@@ -101,30 +91,23 @@ fn options_change_the_frames() {
 #[test]
 fn errors_leave_no_output() {
     let here = papers();
-    here.ir(&["frames", "nowhere", "-o", "out.jsonl"])
+    here.ir("frames nowhere -o out.jsonl")
         .fails(1, &["nowhere: cannot read"]);
-    here.ir(&[
-        "frames",
-        "papers/broken.xml",
-        "-o",
-        "out.jsonl",
-        "--report",
-        "files.tsv",
-    ])
-    .fails(1, &["papers/broken.xml: expected papers, found none"]);
+    here.ir("frames papers/broken.xml -o out.jsonl --report files.tsv")
+        .fails(1, &["papers/broken.xml: expected papers, found none"]);
     assert!(!here.at("out.jsonl").exists());
     assert!(here.read("files.tsv").starts_with("broken.xml\tfailed"));
-    here.ir(&["frames", "papers", "-o", "papers/sub/cups.html"])
+    here.ir("frames papers -o papers/sub/cups.html")
         .fails(2, &["papers/sub/cups.html"]);
     assert_eq!(here.read("papers/sub/cups.html"), CUPS);
-    here.ir(&["frames", "papers", "--min-length", "600"]).fails(
+    here.ir("frames papers --min-length 600").fails(
         2,
         &["--min-length: expected at most --max-length (500), found 600"],
     );
-    here.ir(&["frames", "bundled", "--report", "files.tsv"])
+    here.ir("frames bundled --report files.tsv")
         .fails(2, &["--report"]);
     here.write("big.txt", "a".repeat((1 << 20) + 1));
-    here.ir(&["frames", "big.txt", "--max-size", "1"])
+    here.ir("frames big.txt --max-size 1")
         .fails(1, &["big.txt: expected papers, found none"]);
 }
 
@@ -132,81 +115,44 @@ fn errors_leave_no_output() {
 fn questions_are_generated_and_not_displayable() {
     let here = papers();
     let ran = here
-        .ir(&[
-            "frames",
-            "papers",
-            "--questions",
-            "rules",
-            "-o",
-            "frames.jsonl",
-        ])
+        .ir("frames papers --questions rules -o frames.jsonl")
         .ok();
     let part = "6 frames of 2 papers, 1 generated questions; 1 sentences too short, 0 too long";
     assert!(ran.err.contains(part), "{}", ran.err);
     let frames = here.read("frames.jsonl");
     let question = r#""questions":[{"text":"What is tea?","displayable":false,"generated":true}]"#;
     assert!(frames.contains(question), "{frames}");
-    let plain = here.ir(&["frames", "papers"]).ok().out;
+    let plain = here.ir("frames papers").ok().out;
     assert_eq!(frames.lines().count(), plain.lines().count());
-    here.ir(&[
-        "frames",
-        "papers",
-        "--questions",
-        "rules",
-        "--language",
-        "chinese",
-    ])
-    .fails(
-        2,
-        &["--questions rules: expected --language english, found chinese"],
-    );
+    here.ir("frames papers --questions rules --language chinese")
+        .fails(
+            2,
+            &["--questions rules: expected --language english, found chinese"],
+        );
 }
 
 #[test]
 fn question_options_without_effect_are_usage_errors() {
     let here = papers();
-    for (args, message) in [
-        (
-            &["--endpoint", "http://127.0.0.1:1/v1"][..],
-            "--endpoint: without effect, expected --questions endpoint",
-        ),
-        (
-            &["--questions", "rules", "--endpoint-key", "KEY"],
-            "--endpoint-key: without effect, expected --questions endpoint",
-        ),
-        (
-            &["--questions-file", "q.jsonl"],
-            "--questions-file: without effect, expected --questions",
-        ),
-        (
-            &["--questions", "endpoint"],
-            "--questions endpoint: expected --endpoint URL, found none",
-        ),
-        (
-            &[
-                "--questions",
-                "endpoint",
-                "--endpoint",
-                "http://127.0.0.1:1/v1",
-            ],
-            "--questions endpoint: expected --endpoint-model NAME, found none",
-        ),
-    ] {
-        here.ir(&[&["frames", "papers"], args].concat())
-            .fails(2, &[message]);
-    }
+    here.errors(
+        "
+        frames papers --endpoint http://127.0.0.1:1/v1
+          2: --endpoint: without effect, expected --questions endpoint
+        frames papers --questions rules --endpoint-key KEY
+          2: --endpoint-key: without effect, expected --questions endpoint
+        frames papers --questions-file q.jsonl
+          2: --questions-file: without effect, expected --questions
+        frames papers --questions endpoint
+          2: --questions endpoint: expected --endpoint URL, found none
+        frames papers --questions endpoint --endpoint http://127.0.0.1:1/v1
+          2: --questions endpoint: expected --endpoint-model NAME, found none
+    ",
+    );
     // Questions that the file has are not generated again.
-    let args = [
-        "frames",
-        "papers",
-        "--questions",
-        "rules",
-        "--questions-file",
-        "q.jsonl",
-    ];
-    let first = here.ir(&args).ok().out;
+    let args = "frames papers --questions rules --questions-file q.jsonl";
+    let first = here.ir(args).ok().out;
     let file = here.read("q.jsonl");
     assert!(file.contains("\"frame_id\":\"tea.md/2/1\""), "{file}");
-    assert_eq!(here.ir(&args).ok().out, first);
+    assert_eq!(here.ir(args).ok().out, first);
     assert_eq!(here.read("q.jsonl"), file);
 }

@@ -1,6 +1,6 @@
 //! `ir import-results`.
 
-use crate::common::{Folder, tiny};
+use crate::common::{Folder, tiny, words};
 
 const DATASETS: &str = r#"{"id": "Penn_Treebank", "contents": "Parsed news.", "title": "A large corpus", "year": 1993, "variants": ["Penn Treebank", "PTB"], "homepage": "https://www.example.org/ptb/"}
 {"id": "SQuAD", "contents": "Questions.", "title": "100,000+ questions", "year": 2016, "variants": ["SQuAD"]}
@@ -56,15 +56,7 @@ fn lists_of_two_searches() {
         ran.err
     );
 
-    let more = [
-        "--not-later-than-query",
-        "--tag",
-        "engine",
-        "-o",
-        "run.trec",
-        "--unmatched",
-        "un.tsv",
-    ];
+    let more = words("--not-later-than-query --tag engine -o run.trec --unmatched un.tsv");
     here.ir(&with(&[&columns[..], &more].concat())).ok();
     // CoQA is newer than the query.
     assert_eq!(here.read("un.tsv"), "Something else\tt1\n");
@@ -100,14 +92,7 @@ fn json_files_and_standard_input() {
     assert_eq!(here.ir_with(&with(&["-"]), lists).ok().out, expected);
     // Two files are two lists, whatever their format; ranks order a list.
     here.write("b.tsv", "\nt1\t2\tSQuAD\nt1\t1\tMS COCO\n");
-    let files = [
-        "b.tsv",
-        "a.json",
-        "--columns",
-        "query,rank,result",
-        "-k",
-        "2",
-    ];
+    let files = words("b.tsv a.json --columns query,rank,result -k 2");
     let out = here.ir(&with(&files)).ok().out;
     assert_eq!(
         out,
@@ -121,25 +106,16 @@ fn queries_of_a_collection() {
     let here = Folder::new();
     tiny(&here);
     here.write("lists.tsv", "q1\ttea\nq2\tcoffee\nq2\td3\n");
-    here.ir(&["import-results", "tiny", "lists.tsv", "-o", "run"])
-        .ok();
-    let out = here
-        .ir(&["eval", "-m", "recip_rank", "tiny", "run"])
-        .ok()
-        .out;
+    here.ir("import-results tiny lists.tsv -o run").ok();
+    let out = here.ir("eval -m recip_rank tiny run").ok().out;
     assert!(out.contains("0.7500"), "{out}");
     here.write("other.tsv", "q9\ttea\n");
-    here.ir(&["import-results", "tiny", "other.tsv"]).fails(
+    here.ir("import-results tiny other.tsv").fails(
         1,
         &["other.tsv:1: expected the id or the text of a query, found \"q9\""],
     );
     let ran = here
-        .ir(&[
-            "import-results",
-            "tiny",
-            "lists.tsv",
-            "--not-later-than-query",
-        ])
+        .ir("import-results tiny lists.tsv --not-later-than-query")
         .ok();
     assert!(ran.err.contains("no query has a year"), "{}", ran.err);
 }

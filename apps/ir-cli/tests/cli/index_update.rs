@@ -8,7 +8,7 @@ use ir_bm25::{IndexConfig, IndexWriter, SegmentedIndex};
 
 use crate::common::Folder;
 #[cfg(target_os = "linux")]
-use crate::common::{UpdateFailures, contents};
+use crate::common::{UpdateFailures, contents, words};
 
 fn documents(texts: &[(&str, &str, i32)]) -> String {
     let lines = texts.iter().map(|(id, text, year)| {
@@ -33,18 +33,13 @@ fn updated() -> Folder {
         ]),
     );
     here.write("gone", "a\n\nunknown\n");
-    let one = here
-        .ir_inside(&["index", "one.jsonl", "-o", "notes", "--add"])
-        .ok();
+    let one = here.ir_inside("index one.jsonl -o notes --add").ok();
     assert!(
         one.err
             .contains("notes: 2 documents written, 2 of them new, 0 deleted; now 2 documents")
     );
-    here.ir_inside(&["index", "two.jsonl", "-o", "notes", "--add"])
-        .ok();
-    let gone = here
-        .ir_inside(&["index", "-o", "notes", "--delete", "gone"])
-        .ok();
+    here.ir_inside("index two.jsonl -o notes --add").ok();
+    let gone = here.ir_inside("index -o notes --delete gone").ok();
     assert!(
         gone.err
             .contains("warning: --delete: 1 of 2 ids are not in the index, such as \"unknown\"")
@@ -67,8 +62,7 @@ fn rankings_are_those_of_an_index_built_once() {
             ("d", "tea", 2005),
         ]),
     );
-    here.ir_inside(&["index", "left.jsonl", "-o", "left.ir"])
-        .ok();
+    here.ir_inside("index left.jsonl -o left.ir").ok();
     here.write("queries.tsv", "1\ttea\n2\thot coffee\n3\tgreen milk\n");
     let search = |index: &str, more: &[&str]| {
         let args = ["search", index, "--queries", "queries.tsv", "-o", "-"];
@@ -83,31 +77,19 @@ fn rankings_are_those_of_an_index_built_once() {
         assert!(expected.lines().count() > 1);
         assert_eq!(search("notes", more), expected);
     }
-    let list = here
-        .ir_inside(&["search", "notes", "tea", "--explain"])
-        .ok()
-        .out;
+    let list = here.ir_inside("search notes tea --explain").ok().out;
     assert_eq!(
         list,
-        here.ir_inside(&["search", "left.ir", "tea", "--explain"])
-            .ok()
-            .out
+        here.ir_inside("search left.ir tea --explain").ok().out
     );
-    let settings = [
-        "--analysis",
-        "anserini",
-        "--fields",
-        "one",
-        "--store",
-        "all",
-    ];
+    let settings = words("--analysis anserini --fields one --store all");
     here.write("none.jsonl", documents(&[("e", "", 2006)]));
     let add = ["index", "none.jsonl", "-o", "notes", "--add"];
     let blank = here.ir_inside(&[&add[..], &settings].concat()).ok();
     assert!(blank.err.contains("0 documents written"), "{}", blank.err);
-    here.ir_inside(&["index", "-o", "notes", "--compact"]).ok();
+    here.ir_inside("index -o notes --compact").ok();
     assert_eq!(search("notes", &[]), search("left.ir", &[]));
-    here.ir_inside(&["search", "notes", "tea", "--verify"]).ok();
+    here.ir_inside("search notes tea --verify").ok();
     let names = fs::read_dir(here.at("notes")).unwrap();
     assert_eq!(names.count(), 3, "manifest, lock and one segment");
 }
@@ -128,7 +110,7 @@ fn a_blank_document_deletes_the_one_with_its_id() {
 #[test]
 fn misuse_is_an_error_and_changes_nothing() {
     let here = updated();
-    here.ir_inside(&["index", "one.jsonl", "-o", "one.ir"]).ok();
+    here.ir_inside("index one.jsonl -o one.ir").ok();
     here.write("other/file", "x");
     here.write(
         "twice.jsonl",
@@ -139,113 +121,61 @@ fn misuse_is_an_error_and_changes_nothing() {
         documents(&[("a", "tea", 1)]) + "{\"id\": \"b\"}\n",
     );
     fs::copy(here.at("one.jsonl"), here.at("notes/inside.jsonl")).unwrap();
-    let search_segment = format!("search notes/{} tea", segment(&here));
-    let stats_segment = format!("stats notes/{}", segment(&here));
-    let before = here.files();
-    for (args, code, message) in [
-        ("index", 2, "required arguments"),
-        (
-            "search notes tea -o notes/manifest.ir",
-            2,
-            "outside of the index",
-        ),
-        (
-            "index one.jsonl -o notes/segment-0.ir",
-            2,
-            "outside of the index",
-        ),
-        (
-            "index two.jsonl -o notes/new --add",
-            2,
-            "outside of the index",
-        ),
-        (
-            "index twice.jsonl -o new --add",
-            1,
-            "expected a unique id, found \"a\"",
-        ),
-        ("index bad.jsonl -o new --add", 1, "bad.jsonl:2: "),
-        (
-            "index -o notes --compact --encoding latin-1",
-            2,
-            "--encoding: expected --add",
-        ),
-        ("search notes/manifest.ir tea", 1, "give its folder notes"),
-        (&*search_segment, 1, "give its folder notes"),
-        ("stats notes/manifest.ir", 1, "give its folder notes"),
-        (&*stats_segment, 1, "give its folder notes"),
-        (
-            "index notes --compact",
-            2,
-            "with -o, as in `ir index -o notes --compact`",
-        ),
-        (
-            "index one.jsonl two.jsonl -o two.ir",
-            2,
-            "`ir index COLLECTION -o FOLDER --add` adds another",
-        ),
-        (
-            "index one.jsonl -o notes",
-            1,
-            "--add updates the index in a folder",
-        ),
-        (
-            "index one.jsonl -o notes --compact",
-            2,
-            "one.jsonl: expected --add to add documents",
-        ),
-        (
-            "index one.jsonl -o notes --add --analysis english",
-            2,
-            "--analysis: expected anserini, with which notes was created, found english",
-        ),
-        (
-            "index one.jsonl -o notes --add --store nothing",
-            2,
-            "--store: expected all, with which notes was created, found nothing",
-        ),
-        (
-            "index one.jsonl -o one.jsonl --add",
-            2,
-            "expected a path that is not an input",
-        ),
-        (
-            "index notes/inside.jsonl -o notes --add",
-            2,
-            "expected a folder without inputs",
-        ),
-        (
-            "index one.jsonl -o one.ir --add",
-            1,
-            "found a file, which is not updated",
-        ),
-        (
-            "index one.jsonl -o other --add",
-            1,
-            "expected an index or an empty folder",
-        ),
-        (
-            "index -o none --compact",
-            1,
-            "expected the folder of an index",
-        ),
-        (
-            "index -o notes --delete none",
-            1,
-            "a file with one id per line",
-        ),
-        (
-            "index notes -o copy --add",
-            1,
-            "expected documents, found an index",
-        ),
-        ("index --add -o -", 2, "required arguments"),
-        ("index one.jsonl --add -o -", 2, "found standard output"),
-    ] {
-        let args: Vec<&str> = args.split(' ').collect();
-        here.ir_inside(&args).fails(code, &[message]);
-        assert_eq!(here.files(), before, "{args:?}");
-    }
+    let errors = r#"
+        index
+          2: required arguments
+        search notes tea -o notes/manifest.ir
+          2: outside of the index
+        index one.jsonl -o notes/segment-0.ir
+          2: outside of the index
+        index two.jsonl -o notes/new --add
+          2: outside of the index
+        index twice.jsonl -o new --add
+          1: expected a unique id, found "a"
+        index bad.jsonl -o new --add
+          1: bad.jsonl:2:
+        index -o notes --compact --encoding latin-1
+          2: --encoding: expected --add
+        search notes/manifest.ir tea
+          1: give its folder notes
+        search notes/SEGMENT tea
+          1: give its folder notes
+        stats notes/manifest.ir
+          1: give its folder notes
+        stats notes/SEGMENT
+          1: give its folder notes
+        index notes --compact
+          2: with -o, as in `ir index -o notes --compact`
+        index one.jsonl two.jsonl -o two.ir
+          2: `ir index COLLECTION -o FOLDER --add` adds another
+        index one.jsonl -o notes
+          1: --add updates the index in a folder
+        index one.jsonl -o notes --compact
+          2: one.jsonl: expected --add to add documents
+        index one.jsonl -o notes --add --analysis english
+          2: --analysis: expected anserini, with which notes was created, found english
+        index one.jsonl -o notes --add --store nothing
+          2: --store: expected all, with which notes was created, found nothing
+        index one.jsonl -o one.jsonl --add
+          2: expected a path that is not an input
+        index notes/inside.jsonl -o notes --add
+          2: expected a folder without inputs
+        index one.jsonl -o one.ir --add
+          1: found a file, which is not updated
+        index one.jsonl -o other --add
+          1: expected an index or an empty folder
+        index -o none --compact
+          1: expected the folder of an index
+        index -o notes --delete none
+          1: a file with one id per line
+        index notes -o copy --add
+          1: expected documents, found an index
+        index --add -o -
+          2: required arguments
+        index one.jsonl --add -o -
+          2: found standard output
+    "#;
+    here.errors(&errors.replace("SEGMENT", &segment(&here)));
 }
 
 /// Name of a segment of the index in the folder `notes`.
@@ -261,13 +191,12 @@ fn a_damaged_segment_is_an_error() {
     let segment = here.at("notes").join(segment(&here));
     let bytes = fs::read(&segment).unwrap();
     fs::write(&segment, &bytes[..bytes.len() / 2]).unwrap();
-    here.ir_inside(&["search", "notes", "tea"])
+    here.ir_inside("search notes tea")
         .fails(1, &["segment-", "truncated"]);
-    here.ir_inside(&["index", "one.jsonl", "-o", "notes", "--add"])
+    here.ir_inside("index one.jsonl -o notes --add")
         .fails(1, &["segment-", "truncated"]);
     fs::remove_file(&segment).unwrap();
-    here.ir_inside(&["search", "notes", "tea"])
-        .fails(1, &["segment-"]);
+    here.ir_inside("search notes tea").fails(1, &["segment-"]);
 }
 
 #[test]
@@ -275,9 +204,8 @@ fn a_lost_manifest_is_named() {
     let here = updated();
     fs::remove_file(here.at("notes/manifest.ir")).unwrap();
     let lost = "notes/manifest.ir: missing, but the folder contains the segments of an index";
-    here.ir_inside(&["search", "notes", "tea"])
-        .fails(1, &[lost]);
-    here.ir_inside(&["stats", "notes"]).fails(1, &[lost]);
+    here.ir_inside("search notes tea").fails(1, &[lost]);
+    here.ir_inside("stats notes").fails(1, &[lost]);
     let compact = ["index", "-o", "notes", "--compact"];
     here.ir_inside(&compact).fails(1, &[lost]);
     // No update removes the segments.
@@ -316,7 +244,7 @@ fn two_writers() {
         assert_eq!(here.files(), before, "{second}");
     }
     // Readers do not wait.
-    let found = here.ir_inside(&["search", "notes", "tea"]).ok().out;
+    let found = here.ir_inside("search notes tea").ok().out;
     assert!(!found.contains("cocoa"), "{found}");
     pipe.write_all(b"{\"_id\": \"f\", \"text\": \"cocoa\"}\n")
         .unwrap();
@@ -325,19 +253,17 @@ fn two_writers() {
     let log = String::from_utf8(ended.stderr).unwrap();
     assert!(ended.status.success(), "{log}");
     assert!(log.contains("now 4 documents"), "{log}");
-    here.ir_inside(&["index", "other.jsonl", "-o", "notes", "--add"])
-        .ok();
+    here.ir_inside("index other.jsonl -o notes --add").ok();
     let index = SegmentedIndex::open(here.at("notes")).unwrap();
     let mut ids: Vec<&str> = index.ids().iter().collect();
     ids.sort_unstable();
     assert_eq!(ids, ["b", "c", "d", "e", "f"]);
     // A new index is locked before its first commit.
     let writer = IndexWriter::create(here.at("new"), IndexConfig::default()).unwrap();
-    here.ir_inside(&["index", "one.jsonl", "-o", "new", "--add"])
+    here.ir_inside("index one.jsonl -o new --add")
         .fails(1, &["new: the index is locked by another writer"]);
     drop(writer);
-    here.ir_inside(&["index", "one.jsonl", "-o", "new", "--add"])
-        .ok();
+    here.ir_inside("index one.jsonl -o new --add").ok();
 }
 
 /// Without space left, commits, deletions and merges fail at each file they write; the index keeps
@@ -354,7 +280,7 @@ fn no_space_left() {
     many("more.tsv", 200..3000);
     let gone: String = (0..150).map(|id| format!("d{id}\n")).collect();
     here.write("gone", gone);
-    here.ir(&["index", "base.tsv", "-o", "tea", "--add"]).ok();
+    here.ir("index base.tsv -o tea --add").ok();
     let (mut failures, mut failed_merges) = (0, 0);
     for update in [
         "index more.tsv -o tea --add",
@@ -366,7 +292,7 @@ fn no_space_left() {
         let failed = here.update_without_space("tea", &args);
         failures += failed.without_commit;
         failed_merges += failed.after_commit;
-        here.ir(&["search", "tea", "tea"]).ok();
+        here.ir("search tea tea").ok();
     }
     assert!(failures >= 8, "{failures}");
     assert!(failed_merges >= 1);
@@ -376,7 +302,7 @@ fn no_space_left() {
         left.push_str(&format!("d{id}\ttea number {id} of {}\n", id % 7));
     }
     here.write("left.tsv", left);
-    here.ir(&["index", "left.tsv", "-o", "once", "--add"]).ok();
+    here.ir("index left.tsv -o once --add").ok();
     let run = |index: &str| {
         here.ir(&["search", index, "tea number 77", "--json"])
             .ok()
@@ -397,7 +323,7 @@ fn full_disk() {
     };
     here.write("base.tsv", rows(0..300));
     here.write("more.tsv", rows(150..2000));
-    here.ir(&["index", "base.tsv", "-o", "tea", "--add"]).ok();
+    here.ir("index base.tsv -o tea --add").ok();
     fs::create_dir(here.at("disk")).unwrap();
     let before = contents(&here.at("tea"));
     // Pages of the files, and one of the folder.

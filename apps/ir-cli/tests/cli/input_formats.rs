@@ -66,12 +66,8 @@ fn leading_blank_lines() {
     }
     here.write("q.jsonl", format!("\n\n{QUERIES}"));
     assert_eq!(
-        here.ir(&["search", "tiny", "--queries", "q.jsonl"])
-            .ok()
-            .out,
-        here.ir(&["search", "tiny", "--queries", "tiny/queries.jsonl"])
-            .ok()
-            .out
+        here.ir("search tiny --queries q.jsonl").ok().out,
+        here.ir("search tiny --queries tiny/queries.jsonl").ok().out
     );
 }
 
@@ -91,7 +87,7 @@ fn json_values_that_are_not_objects() {
     ] {
         here.ir(&["index", name, "-o", "x.ir"]).fails(1, &parts);
     }
-    here.ir(&["search", "tiny", "--queries", "words.jsonl"])
+    here.ir("search tiny --queries words.jsonl")
         .fails(1, &["words.jsonl:2", "JSON"]);
 }
 
@@ -116,7 +112,7 @@ fn empty_files() {
 fn filter_conditions_without_effect() {
     let here = Folder::new();
     tiny(&here);
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    here.ir("index tiny -o tiny.ir").ok();
     for what in ["tiny", "tiny.ir"] {
         let err = |filter| {
             here.ir(&["search", what, "tea", "--filter", filter])
@@ -155,11 +151,10 @@ fn filter_conditions_without_effect() {
             );
         }
     }
-    here.ir(&["index", "tiny", "-o", "bare.ir", "--store", "nothing"])
-        .ok();
-    here.ir(&["search", "bare.ir", "tea", "--filter", "year<=2015"])
+    here.ir("index tiny -o bare.ir --store nothing").ok();
+    here.ir("search bare.ir tea --filter year<=2015")
         .fails(1, &["bare.ir", "--filter", "--store attributes"]);
-    let help = here.ir(&["search", "--help"]).ok().out;
+    let help = here.ir("search --help").ok().out;
     assert!(
         help.contains("document without the attribute satisfies <=, >= and !="),
         "{help}"
@@ -231,17 +226,10 @@ fn trec_and_smart_files() {
     );
     here.write("smart", ".I 1\n.T\nTea\n.W\nGreen tea\n.I 2\n.W\nA river\n");
     here.write("smart.qry", ".I 51\n.W\ngreen tea\n.I 52\n.W\nriver\n");
-    here.ir(&["index", "docs.sgml", "-o", "docs.ir"]).ok();
+    here.ir("index docs.sgml -o docs.ir").ok();
     for queries in ["topics", "indri", "smart.qry"] {
         let run = |collection: &str| {
-            let args = [
-                "search",
-                collection,
-                "--queries",
-                queries,
-                "--scores",
-                "exact",
-            ];
+            let args = format!("search {collection} --queries {queries} --scores exact");
             let out = here.ir(&args).ok().out;
             let columns = out.lines().map(|line| line.split(' ').take(3));
             columns
@@ -252,10 +240,7 @@ fn trec_and_smart_files() {
         assert_eq!(run("docs.ir"), run("docs.sgml"), "{queries}");
         assert_eq!(run("smart"), ["51 Q0 1", "52 Q0 2"], "{queries}");
     }
-    let shown = here
-        .ir(&["search", "docs.sgml", "leaves", "--json"])
-        .ok()
-        .out;
+    let shown = here.ir("search docs.sgml leaves --json").ok().out;
     assert!(
         shown.contains("\"text\":\"Green tea & leaves\",\"title\":\"Tea\""),
         "{shown}"
@@ -268,7 +253,7 @@ fn beir_grades_with_decimals() {
     let here = Folder::new();
     tiny(&here);
     here.write("run", RUN);
-    let eval = || here.ir(&["eval", "-c", "-m", "ndcg", "tiny", "run"]);
+    let eval = || here.ir("eval -c -m ndcg tiny run");
     let expected = eval().ok().out;
     here.write(
         "tiny/qrels/test.tsv",
@@ -317,7 +302,7 @@ fn latin_1_files() {
         }
     }
     let error = "topics:3: expected UTF-8 text, found invalid bytes at column 12";
-    here.ir(&["search", "bundled", "--queries", "topics"])
+    here.ir("search bundled --queries topics")
         .fails(1, &[error, hint]);
 
     // The encoding is part of the cache key, and JSON is always UTF-8.
@@ -336,8 +321,8 @@ fn latin_1_files() {
     let queries = ["--queries", "topics", "--encoding", "latin-1"];
     let ran = here.ir(&[&["search", "tiny.jsonl"], &queries[..]].concat());
     assert!(ran.ok().out.starts_with("1 Q0 d1"));
-    here.ir(&["index", "docs.tsv", "-o", "x.ir"]).ok();
-    here.ir(&["search", "x.ir", "café", "--encoding", "latin-1"])
+    here.ir("index docs.tsv -o x.ir").ok();
+    here.ir("search x.ir café --encoding latin-1")
         .fails(2, &["--encoding", "found x.ir, which is a saved index"]);
 }
 
@@ -355,7 +340,7 @@ fn folder_of_trec_files() {
     here.write("disk/readme.txt", "Green tea on disk 4");
     here.write("disk/.hidden", doc("X-1"));
     assert_eq!(ids(&here, "disk"), "FR-1 FT-0 FT-1 FT-2");
-    let err = here.ir(&["index", "disk", "-o", "disk.ir"]).ok().err;
+    let err = here.ir("index disk -o disk.ir").ok().err;
     let lines: Vec<&str> = err.lines().collect();
     assert_eq!(lines.len(), 2, "{err}");
     assert_eq!(
@@ -366,15 +351,15 @@ fn folder_of_trec_files() {
         lines[1].starts_with("4 documents (TREC files) in disk.ir: "),
         "{err}"
     );
-    here.ir(&["search", "disk", "tea", "-o", "disk/ft/ft911"])
+    here.ir("search disk tea -o disk/ft/ft911")
         .fails(2, &["<COLLECTION> reads disk/ft/ft911"]);
     here.write("disk/ft/ft912", format!("{}{}", doc("FT-3"), doc("FR-1")));
-    here.ir(&["index", "disk", "-o", "x.ir"]).fails(
+    here.ir("index disk -o x.ir").fails(
         1,
         &["disk/ft/ft912:7: expected an id that no earlier file has, found \"FR-1\""],
     );
     here.write("empty/readme", "Green tea");
-    here.ir(&["index", "empty", "-o", "x.ir"])
+    here.ir("index empty -o x.ir")
         .fails(1, &["with TREC files (<DOC>) or with notes"]);
 }
 
@@ -406,7 +391,7 @@ fn smart_judgments() {
         assert_eq!(out(judged).replace(judged, same), out(same));
     }
     here.write("grades", "1 7 1\n");
-    here.ir(&["eval", "grades", "run"])
+    here.ir("eval grades run")
         .fails(1, &["grades:1: expected 4 columns, found 3", "Cranfield"]);
 }
 
@@ -420,10 +405,7 @@ fn smart_query_ids() {
             "queries",
             format!(".I {first}\n.W\ntea\n.I {second}\n.W\ngreen\n"),
         );
-        let run = here
-            .ir(&["search", "docs", "--queries", "queries", "-o", "-"])
-            .ok()
-            .out;
+        let run = here.ir("search docs --queries queries -o -").ok().out;
         let ids: Vec<&str> = run
             .lines()
             .filter_map(|line| line.split(' ').next())
@@ -443,10 +425,7 @@ fn notes_beside_a_trec_file() {
         "notes/sample.sgml",
         "<DOC>\n<DOCNO> X </DOCNO>\ntea\n</DOC>\n",
     );
-    let run = here
-        .ir(&["search", "notes", "--query", "tea", "-o", "-"])
-        .ok()
-        .out;
+    let run = here.ir("search notes --query tea -o -").ok().out;
     assert_eq!(run.lines().count(), 3, "{run}");
     // A pipe is not opened, neither for its format nor to compare it with the output.
     #[cfg(unix)]
@@ -491,7 +470,7 @@ fn unreadable_notes_are_skipped() {
     here.write("notes/a.md", "# Tea\n\ngreen tea\n");
     here.write("notes/latin.md", b"th\xe9 vert, tea");
     here.write("notes/nul.txt", b"tea\0tea");
-    let ran = here.ir(&["search", "notes", "tea"]).ok();
+    let ran = here.ir("search notes tea").ok();
     assert!(ran.out.contains("a.md") && !ran.out.contains("latin.md"));
     let warnings: Vec<&str> = ran.err.lines().collect();
     assert_eq!(warnings.len(), 3, "{}", ran.err);
@@ -517,13 +496,13 @@ fn unreadable_notes_are_skipped() {
         "search notes tea --json",
         "mine notes --examples t.jsonl -n 1 -o mined.jsonl",
     ] {
-        let ran = here.ir(&args.split(' ').collect::<Vec<_>>());
+        let ran = here.ir(args);
         let skipped = ran.err.matches("; skipped").count();
         assert_eq!(skipped, 3, "{args}: {}", ran.err);
         assert!(ran.err.contains("notes: 7 of 8 notes"), "{}", ran.err);
     }
     here.write("bad/latin.md", b"th\xe9");
-    here.ir(&["search", "bad", "tea"])
+    here.ir("search bad tea")
         .fails(1, &["bad: expected a readable note", "latin.md", "UTF-8"]);
 }
 

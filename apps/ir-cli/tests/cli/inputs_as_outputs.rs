@@ -64,7 +64,7 @@ fn standard_output_is_no_input() {
     ] {
         let before = here.read("q.jsonl");
         let file = fs::OpenOptions::new().append(true).open(here.at("q.jsonl"));
-        let mut command = here.command(&args.split(' ').collect::<Vec<_>>());
+        let mut command = here.command(args);
         let ran = command.stdout(file.unwrap()).output().unwrap();
         let error = String::from_utf8(ran.stderr).unwrap();
         assert_eq!(ran.status.code(), Some(2), "{args}: {error}");
@@ -154,10 +154,9 @@ fn other_existing_files_are_replaced() {
         "fuse a.trec b.trec -k 10 -o 10",
         "mine tiny --split test --template {text} -o {text}",
     ] {
-        let args: Vec<&str> = args.split(' ').collect();
-        here.ir(&args).ok();
+        here.ir(args).ok();
         let before = contents(&here);
-        here.ir(&args).ok();
+        here.ir(args).ok();
         assert!(contents(&here) == before, "{args:?}");
     }
     if cfg!(unix) {
@@ -165,7 +164,7 @@ fn other_existing_files_are_replaced() {
             "search tiny -o /dev/null",
             "fuse a.trec b.trec -o /dev/null",
         ] {
-            here.ir(&null.split(' ').collect::<Vec<_>>()).ok();
+            here.ir(null).ok();
         }
         let both = ["-o", "/dev/null", "--pool", "/dev/null"];
         here.ir(&[&["pool", "a.trec"], &both[..]].concat()).ok();

@@ -1,6 +1,6 @@
 //! `ir knn-accuracy`.
 
-use crate::common::{Folder, data};
+use crate::common::{Folder, data, words};
 
 /// Rows of two numbers each, as NumPy would save them.
 fn npy(rows: &[[f64; 2]]) -> Vec<u8> {
@@ -92,13 +92,7 @@ fn texts_as_json_and_plain_lines() {
     let here = Folder::new();
     here.write("papers.jsonl", TEXTS);
     let common = ["--k", "1", "--folds", "3"];
-    let json = [
-        "knn-accuracy",
-        "--texts",
-        "papers.jsonl",
-        "--text-field",
-        "abstract",
-    ];
+    let json = words("knn-accuracy --texts papers.jsonl --text-field abstract");
     let ran = here.ir(&[&json[..], &common].concat()).ok();
     assert!(ran.out.ends_with("mean\t6\t1.0000\n"), "{}", ran.out);
     // The same as plain lines, one of the files on standard input.
@@ -107,14 +101,7 @@ fn texts_as_json_and_plain_lines() {
     let plain = ["knn-accuracy", "--texts", "-", "--labels", "labels.txt"];
     let same = here.ir_with(&[&plain[..], &common].concat(), lines).ok();
     assert_eq!(same.out, ran.out);
-    let lsi = [
-        "--model",
-        "lsi",
-        "--components",
-        "2",
-        "--normalize",
-        "--sublinear",
-    ];
+    let lsi = words("--model lsi --components 2 --normalize --sublinear");
     let ran = here.ir(&[&json[..], &common, &lsi].concat()).ok();
     assert!(ran.out.ends_with("mean\t6\t1.0000\n"), "{}", ran.out);
 }
@@ -172,16 +159,7 @@ fn zero_vectors_are_reported_with_line() {
         npy(&[[1., 0.], [2., 1.], [3., 1.], [1., 1.], [0., 0.], [1., 2.]]),
     );
     here.write("labels.txt", "a\nunlabeled\nunlabeled\nunlabeled\nb\na\n");
-    let common = [
-        "--labels",
-        "labels.txt",
-        "--metric",
-        "cosine",
-        "-k",
-        "1",
-        "--folds",
-        "2",
-    ];
+    let common = words("--labels labels.txt --metric cosine -k 1 --folds 2");
     let vectors = ["knn-accuracy", "--vectors", "x.npy"];
     here.ir(&[&vectors[..], &common].concat())
         .fails(1, &["x.npy: row 4: expected a non-zero vector"]);
@@ -210,15 +188,7 @@ fn leading_blank_lines_of_texts() {
     here.write("blank.jsonl", format!("\n \r\n{TEXTS}"));
     here.write("labels.txt", "sea\nsea\nsea\nunlabeled\ntea\ntea\ntea\n");
     let run = |texts: &str, labels: &[&str]| {
-        let args = [
-            "knn-accuracy",
-            "--text-field",
-            "abstract",
-            "-k",
-            "1",
-            "--folds",
-            "3",
-        ];
+        let args = words("knn-accuracy --text-field abstract -k 1 --folds 3");
         here.ir(&[&args[..], &["--texts", texts], labels].concat())
     };
     for labels in [&[][..], &["--labels", "labels.txt"]] {
@@ -243,109 +213,48 @@ fn invalid_input() {
     here.write("papers.jsonl", TEXTS);
     here.write("short.txt", "low\nhigh\n");
     here.write("gap.txt", "low\n\nhigh\n");
-    let fails = |args: &str, code: i32, parts: &[&str]| {
-        let args: Vec<&str> = args.split(' ').collect();
-        here.ir(&args).fails(code, parts);
-    };
-    fails("knn-accuracy --vectors x.npy", 2, &["--labels"]);
-    fails(
-        "knn-accuracy --labels labels.txt",
-        2,
-        &["--vectors", "--texts"],
-    );
-    fails(
-        "knn-accuracy --vectors - --labels -",
-        2,
-        &["expected `-` at most once, found it more than once"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels labels.txt --sublinear",
-        2,
-        &["--sublinear"],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl --components 3",
-        2,
-        &["--components: expected --model lsi or random-indexing"],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl --sublinear --model random-indexing",
-        2,
-        &["--sublinear: expected --model tfidf or lsi"],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl --text-field abstract --components 1 --model random-indexing",
-        2,
-        &["--components: expected at least 2 for --model random-indexing, found 1"],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl --min-df 1.5",
-        2,
-        &["expected a count of at least 1 or a fraction"],
-    );
-    fails(
-        "knn-accuracy --vectors none.npy --labels labels.txt",
-        1,
-        &["none.npy"],
-    );
-    fails(
-        "knn-accuracy --vectors labels.txt --labels labels.txt",
-        1,
-        &["labels.txt: expected a .npy file"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels short.txt",
-        1,
-        &["short.txt: expected 7 labels as x.npy has, found 2"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels gap.txt",
-        1,
-        &["gap.txt:2: expected a label, found an empty line"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels labels.txt",
-        1,
-        &["x.npy: expected at most one fold per item, found 10 folds for 6 items"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels labels.txt --folds 3",
-        1,
-        &["expected at least k = 10 training rows, found 4"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels labels.txt --folds 3 -k 1 --metric cosine",
-        1,
-        &["row 0: expected a non-zero vector"],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl",
-        1,
-        &[
-            "papers.jsonl:1: expected a field \"text\", found \"",
-            "(--text-field names the field of the text)",
-        ],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl --text-field abstract --label-field class",
-        1,
-        &["expected labels in the field \"class\", found none"],
-    );
-    fails(
-        "knn-accuracy --vectors x.npy --labels labels.txt --folds 1",
-        2,
-        &["--folds", "expected an integer of at least 2"],
-    );
-    fails(
-        "knn-accuracy --texts labels.txt",
-        1,
-        &["labels.txt: expected --labels for texts that are plain lines"],
-    );
-    fails(
-        "knn-accuracy --texts papers.jsonl --text-field abstract --model lsi --folds 3 -k 1",
-        1,
-        &["papers.jsonl: expected 1 to 7 components for 7 rows"],
-    );
+    here.errors(r#"
+        knn-accuracy --vectors x.npy
+          2: --labels
+        knn-accuracy --labels labels.txt
+          2: --vectors | --texts
+        knn-accuracy --vectors - --labels -
+          2: expected `-` at most once, found it more than once
+        knn-accuracy --vectors x.npy --labels labels.txt --sublinear
+          2: --sublinear
+        knn-accuracy --texts papers.jsonl --components 3
+          2: --components: expected --model lsi or random-indexing
+        knn-accuracy --texts papers.jsonl --sublinear --model random-indexing
+          2: --sublinear: expected --model tfidf or lsi
+        knn-accuracy --texts papers.jsonl --text-field abstract --components 1 --model random-indexing
+          2: --components: expected at least 2 for --model random-indexing, found 1
+        knn-accuracy --texts papers.jsonl --min-df 1.5
+          2: expected a count of at least 1 or a fraction
+        knn-accuracy --vectors none.npy --labels labels.txt
+          1: none.npy
+        knn-accuracy --vectors labels.txt --labels labels.txt
+          1: labels.txt: expected a .npy file
+        knn-accuracy --vectors x.npy --labels short.txt
+          1: short.txt: expected 7 labels as x.npy has, found 2
+        knn-accuracy --vectors x.npy --labels gap.txt
+          1: gap.txt:2: expected a label, found an empty line
+        knn-accuracy --vectors x.npy --labels labels.txt
+          1: x.npy: expected at most one fold per item, found 10 folds for 6 items
+        knn-accuracy --vectors x.npy --labels labels.txt --folds 3
+          1: expected at least k = 10 training rows, found 4
+        knn-accuracy --vectors x.npy --labels labels.txt --folds 3 -k 1 --metric cosine
+          1: row 0: expected a non-zero vector
+        knn-accuracy --texts papers.jsonl
+          1: papers.jsonl:1: expected a field "text", found " | (--text-field names the field of the text)
+        knn-accuracy --texts papers.jsonl --text-field abstract --label-field class
+          1: expected labels in the field "class", found none
+        knn-accuracy --vectors x.npy --labels labels.txt --folds 1
+          2: --folds | expected an integer of at least 2
+        knn-accuracy --texts labels.txt
+          1: labels.txt: expected --labels for texts that are plain lines
+        knn-accuracy --texts papers.jsonl --text-field abstract --model lsi --folds 3 -k 1
+          1: papers.jsonl: expected 1 to 7 components for 7 rows
+    "#);
 }
 
 /// Expected: scikit-learn on the same files, with the protocol of the ICLR benchmark.
@@ -362,14 +271,7 @@ fn iclr_benchmark() {
     assert!(out.starts_with("1\t1306\t0.5207\n"), "{out}");
     assert!(out.ends_with("\nmean\t13053\t0.5674\n"), "{out}");
     let texts = at("abstracts_2017_2018_2021.jsonl.zst");
-    let args = [
-        "knn-accuracy",
-        "--texts",
-        &texts,
-        "--text-field",
-        "abstract",
-        "--sublinear",
-    ];
+    let args = format!("knn-accuracy --texts {texts} --text-field abstract --sublinear");
     let ran = here.ir_data(&args).ok();
     assert!(ran.out.ends_with("\nmean\t2262\t0.5938\n"), "{}", ran.out);
     assert_eq!(

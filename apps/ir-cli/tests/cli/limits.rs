@@ -1,14 +1,12 @@
 //! Options and inputs that would need too much memory or time.
 
 use std::io::{BufRead, BufReader, Read, Write};
-#[cfg(feature = "dense")]
-use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::process::Output;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, QRELS, RUN, tiny};
+use crate::common::{Folder, QRELS, RUN, tiny, words};
 
 #[test]
 fn threads_are_limited() {
@@ -57,7 +55,7 @@ fn white_space_before_the_first_text_is_limited() {
     let long = "expected at most 67108864 bytes in a line";
     let mine = ["mine", "tiny", "--examples", "blank.jsonl.gz"];
     here.ir(&mine).fails(1, &["blank.jsonl.gz:1:", long]);
-    here.ir(&["agree", "--table", "blank.jsonl.gz"])
+    here.ir("agree --table blank.jsonl.gz")
         .fails(1, &["blank.jsonl.gz", long]);
     let accuracy = ["knn-accuracy", "--texts", "blank.jsonl.gz"];
     here.ir(&accuracy).fails(1, &["blank.jsonl.gz:1:", long]);
@@ -68,9 +66,7 @@ fn white_space_before_the_first_text_is_limited() {
 fn white_space_before_texts_to_encode_is_limited() {
     let here = Folder::new();
     blanks(&here, "blank.jsonl.gz", 80, b' ');
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let model = root.join("../../crates/ir-dense/testdata/tiny/bert");
-    let model = model.to_str().unwrap();
+    let model = crate::common::BERT;
     here.ir(&["encode", model, "blank.jsonl.gz", "-o", "x.npy"])
         .fails(
             1,
@@ -164,10 +160,7 @@ fn fitting_reports_progress() {
 fn encoding_reports_its_total() {
     let here = Folder::new();
     here.write("many.tsv", crate::many_texts::many_texts(400_000));
-    let model = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/bert"
-    );
+    let model = crate::common::BERT;
     let args = ["encode", model, "many.tsv", "-o", "v.ir", "--threads", "1"];
     let mut child = start(&here, &args);
     let line = first_message(&mut child);
@@ -218,7 +211,7 @@ fn the_maximum_length_of_ids() {
         index("more.jsonl", "x.ir").fails(1, &[expected]);
         assert!(!here.at("x.ir").exists());
         index("most.jsonl", "x.ir").ok();
-        let found = here.ir(&["search", "x.ir", "tea"]).ok().out;
+        let found = here.ir("search x.ir tea").ok().out;
         assert!(found.contains(&"x".repeat(65_536)));
         match update {
             [] => std::fs::remove_file(here.at("x.ir")).unwrap(),
@@ -271,11 +264,10 @@ fn labels_of_a_table_are_limited() {
         here.write("table", format!("item\ta\tb\n{rows}"));
     };
     table(1000);
-    here.ir(&["agree", "--table", "table", "--json"]).ok();
+    here.ir("agree --table table --json").ok();
     table(1001);
     let expected = "table:1002: expected at most 1000 different labels, found more";
-    here.ir(&["agree", "--table", "table"])
-        .fails(1, &[expected]);
+    here.ir("agree --table table").fails(1, &[expected]);
 }
 
 /// First line of standard error of a command that runs longer than 5 s.
@@ -369,18 +361,7 @@ fn components_are_limited_by_the_matrix() {
     let here = Folder::new();
     here.write("texts", "green tea\nblack tea\na ship\na boat\n");
     here.write("labels", "a\na\nb\nb\n");
-    let common = [
-        "knn-accuracy",
-        "--texts",
-        "texts",
-        "--labels",
-        "labels",
-        "--folds",
-        "2",
-        "--k",
-        "1",
-        "--components",
-    ];
+    let common = words("knn-accuracy --texts texts --labels labels --folds 2 --k 1 --components");
     let run = |more: &[&str]| here.ir(&[&common[..], more].concat());
     run(&["4000000000", "--model", "random-indexing"]).fails(
         2,
@@ -449,17 +430,8 @@ fn resampling_can_be_interrupted() {
         assert_eq!(error, "error: interrupted; nothing was written\n", "{test}");
         assert_eq!(output.stdout, b"");
     }
-    let interval = [
-        "compare",
-        "--interval",
-        "bootstrap",
-        "--samples",
-        "4000000000",
-        "qrels",
-        "a",
-        "b",
-    ];
-    here.ir(&interval)
+    let interval = "compare --interval bootstrap --samples 4000000000 qrels a b";
+    here.ir(interval)
         .fails(2, &["--samples: expected at most 100000000"]);
 }
 
@@ -468,15 +440,7 @@ fn resampling_can_be_interrupted() {
 fn random_negatives_of_the_whole_collection() {
     let here = Folder::new();
     tiny(&here);
-    let args = [
-        "mine",
-        "tiny",
-        "--split",
-        "test",
-        "--negatives",
-        "0",
-        "--random",
-    ];
+    let args = words("mine tiny --split test --negatives 0 --random");
     let mined = |n: &str| here.ir(&[&args[..], &[n]].concat()).ok().out;
     assert_eq!(mined("4000000000"), mined("2"));
 }

@@ -28,37 +28,25 @@ fn folder() -> Folder {
 #[test]
 fn samples() {
     let here = folder();
-    let args = [
-        "eval",
-        "-R",
-        "strata",
-        "-m",
-        "infNumRel",
-        "-m",
-        "iP10",
-        "-m",
-        "map",
-        "strata",
-        "run",
-    ];
+    let args = "eval -R strata -m infNumRel -m iP10 -m map strata run";
     // Relevant: a, and d, which stands for two. infP@10: (1 + 2 · 1) / 10.
     assert_eq!(
-        here.ir(&args).ok().out,
+        here.ir(args).ok().out,
         "map                   \tall\t0.7500\n\
          infNumRel             \tall\t3.0000\n\
          iP10                  \tall\t0.3000\n"
     );
-    let plain = here.ir(&["eval", "-m", "infNumRel", "plain", "run"]).ok();
+    let plain = here.ir("eval -m infNumRel plain run").ok();
     assert_eq!(plain.out, "infNumRel             \tall\t2.0000\n");
-    here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "plain", "run"])
+    here.ir("eval -R strata -m xinfAP plain run")
         .fails(1, &["plain:1: expected 5 columns, found 4"]);
-    here.ir(&["eval", "strata", "run"])
+    here.ir("eval strata run")
         .fails(1, &["strata:1: expected 4 columns, found 5", "-R strata"]);
-    here.ir(&["eval", "run", "plain"])
+    here.ir("eval run plain")
         .fails(1, &["run:1: expected 4 columns, found 6", "a run?"]);
 
     here.write("waiting", "q1 0 a 1 -2\nq1 0 b 1 1\n");
-    let waiting = here.ir(&["eval", "-R", "strata", "-m", "xinfAP", "waiting", "run"]);
+    let waiting = here.ir("eval -R strata -m xinfAP waiting run");
     let err = waiting.ok().err;
     assert!(
         err.contains("waiting: 1 pooled documents have no judgment yet"),
@@ -69,24 +57,12 @@ fn samples() {
 #[test]
 fn subtopics() {
     let here = folder();
-    let args = [
-        "eval",
-        "-R",
-        "subtopics",
-        "-m",
-        "strec@2",
-        "-m",
-        "alpha_nDCG@2",
-        "-m",
-        "P_2",
-        "subtopics",
-        "run",
-    ];
+    let args = "eval -R subtopics -m strec@2 -m alpha_nDCG@2 -m P_2 subtopics run";
     // a covers subtopic 1, b covers it again (worth a half); best is d or a, then the other.
     let gained = 1.0 + 0.5 / 3.0_f64.log2();
     let ideal = 1.0 + 1.0 / 3.0_f64.log2();
     assert_eq!(
-        here.ir(&args).ok().out,
+        here.ir(args).ok().out,
         format!(
             "P_2                   \tall\t1.0000\n\
              strec@2               \tall\t0.5000\n\
@@ -94,7 +70,7 @@ fn subtopics() {
             gained / ideal
         )
     );
-    here.ir(&["eval", "-m", "ERR_IA@20", "plain", "run"]).fails(
+    here.ir("eval -m ERR_IA@20 plain run").fails(
         1,
         &[
             "plain: ERR_IA@20: expected subtopic judgments",
@@ -143,18 +119,16 @@ fn comparison_by_judgment_format() {
         let page = here.ir(&[&["compare", "--format", "html"], &args[..]].concat());
         assert!(page.ok().out.contains("<svg"));
     }
-    here.ir(&["compare", "-m", "alpha_nDCG@2", "plain", "run", "other"])
+    here.ir("compare -m alpha_nDCG@2 plain run other")
         .fails(1, &["alpha_nDCG@2: expected subtopic judgments"]);
-    here.ir(&["compare", "-m", "runid", "plain", "run", "other"])
-        .fails(
-            2,
-            &["--measure: expected a measure with one value, found runid"],
-        );
-    here.ir(&["compare", "plain", "run", "other", "-o", "other"])
-        .fails(
-            2,
-            &["--output: expected a path that is not an input, found other"],
-        );
+    here.ir("compare -m runid plain run other").fails(
+        2,
+        &["--measure: expected a measure with one value, found runid"],
+    );
+    here.ir("compare plain run other -o other").fails(
+        2,
+        &["--output: expected a path that is not an input, found other"],
+    );
 }
 
 #[test]
@@ -174,7 +148,7 @@ fn gdeval() {
         format!("ERR@20                \tall\t{err:.4}\n")
     );
     here.write("high", "q1 0 a 5\n");
-    here.ir(&["eval", "-m", "ERR@20", "high", "run"]).fails(
+    here.ir("eval -m ERR@20 high run").fails(
         1,
         &["query \"q1\", document \"a\": expected a grade of at most 4 for ERR@20, found 5"],
     );
@@ -184,7 +158,7 @@ fn gdeval() {
 /// characters.
 #[test]
 fn help_of_measures() {
-    let help = Folder::new().ir(&["help", "eval"]).ok().out;
+    let help = Folder::new().ir("help eval").ok().out;
     let (_, list) = help.split_once("All measures:").unwrap();
     let entry = |name: &str| {
         let mut entries = list.split("\n\n  ");

@@ -9,12 +9,12 @@ use crate::common::{Folder, QRELS, RUN, tiny};
 fn documented_analysis_chain() {
     let here = Folder::new();
     tiny(&here);
-    let help = here.ir(&["help", "index"]).ok().out;
+    let help = here.ir("help index").ok().out;
     let start = help.find("{\"tokenizer\"").unwrap();
     let end = start + help[start..].find('}').unwrap() + 1;
     here.write("chain.json", &help[start..end]);
     here.write("unstemmed.json", "{\"stemmer\": \"none\"}");
-    here.ir(&["index", "tiny", "-o", "default.ir"]).ok();
+    here.ir("index tiny -o default.ir").ok();
     let index = |analysis: &str, output: &str| {
         let args = ["index", "tiny", "-o", output, "--analysis", analysis];
         here.ir(&args).ok();
@@ -31,15 +31,15 @@ fn documented_analysis_chain() {
 fn options_with_one_dash() {
     let here = Folder::new();
     tiny(&here);
-    here.ir(&["search", "tiny", "-hits", "10"]).fails(
+    here.ir("search tiny -hits 10").fails(
         2,
         &["unexpected argument '-hits' found; long options start with two dashes: '--hits'"],
     );
-    here.ir(&["search", "tiny", "-topics", "q.tsv"])
+    here.ir("search tiny -topics q.tsv")
         .fails(2, &["'--queries'"]);
-    here.ir(&["search", "tiny", "-bm25.k1", "1"])
+    here.ir("search tiny -bm25.k1 1")
         .fails(2, &["unexpected argument '-b"]);
-    assert!(here.ir(&["search", "-h"]).ok().out.contains("Usage"));
+    assert!(here.ir("search -h").ok().out.contains("Usage"));
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn unknown_names_have_suggestions() {
         here.ir(args).fails(code, &[&suggestion]);
     }
     // clap's own suggestions.
-    here.ir(&["help", "comparee"])
+    here.ir("help comparee")
         .fails(2, &["; a similar subcommand exists: 'compare'"]);
-    here.ir(&["fuse", "--method", "combsm", "run"])
+    here.ir("fuse --method combsm run")
         .fails(2, &["; a similar value exists: 'combsum'"]);
     // `t` is not meant.
     let compare = |option, value| here.ir(&["compare", option, value, "qrels", "run", "other"]);
@@ -133,15 +133,14 @@ fn unknown_names_have_suggestions() {
         &["expected one of the runs (me in run, mine in other), found \"r3\""],
     );
     // An index without separate fields has no weights of its fields.
-    here.ir(&["search", "tiny", "tea", "--weights", "titel=2"])
-        .fails(
-            1,
-            &[
-                "--weights: ",
-                "\"titel\" (weights per field need an index with --fields separate)",
-            ],
-        );
-    let nothing = here.ir(&["search", "nowhere", "tea"]);
+    here.ir("search tiny tea --weights titel=2").fails(
+        1,
+        &[
+            "--weights: ",
+            "\"titel\" (weights per field need an index with --fields separate)",
+        ],
+    );
+    let nothing = here.ir("search nowhere tea");
     assert!(!nothing.err.contains("did you mean"), "{}", nothing.err);
 }
 
@@ -250,7 +249,7 @@ fn fused_scores_are_finite() {
         let ran = here.ir(&[&raw[..], runs].concat());
         ran.fails(1, &["q1", "d2", "expected a finite fused score"]);
     }
-    let ranks = here.ir(&["fuse", "a", "large"]).ok();
+    let ranks = here.ir("fuse a large").ok();
     assert!(!ranks.out.contains("inf") && !ranks.out.contains("NaN"));
 }
 
@@ -289,7 +288,7 @@ fn spellings_of_splits() {
         "query-id\tcorpus-id\tscore\nq2\td3\t1\n",
     );
     here.write("run", RUN);
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    here.ir("index tiny -o tiny.ir").ok();
     let search = |args: &[&str]| here.ir(&[&["search", "tiny.ir", "--queries"], args].concat());
     let dev = search(&["tiny:dev"]).ok().out;
     assert!(dev.lines().all(|line| line.starts_with("q2 ")), "{dev}");
@@ -312,11 +311,11 @@ fn spellings_of_splits() {
         here.ir(&["search", name]).fails(1, &[name, &expected]);
         here.ir(&["index", name, "-o", "x"]).fails(1, &[&expected]);
     }
-    here.ir(&["eval", "tiny", "--split", "dev", "run"]).fails(
+    here.ir("eval tiny --split dev run").fails(
         2,
         &["'--split' found; a split is named with its collection"],
     );
-    here.ir(&["eval", "tiny:dev", "run"]).ok();
+    here.ir("eval tiny:dev run").ok();
 }
 
 /// The error of an unknown split names the known ones and how to select one.
@@ -353,7 +352,7 @@ fn judgment_formats_that_no_collection_has() {
             .fails(1, &[expected]);
     }
     here.write("bundled", "q1 1 d1 1\n");
-    here.ir(&["eval", "-R", "subtopics", "bundled", "run"]).ok();
+    here.ir("eval -R subtopics bundled run").ok();
 }
 
 #[test]
@@ -374,7 +373,7 @@ fn collections_by_path() {
 /// The list of collections has no zeros for counts that do not exist or are unknown.
 #[test]
 fn unknown_counts_of_collections() {
-    let list = Folder::new().ir(&["datasets"]).ok().out;
+    let list = Folder::new().ir("datasets").ok().out;
     for (name, counts) in [
         ("biocaddie", ["-", "-", "-"]),
         ("packages", ["1,113,016", "1,200", "-"]),
@@ -384,7 +383,7 @@ fn unknown_counts_of_collections() {
         let row = rows.find_map(|mut row| (row.next() == Some(name)).then_some(row));
         assert_eq!(row.unwrap().take(3).collect::<Vec<_>>(), counts, "{list}");
     }
-    let lines = Folder::new().ir(&["datasets", "--json"]).ok().out;
+    let lines = Folder::new().ir("datasets --json").ok().out;
     let biocaddie = lines.lines().find(|line| line.contains("\"biocaddie\""));
     let biocaddie: serde_json::Value = serde_json::from_str(biocaddie.unwrap()).unwrap();
     for count in ["documents", "distinct_ids", "queries"] {
@@ -424,14 +423,14 @@ fn options_of_messages() {
         2,
         &["--preset: expected --pool, because estimates need the strata"],
     );
-    here.ir(&["pool", "--sample", "200:5%", "run"]).fails(
+    here.ir("pool --sample 200:5% run").fails(
         2,
         &["--sample: expected --pool, because estimates need the strata"],
     );
     here.write("vectors.ir", "ir-flat\n");
     let feature =
         "which needs the feature \"dense\" (cargo install --path apps/ir-cli --features dense)";
-    let vectors = here.ir(&["search", "vectors.ir", "tea"]);
+    let vectors = here.ir("search vectors.ir tea");
     let vectors = vectors.fails(1, &["found a vector index: pass it to --vectors"]);
     assert_eq!(vectors.err.contains(feature), cfg!(not(feature = "dense")));
     assert!(!vectors.err.contains("(needs"), "{}", vectors.err);
@@ -451,16 +450,16 @@ fn help_texts() {
     assert!(help("fuse").contains("0 if all scores of a ranking are equal"));
     assert!(help("eval").contains("4 (minimum interest) are read as grades 4 to 1"));
     assert!(help("eval").contains("-o, trec_eval's old output format, is accepted and ignored"));
-    let cranfield = here.ir(&["datasets", "where", "cranfield"]).ok().out;
+    let cranfield = here.ir("datasets where cranfield").ok().out;
     let (about, _) = cranfield.split_once('\n').unwrap();
     assert!(about.ends_with("codes 1 to 4 of its judgments are read as grades 4 to 1"));
 
     // Query words with --output: a run, as without words.
-    here.ir(&["search", "bundled", "boats", "-o", "run"]).ok();
+    here.ir("search bundled boats -o run").ok();
     assert_eq!(here.read("run").split_whitespace().nth(1), Some("Q0"));
     // All scores are equal.
     here.write("a", "q Q0 x 1 5 a\nq Q0 y 2 5 a\n");
-    let fused = here.ir(&["fuse", "--method", "combsum", "a"]).ok().out;
+    let fused = here.ir("fuse --method combsum a").ok().out;
     let scores = fused.lines().map(|line| line.split(' ').nth(4));
     assert_eq!(scores.collect::<Vec<_>>(), [Some("0.0"); 2], "{fused}");
 }
@@ -473,15 +472,15 @@ fn tables_with_empty_lines() {
         here.write("table.tsv", &empty);
         let expected =
             "table.tsv: expected a table with a header and a row per item, found no text";
-        here.ir(&["--quiet", "agree", "--table", "table.tsv"])
+        here.ir("--quiet agree --table table.tsv")
             .fails(1, &[expected]);
         let line = empty.lines().count() + 2;
         here.write("table.tsv", empty + "item\tann\tben\na\t1\n");
         let expected = format!("table.tsv:{line}: expected 3 columns as in the header, found 2");
-        here.ir(&["--quiet", "agree", "--table", "table.tsv"])
+        here.ir("--quiet agree --table table.tsv")
             .fails(1, &[&expected]);
     }
     here.write("table.tsv", "\n\nitem ann ben\n");
-    here.ir(&["--quiet", "agree", "--table", "table.tsv"])
+    here.ir("--quiet agree --table table.tsv")
         .fails(1, &["table.tsv:3: expected a header"]);
 }

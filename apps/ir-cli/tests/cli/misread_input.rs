@@ -11,22 +11,21 @@ fn folder_of_collections() {
     here.write("all/a/corpus.jsonl", CORPUS);
     let expected =
         "all: expected a collection, found folders that are collections: all/a, all/b/deep";
-    here.ir(&["index", "all", "-o", "x.ir"])
-        .fails(1, &[expected]);
-    here.ir(&["search", "all", "tea"]).fails(1, &[expected]);
+    here.ir("index all -o x.ir").fails(1, &[expected]);
+    here.ir("search all tea").fails(1, &[expected]);
     std::fs::remove_file(here.at("all/README.md")).unwrap();
-    here.ir(&["search", "all", "tea"]).fails(1, &[expected]);
+    here.ir("search all tea").fails(1, &[expected]);
     // Many notes beside a collection are a folder of notes.
     for n in 0..10 {
         here.write(&format!("all/{n}.md"), "green tea");
     }
     let expected = "note: all: read as a folder of 10 notes, without the collections below it: \
                     all/a, all/b/deep (`ir search all/a` searches one)\n";
-    assert_eq!(here.ir(&["search", "all", "tea"]).ok().err, expected);
+    assert_eq!(here.ir("search all tea").ok().err, expected);
     for name in ["a/corpus.jsonl", "b/deep/corpus.jsonl.gz"] {
         std::fs::remove_file(here.at(&format!("all/{name}"))).unwrap();
     }
-    assert_eq!(here.ir(&["search", "all", "tea"]).ok().err, "");
+    assert_eq!(here.ir("search all tea").ok().err, "");
 }
 
 #[test]
@@ -58,23 +57,23 @@ fn queries_of_a_collection() {
         "tiny/qrels/dev.tsv",
         "query-id\tcorpus-id\tscore\nq2\td3\t1\n",
     );
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    here.ir("index tiny -o tiny.ir").ok();
     for split in [&[][..], &["--split", "dev"]] {
         let run = |args: &[&str]| here.ir(&[args, split].concat()).ok().out;
         let saved = run(&["search", "tiny.ir", "--queries", "tiny"]);
         assert!(!saved.is_empty());
         assert_eq!(saved, run(&["search", "tiny"]));
     }
-    here.ir(&["search", "tiny.ir", "--queries", "bundled"]).ok();
-    here.ir(&["search", "tiny.ir"])
+    here.ir("search tiny.ir --queries bundled").ok();
+    here.ir("search tiny.ir")
         .fails(2, &["tiny.ir", "--queries with a file or collection"]);
-    here.ir(&["search", "tiny.ir", "--queries", "tiny", "--split", "none"])
+    here.ir("search tiny.ir --queries tiny --split none")
         .fails(1, &["expected a split of", "dev, test"]);
     let file = ["search", "tiny.ir", "--queries", "tiny/queries.jsonl"];
     here.ir(&[&file[..], &["--split", "dev"]].concat())
         .fails(2, &["--split: expected a collection, found a query file"]);
     here.write("notes/a.md", "tea");
-    here.ir(&["search", "tiny.ir", "--queries", "notes"]).fails(
+    here.ir("search tiny.ir --queries notes").fails(
         1,
         &["notes: expected a collection with queries, found none"],
     );
@@ -117,7 +116,7 @@ fn queries_without_tabs() {
     let here = Folder::new();
     tiny(&here);
     here.write("queries.txt", "1 green tea\n2 rivers\n");
-    let ran = here.ir(&["search", "tiny", "--queries", "queries.txt"]);
+    let ran = here.ir("search tiny --queries queries.txt");
     let ran = ran.fails(1, &["queries.txt:1: ", "(read as TSV: id, tab, text)"]);
     assert!(!ran.err.contains("folder"), "{}", ran.err);
 }
@@ -128,8 +127,8 @@ fn indexes_and_other_runs() {
     let here = Folder::new();
     tiny(&here);
     here.write("run", RUN);
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
-    here.ir(&["index", "tiny", "-o", "folder.ir", "--add"]).ok();
+    here.ir("index tiny -o tiny.ir").ok();
+    here.ir("index tiny -o folder.ir --add").ok();
     for index in ["tiny.ir", "folder.ir"] {
         let expected = format!("{index}: expected a run, found an index (`ir search` writes runs");
         for args in [
@@ -154,7 +153,7 @@ fn indexes_and_other_runs() {
         let code = if args[0] == "diff" { 2 } else { 1 };
         here.ir(&args).fails(code, &["ms.tsv:1: ", hint]);
     }
-    let stdin = here.ir_with(&["eval", "tiny", "-"], "q1\td1\t1\n");
+    let stdin = here.ir_with("eval tiny -", "q1\td1\t1\n");
     stdin.fails(1, &["standard input:1: ", hint]);
 }
 
@@ -164,7 +163,7 @@ fn folder_of_json_files() {
     let here = Folder::new();
     here.write("jsons/a.jsonl", CORPUS);
     here.write("jsons/b.json", CORPUS);
-    let ran = here.ir(&["index", "jsons", "-o", "x"]);
+    let ran = here.ir("index jsons -o x");
     ran.fails(
         1,
         &[
@@ -172,8 +171,7 @@ fn folder_of_json_files() {
             "found JSON files such as jsons/a.jsonl; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
         ],
     );
-    here.ir(&["index", "jsons/a.jsonl", "-o", "x", "--add"])
-        .ok();
+    here.ir("index jsons/a.jsonl -o x --add").ok();
 }
 
 /// Names of collections in place of a file, and the files of collections.
@@ -189,9 +187,9 @@ fn files_of_collections() {
     let found = here.at(file).display().to_string();
     let ran = here.ir_inside(&knn).fails(1, &[expected, &found]);
     assert!(!ran.err.contains(".zst"), "{}", ran.err);
-    here.ir(&["search", "biocaddie", "tea"])
+    here.ir("search biocaddie tea")
         .fails(1, &["expected IR_DATA to name the folder with biocaddie"]);
-    here.ir_inside(&["search", "biocaddie", "tea"]).fails(
+    here.ir_inside("search biocaddie tea").fails(
         1,
         &["biocaddie/qrels/biocaddie.qrels.combined: expected a file of the collection"],
     );
@@ -206,10 +204,7 @@ fn files_of_collections() {
         ],
     );
     here.write("beir/nfcorpus/corpus.jsonl", "");
-    let listed = here
-        .ir_inside(&["datasets", "where", "beir/nfcorpus"])
-        .ok()
-        .out;
+    let listed = here.ir_inside("datasets where beir/nfcorpus").ok().out;
     let mut lines = listed.lines().skip(1);
     assert!(
         lines
@@ -254,9 +249,8 @@ fn fields_of_json_lines() {
         here.ir(&["search", "tiny", "--queries", name])
             .fails(1, &[expected]);
     }
-    here.ir(&["search", "tiny", "--queries", "contents.jsonl"])
-        .ok();
-    let help = here.ir(&["index", "--help"]).ok().out;
+    here.ir("search tiny --queries contents.jsonl").ok();
+    let help = here.ir("index --help").ok().out;
     assert!(help.contains("`_id` or `id`"), "{help}");
 }
 
@@ -265,10 +259,10 @@ fn splits_are_checked_before_the_index_is_built() {
     let here = Folder::new();
     tiny(&here);
     let error = ["expected a split of", "test"];
-    here.ir(&["search", "tiny", "--split", "dev", "--cache", "kept"])
+    here.ir("search tiny --split dev --cache kept")
         .fails(1, &error);
     assert!(!here.at("kept").exists());
-    here.ir(&["mine", "tiny", "-o", "x"])
+    here.ir("mine tiny -o x")
         .fails(1, &["found \"train\"", "(for example --split test)"]);
 }
 
@@ -276,17 +270,17 @@ fn splits_are_checked_before_the_index_is_built() {
 fn only_accepted_inputs_are_named() {
     let here = Folder::new();
     here.write("run", RUN);
-    let index = here.ir(&["index", "nfcorpus", "-o", "x.ir"]);
+    let index = here.ir("index nfcorpus -o x.ir");
     let index = index.fails(1, &["nfcorpus: expected a file or folder of documents, or"]);
     assert!(!index.err.contains("an index"), "{}", index.err);
-    here.ir(&["search", "nfcorpus", "tea"])
+    here.ir("search nfcorpus tea")
         .fails(1, &["nfcorpus: expected an index, a file or folder"]);
-    here.ir(&["eval", "bundled", "beir/nfcorpus"])
+    here.ir("eval bundled beir/nfcorpus")
         .fails(1, &["beir/nfcorpus: expected a run, found a collection"]);
-    let judged = here.ir(&["eval", "nosuch", "run"]);
+    let judged = here.ir("eval nosuch run");
     let judged = judged.fails(1, &["beir/nfcorpus"]);
     assert!(!judged.err.contains("packages"), "{}", judged.err);
-    here.ir(&["fuse", "beir/nfcorpus", "run"]).fails(
+    here.ir("fuse beir/nfcorpus run").fails(
         1,
         &["beir/nfcorpus: expected a run, found a collection (this command takes runs only)"],
     );

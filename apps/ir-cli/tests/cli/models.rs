@@ -183,7 +183,7 @@ fn fetched_model_encodes() {
         ("HF_HUB_CACHE", ""),
         ("HF_HUB_OFFLINE", "1"),
     ];
-    here.ir_env(&["models", "fetch", "org/tiny"], &offline)
+    here.ir_env("models fetch org/tiny", &offline)
         .fails(1, &["HF_HUB_OFFLINE"]);
 }
 

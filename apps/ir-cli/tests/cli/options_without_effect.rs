@@ -18,71 +18,42 @@ fn here() -> Folder {
 #[test]
 fn options_without_effect_are_rejected() {
     let here = here();
-    for (args, option, needed) in [
-        (
-            "compare qrels a b --samples 10",
-            "--samples",
-            "--interval bootstrap",
-        ),
-        (
-            "compare qrels a b --test wilcoxon --seed 1",
-            "--seed",
-            "--test randomization",
-        ),
-        (
-            "fuse a b --method combsum --rrf-k 10",
-            "--rrf-k",
-            "--method rrf",
-        ),
-        (
-            "interleave a b --method round-robin --seed 1",
-            "--seed",
-            "team-draft",
-        ),
-        (
-            "interleave a b --method balanced --leader first --seed 1",
-            "--seed",
-            "without --leader",
-        ),
-        (
-            "interleave a b --clicks clicks --tag x",
-            "--tag",
-            "--clicks",
-        ),
-        (
-            "compare qrels a b --correction none --family all",
-            "--family",
-            "--correction holm or bonferroni",
-        ),
-        ("pool a b --form plain", "--merge", "required"),
-        ("pool a b --seed 1", "--seed", "--shuffle"),
-        ("pool --merge pool list --seed 1", "--seed", "--merge"),
-        (
-            "pool --merge pool list --skip-header",
-            "--skip-header",
-            "--merge",
-        ),
-        ("mine tiny --split test --seed 1", "--seed", "--random"),
-        (
-            "mine tiny --split test --run a --analysis whitespace",
-            "--analysis",
-            "--run",
-        ),
-        (
-            "agree --table labels.tsv --skip-header",
-            "--skip-header",
-            "--table",
-        ),
-        ("agree qrels qrels --order file", "--order", "unexpected"),
-        (
-            "knn-accuracy --texts texts.jsonl --labels classes --label-field class",
-            "--label-field",
-            "--labels",
-        ),
-    ] {
-        let ran = here.ir(&args.split(' ').collect::<Vec<_>>());
-        ran.fails(2, &[option, needed]);
-    }
+    here.errors(
+        "
+        compare qrels a b --samples 10
+          2: --samples | --interval bootstrap
+        compare qrels a b --test wilcoxon --seed 1
+          2: --seed | --test randomization
+        fuse a b --method combsum --rrf-k 10
+          2: --rrf-k | --method rrf
+        interleave a b --method round-robin --seed 1
+          2: --seed | team-draft
+        interleave a b --method balanced --leader first --seed 1
+          2: --seed | without --leader
+        interleave a b --clicks clicks --tag x
+          2: --tag | --clicks
+        compare qrels a b --correction none --family all
+          2: --family | --correction holm or bonferroni
+        pool a b --form plain
+          2: --merge | required
+        pool a b --seed 1
+          2: --seed | --shuffle
+        pool --merge pool list --seed 1
+          2: --seed | --merge
+        pool --merge pool list --skip-header
+          2: --skip-header | --merge
+        mine tiny --split test --seed 1
+          2: --seed | --random
+        mine tiny --split test --run a --analysis whitespace
+          2: --analysis | --run
+        agree --table labels.tsv --skip-header
+          2: --skip-header | --table
+        agree qrels qrels --order file
+          2: --order | unexpected
+        knn-accuracy --texts texts.jsonl --labels classes --label-field class
+          2: --label-field | --labels
+    ",
+    );
 }
 
 #[test]
@@ -100,7 +71,7 @@ fn the_same_options_are_accepted_where_they_have_an_effect() {
         "mine tiny --split test --draw random --seed 1",
         "mine tiny --split test --analysis whitespace",
     ] {
-        here.ir(&args.split(' ').collect::<Vec<_>>()).ok();
+        here.ir(args).ok();
     }
 }
 
@@ -109,10 +80,7 @@ fn the_same_options_are_accepted_where_they_have_an_effect() {
 #[test]
 fn texts_that_resolve_no_id() {
     let here = here();
-    let model = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/bert-pytorch"
-    );
+    let model = crate::common::BERT_PYTORCH;
     here.write("corpus.jsonl", crate::common::CORPUS);
     let text = "{\"query\": \"tea\", \"positives\": [{\"text\": \"Green tea\"}]}\n";
     let id = "{\"query\": \"river\", \"positives\": [\"d3\"]}\n";
@@ -121,17 +89,7 @@ fn texts_that_resolve_no_id() {
     here.write("ids", format!("{text}{id}"));
     for (examples, warns) in [("texts", true), ("ids", false)] {
         let output = format!("{examples}.model");
-        let train = [
-            "train",
-            model,
-            examples,
-            "--texts",
-            "corpus.jsonl",
-            "-o",
-            &output,
-            "--epochs",
-            "1",
-        ];
+        let train = format!("train {model} {examples} --texts corpus.jsonl -o {output} --epochs 1");
         let err = here.ir(&train).ok().err;
         let warning = "warning: --texts: not needed, because texts has texts";
         assert_eq!(err.contains(warning), warns, "{err}");

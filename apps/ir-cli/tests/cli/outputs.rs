@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 
-use crate::common::{CORPUS, Folder, QRELS, QUERIES, RUN, tiny};
+use crate::common::{CORPUS, Folder, QRELS, QUERIES, RUN, tiny, words};
 
 pub(crate) const OTHER_RUN: &str = "q1 Q0 d1 1 2.5 other\nq2 Q0 d2 1 1.5 other\n";
 pub(crate) const NOT_AN_INPUT: &str = "expected a path that is not an input, found ";
@@ -43,7 +43,7 @@ pub(crate) fn inputs() -> Folder {
         "{\"query\": \"tea\", \"positives\": [\"Green tea leaves\"]}\n\
          {\"query\": \"river\", \"positives\": [\"A river in winter\"]}\n",
     );
-    here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
+    here.ir("index tiny -o x.ir").ok();
     here
 }
 
@@ -61,8 +61,7 @@ fn two_outputs_are_two_files() {
     ] {
         let before = contents(&here);
         let message = format!("{second}: expected a destination other than --output, found ");
-        let args: Vec<&str> = args.split(' ').collect();
-        here.ir(&args).fails(2, &[&message, "for both"]);
+        here.ir(args).fails(2, &[&message, "for both"]);
         assert!(contents(&here) == before, "{args:?}");
     }
 }
@@ -82,7 +81,7 @@ pub(crate) fn decompressed(path: PathBuf) -> String {
 #[test]
 fn standard_output_and_compression() {
     let here = inputs();
-    let commands = [
+    for command in [
         "search x.ir tea",
         "search tiny",
         "mine tiny --split test",
@@ -91,9 +90,8 @@ fn standard_output_and_compression() {
         "pool a.trec b.trec",
         "compare qrels a.trec b.trec",
         "compare --format json qrels a.trec b.trec",
-    ];
-    for command in commands {
-        let command: Vec<&str> = command.split(' ').collect();
+    ] {
+        let command = words(command);
         let run = |more: &[&str]| here.ir(&[&command[..], more].concat()).ok().out;
         let expected = run(&[]);
         assert!(!expected.is_empty());
@@ -130,34 +128,22 @@ fn standard_output_and_compression() {
 fn binary_outputs() {
     let here = inputs();
     let before = contents(&here);
-    for (args, parts) in [
-        (
-            "index tiny -o -",
-            ["--output: expected a file", "standard output"],
-        ),
-        (
-            "index tiny -o x.ir.gz",
-            ["--output: expected a file", ".gz"],
-        ),
-        ("index tiny -o x.zst", ["--output: expected a file", ".zst"]),
-        (
-            "index tiny -o x.ir.GZ",
-            ["--output: expected a file", ".GZ"],
-        ),
-        (
-            "search tiny tea --cache -",
-            ["--cache: expected a folder", "standard output"],
-        ),
-        (
-            "compare qrels a.trec b.trec --plots -",
-            ["--plots: expected a folder", "standard output"],
-        ),
-    ] {
-        let args: Vec<&str> = args.split(' ').collect();
-        let ran = here.ir(&args).fails(2, &parts);
-        assert_eq!(ran.out, "");
-        assert!(contents(&here) == before, "{args:?}");
-    }
+    here.errors(
+        "
+        index tiny -o -
+          2: --output: expected a file | standard output
+        index tiny -o x.ir.gz
+          2: --output: expected a file | .gz
+        index tiny -o x.zst
+          2: --output: expected a file | .zst
+        index tiny -o x.ir.GZ
+          2: --output: expected a file | .GZ
+        search tiny tea --cache -
+          2: --cache: expected a folder | standard output
+        compare qrels a.trec b.trec --plots -
+          2: --plots: expected a folder | standard output
+    ",
+    );
 }
 
 /// The file that a link points to is replaced, not the link; also if it does not exist yet.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::Folder;
+use crate::common::{Folder, words};
 use crate::outputs::{NOT_AN_INPUT, OTHER_RUN, contents, inputs};
 
 const QRELS: &str = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d4 1\nq4 0 d5 1\n";
@@ -21,9 +21,7 @@ fn here() -> Folder {
 
 /// Arguments that write the page of both runs, and `more`.
 fn html<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let page = [
-        "compare", "qrels", "old.trec", "new.trec", "--format", "html",
-    ];
+    let page = words("compare qrels old.trec new.trec --format html");
     [&page, more].concat()
 }
 
@@ -167,17 +165,8 @@ fn plots_in_folder() {
 fn case_insensitive_file_names() {
     let here = here();
     here.write("upper.trec", OLD.replace("old", "OLD"));
-    here.ir(&[
-        "compare",
-        "-m",
-        "RR",
-        "qrels",
-        "old.trec",
-        "upper.trec",
-        "--plots",
-        "figures",
-    ])
-    .ok();
+    here.ir("compare -m RR qrels old.trec upper.trec --plots figures")
+        .ok();
     for name in ["Scores-by-rank-old.svg", "Scores-by-rank-OLD-2.svg"] {
         assert!(here.at(&format!("figures/{name}")).exists(), "{name}");
     }
@@ -186,12 +175,10 @@ fn case_insensitive_file_names() {
 #[test]
 fn invalid_options() {
     let here = here();
-    here.ir(&["compare", "qrels", "old.trec", "new.trec", "--title", "x"])
+    here.ir("compare qrels old.trec new.trec --title x")
         .fails(2, &["--title", "--format html"]);
-    here.ir(&[
-        "compare", "qrels", "old.trec", "new.trec", "--plots", "qrels",
-    ])
-    .fails(1, &["qrels", "cannot be created"]);
+    here.ir("compare qrels old.trec new.trec --plots qrels")
+        .fails(1, &["qrels", "cannot be created"]);
     here.ir(&html(&["-o", "no/such/page.html"]))
         .fails(1, &["page.html"]);
     assert_eq!(here.files().len(), 3, "nothing is left behind");
@@ -235,9 +222,7 @@ fn new_folder_of_a_failed_command_is_removed() {
     fs::create_dir(here.at("empty")).unwrap();
     for folder in ["deep/figures", "empty"] {
         let before = here.files();
-        let args = [
-            "compare", "qrels", "old.trec", "bad.trec", "--plots", folder,
-        ];
+        let args = format!("compare qrels old.trec bad.trec --plots {folder}");
         here.ir(&args).fails(1, &["bad.trec:1"]);
         assert_eq!(here.files(), before);
     }
@@ -266,9 +251,7 @@ fn plots_do_not_replace_inputs() {
 #[test]
 fn plots_do_not_replace_the_table() {
     let here = inputs();
-    let compare = [
-        "compare", "-m", "AP", "qrels", "a.trec", "b.trec", "--plots",
-    ];
+    let compare = words("compare -m AP qrels a.trec b.trec --plots");
     let run = |more: &[&str]| here.ir(&[&compare[..], more].concat());
     run(&["plots"]).ok();
     let before = contents(&here);

@@ -1,6 +1,6 @@
 //! `ir pool`: from runs to judgments.
 
-use crate::common::{Folder, QRELS, RUN, value};
+use crate::common::{Folder, QRELS, RUN, value, words};
 
 #[test]
 fn pool_from_runs_to_judgments() {
@@ -12,38 +12,19 @@ fn pool_from_runs_to_judgments() {
     };
     here.write("a.trec", list("A", 0));
     here.write("b.trec", list("B", 50));
-    let whole = here
-        .ir(&["pool", "--depth", "10", "a.trec", "b.trec"])
-        .ok()
-        .out;
+    let whole = here.ir("pool --depth 10 a.trec b.trec").ok().out;
     assert_eq!(whole.lines().count(), 20);
     assert!(whole.starts_with("q1\td000\nq1\td001\n"), "{whole}");
-    let shuffled = here
-        .ir(&["pool", "-k", "10", "--shuffle", "a.trec", "b.trec"])
-        .ok()
-        .out;
+    let shuffled = here.ir("pool -k 10 --shuffle a.trec b.trec").ok().out;
     assert_ne!(shuffled, whole);
     let mut lines: Vec<&str> = shuffled.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, whole.lines().collect::<Vec<_>>());
 
-    let draw = [
-        "pool",
-        "-k",
-        "10",
-        "--sample",
-        "50:10%",
-        "--sample",
-        "100:7",
-        "--seed",
-        "1",
-        "a.trec",
-        "b.trec",
-        "-o",
-        "judge.tsv",
-        "--pool",
-        "pool.qrels",
-    ];
+    let draw = words(
+        "pool -k 10 --sample 50:10% --sample 100:7 --seed 1 a.trec b.trec -o judge.tsv --pool \
+        pool.qrels",
+    );
     if std::path::Path::new("/dev/full").exists() {
         let mut full = draw;
         full[full.len() - 3] = "/dev/full";
@@ -80,14 +61,7 @@ fn pool_from_runs_to_judgments() {
         graded.concat() + &last.replace("\t0\n", "\n").replace("\t1\n", "\n"),
     );
     let merged = here
-        .ir(&[
-            "pool",
-            "--merge",
-            "pool.qrels",
-            "graded.tsv",
-            "-o",
-            "final.qrels",
-        ])
+        .ir("pool --merge pool.qrels graded.tsv -o final.qrels")
         .ok();
     assert!(
         merged
@@ -110,46 +84,21 @@ fn pool_from_runs_to_judgments() {
         115
     );
     here.write("final.qrels", &done.out);
-    let args = [
-        "pool",
-        "--merge",
-        "final.qrels",
-        "graded.tsv",
-        "--form",
-        "plain",
-        "-o",
-        "plain.qrels",
-    ];
-    here.ir(&args).ok();
+    let args = "pool --merge final.qrels graded.tsv --form plain -o plain.qrels";
+    here.ir(args).ok();
     assert_eq!(here.read("plain.qrels").lines().count(), 35);
     let scores = here
-        .ir(&[
-            "eval",
-            "-m",
-            "num_rel",
-            "-m",
-            "infAP",
-            "plain.qrels",
-            "a.trec",
-        ])
+        .ir("eval -m num_rel -m infAP plain.qrels a.trec")
         .ok()
         .out;
     assert!(value(&scores, "num_rel") > 10.0);
 
     // A second round excludes judged documents.
-    let args = [
-        "pool",
-        "-k",
-        "10",
-        "--judged",
-        "plain.qrels",
-        "a.trec",
-        "b.trec",
-    ];
-    assert_eq!(here.ir(&args).ok().out, "");
+    let args = "pool -k 10 --judged plain.qrels a.trec b.trec";
+    assert_eq!(here.ir(args).ok().out, "");
 
     let fails = |text: &str, parts: &[&str]| {
-        here.ir_with(&["pool", "--merge", "pool.qrels", "-"], text)
+        here.ir_with("pool --merge pool.qrels -", text)
             .fails(1, parts);
     };
     fails(
@@ -171,31 +120,22 @@ fn pool_from_runs_to_judgments() {
         .nth(2)
         .unwrap();
     fails(&format!("q1 {not_drawn} 1\n"), &["drawn for judging"]);
-    here.ir(&["pool", "a.trec", "-o", "x", "--pool", "x"])
-        .fails(
-            2,
-            &[
-                "--pool: expected a destination other than --output",
-                "x for both",
-            ],
-        );
-    here.ir(&["interleave", "a.trec", "b.trec", "--teams", "-"])
+    here.ir("pool a.trec -o x --pool x").fails(
+        2,
+        &[
+            "--pool: expected a destination other than --output",
+            "x for both",
+        ],
+    );
+    here.ir("interleave a.trec b.trec --teams -")
         .fails(2, &["--teams: expected a destination other than --output"]);
-    here.ir(&["pool", "--sample", "200:5%", "a.trec"])
-        .fails(2, &["--pool"]);
-    here.ir(&["pool", "--sample", "50:5%", "a.trec", "--pool", "x"])
+    here.ir("pool --sample 200:5% a.trec").fails(2, &["--pool"]);
+    here.ir("pool --sample 50:5% a.trec --pool x")
         .fails(2, &["after rank 100"]);
-    here.ir(&["pool", "--sample", "50:5x", "a.trec"])
+    here.ir("pool --sample 50:5x a.trec")
         .fails(2, &["TO:PERCENT%"]);
-    here.ir(&[
-        "pool",
-        "--preset",
-        "biocaddie-submitted",
-        "-k",
-        "3",
-        "a.trec",
-    ])
-    .fails(2, &["--depth"]);
+    here.ir("pool --preset biocaddie-submitted -k 3 a.trec")
+        .fails(2, &["--depth"]);
 }
 
 /// The error of judgments in a format of `ir pool`, or of a run in their place, names the command
@@ -223,51 +163,35 @@ fn judgments_in_other_formats() {
 
     let draw = ["pool", "-k", "3", "a.trec", "-o", "x", "--pool", "pool"];
     here.ir(&draw).ok();
-    for (args, hint) in [
-        (
-            &["agree", "pool", "qrels"][..],
-            "convert them with ir pool --merge pool --form plain -o NAME.qrels",
-        ),
-        (
-            &["buckets", "--training", "pool", "qrels", "a.trec"],
-            "convert them with ir pool --merge pool --form plain",
-        ),
-        (&["eval", "pool", "a.trec"], "read them with -R strata"),
-        (
-            &["agree", "qrels", "a.trec"],
-            "(a run? runs are given with --run)",
-        ),
-        (
-            &["buckets", "--training", "a.trec", "qrels", "b.trec"],
-            "(a run?)",
-        ),
-        (
-            &["buckets", "--training", "qrels", "a.trec", "b.trec"],
-            "(a run? the judgments are the first argument)",
-        ),
-        (
-            &["eval", "a.trec", "qrels"],
-            "(a run? the judgments are the first argument)",
-        ),
-    ] {
-        here.ir(args).fails(1, &[hint]);
-    }
+    here.errors(
+        "
+        agree pool qrels
+          1: convert them with ir pool --merge pool --form plain -o NAME.qrels
+        buckets --training pool qrels a.trec
+          1: convert them with ir pool --merge pool --form plain
+        eval pool a.trec
+          1: read them with -R strata
+        agree qrels a.trec
+          1: (a run? runs are given with --run)
+        buckets --training a.trec qrels b.trec
+          1: (a run?)
+        buckets --training qrels a.trec b.trec
+          1: (a run? the judgments are the first argument)
+        eval a.trec qrels
+          1: (a run? the judgments are the first argument)
+    ",
+    );
 
     // The named command converts a pool, also without further judgments.
-    here.ir(&["pool", "--merge", "pool", "ann.tsv", "-o", "final"])
-        .ok();
+    here.ir("pool --merge pool ann.tsv -o final").ok();
     let plain = ["pool", "--merge", "final", "--form", "plain"];
     assert_eq!(here.ir(&plain).ok().out, QRELS);
-    here.ir(&["pool", "--merge", "final"]).fails(2, &["<RUN>"]);
+    here.ir("pool --merge final").fails(2, &["<RUN>"]);
 
     // Assessors who differ.
     here.write("ben.tsv", "q1\td1\t0\n");
-    here.ir(&["pool", "--merge", "pool", "ann.tsv", "ben.tsv"])
-        .fails(
-            1,
-            &[
-                "ben.tsv:1: query \"q1\", document \"d1\": expected the existing grade 1, found 0 (assessors differ? `ir agree`",
-                "merge one file of agreed grades",
-            ],
-        );
+    here.errors(r#"
+        pool --merge pool ann.tsv ben.tsv
+          1: ben.tsv:1: query "q1", document "d1": expected the existing grade 1, found 0 (assessors differ? `ir agree` | merge one file of agreed grades
+    "#);
 }

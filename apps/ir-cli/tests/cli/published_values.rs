@@ -23,9 +23,9 @@ fn nfcorpus() {
     }
     let here = Folder::new();
     let args = "search beir/nfcorpus --model bm25 --k1 0.9 --b 0.4 --hits 1000 --output run.trec --split test";
-    here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok();
+    here.ir_data(args).ok();
     let args = "eval -c -m ndcg_cut.10 -m recall.100 beir/nfcorpus run.trec";
-    let scores = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+    let scores = here.ir_data(args).ok().out;
     near(value(&scores, "ndcg_cut_10"), 0.3218, 0.00005);
     near(value(&scores, "recall_100"), 0.2457, 0.00005);
     // The same judgments as a file in BEIR format.
@@ -52,19 +52,12 @@ fn feedback_on_nfcorpus() {
         return;
     }
     let here = Folder::new();
-    let base = here.ir_data(&["search", "beir/nfcorpus"]).ok().out;
+    let base = here.ir_data("search beir/nfcorpus").ok().out;
     for (model, ndcg, recall, map) in [
         ("rm3", 0.3460, 0.3229, 0.1840),
         ("rocchio", 0.3371, 0.3176, 0.1815),
     ] {
-        let search = [
-            "search",
-            "beir/nfcorpus",
-            "--feedback",
-            model,
-            "-o",
-            "run.trec",
-        ];
+        let search = format!("search beir/nfcorpus --feedback {model} -o run.trec");
         let ran = here.ir_data(&search).ok();
         assert!(
             ran.err
@@ -73,7 +66,7 @@ fn feedback_on_nfcorpus() {
             ran.err
         );
         let args = "eval -c -m ndcg_cut.10 -m recall.100 -m map beir/nfcorpus run.trec";
-        let scores = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+        let scores = here.ir_data(args).ok().out;
         near(value(&scores, "ndcg_cut_10"), ndcg, 0.0005);
         near(value(&scores, "recall_100"), recall, 0.0005);
         near(value(&scores, "map"), map, 0.0005);
@@ -121,7 +114,7 @@ fn arguana() {
         ];
         here.ir_data(&[&args, scores].concat()).ok();
         let args = "eval -c -m ndcg_cut.10 -m recall.100 beir/arguana run.trec";
-        let out = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+        let out = here.ir_data(args).ok().out;
         (value(&out, "ndcg_cut_10"), value(&out, "recall_100"))
     };
     let (ndcg, recall) = run(&[]);
@@ -202,10 +195,7 @@ fn unknown_smart_folders() {
         // By hand.
         let search = ["search", "unknown", "--hits", "1000", "-o", "run.trec"];
         here.ir(&search).ok();
-        let out = here
-            .ir(&["eval", "-c", "-m", "map", "unknown", "run.trec"])
-            .ok()
-            .out;
+        let out = here.ir("eval -c -m map unknown run.trec").ok().out;
         near(value(&out, "map"), rounded, 0.00005);
     }
 }
@@ -237,22 +227,13 @@ fn datafinder() {
     ];
     for (form, filter, expected) in rows {
         let option = format!("--not-later-than-query{filter}");
-        let args = [
-            "search",
-            "datafinder",
-            "--preset",
-            "datafinder",
-            "--hits",
-            "5",
-            "--query-form",
-            form,
-            &option,
-            "-o",
-            "run.trec",
-        ];
+        let args = format!(
+            "search datafinder --preset datafinder --hits 5 --query-form {form} {option} -o \
+            run.trec"
+        );
         here.ir_data(&args).ok();
         let args = "eval -c -m P.5 -m recall.5 -m map -m recip_rank datafinder run.trec";
-        let out = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+        let out = here.ir_data(args).ok().out;
         for (name, expected) in ["P_5", "recall_5", "map", "recip_rank"]
             .into_iter()
             .zip(expected)

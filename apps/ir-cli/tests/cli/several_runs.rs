@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::{Folder, QRELS, RUN, data};
+use crate::common::{Folder, QRELS, RUN, data, words};
 
 fn here() -> Folder {
     let here = Folder::new();
@@ -18,10 +18,8 @@ fn here() -> Folder {
 #[test]
 fn several_measures_in_one_option() {
     let here = here();
-    let repeated = [
-        "eval", "-m", "P.5,10", "-m", "AP", "-m", "nDCG@10", "qrels", "a.run",
-    ];
-    let expected = here.ir(&repeated).ok().out;
+    let repeated = "eval -m P.5,10 -m AP -m nDCG@10 qrels a.run";
+    let expected = here.ir(repeated).ok().out;
     assert_eq!(expected.lines().count(), 4);
     for list in [
         "P.5,10,AP,nDCG@10",
@@ -42,36 +40,23 @@ fn several_measures_in_one_option() {
     let sweep = ["sweep", "-m", "RR,AP", "qrels", "a.run", "b.run"];
     here.ir(&sweep)
         .fails(2, &["--measure: expected one measure"]);
-    let agree = [
-        "agree", "qrels", "--run", "a.run", "--run", "b.run", "--run", "part.run", "-m", "AP,P@5",
-    ];
-    assert!(here.ir(&agree).ok().out.contains("AP / P@5"));
+    let agree = "agree qrels --run a.run --run b.run --run part.run -m AP,P@5";
+    assert!(here.ir(agree).ok().out.contains("AP / P@5"));
 }
 
 #[test]
 fn a_column_per_run() {
     let here = here();
-    let args = [
-        "eval",
-        "-c",
-        "-m",
-        "RR,P_5,num_ret",
-        "qrels",
-        "a.run",
-        "b.run",
-        "part.run",
-    ];
+    let args = "eval -c -m RR,P_5,num_ret qrels a.run b.run part.run";
     assert_eq!(
-        here.ir(&args).ok().out,
+        here.ir(args).ok().out,
         "measure               \tquery\tme\tbetter\tpart\n\
          num_ret               \tall\t3\t2\t1\n\
          P_5                   \tall\t0.2000\t0.2000\t0.1000\n\
          RR                    \tall\t0.7500\t1.0000\t0.5000\n"
     );
-    let args = [
-        "eval", "-q", "-m", "runid", "-m", "RR", "qrels", "a.run", "part.run",
-    ];
-    let ran = here.ir(&args).ok();
+    let args = "eval -q -m runid -m RR qrels a.run part.run";
+    let ran = here.ir(args).ok();
     assert_eq!(
         ran.out,
         "measure               \tquery\tme\tpart\n\
@@ -85,9 +70,7 @@ fn a_column_per_run() {
         ran.err
     );
     // Equal tags: files are the names.
-    let ran = here
-        .ir(&["eval", "-m", "RR", "qrels", "a.run", "a.run"])
-        .ok();
+    let ran = here.ir("eval -m RR qrels a.run a.run").ok();
     assert!(
         ran.out
             .starts_with("measure               \tquery\ta.run\ta.run (2)\n")
@@ -113,28 +96,17 @@ fn a_column_per_run() {
         ]
     );
     assert!(lines[2]["rules"].is_object() && lines.len() == 3);
-    let alone = here
-        .ir(&["eval", "--json", "-m", "RR", "qrels", "a.run"])
-        .ok();
+    let alone = here.ir("eval --json -m RR qrels a.run").ok();
     assert!(!alone.out.contains("\"run\""), "{}", alone.out);
 
     here.write("prefs", "q1 ann 0 d1 2\nq1 ann 0 d2 1\nq2 ann 0 d3 1\n");
-    let prefs = [
-        "eval",
-        "-R",
-        "prefs",
-        "-m",
-        "prefs_simp",
-        "prefs",
-        "a.run",
-        "b.run",
-    ];
+    let prefs = "eval -R prefs -m prefs_simp prefs a.run b.run";
     assert_eq!(
-        here.ir(&prefs).ok().out,
+        here.ir(prefs).ok().out,
         "measure               \tquery\tme\tbetter\n\
          prefs_simp            \tall\t0.0000\t0.5000\n"
     );
-    here.ir(&["eval", "qrels", "-", "-"])
+    here.ir("eval qrels - -")
         .fails(2, &["expected `-` at most once"]);
 }
 
@@ -143,14 +115,7 @@ fn weighted_fusion() {
     let here = here();
     let fuse = |more: &[&str]| here.ir(&[&["fuse", "a.run", "b.run"], more].concat());
     assert_eq!(fuse(&["--weights", "1,1"]).ok().out, fuse(&[]).ok().out);
-    let raw = [
-        "--method",
-        "combsum",
-        "--normalize",
-        "none",
-        "--weights",
-        "0.5,2",
-    ];
+    let raw = words("--method combsum --normalize none --weights 0.5,2");
     assert_eq!(
         fuse(&raw).ok().out,
         "q1 Q0 d1 1 5.75 ir-fuse\nq1 Q0 d2 2 1.25 ir-fuse\nq2 Q0 d3 1 2.5 ir-fuse\n"
@@ -212,7 +177,7 @@ fn repeated_runs() {
         warned("a.run", "warning: a.run: the run is given twice\n");
         let copy = "warning: copy.run: the same contents as a.run, the run is given twice\n";
         warned("copy.run", copy);
-        let err = here.ir(&args.split(' ').collect::<Vec<_>>()).ok().err;
+        let err = here.ir(args).ok().err;
         assert!(!err.contains("given twice"), "{err}");
     }
     // The purpose of `ir diff` is to find equal runs.
@@ -244,10 +209,7 @@ fn runs_without_common_queries() {
         let ran = here.ir(&[command, "a.run", "b.run"]);
         assert!(!ran.err.contains("in common"), "{command}: {}", ran.err);
     }
-    let judged = here
-        .ir(&["overlap", "--qrels", "qrels", "a.run", "other.run"])
-        .ok()
-        .err;
+    let judged = here.ir("overlap --qrels qrels a.run other.run").ok().err;
     let expected = "other: no judged query (the judgments have 2 queries, such as \"q1\", the run has 1, such as \"x1\")";
     assert!(judged.contains(expected), "{judged}");
     here.write("other.qrels", "x1 0 d1 1\n");
@@ -260,9 +222,9 @@ fn runs_without_common_queries() {
         );
     }
     let both = ["\"x1\"", "\"q1\""];
-    here.ir(&["buckets", "--training", "qrels", "qrels", "other.run"])
+    here.ir("buckets --training qrels qrels other.run")
         .fails(1, &both);
-    here.ir(&["eval", "qrels", "other.run"]).fails(1, &both);
+    here.ir("eval qrels other.run").fails(1, &both);
     for command in ["compare", "sweep"] {
         let args = [command, "wide.qrels", "a.run", "other.run"];
         here.ir(&[&args[..], &["--common"]].concat()).fails(
@@ -301,17 +263,12 @@ fn published_judgments_of_datafinder() {
 #[test]
 fn help_command() {
     let here = Folder::new();
-    assert_eq!(here.ir(&["help"]).ok().out, here.ir(&["--help"]).ok().out);
-    let fuse = here.ir(&["help", "fuse"]).ok().out;
-    assert_eq!(fuse, here.ir(&["fuse", "--help"]).ok().out);
-    assert!(
-        here.ir(&["help", "datasets", "fetch"])
-            .ok()
-            .out
-            .contains("Download")
-    );
-    let eval = here.ir(&["help", "eval"]).ok().out;
-    assert!(eval.starts_with(&here.ir(&["eval", "--help"]).ok().out));
+    assert_eq!(here.ir("help").ok().out, here.ir("--help").ok().out);
+    let fuse = here.ir("help fuse").ok().out;
+    assert_eq!(fuse, here.ir("fuse --help").ok().out);
+    assert!(here.ir("help datasets fetch").ok().out.contains("Download"));
+    let eval = here.ir("help eval").ok().out;
+    assert!(eval.starts_with(&here.ir("eval --help").ok().out));
     for formula in ir_eval::Formula::all() {
         for name in formula.names().chain(formula.trec_eval_names()) {
             let is_word = |line: &str| {
@@ -340,6 +297,6 @@ fn completions() {
             assert!(script.contains(word), "{word} in {shell}");
         }
     }
-    here.ir(&["completions", "cmd"])
+    here.ir("completions cmd")
         .fails(2, &["'cmd'", "bash", "zsh", "fish"]);
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 
-use crate::common::{Folder, Ran};
+#[cfg(feature = "dense")]
+use crate::common::BERT_PYTORCH as MODEL;
+use crate::common::{Folder, Ran, words};
 use ir_core::SplitMix64;
 use serde_json::json;
 
@@ -11,12 +13,6 @@ const WORDS: [&str; 12] = [
     "tea", "leaf", "river", "winter", "boat", "night", "cell", "gene", "map", "road", "stone",
     "größe",
 ];
-
-#[cfg(feature = "dense")]
-const MODEL: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../crates/ir-dense/testdata/tiny/bert-pytorch"
-);
 
 /// Seed of random collections: `PROPTEST_RNG_SEED`, or a random one. Printed if the test fails.
 struct Seed(u64);
@@ -134,30 +130,14 @@ fn runs_merge_to_the_bytes_of_the_whole() {
     check_counts(&search, "run.trec", |_| ());
     let seed = Seed::new();
     let here = folder_of(seed.0, 100);
-    let search = [
-        "search",
-        "c",
-        "--queries",
-        "c/queries.jsonl",
-        "--model",
-        "qld",
-    ];
+    let search = words("search c --queries c/queries.jsonl --model qld");
     check_merge(&here, &search, "run.trec.gz", 4);
     check_merge(&here, &search, "run.trec.zst", 3);
 }
 
 #[test]
 fn mined_examples_merge_to_the_bytes_of_the_whole() {
-    let mine = [
-        "mine",
-        "c",
-        "--negatives",
-        "2",
-        "--random",
-        "2",
-        "--seed",
-        "7",
-    ];
+    let mine = words("mine c --negatives 2 --random 2 --seed 7");
     check_counts(&mine, "train.jsonl", |_| ());
 }
 
@@ -166,17 +146,9 @@ fn indexes_merge_to_the_bytes_of_the_whole() {
     check_counts(&["index", "c"], "c.ir", |_| ());
     let seed = Seed::new();
     let here = folder_of(seed.0, 200);
-    let index = [
-        "index",
-        "c",
-        "--positions",
-        "--fields",
-        "separate",
-        "--order",
-        "row-text",
-    ];
+    let index = words("index c --positions --fields separate --order row-text");
     check_merge(&here, &index, "c.ir", 3);
-    here.ir(&["search", "merged-c.ir", "tea"]).ok();
+    here.ir("search merged-c.ir tea").ok();
 }
 
 #[cfg(feature = "dense")]
@@ -351,10 +323,7 @@ fn wrong_sets_of_shards_of_vectors_are_rejected() {
         .merge(&all)
         .fails(1, &["2.trec", "no --any-encoder, found --any-encoder"]);
     // Vectors of the same name, of another model.
-    let other = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/distilbert"
-    );
+    let other = crate::common::DISTILBERT;
     let here = &shards.here;
     let vectors = fs::read(here.at("docs.vectors")).unwrap();
     here.ir(&["encode", other, "c", "-o", "docs.vectors"]).ok();
@@ -433,20 +402,11 @@ fn files_of_the_same_name_with_other_content_are_rejected() {
     let index = |text: &str| {
         let line = |id: &str| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n");
         here.write("docs.jsonl", line("a") + &line("b"));
-        here.ir(&["index", "docs.jsonl", "-o", "i.ir"]).ok();
+        here.ir("index docs.jsonl -o i.ir").ok();
     };
     here.write("q.tsv", "1\tblack tea\n2\tgreen tea\n");
     let search = |output: &str, shard: &str| {
-        let search = [
-            "search",
-            "i.ir",
-            "--queries",
-            "q.tsv",
-            "-o",
-            output,
-            "--shard",
-            shard,
-        ];
+        let search = format!("search i.ir --queries q.tsv -o {output} --shard {shard}");
         here.ir(&search)
     };
     index("black tea");
@@ -461,40 +421,22 @@ fn files_of_the_same_name_with_other_content_are_rejected() {
     here.ir(&merge).ok();
     // The record would replace the queries.
     here.write("run.shard", "1\tblack tea\n");
-    let search = [
-        "search",
-        "i.ir",
-        "--queries",
-        "run.shard",
-        "-o",
-        "run",
-        "--shard",
-        "1/2",
-    ];
-    here.ir(&search).fails(2, &["--shard", "run.shard"]);
+    let search = "search i.ir --queries run.shard -o run --shard 1/2";
+    here.ir(search).fails(2, &["--shard", "run.shard"]);
     assert_eq!(here.read("run.shard"), "1\tblack tea\n");
     // Billions of shards are missing.
     search_many(&here);
 }
 
 fn search_many(here: &Folder) {
-    let search = [
-        "search",
-        "i.ir",
-        "--queries",
-        "q.tsv",
-        "-o",
-        "many.trec",
-        "--shard",
-        "7/4000000000",
-    ];
-    here.ir(&search).ok();
-    let missing = [
-        "all 4000000000 shards, found 1",
-        "missing 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, ...",
-    ];
-    here.ir(&["merge", "many.trec", "-o", "m.trec"])
-        .fails(1, &missing);
+    let search = "search i.ir --queries q.tsv -o many.trec --shard 7/4000000000";
+    here.ir(search).ok();
+    here.errors(
+        "
+        merge many.trec -o m.trec
+          1: all 4000000000 shards, found 1 | missing 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, ...
+    ",
+    );
 }
 
 /// Folders whose arguments have no checksum: documents with the same ids and other texts, and
@@ -506,7 +448,7 @@ fn folders_with_other_content_are_rejected() {
     let changed = corpus.replacen("\"year\":", "\"month\":", 1);
     let add = |corpus: &str| {
         here.write("c/corpus.jsonl", corpus);
-        here.ir(&["index", "c", "-o", "folder", "--add"]).ok();
+        here.ir("index c -o folder --add").ok();
     };
     add(&corpus);
     let queries = ["--queries", "c/queries.jsonl"];

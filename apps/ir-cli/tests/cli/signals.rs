@@ -108,10 +108,10 @@ fn files_of_killed_commands_are_removed() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     // Another destination.
-    here.ir(&["search", "tiny", "tea", "-o", "other.trec"]).ok();
+    here.ir("search tiny tea -o other.trec").ok();
     assert_eq!(temporary_files(&here), both);
     // The same destination: the file of the running command stays.
-    here.ir(&["search", "tiny", "tea", "-o", "run.trec"]).ok();
+    here.ir("search tiny tea -o run.trec").ok();
     let left = temporary_files(&here);
     assert_eq!(left.len(), 1);
     assert!(
@@ -122,7 +122,7 @@ fn files_of_killed_commands_are_removed() {
     );
     running.kill().unwrap();
     running.wait().unwrap();
-    here.ir(&["search", "tiny", "tea", "-o", "run.trec"]).ok();
+    here.ir("search tiny tea -o run.trec").ok();
     assert!(temporary_files(&here).is_empty());
 }
 
@@ -190,10 +190,7 @@ fn ignored_hangups_stay_ignored() {
 #[cfg(feature = "dense")]
 #[test]
 fn first_signal_has_its_exit_code() {
-    let model = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/bert"
-    );
+    let model = crate::common::BERT;
     let line = |n: usize| format!("d{n}\ttea and a ship number {n}\n");
     for (signal, code) in exit_codes() {
         let here = Folder::new();

@@ -23,22 +23,21 @@ fn row<'a>(out: &'a str, name: &str) -> &'a str {
 fn statistics_of_a_small_collection() {
     let here = Folder::new();
     tiny(&here);
-    let out = here.ir(&["stats", "tiny"]).ok().out;
+    let out = here.ir("stats tiny").ok().out;
     assert_eq!(row(&out, "documents "), "3");
     assert_eq!(row(&out, "test: queries "), "2");
     assert!(out.lines().all(|line| line == line.trim_end()), "{out}");
-    let object = json(&here.ir(&["stats", "tiny", "--json"]).ok().out);
+    let object = json(&here.ir("stats tiny --json").ok().out);
     assert_eq!(object["corpus"]["documents"], 3);
     assert_eq!(object["splits"]["test"]["queries"], 2);
     // White space keeps stop words and case.
-    let words = here.ir(&["stats", "tiny", "--analysis", "whitespace"]).ok();
+    let words = here.ir("stats tiny --analysis whitespace").ok();
     assert_ne!(row(&words.out, "distinct terms"), "");
 
-    here.ir(&["stats", "tiny", "--split", "tset"])
+    here.ir("stats tiny --split tset")
         .fails(1, &["tset", "did you mean test?"]);
-    here.ir(&["stats", "tiny", "--level", "-1"])
-        .fails(2, &["--level"]);
-    here.ir(&["stats", "none"]).fails(1, &["none"]);
+    here.ir("stats tiny --level -1").fails(2, &["--level"]);
+    here.ir("stats none").fails(1, &["none"]);
 }
 
 /// Settings, fields and segments of an index in a file, and of one in a folder.
@@ -48,7 +47,7 @@ fn statistics_of_an_index() {
     tiny(&here);
     let index = ["index", "tiny", "--fields", "separate", "--positions"];
     here.ir(&[&index[..], &["-o", "tiny.ir"]].concat()).ok();
-    let out = here.ir(&["stats", "tiny.ir"]).ok().out;
+    let out = here.ir("stats tiny.ir").ok().out;
     assert!(out.lines().all(|line| line == line.trim_end()), "{out}");
     for (name, value) in [
         ("BM25 index ", "tiny.ir"),
@@ -62,7 +61,7 @@ fn statistics_of_an_index() {
         assert_eq!(row(&out, name), value, "{out}");
     }
     assert!(!out.contains("segment"), "{out}");
-    let object = json(&here.ir(&["stats", "tiny.ir", "--json"]).ok().out);
+    let object = json(&here.ir("stats tiny.ir --json").ok().out);
     assert_eq!(object["type"], "bm25");
     assert_eq!(object["config"]["fields"], "separate");
     let text = &object["fields"][1];
@@ -71,22 +70,21 @@ fn statistics_of_an_index() {
         (&"text".into(), &3.into())
     );
     // The documents and terms of the collection.
-    let collection = json(&here.ir(&["stats", "tiny", "--json"]).ok().out);
+    let collection = json(&here.ir("stats tiny --json").ok().out);
     assert_eq!(object["documents"], collection["corpus"]["documents"]);
 
     let line = |n| format!("{{\"_id\": \"d{n}\", \"text\": \"tea {n}\"}}\n");
     here.write("ten.jsonl", (0..10).map(line).collect::<String>());
     here.write("gone", "d2\n");
-    here.ir(&["index", "ten.jsonl", "-o", "folder", "--add"])
-        .ok();
-    here.ir(&["index", "-o", "folder", "--delete", "gone"]).ok();
-    let out = here.ir(&["stats", "folder"]).ok().out;
+    here.ir("index ten.jsonl -o folder --add").ok();
+    here.ir("index -o folder --delete gone").ok();
+    let out = here.ir("stats folder").ok().out;
     assert_eq!(row(&out, "documents "), "9");
     assert_eq!(row(&out, "positions "), "no");
     assert_eq!(row(&out, "field contents: documents "), "9");
     let segment = row(&out, "segment 1 ");
     assert!(segment.starts_with("9 documents, 1 deleted, "), "{out}");
-    let object = json(&here.ir(&["stats", "folder", "--json"]).ok().out);
+    let object = json(&here.ir("stats folder --json").ok().out);
     assert_eq!(object["segments"][0]["deleted"], 1);
     assert!(object["fields"][0]["distinct_terms"].is_null());
 
@@ -97,7 +95,7 @@ fn statistics_of_an_index() {
     index
         .finish_to(here.at("custom.ir"), &mut NoProgress)
         .unwrap();
-    let out = here.ir(&["stats", "custom.ir"]).ok().out;
+    let out = here.ir("stats custom.ir").ok().out;
     assert_eq!(row(&out, "analyzer "), "custom");
 
     for option in [
@@ -112,7 +110,7 @@ fn statistics_of_an_index() {
             .fails(2, &[&expected]);
     }
     here.write("damaged.ir", "ir-bm25\nnonsense");
-    here.ir(&["stats", "damaged.ir"]).fails(1, &["damaged.ir"]);
+    here.ir("stats damaged.ir").fails(1, &["damaged.ir"]);
 }
 
 /// Dimensions, encoder and segments of vectors in a folder.
@@ -121,10 +119,7 @@ fn statistics_of_an_index() {
 fn statistics_of_vectors() {
     let here = Folder::new();
     tiny(&here);
-    let model = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/bert"
-    );
+    let model = crate::common::BERT;
     let encode = ["encode", model, "tiny", "-o"];
     here.ir(&[&encode[..], &["vectors.ir"]].concat()).ok();
     here.ir(&[&encode[..], &["folder", "--add"]].concat()).ok();
@@ -150,18 +145,18 @@ fn long_histograms_are_shortened() {
         format!("{{\"_id\": \"{n}\", \"text\": \"tea\", \"year\": {year}}}\n")
     });
     here.write("many.jsonl", lines.collect::<String>());
-    let out = here.ir(&["stats", "many.jsonl"]).ok().out;
+    let out = here.ir("stats many.jsonl").ok().out;
     let expected = "1980..1984:5 1985..1989:5 1990..1994:5 1995..1999:5 2000..2004:5 2005..2009:5 \
                     2010..2014:5 2015..2019:5";
     assert_eq!(row(&out, "documents by year "), expected);
-    let object = json(&here.ir(&["stats", "many.jsonl", "--json"]).ok().out);
+    let object = json(&here.ir("stats many.jsonl --json").ok().out);
     assert_eq!(object["corpus"]["years"].as_object().unwrap().len(), 40);
 }
 
 #[test]
 fn plots_with_their_data() {
     let here = Folder::new();
-    here.ir(&["stats", "bundled", "--plots", "figures"]).ok();
+    here.ir("stats bundled --plots figures").ok();
     let mut names: Vec<String> = fs::read_dir(here.at("figures"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -233,17 +228,8 @@ fn papers() {
 #[test]
 fn popularity_by_venue() {
     let here = Folder::new();
-    let venues = [
-        "CVPR 2019",
-        "CVPR 2019",
-        "CVPR 2019",
-        "ACL",
-        "ACL",
-        "ACL",
-        "Nature",
-        "ICML",
-    ];
-    let queries = venues.iter().enumerate().map(|(n, venue)| {
+    let venues = "CVPR 2019,CVPR 2019,CVPR 2019,ACL,ACL,ACL,Nature,ICML";
+    let queries = venues.split(',').enumerate().map(|(n, venue)| {
         let metadata = format!("{{\"venue\": \"{venue}\"}}");
         format!("{{\"_id\": \"{n}\", \"text\": \"tea\", \"metadata\": {metadata}}}\n")
     });
@@ -255,7 +241,7 @@ fn popularity_by_venue() {
     let qrels = "query-id\tcorpus-id\tscore\n0\tCOCO\t1\n1\tCOCO\t1\n1\tKITTI\t1\n2\tKITTI\t1\n\
                  2\tCOCO\t0\n3\tSQuAD\t1\n4\tSQuAD\t1\n4\tCOCO\t1\n5\tCOCO\t0\n6\tCOCO\t1\n7\tCOCO\t1\n";
     here.write("papers/qrels/test.tsv", qrels);
-    let out = here.ir(&["stats", "papers"]).ok().out;
+    let out = here.ir("stats papers").ok().out;
     for (name, value) in [
         (
             "test: relevant in CVPR 2019",
@@ -292,7 +278,7 @@ fn popularity_by_venue() {
         here.at("figures/test-relevant-documents-in-NLP.svg")
             .is_file()
     );
-    here.ir(&["stats", "bundled", "--communities"]).fails(
+    here.ir("stats bundled --communities").fails(
         2,
         &["--communities: expected queries with the attribute venue"],
     );
@@ -305,7 +291,7 @@ fn datafinder() {
         return;
     }
     let here = Folder::new();
-    let object = json(&here.ir_data(&["stats", "datafinder", "--json"]).ok().out);
+    let object = json(&here.ir_data("stats datafinder --json").ok().out);
     let corpus = &object["corpus"];
     assert_eq!(corpus["documents"], 7602);
     assert_eq!(corpus["distinct_ids"], 7564);

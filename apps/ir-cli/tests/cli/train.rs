@@ -1,20 +1,17 @@
 //! `ir train`: a tiny model on the bundled collection.
 
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::Folder;
+use crate::common::{BERT_PYTORCH, Folder, words};
 
 fn model() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let model = root.join("../../crates/ir-dense/testdata/tiny/bert-pytorch");
-    model.display().to_string()
+    BERT_PYTORCH.to_owned()
 }
 
 fn mined(here: &Folder) {
-    here.ir(&["mine", "bundled", "-o", "train.jsonl"]).ok();
+    here.ir("mine bundled -o train.jsonl").ok();
 }
 
 #[test]
@@ -67,25 +64,15 @@ fn train_save_and_encode() {
     assert!(curves.starts_with("<svg") && curves.matches("<polyline").count() == 2);
     assert!(curves.contains(">RR@10<"), "{curves}");
     assert!(!here.path().join("tuned.checkpoints").exists());
-    here.ir(&[
-        "encode",
-        "tuned",
-        "bundled",
-        "--queries",
-        "-o",
-        "queries.npy",
-    ])
-    .ok();
+    here.ir("encode tuned bundled --queries -o queries.npy")
+        .ok();
 
     // The saved model has the best measured score.
-    here.ir(&["encode", "tuned", "bundled", "-o", "tuned.ir"])
-        .ok();
+    here.ir("encode tuned bundled -o tuned.ir").ok();
     let search = ["search", "bundled", "--split", "test", "-o", "run.trec"];
     let by = ["--vectors", "tuned.ir", "--encoder", "tuned"];
     here.ir(&[&search[..], &by].concat()).ok();
-    let scores = here
-        .ir(&["eval", "bundled", "run.trec", "-m", "RR@10"])
-        .ok();
+    let scores = here.ir("eval bundled run.trec -m RR@10").ok();
     let found = scores.out.split_whitespace().last().unwrap();
     let measured = rows.iter().skip(1).filter_map(|row| row.rsplit(',').next());
     let best = measured
@@ -136,7 +123,7 @@ fn errors_before_training() {
     )
     .unwrap();
     train(&["--config", "margin.json", "--temperature", "1"]).fails(2, &["--temperature"]);
-    here.ir(&["train", "nowhere", "train.jsonl", "-o", "tuned"])
+    here.ir("train nowhere train.jsonl -o tuned")
         .fails(1, &["nowhere"]);
     here.ir(&["train", &model, "none.jsonl", "-o", "tuned"])
         .fails(1, &["none.jsonl"]);
@@ -156,16 +143,7 @@ fn errors_before_training() {
 
 /// A short training of the tiny model.
 fn short<'a>(model: &'a str, examples: &'a str) -> Vec<&'a str> {
-    let rest = [
-        "-o",
-        "tuned",
-        "--epochs",
-        "1",
-        "--batch",
-        "8",
-        "--document-tokens",
-        "16",
-    ];
+    let rest = words("-o tuned --epochs 1 --batch 8 --document-tokens 16");
     [&["train", model, examples], &rest[..]].concat()
 }
 
@@ -309,14 +287,7 @@ fn validation_overlap_warning() {
     let here = Folder::new();
     mined(&here);
     let model = model();
-    let dev = [
-        "--dev",
-        "bundled",
-        "--dev-split",
-        "train",
-        "--measure",
-        "RR",
-    ];
+    let dev = words("--dev bundled --dev-split train --measure RR");
     let ran = here
         .ir(&[&short(&model, "train.jsonl")[..], &dev].concat())
         .ok();
@@ -348,24 +319,8 @@ fn warnings_about_useless_training() {
     let err = train(&["-o", "short", "--epochs", "1", "--batch", "5000"]);
     let at = |part: &str| err.find(part).unwrap_or_else(|| panic!("{part} in {err}"));
     assert!(at("the learning rate is 0 in every step") < at("weights after"));
-    let dev = [
-        "--dev",
-        "bundled",
-        "--dev-split",
-        "test",
-        "--evaluate-every",
-        "1",
-    ];
-    let rest = [
-        "-o",
-        "early",
-        "--batch",
-        "30",
-        "--learning-rate",
-        "1e-30",
-        "--patience",
-        "2",
-    ];
+    let dev = words("--dev bundled --dev-split test --evaluate-every 1");
+    let rest = words("-o early --batch 30 --learning-rate 1e-30 --patience 2");
     let err = train(&[&dev[..], &rest].concat());
     assert!(err.contains("stopped early after 2 of "), "{err}");
     assert!(
@@ -514,7 +469,7 @@ fn examples_of_another_kind() {
         here.write("other.jsonl", line);
         train("other.jsonl").fails(1, &["other.jsonl:1: ", expected]);
     }
-    let help = here.ir(&["train", "--help"]).ok().out;
+    let help = here.ir("train --help").ok().out;
     assert!(help.contains("at most\n100 characters without a space is then an error"));
 }
 

@@ -2,25 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Folder;
-
-const MODEL: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../crates/ir-dense/testdata/tiny/bert-pytorch"
-);
+use crate::common::{BERT_PYTORCH as MODEL, Folder, words};
 
 /// Eight articles with a question each, of which the first five train and the last two test.
 fn squad() -> Value {
-    let things = [
-        "ship",
-        "tea",
-        "radar",
-        "sea",
-        "black tea",
-        "green sea",
-        "ship",
-        "tea",
-    ];
+    let things = words("ship tea radar sea 'black tea' 'green sea' ship tea");
     let article = |(n, thing): (usize, &&str)| {
         let context = format!("The {thing} is seen by the {}.", things[(n + 1) % 8]);
         let question = json!({
@@ -121,55 +107,26 @@ fn bad_input() {
     let here = here();
     here.write("empty.json", r#"{"data": []}"#);
     here.write("full/file", "x");
-    let train = ["train-reader", MODEL];
-    for (args, code, expected) in [
-        (
-            &["squad.json", "-o", "full"][..],
-            1,
-            "full: expected a new folder",
-        ),
-        (
-            &["empty.json", "-o", "r"],
-            1,
-            "empty.json: expected questions with answers, found none",
-        ),
-        (
-            &["squad.json", "-o", "r", "--test", "empty.json"],
-            1,
-            "empty.json: expected questions for the evaluation, found none",
-        ),
-        (&["nowhere.json", "-o", "r"], 1, "nowhere.json"),
-        (
-            &["squad.json", "-o", "r", "--epochs", "0"],
-            2,
-            "epochs is 0, expected 1 or more",
-        ),
-        (
-            &["squad.json", "-o", "r", "--checkpoint-every", "0"],
-            2,
-            "expected an integer of at least 1, found \"0\"",
-        ),
-        (&["squad.json", "-o", "r", "--precision", "int8"], 2, "int8"),
-        (
-            &[
-                "squad.json",
-                "-o",
-                "r",
-                "--test",
-                "squad.json",
-                "--hold-out",
-            ],
-            2,
-            "--hold-out",
-        ),
-        (
-            &["squad.json", "-o", "r", "--max-tokens", "4"],
-            1,
-            "max_tokens is 4, expected",
-        ),
-    ] {
-        here.ir(&[&train[..], args].concat())
-            .fails(code, &[expected]);
-    }
+    let errors = r#"
+        train-reader MODEL squad.json -o full
+          1: full: expected a new folder
+        train-reader MODEL empty.json -o r
+          1: empty.json: expected questions with answers, found none
+        train-reader MODEL squad.json -o r --test empty.json
+          1: empty.json: expected questions for the evaluation, found none
+        train-reader MODEL nowhere.json -o r
+          1: nowhere.json
+        train-reader MODEL squad.json -o r --epochs 0
+          2: epochs is 0, expected 1 or more
+        train-reader MODEL squad.json -o r --checkpoint-every 0
+          2: expected an integer of at least 1, found "0"
+        train-reader MODEL squad.json -o r --precision int8
+          2: int8
+        train-reader MODEL squad.json -o r --test squad.json --hold-out
+          2: --hold-out
+        train-reader MODEL squad.json -o r --max-tokens 4
+          1: max_tokens is 4, expected
+    "#;
+    here.errors(&errors.replace("MODEL", MODEL));
     assert!(!here.path().join("r").exists());
 }

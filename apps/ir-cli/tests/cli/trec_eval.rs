@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{BEIR_QRELS, Folder, QRELS, RUN, data, tiny};
+use crate::common::{BEIR_QRELS, Folder, QRELS, RUN, data, tiny, words};
 
 /// Runs `ir eval` with these arguments, separated by blanks, in a folder of files.
 fn eval(folder: &Path, args: &str) -> (String, String) {
@@ -180,16 +180,7 @@ fn output_order() {
     };
     let chosen = "-m P.2,1 -m success.1 -m gm_map -m relstring -m num_q -m runid -m map -m P.3";
     let query = ["map", "P_1", "P_2", "P_3", "relstring", "success_1"];
-    let totals = [
-        "runid",
-        "num_q",
-        "map",
-        "gm_map",
-        "P_1",
-        "P_2",
-        "P_3",
-        "success_1",
-    ];
+    let totals = words("runid num_q map gm_map P_1 P_2 P_3 success_1");
     let lines = |query: &str, names: &[&str]| -> Vec<String> {
         names.iter().map(|name| format!("{query} {name}")).collect()
     };
@@ -213,36 +204,34 @@ fn output_order() {
 fn exit_codes() {
     let here = here();
     here.write("prefs", "q1 ann 0 d1 2\nq1 ann 0 d2 1\nq2 ann 0 d3 1\n");
-    for (args, code, parts) in [
-        (
-            "-R nonsense qrels run",
-            2,
-            &["-R", "qrels_jg", "prefs"][1..],
-        ),
-        ("-T nonsense qrels run", 2, &["trec_results"]),
-        ("-m nonsense qrels run", 2, &["nonsense", "no such measure"]),
-        ("-m all_prefs qrels run", 2, &["preferences (-R prefs"]),
-        ("-R prefs -m map prefs run", 2, &["grades (-R qrels)"]),
-        ("-R prefs --skip-header prefs run", 2, &["--skip-header"]),
-        ("-D 3.q1 qrels run", 2, &["--debug"]),
-        (
-            "-R prefs qrels run",
-            1,
-            &["qrels:1: expected 5 columns, found 4"],
-        ),
-        (
-            "-R qrels_jg prefs run",
-            1,
-            &["prefs:1: expected 4 columns, found 5"],
-        ),
-        ("-R prefs nowhere run", 1, &["nowhere"]),
-        ("-Z nowhere qrels run", 1, &["nowhere"]),
-        ("-Z qrels -R prefs prefs nowhere", 1, &["nowhere"]),
-    ] {
-        let args: Vec<&str> = ["eval"].into_iter().chain(args.split(' ')).collect();
-        let ran = here.ir(&args).fails(code, parts);
-        assert_eq!(ran.out, "", "{args:?}");
-    }
+    here.errors(
+        "
+        eval -R nonsense qrels run
+          2: -R | qrels_jg | prefs
+        eval -T nonsense qrels run
+          2: trec_results
+        eval -m nonsense qrels run
+          2: nonsense | no such measure
+        eval -m all_prefs qrels run
+          2: preferences (-R prefs
+        eval -R prefs -m map prefs run
+          2: grades (-R qrels)
+        eval -R prefs --skip-header prefs run
+          2: --skip-header
+        eval -D 3.q1 qrels run
+          2: --debug
+        eval -R prefs qrels run
+          1: qrels:1: expected 5 columns, found 4
+        eval -R qrels_jg prefs run
+          1: prefs:1: expected 4 columns, found 5
+        eval -R prefs nowhere run
+          1: nowhere
+        eval -Z nowhere qrels run
+          1: nowhere
+        eval -Z qrels -R prefs prefs nowhere
+          1: nowhere
+    ",
+    );
 }
 
 /// A judged topic missing from the run is excluded with a warning, as in trec_eval 9; release 10.0
@@ -295,12 +284,9 @@ fn preferences_and_judgment_groups_as_json() {
     let (out, _) = eval(here.path(), "-R qrels_jg -m map_avgjg judges run");
     assert_eq!(out, "map_avgjg             \tall\t0.7500\n");
     assert_eq!(
-        here.ir_with(
-            &["eval", "-R", "qrels_jg", "-m", "map_avgjg", "-", "run"],
-            "q1 ann d1 1\n"
-        )
-        .ok()
-        .out,
+        here.ir_with("eval -R qrels_jg -m map_avgjg - run", "q1 ann d1 1\n")
+            .ok()
+            .out,
         "map_avgjg             \tall\t0.5000\n"
     );
 
@@ -325,7 +311,7 @@ fn beir_folder() {
         "tiny/qrels/dev.tsv",
         BEIR_QRELS.lines().take(2).collect::<Vec<_>>().join("\n"),
     );
-    here.ir(&["search", "tiny", "--output", "run"]).ok();
+    here.ir("search tiny --output run").ok();
     let file = eval(here.path(), "-c tiny/qrels/test.tsv run").0;
     assert_eq!(eval(here.path(), "-c tiny run").0, file);
     assert_eq!(eval(here.path(), "-c tiny/ run").0, file);
@@ -333,10 +319,10 @@ fn beir_folder() {
     let dev = eval(here.path(), "-c tiny/qrels/dev.tsv run").0;
     assert_eq!(eval(here.path(), "-c tiny:dev run").0, dev);
     assert_ne!(dev, file);
-    here.ir(&["eval", "tiny:train", "run"])
+    here.ir("eval tiny:train run")
         .fails(1, &["tiny", "train", "dev, test"]);
     here.write("notes/a.md", "# A\n");
-    here.ir(&["eval", "notes", "run"])
+    here.ir("eval notes run")
         .fails(1, &["notes", "qrels/test.tsv"]);
 }
 
@@ -355,8 +341,8 @@ fn file_after_old_format() {
     ] {
         here.ir(args).fails(1, &[hint]);
     }
-    let expected = here.ir(&["eval", "qrels", "run"]).ok().out;
-    assert_eq!(here.ir(&["eval", "-o", "qrels", "run"]).ok().out, expected);
-    let ran = here.ir(&["eval", "qrels", "none", "-o"]);
+    let expected = here.ir("eval qrels run").ok().out;
+    assert_eq!(here.ir("eval -o qrels run").ok().out, expected);
+    let ran = here.ir("eval qrels none -o");
     assert!(!ran.fails(1, &["none"]).err.contains("redirect"));
 }

@@ -1,6 +1,6 @@
 //! `ir worker`: records of standard input, in order.
 
-use crate::common::{Folder, tiny};
+use crate::common::{Folder, tiny, words};
 use serde_json::{Value, json};
 
 fn records(out: &str) -> Vec<Value> {
@@ -13,7 +13,7 @@ fn records(out: &str) -> Vec<Value> {
 fn tokens_are_those_of_the_analyzer() {
     let here = Folder::new();
     let input = "{\"id\": \"a\", \"text\": \"The boats' sails\"}\n\n{\"_id\": \"b\", \"text\": \"\", \"year\": 2}\n";
-    let ran = here.ir_with(&["worker", "tokenize"], input).ok();
+    let ran = here.ir_with("worker tokenize", input).ok();
     let expected = [
         json!({"id": "a", "tokens": ["boat", "sail"]}),
         json!({"id": "b", "tokens": []}),
@@ -21,7 +21,7 @@ fn tokens_are_those_of_the_analyzer() {
     assert_eq!(records(&ran.out), expected);
     // Titles, and integers as ids.
     let titled = "{\"id\": 7, \"title\": \"Harbors\", \"text\": \"The boats\"}\n{\"id\": -7, \"text\": \"tea\"}";
-    let ran = here.ir_with(&["worker", "tokenize"], titled).ok();
+    let ran = here.ir_with("worker tokenize", titled).ok();
     let expected = [
         json!({"id": "7", "tokens": ["harbor", "boat"]}),
         json!({"id": "-7", "tokens": ["tea"]}),
@@ -42,20 +42,11 @@ fn tokens_are_those_of_the_analyzer() {
 fn hits_are_those_of_a_run() {
     let here = Folder::new();
     tiny(&here);
-    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
-    let search = [
-        "search",
-        "tiny.ir",
-        "--queries",
-        "tiny/queries.jsonl",
-        "--scores",
-        "exact",
-    ];
+    here.ir("index tiny -o tiny.ir").ok();
+    let search = words("search tiny.ir --queries tiny/queries.jsonl --scores exact");
     let run = here.ir(&search).ok().out;
     let queries = here.read("tiny/queries.jsonl");
-    let ran = here
-        .ir_with(&["worker", "search", "tiny.ir", "-k", "1000"], &queries)
-        .ok();
+    let ran = here.ir_with("worker search tiny.ir -k 1000", &queries).ok();
     let found = records(&ran.out);
     let ids: Vec<&str> = found
         .iter()
@@ -96,24 +87,15 @@ fn hits_are_those_of_a_run() {
 #[test]
 fn vectors_are_those_of_encode_in_any_partition() {
     use ir_core::Retriever as _;
-    let model = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/bert-pytorch"
-    );
+    let model = crate::common::BERT_PYTORCH;
     let here = Folder::new();
     let texts = (0..40)
         .map(|n| json!({"id": format!("d{n}"), "text": "tea ".repeat(1 + n % 7) + &n.to_string()}));
     let lines: Vec<String> = texts.map(|text| text.to_string()).collect();
     here.write("docs.jsonl", lines.join("\n"));
-    here.ir(&[
-        "encode",
-        model,
-        "docs.jsonl",
-        "--template",
-        "{text}",
-        "-o",
-        "docs.vectors",
-    ])
+    here.ir(&format!(
+        "encode {model} docs.jsonl --template {{text}} -o docs.vectors"
+    ))
     .ok();
     let index = ir_knn::FlatIndex::open(here.at("docs.vectors")).unwrap();
     let mut all = String::new();
@@ -144,10 +126,7 @@ fn vectors_are_those_of_encode_in_any_partition() {
         );
     }
     // Vectors of another model, precision or pooling, as in `ir search`.
-    let other = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/distilbert"
-    );
+    let other = crate::common::DISTILBERT;
     let with = |model, more: &[&str]| {
         let options = [&search[..], &["--encoder", model], more].concat();
         here.ir_with(&options, &lines[0])
@@ -166,14 +145,8 @@ fn vectors_are_those_of_encode_in_any_partition() {
         "{}",
         ran.err
     );
-    here.ir(&[
-        "worker",
-        "search",
-        "--vectors",
-        "docs.vectors",
-        "--any-encoder",
-    ])
-    .fails(2, &["--encoder"]);
+    here.ir("worker search --vectors docs.vectors --any-encoder")
+        .fails(2, &["--encoder"]);
     let wrong = "{\"id\": \"a\", \"vector\": [1.0, 2.0]}";
     here.ir_with(&search, wrong)
         .fails(1, &["line 1", "dimensions, found 2"]);
@@ -185,10 +158,7 @@ fn vectors_are_those_of_encode_in_any_partition() {
 #[test]
 fn titles_are_encoded_as_by_encode() {
     use ir_core::Retriever as _;
-    let model = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-dense/testdata/tiny/bert-pytorch"
-    );
+    let model = crate::common::BERT_PYTORCH;
     let here = Folder::new();
     let docs = (0..20).map(|n| match n % 3 {
         0 => json!({"id": n, "text": format!("tea {n}")}),
@@ -254,9 +224,8 @@ fn invalid_records_name_the_line() {
     let author = ["worker", "tokenize", "--template", "{author} {text}"];
     here.ir_with(&author, first)
         .fails(2, &["--template: expected", "found {author}"]);
-    here.ir_with(&["worker", "search", "tiny"], first)
+    here.ir_with("worker search tiny", first)
         .fails(1, &["tiny", "expected an index"]);
-    here.ir_with(&["worker", "search"], first)
-        .fails(2, &["INDEX"]);
+    here.ir_with("worker search", first).fails(2, &["INDEX"]);
     assert_eq!(here.ir_with(&tokenize, "").ok().out, "");
 }

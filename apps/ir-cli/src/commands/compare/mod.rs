@@ -335,10 +335,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let reports: Vec<Report> = systems.iter().map(|system| system.report.clone()).collect();
     // Nothing is written before; reading is not interruptible.
     stop_on_interrupt();
-    let mut bar = console.bar();
-    let comparison = Comparison::with_progress(&reports, &args.plan(baseline), &mut bar);
+    let plan = args.plan(baseline);
+    let comparison = Comparison::with_progress(&reports, &plan, &mut console.bar());
     let comparison = comparison.map_err(usage_error)?;
-    bar.finish();
     let topics = args
         .per_topic
         .map(|most| topics::wins_and_losses(&comparison, &*qrels, &systems, most));

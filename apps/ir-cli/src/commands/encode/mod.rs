@@ -166,12 +166,7 @@ impl Args {
     /// Files of unfinished work, or the folder of an index that is updated.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
         if self.is_update() {
-            return vec![WorkPath {
-                option: "--output",
-                what: "",
-                path: self.output.folder(),
-                is_folder: true,
-            }];
+            return vec![WorkPath::output_folder(self.output.folder())];
         }
         output::work_paths(&self.output)
     }
@@ -308,9 +303,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let template = documents.template(args.template.as_ref())?;
     let corpus = documents.collection.corpus();
     // Invalid documents are reported before the first is encoded.
-    let mut bar = console.bar();
-    let hashes = hashes_of(corpus, &template, &mut bar)?;
-    bar.finish();
+    let hashes = hashes_of(corpus, &template, &mut console.bar())?;
     let texts = EncodingInput {
         template: Some(template.to_string()),
         texts: Box::new(corpus.docs()?.map(|document| {

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use indicatif::HumanBytes;
 use ir_core::{DocIds, Encoder, Flow, IdError, Progress, Side};
 use ir_data::{DocTemplate, TextEncoding};
 use ir_dense::{BiEncoder, encode_stream};
@@ -19,8 +18,14 @@ use crate::shared::encoder::{find_model, open_encoder, similarity};
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};
 use crate::shared::options::first_set;
-use crate::shared::updates::{delete_ids, has_other_files, read_ids};
+use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
 use crate::shared::vector_files::is_npy;
+
+const INDEX: UpdatedIndex = UpdatedIndex {
+    name: "a vector index",
+    verb: "encode",
+    command: "ir encode MODEL COLLECTION",
+};
 
 /// Time between two commits of new vectors.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(60);
@@ -30,10 +35,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let folder = args.output.binary_file("--output")?;
     check_options(args, folder)?;
     // Read before the index is locked.
-    let deleted = match &args.delete {
-        Some(file) => read_ids(file, console)?,
-        None => Vec::new(),
-    };
+    let deleted = read_ids(args.delete.as_ref(), console)?;
     let source = match (&args.model, &args.collection) {
         (Some(model), Some(collection)) => Some(Source::open(args, model, collection, console)?),
         _ => None,
@@ -55,17 +57,15 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if writer.is_empty() {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
-    let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
     console.log(format_args!(
-        "{}: {} texts encoded, {} unchanged, {} deleted; now {} of {} dimensions, {}, {}, {:.1} s",
+        "{}: {} texts encoded, {} unchanged, {} deleted; now {} of {} dimensions, {}, {:.1} s",
         args.output.display(),
         grouped(added.encoded),
         grouped(added.unchanged),
         grouped(removed),
         counted(writer.len() as u64, "vector"),
         writer.config().dim,
-        counted(writer.segments().len() as u64, "segment"),
-        HumanBytes(bytes),
+        describe_segments(writer.segments()),
         began.elapsed().as_secs_f64()
     ));
     if let Some(Source { encoder, .. }) = &source {
@@ -83,9 +83,9 @@ fn check_options(args: &Args, folder: &Path) -> Result<()> {
         );
     }
     if let Some(model) = args.model.as_ref().filter(|_| !args.add) {
+        let model = model.display();
         bail_usage!(
-            "{}: expected --add and a collection to add vectors, or no model to only delete or compact",
-            model.display()
+            "{model}: expected --add and a collection to add vectors, or no model to only delete or compact"
         );
     }
     let is_set = [
@@ -99,20 +99,13 @@ fn check_options(args: &Args, folder: &Path) -> Result<()> {
         bail_usage!("{option}: expected --add with documents");
     }
     if is_npy(folder) {
+        let path = folder.display();
         bail_usage!(
-            "--output: expected the folder of a vector index, found the .npy file {}, which is \
-             not updated",
-            folder.display()
+            "--output: expected the folder of a vector index, found the .npy file {path}, which is \
+             not updated"
         );
     }
-    if folder.is_file() {
-        bail!(
-            "{}: expected the folder of a vector index, found a file, which is not updated; encode \
-             its documents into a folder with --add",
-            folder.display()
-        );
-    }
-    Ok(())
+    INDEX.check_folder(folder)
 }
 
 /// Documents to add and their encoder.
@@ -143,14 +136,13 @@ impl Source {
         let template = documents.template(args.template.as_ref())?;
         let (mut ids, mut hashes) = (DocIds::new(), TextHashes::default());
         let mut pushed: Result<_, IdError> = Ok(());
-        let mut bar = console.bar();
-        for_each_document(documents.collection.corpus(), "reading", &mut bar, |doc| {
+        let corpus = documents.collection.corpus();
+        for_each_document(corpus, "reading", &mut console.bar(), |doc| {
             hashes.push(&doc.id, &template.render(doc));
             if let Err(error) = ids.push(&doc.id) {
                 pushed = Err(error);
             }
         })?;
-        bar.finish();
         pushed
             .and_then(|()| ids.check_unique())
             .with_context(|| format!("{collection}: cannot be added"))?;
@@ -248,29 +240,15 @@ fn open(
                 None => "no graphs".to_owned(),
                 Some(config) => format!("M {}, beam {}", config.m, config.ef_construction),
             };
+            let (path, expected, found) = (folder.display(), describe(graphs), describe(hnsw));
             bail!(
-                "{}: expected graphs of the index's parameters ({}), found --hnsw with {} (an \
-                 index keeps its graphs; encode into another folder)",
-                folder.display(),
-                describe(graphs),
-                describe(hnsw)
+                "{path}: expected graphs of the index's parameters ({expected}), found --hnsw with \
+                 {found} (an index keeps its graphs; encode into another folder)"
             );
         }
         return Ok(writer);
     }
-    let Some(source) = source else {
-        bail!(
-            "{}: expected the folder of a vector index (`ir encode MODEL COLLECTION -o FOLDER \
-             --add`), found none",
-            folder.display()
-        );
-    };
-    if folder.is_dir() && has_other_files(folder)? {
-        bail!(
-            "{}: expected a vector index or an empty folder, found other files",
-            folder.display()
-        );
-    }
+    let source = INDEX.check_new(folder, source)?;
     let similarity = similarity(source.encoder.similarity());
     let mut config = VectorIndexConfig::new(source.encoder.dim(), similarity)
         .with_fingerprints(true)
@@ -281,20 +259,18 @@ fn open(
 
 /// Rejects an encoder or template that differs from the record of the index.
 fn check_origin(writer: &VectorIndexWriter, source: &Source, folder: &Path) -> Result<()> {
-    let config = writer.config();
+    let (path, config) = (folder.display(), writer.config());
     let found = config.user_metadata.as_deref();
     let origin = found.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
     let Some(origin) = origin.filter(|_| config.fingerprints) else {
         bail!(
-            "{}: expected vectors written by `ir encode --add`, found no record of their encoder",
-            folder.display()
+            "{path}: expected vectors written by `ir encode --add`, found no record of their encoder"
         );
     };
     if let Some(differences) = origin.differences(&source.origin, |field| field != "texts") {
         bail!(
-            "{}: {differences} (an index keeps its encoder and template; encode into another \
-             folder)",
-            folder.display()
+            "{path}: {differences} (an index keeps its encoder and template; encode into another \
+             folder)"
         );
     }
     Ok(())

@@ -131,45 +131,25 @@ impl FormArgs {
             OtherJudgments::QrelsPrefs => preferences::read_qrels(input, &name)?,
             OtherJudgments::Groups => {
                 let groups = with_warnings(JudgmentGroups::read(input, &name)?, console);
-                let reports = reports(judged, files, &rules, console, |run| {
-                    groups.evaluate(run, &selection.measures(), rules)
-                })?;
-                let names = run_names(reports.iter().map(|report| report.run()), files);
-                let sheets = reports.iter().map(|report| selection.output(report));
-                return out.print(sheets.collect(), &names);
+                let measures = selection.measures();
+                let evaluate = |run: &Run| groups.evaluate(run, &measures, rules);
+                let files = (judged, files);
+                let output = MeasureSelection::output;
+                return out.evaluate(files, selection, evaluate, output, console);
             }
         };
         let preferences = with_warnings(preferences, console);
-        let reports = reports(judged, files, &rules, console, |run| {
-            preferences.evaluate(run, &selection.preference_measures(), rules)
-        })?;
-        let names = run_names(reports.iter().map(|report| report.run()), files);
-        let sheets = reports
-            .iter()
-            .map(|report| selection.preference_output(report));
-        out.print(sheets.collect(), &names)
+        let measures = selection.preference_measures();
+        let evaluate = |run: &Run| preferences.evaluate(run, &measures, rules);
+        let files = (judged, files);
+        out.evaluate(
+            files,
+            selection,
+            evaluate,
+            MeasureSelection::preference_output,
+            console,
+        )
     }
-}
-
-/// Evaluates each run, and warns about queries that are not counted.
-fn reports<M: ReportMeasure, E>(
-    judged: &str,
-    files: &[String],
-    rules: &Rules,
-    console: &Console,
-    evaluate: impl Fn(&Run) -> Result<Report<M>, E>,
-) -> Result<Vec<Report<M>>>
-where
-    Result<Report<M>, E>: Context<Report<M>, E>,
-{
-    let evaluate = |file: &String| {
-        let run = input::run(file, HeaderLine::AsData, console)?;
-        let report = evaluate(&run).with_context(|| format!("{file} with {judged}"))?;
-        let name = (files.len() > 1).then_some(file.as_str());
-        warn_of_gaps(name, rules, report.missing(), report.unjudged(), console);
-        Ok(report)
-    };
-    files.iter().map(evaluate).collect()
 }
 
 /// Warns about queries that are excluded from the averages; `run` is named if there are several.
@@ -206,6 +186,37 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
+    /// Evaluates each run, warns about queries that are not counted, and prints the reports.
+    fn evaluate<M: ReportMeasure, E>(
+        &self,
+        (judged, files): (&str, &[String]),
+        selection: &MeasureSelection,
+        evaluate: impl Fn(&Run) -> Result<Report<M>, E>,
+        output: for<'a> fn(&'a MeasureSelection, &'a Report<M>) -> TrecEvalOutput<'a>,
+        console: &Console,
+    ) -> Result<()>
+    where
+        Result<Report<M>, E>: Context<Report<M>, E>,
+    {
+        let mut reports = Vec::with_capacity(files.len());
+        for file in files {
+            let run = input::run(file, HeaderLine::AsData, console)?;
+            let report = evaluate(&run).with_context(|| format!("{file} with {judged}"))?;
+            let name = (files.len() > 1).then_some(file.as_str());
+            warn_of_gaps(
+                name,
+                self.rules,
+                report.missing(),
+                report.unjudged(),
+                console,
+            );
+            reports.push(report);
+        }
+        let names = run_names(reports.iter().map(Report::run), files);
+        let sheets = reports.iter().map(|report| output(selection, report));
+        self.print(sheets.collect(), &names)
+    }
+
     /// Prints the output: in the layout of trec_eval for a single run, otherwise a column per run.
     pub(super) fn print(
         &self,
@@ -291,37 +302,24 @@ fn write_json(
             OutputValue::Number(number) => json!(number),
         };
         let name = format!("{}{}", if line.zscore { "Z" } else { "" }, line.name);
-        let key = OutputKey {
-            measure: &name,
-            trec_eval: Some(&name),
-            query: line.query,
-            run,
-        };
-        write_value(&key, value, out)?;
+        write_value((&name, Some(name.as_str())), line.query, run, value, out)?;
     }
     Ok(())
 }
 
-/// Key of a value in JSON.
-pub(super) struct OutputKey<'a> {
-    /// Name in ir_measures' syntax.
-    pub(super) measure: &'a str,
-    /// Name in trec_eval's output.
-    pub(super) trec_eval: Option<&'a str>,
-    pub(super) query: &'a str,
-    /// Name of the run, if there are several.
-    pub(super) run: Option<&'a str>,
-}
-
+/// Writes a value in JSON. The measure has its name in ir_measures' syntax and in trec_eval's
+/// output; `run` is named if there are several.
 pub(super) fn write_value(
-    key: &OutputKey<'_>,
+    (measure, trec_eval): (&str, Option<&str>),
+    query: &str,
+    run: Option<&str>,
     value: Value,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut line = json!({
-        "measure": key.measure, "trec_eval": key.trec_eval, "query": key.query, "value": value,
+        "measure": measure, "trec_eval": trec_eval, "query": query, "value": value,
     });
-    if let Some(run) = key.run {
+    if let Some(run) = run {
         line["run"] = json!(run);
     }
     writeln!(out, "{line}")

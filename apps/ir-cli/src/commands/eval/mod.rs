@@ -12,7 +12,7 @@ use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
 use ir_eval::{EvalError, Measure, MissingQueries, Report, RunFileOptions};
 use serde_json::json;
 
-use self::forms::{JudgmentFormat, OutputKey};
+use self::forms::JudgmentFormat;
 pub(crate) use self::measures::list_measures;
 use crate::shared::console::{Console, Usage, check_stopped};
 use crate::shared::input;
@@ -210,13 +210,8 @@ fn write_json(
 ) -> io::Result<()> {
     for line in selection.output(report).lines(detail) {
         if let OutputValue::Text(text) = line.value {
-            let key = OutputKey {
-                measure: line.name,
-                trec_eval: Some(line.name),
-                query: line.query,
-                run,
-            };
-            forms::write_value(&key, json!(text), out)?;
+            let names = (line.name, Some(line.name));
+            forms::write_value(names, line.query, run, json!(text), out)?;
         }
     }
     let mut line = |query: &str, measure: Measure, value: f64| {
@@ -226,13 +221,7 @@ fn write_json(
             json!(value)
         };
         let (name, trec_eval) = (measure.to_string(), measure.trec_name());
-        let key = OutputKey {
-            measure: &name,
-            trec_eval: trec_eval.as_deref(),
-            query,
-            run,
-        };
-        forms::write_value(&key, value, out)
+        forms::write_value((&name, trec_eval.as_deref()), query, run, value, out)
     };
     if detail != OutputDetail::Summary {
         for query in report.queries() {

@@ -172,9 +172,8 @@ impl Args {
         let Some(shard) = self.shard.shard else {
             return Ok(None);
         };
-        let mut bar = console.bar();
-        let input = InputHash::of_documents(documents.collection.corpus(), &mut bar)?;
-        bar.finish();
+        let corpus = documents.collection.corpus();
+        let input = InputHash::of_documents(corpus, &mut console.bar())?;
         Ok(Some(ShardPart::new(shard, &input)))
     }
 
@@ -185,12 +184,7 @@ impl Args {
     /// The folder of an index that is updated.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
         let folder = self.output.as_ref().filter(|_| self.is_update());
-        let path = folder.map(|folder| WorkPath {
-            option: "--output",
-            what: "",
-            path: folder.folder(),
-            is_folder: true,
-        });
+        let path = folder.map(|folder| WorkPath::output_folder(folder.folder()));
         path.into_iter().collect()
     }
 }

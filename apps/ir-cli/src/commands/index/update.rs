@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use indicatif::HumanBytes;
 use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
 use ir_core::{Document, Flow, Progress};
 use ir_data::TextEncoding;
@@ -16,7 +15,13 @@ use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{DEFAULT_MEMORY, check_fields, name_of_fields};
 use crate::shared::input::{DocumentOrder, open_documents};
-use crate::shared::updates::{delete_ids, has_other_files, read_ids};
+use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
+
+const INDEX: UpdatedIndex = UpdatedIndex {
+    name: "an index",
+    verb: "index",
+    command: "ir index COLLECTION",
+};
 
 /// Number of documents between two progress reports.
 const REPORT_DOCS: u64 = 4096;
@@ -36,18 +41,9 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.collection.is_none() && args.rule.text_rule.is_some() {
         bail_usage!("--text-rule: expected --add with documents");
     }
-    if folder.is_file() {
-        bail!(
-            "{}: expected the folder of an index, found a file, which is not updated; index its \
-             documents into a folder with --add",
-            folder.display()
-        );
-    }
+    INDEX.check_folder(folder)?;
     // Read before the index is locked.
-    let deleted = match &args.delete {
-        Some(file) => read_ids(file, console)?,
-        None => Vec::new(),
-    };
+    let deleted = read_ids(args.delete.as_ref(), console)?;
     let mut writer = open(args, folder, console)?;
     let before = writer.len() as u64;
     let mut bar = console.bar();
@@ -74,16 +70,13 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if writer.is_empty() {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
-    let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
     console.log(format_args!(
-        "{}: {} documents written, {} of them new, {} deleted; now {}, {}, {}, {:.1} s",
-        shown,
+        "{shown}: {} documents written, {} of them new, {} deleted; now {}, {}, {:.1} s",
         grouped(added.written),
         grouped((after + removed).saturating_sub(before)),
         grouped(removed),
         counted(after, "document"),
-        counted(writer.segments().len() as u64, "segment"),
-        HumanBytes(bytes),
+        describe_segments(writer.segments()),
         began.elapsed().as_secs_f64()
     ));
     Ok(())
@@ -106,18 +99,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         check_settings(args, writer.config())?;
         writer
     } else {
-        let Some(collection) = &args.collection else {
-            bail!(
-                "{}: expected the folder of an index (`ir index COLLECTION -o FOLDER --add`), found none",
-                folder.display()
-            );
-        };
-        if folder.is_dir() && has_other_files(folder)? {
-            bail!(
-                "{}: expected an index or an empty folder, found other files",
-                folder.display()
-            );
-        }
+        let collection = INDEX.check_new(folder, args.collection.as_ref())?;
         let documents = open_documents(collection, args.documents(), console)?;
         if documents.duplicate_ids {
             bail!(

@@ -187,9 +187,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         let name = args.texts.as_ref().context("clap asks for one of both")?;
         let texts = read::texts(name, args, console)?;
-        let mut bar = console.bar();
-        let vectors = vectorize(&texts.texts, args, &mut bar)?;
-        bar.finish();
+        let vectors = vectorize(&texts.texts, args, &mut console.bar())?;
         (name, vectors, texts.labels, Some(texts.lines))
     };
     let (found, expected) = (labels.len(), vectors.view().nrows());
@@ -207,10 +205,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         vectors.normalize_rows();
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
-    let mut bar = console.bar();
     let knn = KnnClassifier::new(args.k).with_metric(args.metric);
+    let (view, bar) = (vectors.view(), &mut console.bar());
     let accuracy = knn
-        .cross_validate_with_progress(vectors.view(), &classes, args.folds, &mut bar)
+        .cross_validate_with_progress(view, &classes, args.folds, bar)
         .map_err(|error| placed(error, source, &rows, lines.as_deref()))?;
     bar.finish();
     warn(&accuracy, args, console);

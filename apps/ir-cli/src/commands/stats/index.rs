@@ -1,6 +1,5 @@
 //! `ir stats` of an index: settings, statistics of the fields, segments.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -17,7 +16,7 @@ use crate::shared::console::bail_usage;
 use crate::shared::format::{counted, grouped, table_with_text};
 use crate::shared::input::check_not_segment;
 use crate::shared::options::first_set;
-use crate::shared::output::OutputSink;
+use crate::shared::output::print;
 
 /// Prints the statistics of the index in a file or folder.
 pub(super) fn run_index(args: &Args) -> Result<()> {
@@ -42,8 +41,7 @@ pub(super) fn run_index(args: &Args) -> Result<()> {
     } else {
         table_with_text(rows, 1)
     };
-    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))?;
-    Ok(())
+    print(text)
 }
 
 enum AnyIndex {

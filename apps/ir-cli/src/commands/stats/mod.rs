@@ -5,7 +5,6 @@ mod index;
 mod papers;
 mod venues;
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -20,7 +19,7 @@ use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{is_index, open_documents};
 use crate::shared::options::EncodingOption;
-use crate::shared::output::{OutputPath, OutputSink, create_folder};
+use crate::shared::output::{OutputPath, create_folder, print};
 use crate::shared::papers::is_parquet;
 use crate::shared::plots::write_plots;
 use index::run_index;
@@ -155,7 +154,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         rows.extend(venues::rows(&venues));
         table_with_text(rows, 1)
     };
-    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))?;
+    print(text)?;
     match folder {
         Some(folder) => {
             let mut plots = plots(&corpus, &splits);

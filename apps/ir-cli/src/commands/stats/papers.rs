@@ -1,7 +1,5 @@
 //! Papers of the ICLR dataset: documents, reviews, scores and decisions.
 
-use std::io::Write;
-
 use anyhow::Result;
 use ir_core::Document;
 use ir_eval::{CorpusStatistics, Histogram};
@@ -11,21 +9,21 @@ use serde_json::json;
 use super::{Args, Row, by_value, corpus_rows, plots};
 use crate::shared::console::bail_usage;
 use crate::shared::format::{grouped, table_with_text};
-use crate::shared::output::{OutputPath, OutputSink, create_folder};
+use crate::shared::options::first_set;
+use crate::shared::output::{OutputPath, create_folder, print};
 use crate::shared::papers::read;
 use crate::shared::plots::write_plots;
 
 /// Statistics of a Parquet file. The text of a document is its title and abstract.
 pub(super) fn run_papers(args: &Args) -> Result<()> {
     let name = &args.collection;
-    if let Some(split) = &args.split {
-        bail_usage!("--split: expected a collection with judgments, found {name} (split {split})");
-    }
-    if args.level.is_some() {
-        bail_usage!("--level: expected a collection with judgments, found {name}");
-    }
-    if args.communities {
-        bail_usage!("--communities: expected a collection with judgments, found {name}");
+    let of_judgments = first_set([
+        ("--split", args.split.is_some()),
+        ("--level", args.level.is_some()),
+        ("--communities", args.communities),
+    ]);
+    if let Some(option) = of_judgments {
+        bail_usage!("{option}: expected a collection with judgments, found {name}");
     }
     let folder = args.plots.as_ref().map(OutputPath::folder);
     let analyzer = args.analyzer()?;
@@ -60,7 +58,7 @@ pub(super) fn run_papers(args: &Args) -> Result<()> {
         rows.extend(rows_of(&found, &reviews));
         table_with_text(rows, 1)
     };
-    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))?;
+    print(text)?;
     match folder {
         Some(folder) => write_plots(&plots(&corpus, &Vec::new()), &folder),
         None => Ok(()),

@@ -5,7 +5,6 @@ mod dev;
 mod examples;
 mod history;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -17,18 +16,18 @@ use history::HistoryLog;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
 use ir_dense::BiEncoder;
-use ir_dense::train::{EvaluateFn, TrainError, Trainer, TrainingHistory, TrainingResult};
+use ir_dense::train::{EvaluateFn, Trainer, TrainingHistory, TrainingResult};
 use ir_eval::Measure;
 
-use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{find_model, is_model};
 use crate::shared::format::grouped;
 use crate::shared::input::{is_collection, split_of_collection};
-use crate::shared::options::{QueryForm, positive, use_threads};
-use crate::shared::output::{OutputPath, OutputSink, WorkPath};
+use crate::shared::options::{QueryForm, use_threads};
+use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::rules::measure;
 use crate::shared::training_runs::completed::CompletedRun;
-use crate::shared::training_runs::{self, discard, evaluation, has_files};
+use crate::shared::training_runs::{self, ExecutionOptions, discard, evaluation, has_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -118,17 +117,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     curves: Option<OutputPath>,
 
-    /// Number of steps between checkpoints
-    #[arg(long, value_parser = positive, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
-    checkpoint_every: usize,
-
-    /// Keep the checkpoints after training
-    #[arg(long, help_heading = EXECUTION)]
-    keep_checkpoints: bool,
-
-    /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = EXECUTION)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    execution: ExecutionOptions,
 }
 
 const EXAMPLE_OPTIONS: &str = "Examples";
@@ -186,7 +176,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    use_threads(args.threads)?;
+    use_threads(args.execution.threads)?;
     let validation = &args.evaluation;
     if args.template.is_some() && args.texts.is_none() && validation.dev.is_none() {
         bail_usage!("--template: expected --texts or --dev");
@@ -234,16 +224,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     if has_files(output) {
         let completed = completed(trainer.fingerprint(&data));
-        return finish_completed(&completed, args, &checkpoints, console);
+        training_runs::check_completed(&completed, output, &checkpoints, console)?;
+        discard(args.execution.keep_checkpoints, &checkpoints);
+        return Ok(());
     }
-    let resumed = evaluation::check_or_record(&checkpoints, evaluation.as_ref())?;
-    if resumed {
-        let kept = checkpoints.display();
-        console.note(format_args!("resuming from the checkpoint in {kept}"));
-    }
+    let resumed = evaluation::check_or_record(&checkpoints, evaluation.as_ref(), console)?;
     let trainer = trainer
         .with_checkpoints(&checkpoints)
-        .with_checkpoint_every(args.checkpoint_every as u64);
+        .with_checkpoint_every(args.execution.checkpoint_every as u64);
 
     let began = Instant::now();
     let counts = (steps, config.epochs);
@@ -257,27 +245,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|evaluate| evaluate as &mut EvaluateFn<'_>);
     let trained = trainer.train_with_callback(&data, evaluate, &mut watch, &mut bar);
     bar.finish();
-    let trained = match trained {
-        Err(TrainError::Stopped { step, steps }) => {
-            let kept = checkpoints.display();
-            return Err(Resumable(format!(
-                "interrupted after {step} of {steps} steps; run the same command to resume from {kept}"
-            ))
-            .into());
-        }
-        Err(error @ TrainError::OtherConfiguration { .. }) => {
-            bail!("{error} ({})", evaluation::remedy(&checkpoints));
-        }
-        Err(error) => {
-            evaluation::discard_record(&checkpoints);
-            return Err(error.into());
-        }
-        Ok(trained) => trained,
-    };
+    let trained = trained.map_err(|error| training_runs::ended(error, &checkpoints))?;
     write_history(args, &trained)?;
     completed(trained.fingerprint).record(&checkpoints)?;
     trained.encoder.save(output)?;
-    discard(args.keep_checkpoints, &checkpoints);
+    discard(args.execution.keep_checkpoints, &checkpoints);
     let history = &trained.history;
     let best = history.best();
     let best = best.map(|best| format!(", {} {:.4}", validation.measure, best.value));
@@ -318,22 +290,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Ends a run that was killed after its output was written; any other output is an error.
-fn finish_completed(
-    completed: &CompletedRun<'_>,
-    args: &Args,
-    checkpoints: &Path,
-    console: &Console,
-) -> Result<()> {
-    let output = args.output.display();
-    if !completed.is_recorded(checkpoints) {
-        bail!("{output}: expected a new folder, found one with files in it");
-    }
-    discard(args.keep_checkpoints, checkpoints);
-    console.log(format_args!("{output}: complete since an earlier run"));
-    Ok(())
-}
-
 /// Names the mistake in arguments that are swapped, or a collection in place of examples.
 fn check_arguments(args: &Args) -> Result<()> {
     let (model, examples) = (args.model.display(), args.examples.display());
@@ -364,21 +320,13 @@ fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
 
 /// Writes the training history and its curves.
 fn write_history(args: &Args, trained: &TrainingResult) -> Result<()> {
-    let save = |path: &OutputPath, text: String| {
-        OutputSink::open(Some(path))?.write_with(|out| out.write_all(text.as_bytes()))
-    };
-    if let Some(path) = args
-        .history
-        .as_ref()
-        .filter(|path| !history::is_appended(path))
-    {
-        save(path, trained.history.to_csv())?;
+    let history = args.history.as_ref();
+    if let Some(path) = history.filter(|path| !history::is_appended(path)) {
+        path.write(trained.history.to_csv())?;
     }
     if let Some(path) = &args.curves {
-        save(
-            path,
-            trained.history.to_svg(&args.evaluation.measure.to_string()),
-        )?;
+        let measure = args.evaluation.measure.to_string();
+        path.write(trained.history.to_svg(&measure))?;
     }
     Ok(())
 }

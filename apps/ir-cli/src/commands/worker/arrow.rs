@@ -17,7 +17,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use super::record_types::{HitRecord, InputRecord, OutputKind, Position, STDIN, Title};
+use super::record_types::{InputRecord, OutputKind, OutputValue, Position, STDIN, Title};
 use crate::shared::output::{OutputSink, failed};
 
 /// Maximum number of rows of a batch that is written.
@@ -285,47 +285,13 @@ impl<'a> ArrowWriter<'a> {
         })
     }
 
-    #[cfg(feature = "dense")]
-    pub(super) fn write_vector(&mut self, id: &str, vector: &[f32]) -> Result<()> {
-        self.start(id, size_of_val(vector))?;
-        if let Values::Vectors(lists) = &mut self.values {
-            lists.values().append_slice(vector);
-            lists.append(true);
-        }
-        self.end()
-    }
-
-    pub(super) fn write_tokens(&mut self, id: &str, tokens: &[String]) -> Result<()> {
-        self.start(id, tokens.iter().map(|token| token.len() + 4).sum())?;
-        if let Values::Tokens(lists) = &mut self.values {
-            for token in tokens {
-                lists.values().append_value(token);
-            }
-            lists.append(true);
-        }
-        self.end()
-    }
-
-    pub(super) fn write_hits(&mut self, id: &str, hits: &[HitRecord<'_>]) -> Result<()> {
-        self.start(id, hits.iter().map(|hit| hit.id.len() + 8).sum())?;
-        if let Values::Hits(lists) = &mut self.values {
-            for hit in hits {
-                let fields = lists.values();
-                if let Some(ids) = fields.field_builder::<StringBuilder>(0) {
-                    ids.append_value(hit.id);
-                }
-                if let Some(scores) = fields.field_builder::<Float32Builder>(1) {
-                    scores.append_value(hit.score);
-                }
-                fields.append(true);
-            }
-            lists.append(true);
-        }
-        self.end()
-    }
-
-    /// Starts a row of a size in bytes. Offsets of Arrow lists and texts have 32 bits.
-    fn start(&mut self, id: &str, bytes: usize) -> Result<()> {
+    /// Writes a result of the type of this writer. Offsets of Arrow lists and texts have 32 bits.
+    pub(super) fn write(&mut self, id: &str, value: OutputValue<'_>) -> Result<()> {
+        let bytes = match value {
+            OutputValue::Vector(vector) => size_of_val(vector),
+            OutputValue::Tokens(tokens) => tokens.iter().map(|token| token.len() + 4).sum(),
+            OutputValue::Hits(hits) => hits.iter().map(|hit| hit.id.len() + 8).sum(),
+        };
         let bytes = bytes.saturating_add(id.len());
         if bytes > (i32::MAX as usize) - 2 * MAX_BYTES {
             let id: String = id.chars().take(80).collect();
@@ -334,15 +300,36 @@ impl<'a> ArrowWriter<'a> {
         self.ids.append_value(id);
         self.rows += 1;
         self.bytes += bytes;
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<()> {
-        if self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
-            self.write_batch()
-        } else {
-            Ok(())
+        match (&mut self.values, value) {
+            (Values::Vectors(lists), OutputValue::Vector(vector)) => {
+                lists.values().append_slice(vector);
+                lists.append(true);
+            }
+            (Values::Tokens(lists), OutputValue::Tokens(tokens)) => {
+                for token in tokens {
+                    lists.values().append_value(token);
+                }
+                lists.append(true);
+            }
+            (Values::Hits(lists), OutputValue::Hits(hits)) => {
+                for hit in hits {
+                    let fields = lists.values();
+                    if let Some(ids) = fields.field_builder::<StringBuilder>(0) {
+                        ids.append_value(hit.id);
+                    }
+                    if let Some(scores) = fields.field_builder::<Float32Builder>(1) {
+                        scores.append_value(hit.score);
+                    }
+                    fields.append(true);
+                }
+                lists.append(true);
+            }
+            _ => bail!("record {id:?}: expected results of one type, found two"),
         }
+        if self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
+            return self.write_batch();
+        }
+        Ok(())
     }
 
     fn write_batch(&mut self) -> Result<()> {

@@ -8,7 +8,7 @@ use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_dense::encode_stream;
 use ir_system::saved_vectors::open_vectors;
 
-use super::record_types::{InputRecord, OutputKind, RecordFormat};
+use super::record_types::{InputRecord, OutputKind, OutputValue, RecordFormat};
 use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
         }
     });
     let mut out = RecordWriter::new(format, OutputKind::Vectors, out)?;
-    let push = |id: &str, vector: &[f32]| out.write_vector(id, vector);
+    let push = |id: &str, vector: &[f32]| out.write(id, OutputValue::Vector(vector));
     match encode_stream(&encoder, side, texts, None, push, &mut NoProgress)? {
         Flow::Continue => out.finish(),
         Flow::Stop => Err(Interrupted.into()),

@@ -21,7 +21,7 @@ use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::system_options::SystemSource;
-use record_types::{HitRecord, InputRecord, OutputKind, RecordFormat};
+use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat};
 use records::{InputRecords, RecordWriter};
 
 const EXAMPLES: &str = "\
@@ -184,7 +184,7 @@ fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
         for record in batch {
             let (id, text) = record.into_document_text(&template)?;
             let tokens = ir_core::Analyzer::terms(&analyzer, &text);
-            out.write_tokens(&id, &tokens)?;
+            out.write(&id, OutputValue::Tokens(&tokens))?;
         }
         out.flush()?;
     }
@@ -253,7 +253,7 @@ fn search_records<T, R: Retriever + ?Sized>(
                 score: hit.score,
             });
             let hits: Vec<HitRecord<'_>> = hits.collect();
-            out.write_hits(id, &hits)?;
+            out.write(id, OutputValue::Hits(&hits))?;
         }
         out.flush()?;
     }

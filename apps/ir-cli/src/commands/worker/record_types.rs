@@ -30,6 +30,25 @@ pub(super) enum OutputKind {
     Hits,
 }
 
+/// Result of a record; all of a worker are of one [`OutputKind`]. In JSON, the name of the variant
+/// is the name of the field.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OutputValue<'a> {
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    Vector(&'a [f32]),
+    Tokens(&'a [String]),
+    Hits(&'a [HitRecord<'a>]),
+}
+
+/// A record that is written.
+#[derive(Serialize)]
+pub(super) struct OutputRecord<'a> {
+    pub(super) id: &'a str,
+    #[serde(flatten)]
+    pub(super) value: OutputValue<'a>,
+}
+
 /// Position of a record in the input, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Position {

@@ -6,13 +6,13 @@ use std::io::{self, BufReader, Stdin, Write as _};
 use anyhow::{Context, Result, anyhow};
 use ir_data::LineReader;
 use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 #[cfg(feature = "arrow")]
 use super::arrow::{ArrowReader, ArrowWriter};
 use super::record_types::{
-    HitRecord, InputRecord, OutputKind, Position, RecordFormat, STDIN, Title,
+    InputRecord, OutputKind, OutputRecord, OutputValue, Position, RecordFormat, STDIN, Title,
 };
 use crate::shared::console::check_stopped;
 use crate::shared::output::{OutputSink, failed};
@@ -138,25 +138,6 @@ impl Iterator for InputRecords {
     }
 }
 
-#[cfg(feature = "dense")]
-#[derive(Serialize)]
-struct VectorRecord<'a> {
-    id: &'a str,
-    vector: &'a [f32],
-}
-
-#[derive(Serialize)]
-struct TokenRecord<'a> {
-    id: &'a str,
-    tokens: &'a [String],
-}
-
-#[derive(Serialize)]
-struct HitsRecord<'a> {
-    id: &'a str,
-    hits: &'a [HitRecord<'a>],
-}
-
 /// Writer of records of one type to standard output.
 pub(super) enum RecordWriter<'a> {
     Json(&'a mut OutputSink),
@@ -178,28 +159,15 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    #[cfg(feature = "dense")]
-    pub(super) fn write_vector(&mut self, id: &str, vector: &[f32]) -> Result<()> {
+    pub(super) fn write(&mut self, id: &str, value: OutputValue<'_>) -> Result<()> {
         match self {
-            Self::Json(out) => write_line(&VectorRecord { id, vector }, out),
+            Self::Json(out) => {
+                let mut line = serde_json::to_vec(&OutputRecord { id, value })?;
+                line.push(b'\n');
+                out.write_all(&line).with_context(|| failed(out.name()))
+            }
             #[cfg(feature = "arrow")]
-            Self::Arrow(writer) => writer.write_vector(id, vector),
-        }
-    }
-
-    pub(super) fn write_tokens(&mut self, id: &str, tokens: &[String]) -> Result<()> {
-        match self {
-            Self::Json(out) => write_line(&TokenRecord { id, tokens }, out),
-            #[cfg(feature = "arrow")]
-            Self::Arrow(writer) => writer.write_tokens(id, tokens),
-        }
-    }
-
-    pub(super) fn write_hits(&mut self, id: &str, hits: &[HitRecord<'_>]) -> Result<()> {
-        match self {
-            Self::Json(out) => write_line(&HitsRecord { id, hits }, out),
-            #[cfg(feature = "arrow")]
-            Self::Arrow(writer) => writer.write_hits(id, hits),
+            Self::Arrow(writer) => writer.write(id, value),
         }
     }
 
@@ -220,13 +188,6 @@ impl<'a> RecordWriter<'a> {
             Self::Arrow(writer) => writer.finish(),
         }
     }
-}
-
-fn write_line(record: &impl Serialize, out: &mut OutputSink) -> Result<()> {
-    let line = serde_json::to_vec(record)?;
-    out.write_all(&line)
-        .and_then(|()| out.write_all(b"\n"))
-        .with_context(|| failed(out.name()))
 }
 
 fn flush(out: &mut OutputSink) -> Result<()> {

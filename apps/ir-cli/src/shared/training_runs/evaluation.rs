@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::completed;
 use super::values::Evaluation;
+use crate::shared::console::Console;
 use crate::shared::output::failed;
 
 /// Name of the record.
@@ -23,8 +24,12 @@ const FORMAT: &str = "ir-dense training checkpoint";
 const MAX_HEADER: u64 = 1 << 20;
 
 /// Compares the evaluation settings with the settings of an existing checkpoint, or writes them if
-/// there is none. Returns `true` if a checkpoint exists.
-pub(crate) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
+/// there is none. Returns `true` if a checkpoint exists, after a note.
+pub(crate) fn check_or_record(
+    checkpoints: &Path,
+    evaluation: Option<&Evaluation>,
+    console: &Console,
+) -> Result<bool> {
     let path = checkpoints.join(RECORD);
     reject_foreign(checkpoints)?;
     if checkpoint(checkpoints).exists() {
@@ -45,6 +50,8 @@ pub(crate) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation
                 remedy(checkpoints)
             )
         })?;
+        let kept = checkpoints.display();
+        console.note(format_args!("resuming from the checkpoint in {kept}"));
         return Ok(true);
     }
     let record =
@@ -61,7 +68,7 @@ pub(crate) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation
 }
 
 /// Removes the record written by [`check_or_record`] if no checkpoint was saved.
-pub(crate) fn discard_record(checkpoints: &Path) {
+pub(super) fn discard_record(checkpoints: &Path) {
     if !checkpoint(checkpoints).exists() {
         let _ = fs::remove_file(checkpoints.join(RECORD));
         let _ = fs::remove_dir(checkpoints);
@@ -138,7 +145,7 @@ fn checkpoint(checkpoints: &Path) -> PathBuf {
     checkpoints.join("checkpoint.safetensors")
 }
 
-pub(crate) fn remedy(checkpoints: &Path) -> String {
+pub(super) fn remedy(checkpoints: &Path) -> String {
     let folder = checkpoints.display();
     format!("delete the folder {folder} to start over")
 }

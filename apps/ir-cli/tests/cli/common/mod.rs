@@ -46,6 +46,57 @@ impl Ran {
     }
 }
 
+/// Arguments of a command: a list, or a line as a shell reads it.
+pub(crate) trait Arguments {
+    fn arguments(&self) -> Vec<&str>;
+}
+
+impl Arguments for str {
+    fn arguments(&self) -> Vec<&str> {
+        words(self)
+    }
+}
+
+impl Arguments for String {
+    fn arguments(&self) -> Vec<&str> {
+        words(self)
+    }
+}
+
+impl<T: Arguments + ?Sized> Arguments for &T {
+    fn arguments(&self) -> Vec<&str> {
+        (**self).arguments()
+    }
+}
+
+impl Arguments for [&str] {
+    fn arguments(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Arguments for [&str; N] {
+    fn arguments(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Arguments for Vec<&str> {
+    fn arguments(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
+
+/// Words of a line. Those in single quotes may have spaces.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(n, part)| match n % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    words.collect()
+}
+
 /// Temporary folder in which commands run; removed on drop.
 pub(crate) struct Folder(tempfile::TempDir);
 
@@ -91,27 +142,53 @@ impl Folder {
     }
 
     /// Command with these arguments in this folder, with empty standard input.
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
         command
-            .args(args)
+            .args(args.arguments())
             .current_dir(self.path())
             .stdin(Stdio::null());
         command
     }
 
     /// Runs `ir` without `IR_DATA`.
-    pub(crate) fn ir(&self, args: &[&str]) -> Ran {
+    pub(crate) fn ir(&self, args: &(impl Arguments + ?Sized)) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), None)
     }
 
+    /// Runs the commands of a table. Each is followed by its exit code and parts of its error:
+    ///
+    /// ```text
+    /// search tiny --k1 NaN
+    ///   2: --k1 | NaN
+    /// ```
+    ///
+    /// Asserts that they print nothing else and leave no file.
+    #[track_caller]
+    pub(crate) fn errors(&self, table: &str) {
+        let before = self.files();
+        let lines: Vec<&str> = table.trim().lines().map(str::trim).collect();
+        for row in lines.chunks(2) {
+            eprintln!("ir {}", row[0]);
+            let (code, parts) = row[1].split_once(": ").unwrap();
+            let parts: Vec<&str> = parts.split(" | ").collect();
+            let ran = self.ir(row[0]).fails(code.parse().unwrap(), &parts);
+            assert_eq!(ran.out, "", "no partial output");
+            assert_eq!(self.files(), before, "no files left");
+        }
+    }
+
     /// Runs `ir` with `IR_DATA` set to this folder.
-    pub(crate) fn ir_inside(&self, args: &[&str]) -> Ran {
+    pub(crate) fn ir_inside(&self, args: &(impl Arguments + ?Sized)) -> Ran {
         finish(self.command(args).env("IR_DATA", self.path()), None)
     }
 
     /// Runs `ir` with environment variables; an empty value unsets one.
-    pub(crate) fn ir_env(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    pub(crate) fn ir_env(
+        &self,
+        args: &(impl Arguments + ?Sized),
+        variables: &[(&str, &str)],
+    ) -> Ran {
         let mut command = self.command(args);
         command.env_remove("IR_DATA");
         for (name, value) in variables {
@@ -124,19 +201,19 @@ impl Folder {
     }
 
     /// Runs `ir` with `input` on standard input.
-    pub(crate) fn ir_with(&self, args: &[&str], input: &str) -> Ran {
+    pub(crate) fn ir_with(&self, args: &(impl Arguments + ?Sized), input: &str) -> Ran {
         finish(self.command(args).env_remove("IR_DATA"), Some(input))
     }
 
     /// Runs `ir` with a maximum file size in blocks of `ulimit -f`, so that writing beyond it fails
     /// as on a full disk.
     #[cfg(unix)]
-    pub(crate) fn ir_with_file_size(&self, blocks: u64, args: &[&str]) -> Ran {
+    pub(crate) fn ir_with_file_size(&self, blocks: u64, args: &(impl Arguments + ?Sized)) -> Ran {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         let mut command = Command::new("sh");
         command
             .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ir")])
-            .args(args)
+            .args(args.arguments())
             .current_dir(self.path())
             .env_remove("IR_DATA")
             .stdin(Stdio::null());
@@ -147,7 +224,11 @@ impl Folder {
     /// that every failure is an error that names the folder, and that the index is then at its last
     /// commit, with no files but those that its manifest names.
     #[cfg(unix)]
-    pub(crate) fn update_without_space(&self, index: &str, args: &[&str]) -> UpdateFailures {
+    pub(crate) fn update_without_space(
+        &self,
+        index: &str,
+        args: &(impl Arguments + ?Sized),
+    ) -> UpdateFailures {
         let folder = self.at(index);
         let mut failures = UpdateFailures::default();
         for blocks in (0..).map(|n: u32| if n < 4 { n.into() } else { 1 << (n - 2) }) {
@@ -164,13 +245,18 @@ impl Folder {
     /// Runs `ir` in a mount namespace, after a shell script that may mount a small file system, and
     /// before another one. [`None`] if this machine permits no mounts.
     #[cfg(target_os = "linux")]
-    pub(crate) fn ir_with_mount(&self, script: &str, args: &[&str], after: &str) -> Option<Ran> {
+    pub(crate) fn ir_with_mount(
+        &self,
+        script: &str,
+        args: &(impl Arguments + ?Sized),
+        after: &str,
+    ) -> Option<Ran> {
         let unshare = |flags: &[&str], script: &str| {
             let mut command = Command::new("unshare");
             command
                 .args(flags)
                 .args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_ir")])
-                .args(args)
+                .args(args.arguments())
                 .current_dir(self.path())
                 .env_remove("IR_DATA")
                 .stdin(Stdio::null());
@@ -191,7 +277,7 @@ impl Folder {
     }
 
     /// Runs `ir` with the caller's `IR_DATA`.
-    pub(crate) fn ir_data(&self, args: &[&str]) -> Ran {
+    pub(crate) fn ir_data(&self, args: &(impl Arguments + ?Sized)) -> Ran {
         finish(&mut self.command(args), None)
     }
 }
@@ -305,6 +391,23 @@ pub(crate) fn value(output: &str, measure: &str) -> f64 {
         .unwrap_or_else(|| panic!("{measure} in {output}"));
     line.rsplit('\t').next().unwrap().parse().unwrap()
 }
+
+/// Folders of tiny encoders with random weights.
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
+pub(crate) const BERT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-dense/testdata/tiny/bert"
+);
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
+pub(crate) const BERT_PYTORCH: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-dense/testdata/tiny/bert-pytorch"
+);
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
+pub(crate) const DISTILBERT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-dense/testdata/tiny/distilbert"
+);
 
 pub(crate) const QRELS: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\n";
 pub(crate) const RUN: &str = "q1 Q0 d2 1 2.5 me\nq1 Q0 d1 2 1.5 me\nq2 Q0 d3 1 1.0 me\n";
