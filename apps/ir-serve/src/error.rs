@@ -13,7 +13,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Search(#[from] SearchError),
     #[error(transparent)]
-    Document(DocumentError),
+    Document(#[from] DocumentError),
     #[error("{what}: expected at most {limit}, found {found}")]
     Limit {
         what: &'static str,

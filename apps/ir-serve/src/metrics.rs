@@ -117,16 +117,14 @@ impl Metrics {
 
     /// All metrics in the text format of OpenMetrics.
     pub(crate) fn text(&self, service: &Service) -> String {
-        let bound = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let state = service.published().ok();
         self.ready.set(i64::from(state.is_some()));
         if let Some(state) = state {
-            self.documents.set(bound(state.documents().len()));
-            self.answers.set(bound(state.index().frames().len()));
+            set(&self.documents, state.documents().len());
+            set(&self.answers, state.index().frames().len());
         }
-        self.jobs.set(bound(service.unfinished_jobs()));
-        self.unlogged
-            .set(i64::try_from(service.unlogged_queries()).unwrap_or(i64::MAX));
+        set(&self.jobs, service.unfinished_jobs());
+        set(&self.unlogged, service.unlogged_queries());
         let encoded = self.encoded.inner();
         encoded.store(service.encoded_texts(), Ordering::Relaxed);
         let mut text = String::new();
@@ -134,4 +132,8 @@ impl Metrics {
         let _ = encode(&mut text, &self.registry);
         text
     }
+}
+
+fn set(gauge: &Gauge, count: impl TryInto<i64>) {
+    gauge.set(count.try_into().unwrap_or(i64::MAX));
 }

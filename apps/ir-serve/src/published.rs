@@ -21,7 +21,7 @@ use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
 use crate::config::{ServiceEncoder, ServiceQuestions};
 use crate::error::with_causes;
-use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
+use crate::store::{Annotation, Publication, PublishedQuestion, Store, StoreError, sha256};
 
 /// Number of vectors of queries that are cached: a query searches several indexes, and the same
 /// question is asked again, with other filters, for its explanation, or by other readers. 15 MiB of
@@ -315,6 +315,13 @@ impl PublishedDocument {
         })
     }
 
+    /// Returns `true` if the text has the span of an annotation at its offset.
+    pub(crate) fn has_span(&self, annotation: &Annotation) -> bool {
+        let length = character_count(&annotation.span);
+        let found = self.span(annotation.chunk, annotation.start, length);
+        found == Some(&*annotation.span)
+    }
+
     /// The text at a span, in characters of a chunk, if it is inside.
     #[must_use]
     pub fn span(&self, chunk: usize, start: usize, length: usize) -> Option<&str> {
@@ -371,54 +378,35 @@ fn published_document(
     config: &PublishConfig,
 ) -> (PublishedDocument, Vec<Frame>) {
     let chunks = normalized_chunks(record);
-    let mut frames = Vec::new();
-    let mut answers = Vec::new();
-    let mut dropped = DroppedText::default();
+    let set = match &record.content {
+        SocoContent::Document(_) => config.frames.convert(id, &chunks),
+        SocoContent::Faq(entries) => FrameConfig::convert_faq(id, entries),
+    };
+    let (mut frames, mut answers) = (Vec::new(), Vec::new());
     // Shared by the frames of the document.
     let mut meta = record.meta.clone();
     meta.set("doc_id", id);
-    let mut push = |mut frame: Frame, chunk: usize, range: Range<usize>| {
+    for (mut frame, position) in set.frames.into_iter().zip(set.positions) {
+        if !config.headings && frame.kind != ChunkKind::Content {
+            continue;
+        }
         let of_entry = std::mem::replace(&mut frame.metadata, meta.clone());
         for (name, value) in of_entry.iter().filter(|(name, _)| *name != "doc_id") {
             frame.metadata.set(name, value.clone());
         }
         answers.push(AnswerPosition {
             frame: frame.id.clone(),
-            chunk,
-            range,
+            chunk: position.chunk,
+            range: position.range,
         });
         frames.push(frame);
-    };
-    match &record.content {
-        SocoContent::Document(_) => {
-            let set = config.frames.convert(id, &chunks);
-            dropped = set.dropped;
-            for (frame, position) in set.frames.into_iter().zip(set.positions) {
-                if config.headings || frame.kind == ChunkKind::Content {
-                    push(frame, position.chunk, position.range);
-                }
-            }
-        }
-        SocoContent::Faq(entries) => {
-            for (number, entry) in entries.iter().enumerate() {
-                let mut entry = entry.clone();
-                entry.answer = normalized(&entry.answer);
-                if entry.answer.trim().is_empty() {
-                    dropped.too_short += 1;
-                    continue;
-                }
-                let length = entry.answer.len();
-                let frame = entry.to_frame(format!("{id}/{number}"), id);
-                push(frame, number, 0..length);
-            }
-        }
     }
     let document = PublishedDocument {
         id: id.to_owned(),
         meta: record.meta.clone(),
         chunks,
         answers,
-        dropped,
+        dropped: set.dropped,
     };
     for question in questions {
         let place = document.nearest_answer(question.chunk, question.start);

@@ -62,34 +62,31 @@ pub(crate) enum Clause {
 
 impl Clause {
     pub(crate) fn all(clauses: impl IntoIterator<Item = Self>) -> Self {
-        let mut kept = Vec::new();
-        for clause in clauses {
-            match clause {
-                Self::Always => {}
-                Self::Never => return Self::Never,
-                Self::All(inner) => kept.extend(inner),
-                other => kept.push(other),
-            }
-        }
-        Self::single_or(kept, Self::Always, Self::All)
+        Self::joined(clauses, Self::Always, Self::All)
     }
 
     pub(crate) fn any(clauses: impl IntoIterator<Item = Self>) -> Self {
+        Self::joined(clauses, Self::Never, Self::Any)
+    }
+
+    /// Joins clauses. `neutral` changes nothing; the other constant is the result.
+    fn joined(
+        clauses: impl IntoIterator<Item = Self>,
+        neutral: Self,
+        many: fn(Vec<Self>) -> Self,
+    ) -> Self {
         let mut kept = Vec::new();
         for clause in clauses {
             match clause {
-                Self::Never => {}
-                Self::Always => return Self::Always,
-                Self::Any(inner) => kept.extend(inner),
+                clause if clause == neutral => {}
+                Self::Always | Self::Never => return clause,
+                Self::All(inner) if neutral == Self::Always => kept.extend(inner),
+                Self::Any(inner) if neutral == Self::Never => kept.extend(inner),
                 other => kept.push(other),
             }
         }
-        Self::single_or(kept, Self::Never, Self::Any)
-    }
-
-    fn single_or(mut kept: Vec<Self>, none: Self, many: fn(Vec<Self>) -> Self) -> Self {
         match kept.len() {
-            0 => none,
+            0 => neutral,
             1 => kept.swap_remove(0),
             _ => many(kept),
         }

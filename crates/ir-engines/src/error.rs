@@ -180,22 +180,15 @@ impl RemoteError {
                 401 | 403 => Self::Unauthorized { url, status },
                 _ => Self::Status { url, status, body },
             },
-            (Some(NoResponseReason::Timeout), error) => Self::Timeout {
-                url,
-                source: error.into(),
-            },
-            (Some(NoResponseReason::Tls), error) => Self::Tls {
-                url,
-                source: error.into(),
-            },
-            (Some(NoResponseReason::NotHttp), error) => Self::NotHttp {
-                url,
-                source: error.into(),
-            },
-            (_, error) => Self::Unreachable {
-                url,
-                source: error.into(),
-            },
+            (reason, error) => {
+                let source = error.into();
+                match reason {
+                    Some(NoResponseReason::Timeout) => Self::Timeout { url, source },
+                    Some(NoResponseReason::Tls) => Self::Tls { url, source },
+                    Some(NoResponseReason::NotHttp) => Self::NotHttp { url, source },
+                    _ => Self::Unreachable { url, source },
+                }
+            }
         }
     }
 

@@ -13,6 +13,7 @@ mod error;
 mod loading;
 #[cfg(feature = "milvus")]
 mod milvus;
+mod open_collection;
 mod ranking;
 mod recording;
 mod schema;

@@ -326,12 +326,6 @@ pub(crate) fn write_field(hash: &mut Fnv1a, bytes: &[u8]) {
 pub(crate) const RECORD_FORMAT: &str = "ir-remote 1";
 
 impl CollectionRecord {
-    /// Key of cached responses: what they depend on besides the request.
-    pub(crate) fn cache_key(&self, collection: &str) -> String {
-        let record = serde_json::to_string(self).unwrap_or_default();
-        format!("{collection} {record}")
-    }
-
     /// Returns whether a corpus has the ids and the declared attributes that were loaded, in the
     /// same order; `None` for a record of an earlier version, which does not tell. If so,
     /// conditions on these attributes have the same documents in both.
@@ -364,55 +358,35 @@ impl CollectionRecord {
             key.map_or_else(none, |name| format!("{name:?}"))
         };
         let texts = |record: &Self| {
-            if record.texts {
-                "indexed".to_owned()
+            let texts = if record.texts {
+                "indexed"
             } else {
-                "not indexed".to_owned()
-            }
+                "not indexed"
+            };
+            texts.to_owned()
         };
-        let dim = |record: &Self| record.dim.map_or_else(none, |dim| dim.to_string());
-        let list = |record: &Self| {
+        let attributes = |record: &Self| {
             let all = record.schema.attributes.iter();
             let all = all.map(|known| format!("{}:{}", known.name, known.kind.name()));
             or_none(all.collect::<Vec<_>>().join(" "))
         };
-        let pairs: [(&'static str, String, String); 10] = [
-            ("dimension", dim(self), dim(existing)),
-            (
-                "similarity",
-                self.schema.similarity.to_string(),
-                existing.schema.similarity.to_string(),
-            ),
-            (
-                "vector index",
-                self.schema.vector_index.to_string(),
-                existing.schema.vector_index.to_string(),
-            ),
-            ("attributes", list(self), list(existing)),
-            ("partition key", key(self), key(existing)),
-            (
-                "number of shards",
-                self.schema.shards.to_string(),
-                existing.schema.shards.to_string(),
-            ),
-            ("texts", texts(self), texts(existing)),
-            (
-                "engine settings",
-                or_none(self.engine_settings.clone()),
-                or_none(existing.engine_settings.clone()),
-            ),
-            (
-                "number of documents",
-                self.documents.to_string(),
-                existing.documents.to_string(),
-            ),
-            (
-                "fingerprint",
-                self.fingerprint.clone(),
-                existing.fingerprint.clone(),
-            ),
+        type Property<'a> = (&'static str, &'a dyn Fn(&CollectionRecord) -> String);
+        let properties: [Property<'_>; 10] = [
+            ("dimension", &|it| {
+                it.dim.map_or_else(none, |dim| dim.to_string())
+            }),
+            ("similarity", &|it| it.schema.similarity.to_string()),
+            ("vector index", &|it| it.schema.vector_index.to_string()),
+            ("attributes", &attributes),
+            ("partition key", &key),
+            ("number of shards", &|it| it.schema.shards.to_string()),
+            ("texts", &texts),
+            ("engine settings", &|it| or_none(it.engine_settings.clone())),
+            ("number of documents", &|it| it.documents.to_string()),
+            ("fingerprint", &|it| it.fingerprint.clone()),
         ];
-        for (what, expected, found) in pairs {
+        for (what, property) in properties {
+            let (expected, found) = (property(self), property(existing));
             if expected != found {
                 return Err(RemoteError::Conflict {
                     collection: collection.to_owned(),

@@ -25,3 +25,14 @@ pub(crate) fn write_vector(text: &mut String, vector: &[f32]) {
     // Faster than formatting each number.
     text.push_str(&serde_json::to_string(vector).unwrap_or_default());
 }
+
+/// Writes vectors as an array.
+#[cfg(feature = "milvus")]
+pub(crate) fn write_vectors<'v>(text: &mut String, vectors: impl IntoIterator<Item = &'v [f32]>) {
+    let start = text.len();
+    for vector in vectors {
+        text.push(if text.len() == start { '[' } else { ',' });
+        write_vector(text, vector);
+    }
+    text.push_str(if text.len() == start { "[]" } else { "]" });
+}

@@ -2,6 +2,7 @@
 //! process. Not tried against a real cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/elastic_double.rs"]
 mod elastic_double;
@@ -11,7 +12,7 @@ mod elastic_setup;
 use std::cell::Cell;
 
 use common::papers::{self, BATCH, GRAPH, conditions, documents, table};
-use common::{Fault, HttpDouble, quick};
+use common::{Fault, HttpDouble, assert_contains, quick};
 use elastic_setup::{ENGINES, collection, load};
 use ir_core::{
     Attributes, DocIds, DocNum, Document, EncodeError, Encoder, Flow, Predicate, Ranking,
@@ -159,13 +160,13 @@ fn shards() {
         };
         for invalid in [0, 1025] {
             let message = load(invalid).unwrap_err().to_string();
-            assert!(message.contains("1 to 1024 shards"), "{message}");
+            assert_contains(&message, "1 to 1024 shards");
         }
         assert_eq!(load(3).unwrap(), 5);
         let settings = state.lock().unwrap().indexes["papers"].body["settings"].clone();
         assert_eq!(settings["number_of_shards"], 3);
         let message = load(1).unwrap_err().to_string();
-        assert!(message.contains("number of shards 1, found 3"), "{message}");
+        assert_contains(&message, "number of shards 1, found 3");
         assert_eq!(remote.record().unwrap().schema.shards, 3);
     }
 }
@@ -197,10 +198,10 @@ fn conditions_are_exact() {
         );
     }
     let unknown: Predicate = "month".parse().unwrap();
-    assert!(matches!(
+    assert_matches!(
         index.with_condition(unknown),
         Err(RemoteError::Filter { .. })
-    ));
+    );
 }
 
 /// Counts of two letters.
@@ -281,9 +282,7 @@ fn interrupted_loading_neither_loses_nor_doubles() {
         let mut third = |stage: &str, _: u64, _: Option<u64>| {
             batches += usize::from(stage == "loading");
             if stage == "loading" && batches == 3 {
-                for _ in 0..9 {
-                    server.fail("/_bulk", fault.clone());
-                }
+                server.fail_times("/_bulk", &fault, 9);
             }
             Flow::Continue
         };
@@ -312,34 +311,27 @@ fn errors() {
     let remote = collection(&server, "elasticsearch", "c");
     let texts = TextIndexing::default();
     let none = CollectionSchema::default();
-    assert!(matches!(
-        remote.open_texts(),
-        Err(RemoteError::NoCollection { .. })
-    ));
+    assert_matches!(remote.open_texts(), Err(RemoteError::NoCollection { .. }));
     load(&remote, &none, Some(&texts), &source).unwrap();
     let other = TextIndexing {
         analysis: TextAnalysis::Whitespace,
         ..texts
     };
     let error = load(&remote, &none, Some(&other), &source).unwrap_err();
-    assert!(
-        error.to_string().contains(
-            "expected engine settings analysis whitespace, k1 0.9, b 0.4, found analysis anserini"
-        ),
-        "{error}"
+    assert_contains(
+        &error,
+        "expected engine settings analysis whitespace, k1 0.9, b 0.4, found analysis anserini",
     );
-    assert!(matches!(
+    assert_matches!(
         remote.open_vectors(),
         Err(RemoteError::Conflict {
             what: "vectors",
             ..
         })
-    ));
+    );
     let index = remote.open_texts().unwrap();
     let fail = |fault: Fault, count: usize| {
-        for _ in 0..count {
-            server.fail("/_msearch", fault.clone());
-        }
+        server.fail_times("/_msearch", &fault, count);
         let error = index.search("tea", &Search::top(3)).unwrap_err();
         assert_eq!(server.open_faults(), 0);
         std::error::Error::source(&error).unwrap().to_string()
@@ -361,25 +353,17 @@ fn errors() {
     assert!(fail(Fault::Text(rejected), 1).contains("query_shard_exception"));
     // An index of somebody else.
     state.lock().unwrap().indexes.get_mut("c").unwrap().body["mappings"]["_meta"] = Value::Null;
-    assert!(matches!(
+    assert_matches!(
         remote.open_texts(),
         Err(RemoteError::ForeignCollection { .. })
-    ));
-    let loaded = load(&remote, &none, Some(&texts), &source);
-    assert!(
-        matches!(loaded, Err(RemoteError::ForeignCollection { .. })),
-        "{loaded:?}"
     );
+    let loaded = load(&remote, &none, Some(&texts), &source);
+    assert_matches!(loaded, Err(RemoteError::ForeignCollection { .. }));
     let website = HttpDouble::start(|_, _, _| (404, "<html>".to_owned()));
     let error = collection(&website, "opensearch", "c")
         .open_texts()
         .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("expected the REST API of OpenSearch"),
-        "{error}"
-    );
+    assert_contains(&error, "expected the REST API of OpenSearch");
     for name in ["Upper", "_x"] {
         let address: EngineAddress = format!("opensearch://h/{name}").parse().unwrap();
         assert!(ElasticCollection::new(&address, &Credentials::default(), &quick()).is_err());
@@ -431,22 +415,16 @@ fn indexes_of_templates_are_adopted() {
             }
         };
         assert_eq!(body["mappings"]["properties"]["vector"], vector);
-        let index = elastic_double::Index {
-            body,
-            ..elastic_double::Index::default()
-        };
-        state.lock().unwrap().indexes.insert("c".to_owned(), index);
+        state.lock().unwrap().create("c", body);
         let report = load(&remote, &schema, Some(&texts), &source).unwrap();
         assert_eq!((report.created, report.inserted), (false, 10));
         let index = remote.open_texts().unwrap();
         let hits = index.search("7", &Search::top(3)).unwrap();
         assert_eq!(hits.hits()[0].doc, DocNum::new(7));
         let bulk = server.requests.lock().unwrap();
-        let (.., body) = bulk
-            .iter()
-            .find(|(_, path, _)| path.contains("_bulk"))
-            .unwrap();
-        let lines: Vec<Value> = body
+        let bulk = bulk.iter().find(|it| it.path.contains("_bulk")).unwrap();
+        let lines: Vec<Value> = bulk
+            .body
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();

@@ -2,6 +2,7 @@
 //! ones, and filters that cannot be expressed, over a double in the process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/elastic_corpus.rs"]
 mod elastic_corpus;
@@ -10,8 +11,8 @@ mod elastic_double;
 #[path = "common/elastic_setup.rs"]
 mod elastic_setup;
 
-use common::Fault;
 use common::papers::{GRAPH, table};
+use common::{Fault, assert_contains};
 use elastic_corpus::{documents, load, remote_error, schema};
 use elastic_setup::{ENGINES, collection};
 use ir_core::{
@@ -151,12 +152,7 @@ fn foreign_indexes() {
                 let error = result.unwrap_err();
                 let is_named = matches!(error, RemoteError::ForeignCollection { .. });
                 assert!(is_named, "{engine} {meta}: {error:?}");
-                assert!(
-                    error
-                        .to_string()
-                        .contains("expected a collection created by ir"),
-                    "{error}"
-                );
+                assert_contains(&error, "expected a collection created by ir");
             }
             let state = state.lock().unwrap();
             assert_eq!(state.indexes["c"].visible, documents, "{engine} {meta}");
@@ -177,8 +173,8 @@ fn incomplete_indexes() {
         ] {
             server.fail("/_search", Fault::Text(body));
             let error = remote.open_texts().unwrap_err();
-            assert!(matches!(error, RemoteError::Response { .. }), "{error:?}");
-            assert!(error.to_string().contains(expected), "{error}");
+            assert_matches!(error, RemoteError::Response { .. });
+            assert_contains(&error, expected);
         }
         let source = state.lock().unwrap().indexes["c"].visible["3"].clone();
         let change = |id: &str, source: Option<serde_json::Value>| {
@@ -250,8 +246,8 @@ fn filters_that_cannot_be_expressed() {
             let by_text = texts.clone().with_condition(condition.clone()).map(|_| ());
             let by_vector = vectors.clone().with_condition(condition).map(|_| ());
             for error in [by_text.unwrap_err(), by_vector.unwrap_err()] {
-                assert!(matches!(error, RemoteError::Filter { .. }), "{error:?}");
-                assert!(error.to_string().contains(part), "{error}");
+                assert_matches!(error, RemoteError::Filter { .. });
+                assert_contains(&error, part);
             }
         }
         assert_eq!(server.count("/_msearch"), requests);
@@ -276,8 +272,8 @@ fn filters_of_too_many_documents() {
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
     let found = index.search("tea", &Search::top(3).within(&even));
     let error = remote_error(found.unwrap_err());
-    assert!(matches!(error, RemoteError::Filter { .. }), "{error:?}");
+    assert_matches!(error, RemoteError::Filter { .. });
     let expected = "expected lists of at most 65536 values, found 65540";
-    assert!(error.to_string().contains(expected), "{error}");
+    assert_contains(&error, expected);
     assert_eq!(server.count("/_msearch"), requests);
 }

@@ -2,14 +2,15 @@
 //! documents, over a double in the process. Not tried against a real cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/elastic_double.rs"]
 mod elastic_double;
 #[path = "common/elastic_setup.rs"]
 mod elastic_setup;
 
-use common::Fault;
 use common::papers::{GRAPH, table};
+use common::{Fault, assert_contains};
 use elastic_setup::{ENGINES, collection, load};
 use ir_core::{DocNum, DocSet, Document, Retriever, Search, VectorSimilarity};
 use ir_engines::{
@@ -152,11 +153,7 @@ fn templates_of_another_configuration_are_rejected() {
             let mut body = template["template"].clone();
             // The administrator's choice.
             body["settings"]["number_of_shards"] = json!(3);
-            let index = elastic_double::Index {
-                body,
-                ..elastic_double::Index::default()
-            };
-            state.lock().unwrap().indexes.insert("c".to_owned(), index);
+            state.lock().unwrap().create("c", body);
             load(&remote, &ours, Some(&texts), &source)
         };
         for (template, kind, part) in &templates {
@@ -176,11 +173,7 @@ fn templates_of_another_configuration_are_rejected() {
         adopt(&(ours.clone(), Some(texts), Some(6))).unwrap();
         let graph = remote.index_template(&ours, Some(&texts), Some(6)).unwrap();
         let graph: Value = serde_json::from_str(&graph).unwrap();
-        let index = elastic_double::Index {
-            body: graph["template"].clone(),
-            ..elastic_double::Index::default()
-        };
-        state.lock().unwrap().indexes.insert("c".to_owned(), index);
+        state.lock().unwrap().create("c", graph["template"].clone());
         let error = load(&remote, &exact, Some(&texts), &source).unwrap_err();
         let expected = [
             "properties.vector.index = false, found true",
@@ -192,10 +185,7 @@ fn templates_of_another_configuration_are_rejected() {
         );
         server.fail("/_settings", Fault::Text("{}"));
         let error = adopt(&(ours.clone(), Some(texts), Some(6))).unwrap_err();
-        assert!(
-            error.to_string().contains("the settings of an index"),
-            "{error}"
-        );
+        assert_contains(&error, "the settings of an index");
     }
 }
 
@@ -230,37 +220,25 @@ fn lost_responses_to_the_creation() {
             let mut body = state.indexes["c"].body.clone();
             body["mappings"]["_meta"] = meta;
             body["mappings"]["properties"]["vector"] = vector;
-            let index = elastic_double::Index {
-                body,
-                ..elastic_double::Index::default()
-            };
-            state.indexes.insert("c".to_owned(), index);
+            state.create("c", body);
             server.fail("/c", Fault::Status(404, "index_not_found_exception"));
         };
         let properties = state.lock().unwrap().indexes["c"].body["mappings"].clone();
         let vector = properties["properties"]["vector"].clone();
         race(record, vector.clone());
         let error = again().unwrap_err();
-        assert!(matches!(error, RemoteError::Conflict { .. }), "{error:?}");
+        assert_matches!(error, RemoteError::Conflict { .. });
         race(Value::Null, vector.clone());
         let error = again().unwrap_err();
-        assert!(
-            matches!(error, RemoteError::ForeignCollection { .. }),
-            "{error:?}"
-        );
+        assert_matches!(error, RemoteError::ForeignCollection { .. });
         race(properties["_meta"].clone(), json!({"type": "long"}));
         let error = again().unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("expected mapping properties.vector."),
-            "{error}"
-        );
+        assert_contains(&error, "expected mapping properties.vector.");
         // Other rejections are errors.
         race(properties["_meta"].clone(), vector);
         server.fail("/c", Fault::Status(400, "validation_exception"));
         let error = again().unwrap_err();
-        assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
+        assert_matches!(error, RemoteError::Rejected { .. });
     }
 }
 

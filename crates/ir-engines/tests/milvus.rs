@@ -2,6 +2,7 @@
 //! with the responses of Milvus 2.3, 2.4 and later versions.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/milvus_double.rs"]
 mod milvus_double;
@@ -12,7 +13,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use common::papers::{BATCH, GRAPH, conditions, documents, schema, table};
-use common::{Fault, HttpDouble};
+use common::{Fault, HttpDouble, assert_contains};
 use ir_core::{
     Attributes, Corpus, DocIds, Flow, NoProgress, Predicate, Progress, Ranking, Retriever, Search,
     SearchError, VectorSimilarity,
@@ -87,14 +88,11 @@ fn cosine() {
         }
     }
     let zero = remote.search(&[0.0; 6], &Search::top(3));
-    assert!(matches!(zero, Err(SearchError::ZeroVector)));
+    assert_matches!(zero, Err(SearchError::ZeroVector));
     let zeros = VectorTable::new(["a"].into_iter().collect(), 6, vec![0.0; 6]).unwrap();
     let remote = collection("milvus", &server, "z");
     let loaded = load(&remote, &schema, &LoadSource::from_vectors(&zeros));
-    assert!(matches!(
-        loaded,
-        Err(RemoteError::Document { number: 1, .. })
-    ));
+    assert_matches!(loaded, Err(RemoteError::Document { number: 1, .. }));
 }
 
 #[test]
@@ -135,10 +133,10 @@ fn conditions_are_exact() {
             assert_eq!(found, expected[0], "{scheme} {condition:?}");
         }
         let undeclared: Predicate = "tags".parse().unwrap();
-        assert!(matches!(
+        assert_matches!(
             index.search_where(&[(&queries[0], 3, Some(&undeclared))]),
             Err(RemoteError::Filter { .. })
-        ));
+        );
         assert!(index.with_condition(undeclared).is_err());
     }
 }
@@ -176,9 +174,7 @@ fn interrupted_loading_neither_loses_nor_doubles() {
 
         // Too many failures stop the call; the next one continues.
         let remote = collection("milvus", &server, "d");
-        let mut third = in_batch(3, || {
-            (0..3).for_each(|_| server.fail("/entities", fault.clone()))
-        });
+        let mut third = in_batch(3, || server.fail_times("/entities", &fault, 3));
         let stopped = remote.load(&schema, &source, &BATCH, &mut third);
         if matches!(fault, Fault::CloseAfter | Fault::Half) {
             // The documents arrived, which the next attempt finds.
@@ -238,9 +234,7 @@ fn interrupted_creation_is_resumed() {
                 "/collections/load",
                 "/entities/upsert",
             ] {
-                for _ in 0..3 {
-                    server.fail(path, fault.clone());
-                }
+                server.fail_times(path, &fault, 3);
                 let stopped = load(&remote, &schema, &source);
                 assert!(
                     stopped.is_err_and(|error| error.is_transient()),
@@ -251,9 +245,7 @@ fn interrupted_creation_is_resumed() {
                     assert!(load(&remote, &schema, &source).is_err(), "{path} {fault:?}");
                 }
             }
-            let mut third = in_batch(3, || {
-                (0..2).for_each(|_| server.fail("/entities/insert", fault.clone()));
-            });
+            let mut third = in_batch(3, || server.fail_times("/entities/insert", &fault, 2));
             remote.load(&schema, &source, &BATCH, &mut third).unwrap();
             assert_eq!(server.open_faults(), 0, "{fault:?}");
             let all: Vec<i64> = (-1..50).collect();
@@ -290,7 +282,7 @@ fn interrupted_indexing_is_resumed() {
         (loaded, stages)
     };
     let (stopped, _) = load(Flow::Stop);
-    assert!(matches!(stopped, Err(RemoteError::Canceled)), "{stopped:?}");
+    assert_matches!(stopped, Err(RemoteError::Canceled));
     assert_eq!(server.count("/persist"), 1);
     // All documents are there, but not the index: the next call waits for it.
     let (loaded, stages) = load(Flow::Continue);
@@ -399,7 +391,7 @@ fn other_configurations_and_data_are_errors() {
             .open()
             .unwrap()
             .with_condition("year<=3".parse().unwrap());
-        assert!(matches!(unknown, Err(RemoteError::Filter { .. })));
+        assert_matches!(unknown, Err(RemoteError::Filter { .. }));
         remote.remove().unwrap();
         remote.remove().unwrap();
         assert!(is_missing(remote.open()));
@@ -458,12 +450,12 @@ fn codes_of_responses() {
         server.fail("/entities/search", Fault::Text(text));
         let error = index.search(&[1.0; 6], &Search::top(3)).unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
-        assert!(cause.contains(expected), "{cause}");
+        assert_contains(&cause, expected);
     }
     let website = HttpDouble::start(|_, _, _| (404, "<html>".to_owned()));
     let error = collection("milvus+v2", &website, "c").open().unwrap_err();
     let expected = "the REST API /v2/vectordb of Milvus 2.4 or later (port 19530)";
-    assert!(error.to_string().contains(expected), "{error}");
+    assert_contains(&error, expected);
 }
 
 /// Hits of several queries are divided by the response, or else searched one by one.
@@ -509,27 +501,18 @@ fn invalid_sources_are_errors() {
     let mut corpus = documents(10);
     let year = CollectionSchema::default().with_attribute("year", AttributeType::Text);
     let message = load(&year, &corpus);
-    assert!(
-        message.contains("document 2 (v001): attribute \"year\": expected text, found 2001"),
-        "{message}"
+    assert_contains(
+        &message,
+        "document 2 (v001): attribute \"year\": expected text, found 2001",
     );
     let none = CollectionSchema::default();
     corpus.swap(4, 5);
     let message = load(&none, &corpus);
-    assert!(
-        message.contains("document 5 (v005): id: expected \"v004\""),
-        "{message}"
-    );
+    assert_contains(&message, "document 5 (v005): id: expected \"v004\"");
     let message = load(&none, &documents(9));
-    assert!(
-        message.contains("document 10 (v009): id: expected a document"),
-        "{message}"
-    );
+    assert_contains(&message, "document 10 (v009): id: expected a document");
     let message = load(&none, &documents(11));
-    assert!(
-        message.contains("document 11 (v010): id: expected a vector"),
-        "{message}"
-    );
+    assert_contains(&message, "document 11 (v010): id: expected a vector");
     for (schema, expected) in [
         (
             none.clone().with_attribute("a b", AttributeType::Text),
@@ -558,15 +541,12 @@ fn invalid_sources_are_errors() {
         ),
     ] {
         let message = load(&schema, &documents(10));
-        assert!(message.contains(expected), "{message}");
+        assert_contains(&message, expected);
     }
     let corpus = documents(3);
     let source = LoadSource::from_documents(&corpus);
     let message = milvus_setup::load(&remote, &none, &source).unwrap_err();
-    assert!(
-        message.to_string().contains("expected vectors"),
-        "{message}"
-    );
+    assert_contains(&message, "expected vectors");
     // Nothing was sent.
     assert!(state.lock().unwrap().collections.is_empty());
 }

@@ -1,6 +1,7 @@
 //! Milvus: failures of the server, other servers and the cache, over a double in the process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/milvus_double.rs"]
 mod milvus_double;
@@ -10,7 +11,7 @@ mod milvus_setup;
 use std::time::Duration;
 
 use common::papers::{GRAPH, table};
-use common::{Fault, HttpDouble, quick};
+use common::{Fault, HttpDouble, assert_contains, quick};
 use ir_core::{DocNum, DocSet, Flow, Retriever, Search};
 use ir_engines::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
@@ -71,9 +72,7 @@ fn failures_of_the_server_are_typed() {
             assert_eq!(search().unwrap(), expected);
         }
         let fail = |fault: Fault, count: usize| {
-            for _ in 0..count {
-                server.fail("/search", fault.clone());
-            }
+            server.fail_times("/search", &fault, count);
             let error = remote_error(search().unwrap_err());
             assert_eq!(server.open_faults(), 0, "{error}");
             error
@@ -86,17 +85,11 @@ fn failures_of_the_server_are_typed() {
         ];
         for fault in interrupted {
             let error = fail(fault, 3);
-            assert!(
-                matches!(error, RemoteError::Unreachable { .. }),
-                "{error:?}"
-            );
+            assert_matches!(error, RemoteError::Unreachable { .. });
             let address = format!("127.0.0.1:{}/", server.port);
-            assert!(error.to_string().contains(&address), "{error}");
+            assert_contains(&error, &address);
         }
-        assert!(matches!(
-            fail(Fault::Garbage, 3),
-            RemoteError::NotHttp { .. }
-        ));
+        assert_matches!(fail(Fault::Garbage, 3), RemoteError::NotHttp { .. });
         for status in [429, 500, 503] {
             let error = fail(Fault::Status(status, "x"), 3);
             let is_named =
@@ -109,7 +102,7 @@ fn failures_of_the_server_are_typed() {
             let is_named =
                 matches!(error, RemoteError::Unauthorized { status: found, .. } if found == status);
             assert!(is_named, "{error:?}");
-            assert!(error.to_string().contains("IR_REMOTE_TOKEN"), "{error}");
+            assert_contains(&error, "IR_REMOTE_TOKEN");
         }
         for text in [
             "{\"half\":",
@@ -125,10 +118,10 @@ fn failures_of_the_server_are_typed() {
             assert!(is_named, "{scheme} {text}: {error:?}");
         }
         let error = fail(Fault::Text(rejected), 1);
-        assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
-        assert!(error.to_string().contains("no memory"), "{error}");
+        assert_matches!(error, RemoteError::Rejected { .. });
+        assert_contains(&error, "no memory");
         let error = fail(Fault::Text(beyond), 1);
-        assert!(error.to_string().contains("below 30, found 99"), "{error}");
+        assert_contains(&error, "below 30, found 99");
         // A server that does not respond in time.
         let hasty = ClientConfig {
             timeout: Duration::from_secs(2),
@@ -139,7 +132,7 @@ fn failures_of_the_server_are_typed() {
         let slow = slow.open().unwrap();
         server.fail("/search", Fault::Silence);
         let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
-        assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
+        assert_matches!(error, RemoteError::Timeout { .. });
         // More hits than the engine returns.
         assert!(index.search(&query, &Search::top(usize::MAX)).is_ok());
     }
@@ -203,10 +196,8 @@ fn transient_codes() {
             let fault = Fault::Text(text);
             for count in [2, 3] {
                 let before = server.count("/search");
-                for _ in 0..count {
-                    server.fail("/search", fault.clone());
-                    server.fail(describe, fault.clone());
-                }
+                server.fail_times("/search", &fault, count);
+                server.fail_times(describe, &fault, count);
                 let searched = index.search(&query, &Search::top(3));
                 assert_eq!(server.count("/search") - before, 3, "{text}");
                 let described = remote.record();
@@ -219,7 +210,7 @@ fn transient_codes() {
                 for error in [remote_error(searched.unwrap_err()), described.unwrap_err()] {
                     assert!(error.is_transient(), "{error:?}");
                     let expected = format!("found HTTP status {status}: \"busy (code ");
-                    assert!(error.to_string().contains(&expected), "{error}");
+                    assert_contains(&error, &expected);
                 }
             }
             // An insertion is repeated after asking what arrived.
@@ -254,7 +245,7 @@ fn transient_codes() {
             let before = server.count("/search");
             server.fail("/search", Fault::Text(text.leak()));
             let error = remote_error(index.search(&query, &Search::top(3)).unwrap_err());
-            assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
+            assert_matches!(error, RemoteError::Rejected { .. });
             assert_eq!(server.count("/search") - before, 1, "{code}");
         }
     }
@@ -263,24 +254,21 @@ fn transient_codes() {
 #[test]
 fn other_servers() {
     let none = collection(1, "c").open().unwrap_err();
-    assert!(matches!(none, RemoteError::Unreachable { .. }), "{none:?}");
+    assert_matches!(none, RemoteError::Unreachable { .. });
     let website = HttpDouble::start(|_, _, _| (404, "<html>".to_owned()));
     let error = collection(website.port, "c").open().unwrap_err();
-    assert!(
-        error.to_string().contains("REST API /api/v1 of Milvus"),
-        "{error}"
-    );
+    assert_contains(&error, "REST API /api/v1 of Milvus");
     let other = HttpDouble::start(|_, _, _| (200, "\"hello\"".to_owned()));
-    assert!(matches!(
+    assert_matches!(
         collection(other.port, "c").open(),
         Err(RemoteError::Response { .. })
-    ));
+    );
     let address: EngineAddress = format!("milvus+tls://127.0.0.1:{}/c", other.port)
         .parse()
         .unwrap();
     let tls = MilvusCollection::new(&address, &Credentials::default(), &quick()).unwrap();
     let error = tls.open().unwrap_err();
-    assert!(matches!(error, RemoteError::Tls { .. }), "{error:?}");
+    assert_matches!(error, RemoteError::Tls { .. });
     let credentials = Credentials {
         authorization: Some("Bearer secret".to_owned()),
         ..Credentials::default()
@@ -290,8 +278,9 @@ fn other_servers() {
         .unwrap();
     let authorized = MilvusCollection::new(&address, &credentials, &quick()).unwrap();
     assert!(authorized.open().is_err());
-    let sent = other.authorizations.lock().unwrap();
-    assert_eq!(sent.last().unwrap().as_deref(), Some("Bearer secret"));
+    let sent = other.requests.lock().unwrap();
+    let sent = sent.last().unwrap();
+    assert_eq!(sent.authorization.as_deref(), Some("Bearer secret"));
 }
 
 #[test]

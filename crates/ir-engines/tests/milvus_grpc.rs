@@ -1,6 +1,7 @@
 //! Errors of the gRPC client without a Milvus server. `milvus_lite_server` has the others.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/grpc_double.rs"]
 mod grpc_double;
@@ -10,7 +11,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use common::quick;
+use common::{assert_contains, quick};
 use grpc_double::{GrpcDouble, GrpcFault, Part};
 use ir_core::{Document, NoProgress};
 use ir_engines::{
@@ -31,10 +32,7 @@ fn no_server() {
     drop(listener);
     let remote = collection(&format!("milvus+grpc://127.0.0.1:{port}/papers"));
     let error = remote.open().unwrap_err();
-    assert!(
-        matches!(error, RemoteError::Unreachable { .. }),
-        "{error:?}"
-    );
+    assert_matches!(error, RemoteError::Unreachable { .. });
     let message = error.to_string();
     assert!(
         message.contains(&format!("127.0.0.1:{port}")) && message.contains("no server"),
@@ -46,10 +44,7 @@ fn no_server() {
         .unwrap();
     runtime.block_on(async {
         let error = remote.record().unwrap_err();
-        assert!(
-            matches!(error, RemoteError::Unreachable { .. }),
-            "{error:?}"
-        );
+        assert_matches!(error, RemoteError::Unreachable { .. });
         drop(remote);
     });
 }
@@ -88,7 +83,7 @@ fn another_service() {
     // TLS with a server that has none.
     let remote = collection(&format!("milvus+grpc+tls://127.0.0.1:{port}/papers"));
     let error = remote.open().unwrap_err();
-    assert!(matches!(error, RemoteError::Tls { .. }), "{error:?}");
+    assert_matches!(error, RemoteError::Tls { .. });
 }
 
 #[test]
@@ -149,7 +144,7 @@ fn statuses_of_calls() {
         let (result, calls) = fail(fault, 3);
         let error = result.unwrap_err();
         assert!(error.is_transient() && calls == 3, "{fault:?}: {error:?}");
-        assert!(error.to_string().contains(part), "{error}");
+        assert_contains(&error, part);
     }
     // Unauthenticated, permission denied, unimplemented, invalid argument; damaged messages, and
     // errors of Milvus that stay.
@@ -194,12 +189,9 @@ fn slow_servers() {
     assert_eq!(remote.record().unwrap(), None);
     server.fail(GrpcFault::Late, 2);
     let error = remote.record().unwrap_err();
-    assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
+    assert_matches!(error, RemoteError::Timeout { .. });
     let text = error.to_string();
-    assert!(
-        text.contains("no complete response within the time limit"),
-        "{text}"
-    );
+    assert_contains(&text, "no complete response within the time limit");
     // The late responses come first.
     assert_eq!(remote.record().unwrap(), None);
 }
@@ -217,7 +209,7 @@ fn invalid_schemas() {
         loaded.unwrap_err().to_string()
     };
     let message = load(&remote, &TextIndexing::default());
-    assert!(message.contains("found anserini"), "{message}");
+    assert_contains(&message, "found anserini");
     let standard = TextIndexing {
         analysis: TextAnalysis::LuceneStandard,
         ..TextIndexing::default()
@@ -229,12 +221,12 @@ fn invalid_schemas() {
             ..standard
         },
     );
-    assert!(message.contains("k1 above 0"), "{message}");
+    assert_contains(&message, "k1 above 0");
     let message = load(&remote, &TextIndexing { b: 2.0, ..standard });
-    assert!(message.contains("b from 0 to 1"), "{message}");
+    assert_contains(&message, "b from 0 to 1");
     let rest = collection("milvus://127.0.0.1:1/papers");
     let message = load(&rest, &standard);
-    assert!(message.contains("expected milvus+grpc://"), "{message}");
+    assert_contains(&message, "expected milvus+grpc://");
     let message = rest.open_texts().unwrap_err().to_string();
-    assert!(message.contains("expected milvus+grpc://"), "{message}");
+    assert_contains(&message, "expected milvus+grpc://");
 }

@@ -2,6 +2,7 @@
 //! recording, and its results are those of the embedded index.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[macro_use]
 mod common;
 #[path = "common/elastic_double.rs"]
 mod elastic_double;
@@ -97,10 +98,7 @@ fn recordings_of_elasticsearch() {
             None => index,
         };
         let error = index.open_texts().unwrap_err();
-        assert!(
-            matches!(error, RemoteError::NoCollection { .. }),
-            "{error:?}"
-        );
+        assert_matches!(error, RemoteError::NoCollection { .. });
         let (schema, texts) = (CollectionSchema::default(), TextIndexing::default());
         let (source, options) = (
             LoadSource::from_documents(&corpus),

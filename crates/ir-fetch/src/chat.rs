@@ -2,7 +2,6 @@
 
 use std::env;
 use std::error::Error;
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -144,20 +143,12 @@ pub enum EndpointError {
 }
 
 /// Response of the endpoint that is not a chat completion.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{url}: expected a chat completion, found {found:?}")]
 struct InvalidResponse {
     url: String,
     found: String,
 }
-
-impl fmt::Display for InvalidResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url, found } = self;
-        write!(f, "{url}: expected a chat completion, found {found:?}")
-    }
-}
-
-impl Error for InvalidResponse {}
 
 #[derive(Deserialize)]
 struct ChatCompletion {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ir_core::{Flow, Progress, SplitMix64};
 use ureq::http::Response;
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use ureq::{Body, Error};
 
 use crate::client::HttpClient;
@@ -181,22 +181,18 @@ impl HttpClient {
             HttpMethod::Get => self.agent.get(url).force_send_body(),
             HttpMethod::Delete => self.agent.delete(url).force_send_body(),
         };
-        let built = match request.body {
-            "" => built,
-            _ => built.header(CONTENT_TYPE, request.content_type),
-        };
-        let built = match &self.authorization {
-            Some(value) => built.header(AUTHORIZATION, value),
-            None => built,
-        };
-        let built = match &self.token {
-            Some(token) => built.header(AUTHORIZATION, format!("Bearer {token}")),
-            None => built,
-        };
-        let built = match &self.api_key {
-            Some(key) => built.header("api-key", key),
-            None => built,
-        };
+        let content_type = (!request.body.is_empty()).then(|| request.content_type.to_owned());
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let api_key = HeaderName::from_static("api-key");
+        let headers = [
+            (CONTENT_TYPE, content_type),
+            (AUTHORIZATION, self.authorization.clone()),
+            (AUTHORIZATION, bearer),
+            (api_key, self.api_key.clone()),
+        ];
+        let headers = headers.into_iter();
+        let headers = headers.filter_map(|(name, value)| Some((name, value?)));
+        let built = headers.fold(built, |built, (name, value)| built.header(name, value));
         let timeout: Option<Duration> = Some(self.timeout);
         let built = built.config().timeout_global(timeout);
         // Redirects drop the header `Authorization`, but no other.

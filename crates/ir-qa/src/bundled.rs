@@ -8,6 +8,7 @@ macro_rules! bundled {
     };
 }
 
+/// Names and contents of the files, sorted by name.
 const FILES: [(&str, &str); 20] = bundled![
     "arithmetic-programs.tei.xml",
     "bird-calls.xml",
@@ -31,12 +32,6 @@ const FILES: [(&str, &str); 20] = bundled![
     "wrist-sensors.md",
 ];
 
-/// Names and contents of the files of the bundled papers, sorted by name.
-#[must_use]
-pub fn bundled_files() -> &'static [(&'static str, &'static str)] {
-    &FILES
-}
-
 /// Twenty short invented papers in all formats, for demonstrations and tests. Ids are names of
 /// files.
 ///
@@ -57,11 +52,8 @@ pub fn bundled_papers() -> Result<Vec<Paper>, DocumentError> {
     let mut papers = Vec::new();
     for (name, text) in FILES {
         if let Some(format) = DocumentFormat::from_path(name) {
-            papers.extend(
-                reader
-                    .read_bytes(text.as_bytes(), format, name, name)?
-                    .papers,
-            );
+            let file = reader.read_bytes(text.as_bytes(), format, name, name)?;
+            papers.extend(file.papers);
         }
     }
     Ok(papers)

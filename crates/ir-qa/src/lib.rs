@@ -13,10 +13,11 @@ pub mod reader;
 pub mod retrieval;
 pub mod soco;
 pub mod suggest;
+mod word_class;
 
 pub use ir_data::sentences;
 
-pub use bundled::{bundled_files, bundled_papers};
+pub use bundled::bundled_papers;
 pub use chunk::Chunk;
 pub use frame::{ChunkKind, Frame, FrameError, FrameQuestion};
 pub use ir_core::{byte_offset, character_count};

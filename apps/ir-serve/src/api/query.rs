@@ -15,9 +15,7 @@ use super::auth::QueryAccess;
 use super::body::JsonBody;
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::service::{
-    AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Suggestion,
-};
+use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Suggestion};
 use crate::store::random_hex;
 
 /// Body of `/v1/search/query`. Unknown fields are ignored.
@@ -359,19 +357,17 @@ impl QueryResponse {
 impl GeneratedFields {
     fn new(generated: GeneratedAnswer, answers: &[ScoredAnswer]) -> Self {
         let error = generated.outcome.message();
-        let (text, cited) = match generated.outcome {
-            GenerationOutcome::Text(generated) => (Some(generated.text), generated.cited),
-            _ => (None, Vec::new()),
-        };
+        let text = generated.outcome.text();
+        let is_cited = |position| text.is_some_and(|text| text.cited.contains(&position));
         let sentences = answers.iter().take(generated.sentences).enumerate();
         let sentences = sentences.map(|(position, answer)| SentenceFields {
             id: answer.frame.id.clone(),
             value: answer.frame.answer.clone(),
-            cited: cited.contains(&position),
+            cited: is_cited(position),
         });
         Self {
             model: generated.model,
-            text,
+            text: text.map(|text| text.text.clone()),
             error,
             sentences: sentences.collect(),
         }

@@ -1,5 +1,6 @@
 //! Annotations: questions of visitors about spans of documents.
 
+use std::iter;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -28,26 +29,13 @@ const MAX_QUESTION: usize = 1_000;
 /// Maximum number of characters of a span.
 const MAX_SPAN: usize = 5_000;
 
-/// States that the list is filtered by.
-pub(super) const STATES: [AnnotationStatus; 4] = [
-    AnnotationStatus::Pending,
-    AnnotationStatus::Accepted,
-    AnnotationStatus::Rejected,
-    AnnotationStatus::Merged,
-];
-
-/// The state with a name.
-pub(super) fn status_named(name: &str) -> Option<AnnotationStatus> {
-    STATES.into_iter().find(|status| status.name() == name)
-}
-
 /// Page of the annotations in a state, the latest first.
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     visitor: Visitor,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
-    let status = status_named(parameters.text("status"));
+    let status = AnnotationStatus::parse(parameters.text("status"));
     let is_displaced = parameters.text("displaced") == "1";
     let mut annotations = app
         .store(move |store| store.annotations(None, status))
@@ -58,20 +46,15 @@ pub(super) async fn list(
     let (shown, has_next) = slice_of(&annotations, parameters.page(), PAGE);
     let name = status.map_or("", AnnotationStatus::name);
     let displaced = if is_displaced { "1" } else { "" };
-    let link = |page| {
-        page_url(
-            "/annotations",
-            &[("status", name), ("displaced", displaced)],
-            page,
-        )
-    };
+    let filters = [("status", name), ("displaced", displaced)];
+    let link = |page| page_url("/annotations", &filters, page);
     let content = html! {
         h1 { "Annotations" }
         p { "Questions of readers, each with the text that answers it. Accepted questions are found and suggested after the next publication." }
         nav.actions aria-label="States" {
             @let all = status.is_none() && !is_displaced;
             a href="/annotations" aria-current=[all.then_some("page")] { "All" }
-            @for other in STATES {
+            @for other in AnnotationStatus::ALL {
                 a href=(page_url("/annotations", &[("status", other.name())], 1))
                     aria-current=[(status == Some(other)).then_some("page")] { (capitalized(other.name())) }
             }
@@ -163,10 +146,8 @@ fn new_annotation(
 ) -> Result<NewAnnotation, String> {
     let question = parameters.text("question");
     let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (span, length) = (
-        parameters.raw("span"),
-        character_count(parameters.raw("span")),
-    );
+    let span = parameters.raw("span");
+    let length = character_count(span);
     if question.is_empty() {
         return Err("Question: expected a text, found nothing.".to_owned());
     }
@@ -316,20 +297,16 @@ fn edit_form(annotation: &Annotation, span: &Parameters, error: Option<&str>) ->
 /// Span and question as parameters of a form. A span in `parameters` replaces the span of the
 /// annotation.
 fn with_span(annotation: &Annotation, parameters: &Parameters) -> Parameters {
-    let mut pairs = vec![("question", annotation.question.clone())];
-    match parameters.raw("span") {
-        "" => pairs.extend([
+    let question = ("question", annotation.question.clone());
+    let span = match parameters.raw("span") {
+        "" => [
             ("chunk", annotation.chunk.to_string()),
             ("start", annotation.start.to_string()),
             ("span", annotation.span.clone()),
-        ]),
-        span => pairs.extend([
-            ("chunk", parameters.raw("chunk").to_owned()),
-            ("start", parameters.raw("start").to_owned()),
-            ("span", span.to_owned()),
-        ]),
-    }
-    pairs.into_iter().collect()
+        ],
+        _ => ["chunk", "start", "span"].map(|name| (name, parameters.raw(name).to_owned())),
+    };
+    iter::once(question).chain(span).collect()
 }
 
 /// Form of an annotation.

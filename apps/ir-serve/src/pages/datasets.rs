@@ -2,6 +2,7 @@
 //! that are relevant.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -27,63 +28,35 @@ const PAGE: usize = 50;
 /// Maximum number of characters of an abstract.
 const MAX_ABSTRACT: usize = 20_000;
 
-/// Fields of DataFinder's records in their order, with labels and hints.
-const FIELDS: [(&str, &str, &str); 6] = [
-    ("task", "Task", "such as question answering"),
-    ("domain", "Domain", "such as biomedical"),
-    ("modality", "Modality", "such as text, images"),
-    ("language", "Language", "such as English"),
-    ("training_style", "Training style", "such as supervised"),
-    ("text_length", "Text length", "such as sentence-level"),
-];
-
-/// Values that are suggested if the abstract has them, by field.
-const VALUES: [(&str, &[&str]); 4] = [
+/// Fields of DataFinder's records in their order, with labels, hints, and the values that are
+/// suggested if the abstract has them.
+const FIELDS: [(&str, &str, &str, &str); 6] = [
+    ("task", "Task", "such as question answering", ""),
+    ("domain", "Domain", "such as biomedical", ""),
     (
         "modality",
-        &[
-            "text",
-            "images",
-            "video",
-            "audio",
-            "speech",
-            "graphs",
-            "point clouds",
-            "tables",
-            "time series",
-        ],
+        "Modality",
+        "such as text, images",
+        "text, images, video, audio, speech, graphs, point clouds, tables, time series",
     ),
     (
         "language",
-        &[
-            "English",
-            "Chinese",
-            "German",
-            "French",
-            "Spanish",
-            "Arabic",
-            "Hindi",
-            "Japanese",
-            "multilingual",
-        ],
+        "Language",
+        "such as English",
+        "English, Chinese, German, French, Spanish, Arabic, Hindi, Japanese, multilingual",
     ),
     (
         "training_style",
-        &[
-            "supervised",
-            "semi-supervised",
-            "unsupervised",
-            "self-supervised",
-            "weakly supervised",
-            "few-shot",
-            "zero-shot",
-            "transfer learning",
-            "reinforcement learning",
-        ],
+        "Training style",
+        "such as supervised",
+        "supervised, semi-supervised, unsupervised, self-supervised, weakly supervised, few-shot, \
+         zero-shot, transfer learning, reinforcement learning",
     ),
     (
         "text_length",
-        &["sentence-level", "paragraph-level", "document-level"],
+        "Text length",
+        "such as sentence-level",
+        "sentence-level, paragraph-level, document-level",
     ),
 ];
 
@@ -182,15 +155,12 @@ struct Suggestions {
 /// Suggests known values, and values and datasets of stored annotations, that are in the abstract.
 fn suggestions(summary: &str, annotations: &[DatasetAnnotation]) -> Suggestions {
     let mut suggestions = Suggestions::default();
-    for (field, ..) in FIELDS {
-        let known = VALUES.iter().find(|(name, _)| *name == field);
-        let known = known.map_or(&[][..], |(_, values)| values).iter().copied();
-        let stored = annotations
-            .iter()
-            .filter_map(|annotation| annotation.content.fields.get(field))
-            .flat_map(|values| values.split(',').map(str::trim));
+    for (field, .., known) in FIELDS {
+        let stored = annotations.iter();
+        let stored = stored.filter_map(|annotation| annotation.content.fields.get(field));
+        let values = iter::once(known).chain(stored.map(String::as_str));
         let mut found: Vec<&str> = Vec::new();
-        for value in known.chain(stored) {
+        for value in values.flat_map(|values| values.split(',').map(str::trim)) {
             let is_new = found.iter().all(|other| !other.eq_ignore_ascii_case(value));
             if is_new && has_words(summary, value) {
                 found.push(value);
@@ -254,7 +224,7 @@ fn form(
             label for="query" { "Query " span.hint { "(one sentence that asks for datasets, without their names)" } }
             input #query name="query" required maxlength="1000" value=(value("query"));
             div.columns {
-                @for (name, label, hint) in FIELDS {
+                @for (name, label, hint, _) in FIELDS {
                     div {
                         label for=(name) { (label) " " span.hint { "(" (hint) ")" } }
                         @let suggested = suggestions.fields.get(name).map_or("", String::as_str);
@@ -423,8 +393,7 @@ pub(super) async fn delete(
 pub(super) async fn export(State(app): State<Arc<App>>, _: Visitor) -> Result<Response, PageError> {
     let annotations = stored(&app).await?;
     let records: Vec<Value> = annotations.iter().map(record).collect();
-    let lines = json_lines(&records)?;
-    Ok(file("queries.jsonl", "application/x-ndjson", lines))
+    Ok(file("queries.jsonl", json_lines(&records)?))
 }
 
 /// Test query in DataFinder's form.

@@ -302,8 +302,7 @@ impl DocumentPage<'_> {
                 @let body = self.chunk(number, text, places, start, &matches);
                 @match chunk.kind {
                     ChunkKind::Title if number == 0 && self.title_is_text() => {}
-                    ChunkKind::Title => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
-                    ChunkKind::Section => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                    ChunkKind::Title | ChunkKind::Section => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
                     ChunkKind::Content => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
                 }
                 (self.questions(number, places))
@@ -377,20 +376,14 @@ impl DocumentPage<'_> {
 
     /// Questions of the annotations of a chunk, and other questions of its frames.
     fn questions(&self, chunk: usize, places: &[AnswerPosition]) -> Markup {
-        let text = self.document.chunks[chunk]
+        let has_text = self.document.chunks[chunk]
             .text
             .as_deref()
-            .unwrap_or_default();
-        let here: Vec<&Annotation> = self
-            .shown()
-            .filter(|annotation| {
-                let length = character_count(&annotation.span);
-                annotation.chunk == chunk
-                    && self.document.span(chunk, annotation.start, length)
-                        == Some(&*annotation.span)
-                    && !text.is_empty()
-            })
-            .collect();
+            .is_some_and(|text| !text.is_empty());
+        let here = self.shown().filter(|annotation| {
+            has_text && annotation.chunk == chunk && self.document.has_span(annotation)
+        });
+        let here: Vec<&Annotation> = here.collect();
         let state = &self.found.state;
         let frames = places.iter().filter_map(|place| state.frame(&place.frame));
         let published = frames.flat_map(|frame| &frame.questions);
@@ -413,15 +406,9 @@ impl DocumentPage<'_> {
 
     /// Annotations with spans that the document does not contain.
     fn orphans(&self) -> Markup {
-        let orphans: Vec<&Annotation> = self
-            .shown()
-            .filter(|annotation| {
-                let length = character_count(&annotation.span);
-                self.document
-                    .span(annotation.chunk, annotation.start, length)
-                    != Some(&*annotation.span)
-            })
-            .collect();
+        let orphans = self.shown();
+        let orphans = orphans.filter(|annotation| !self.document.has_span(annotation));
+        let orphans: Vec<&Annotation> = orphans.collect();
         html! {
             @if !orphans.is_empty() {
                 section aria-labelledby="displaced" {

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Qrels, trec};
 use ir_data::training::write_example;
-use ir_qa::{Frame, character_count};
+use ir_qa::Frame;
 use serde::Serialize;
 use serde_json::json;
 
@@ -21,8 +21,23 @@ use crate::app::App;
 use crate::published::PublishedState;
 use crate::store::{Annotation, AnnotationStatus};
 
-/// File to save: its name, type and content.
-pub(super) fn file(name: &str, kind: &str, content: String) -> Response {
+/// Question with its relevant answers. Other answers are not judged.
+pub(super) struct JudgedQuery<'a> {
+    /// Number of the annotation, or of the first query with the words.
+    pub(super) id: i64,
+    pub(super) text: String,
+    /// No answer occurs twice.
+    pub(super) answers: Vec<&'a Frame>,
+}
+
+/// File to save. The extension of its name decides its type.
+pub(super) fn file(name: &str, content: String) -> Response {
+    let kind = match name.rsplit_once('.') {
+        Some((_, "jsonl")) => "application/x-ndjson",
+        Some((_, "json")) => "application/json",
+        Some((_, "tsv")) => "text/tab-separated-values; charset=utf-8",
+        _ => "text/plain; charset=utf-8",
+    };
     let disposition = format!("attachment; filename=\"{name}\"");
     let headers = [
         (CONTENT_TYPE, kind.to_owned()),
@@ -33,7 +48,7 @@ pub(super) fn file(name: &str, kind: &str, content: String) -> Response {
 
 /// Id of a frame as a column of TREC files: white space, control characters and `%` are
 /// percent-encoded, so that distinct ids stay distinct.
-pub(super) fn exported_id(id: &str) -> String {
+fn exported_id(id: &str) -> String {
     let mut exported = String::with_capacity(id.len());
     for character in id.chars() {
         if character.is_whitespace() || character.is_control() || character == '%' {
@@ -59,7 +74,7 @@ pub(super) fn json_lines<T: Serialize>(values: &[T]) -> Result<String, PageError
 }
 
 /// Error of writing an export.
-pub(super) fn failed(error: impl std::fmt::Display) -> PageError {
+fn failed(error: impl std::fmt::Display) -> PageError {
     PageError::new(
         StatusCode::UNPROCESSABLE_ENTITY,
         format!("The export failed: {error}."),
@@ -74,26 +89,21 @@ pub(super) async fn export(
 ) -> Result<Response, PageError> {
     let annotations = app.store(|store| store.annotations(None, None)).await?;
     if name == "annotations.jsonl" {
-        return Ok(file(
-            &name,
-            "application/x-ndjson",
-            json_lines(&annotations)?,
-        ));
+        return Ok(file(&name, json_lines(&annotations)?));
     }
     let state = app.service.published()?;
     let accepted = accepted(&state, &annotations);
-    let (kind, content) = match name.as_str() {
-        "squad.json" => ("application/json", squad(&state, &accepted)),
-        "qrels.txt" => ("text/plain; charset=utf-8", qrels(&accepted)?),
-        "queries.tsv" => (
-            "text/tab-separated-values; charset=utf-8",
-            queries(&accepted),
-        ),
-        "examples.jsonl" => ("application/x-ndjson", examples(&accepted)?),
-        "documents.jsonl" => ("application/x-ndjson", documents(&state)?),
-        _ => return Err(PageError::not_found("This file does not exist.")),
-    };
-    Ok(file(&name, kind, content))
+    if name == "squad.json" {
+        return Ok(file(&name, squad(&state, &accepted)));
+    }
+    let judged = accepted.iter().filter_map(|(annotation, frame)| {
+        Some(JudgedQuery {
+            id: annotation.id,
+            text: annotation.question.clone(),
+            answers: vec![(*frame)?],
+        })
+    });
+    judged_file(&name, &judged.collect::<Vec<_>>(), &state)
 }
 
 /// Accepted annotations of published text, with the frame of the answer if the text is in one.
@@ -107,9 +117,7 @@ fn accepted<'a>(
     accepted
         .filter_map(|annotation| {
             let document = state.document(&annotation.document)?;
-            let length = character_count(&annotation.span);
-            let span = document.span(annotation.chunk, annotation.start, length);
-            if span != Some(&*annotation.span) {
+            if !document.has_span(annotation) {
                 return None;
             }
             let place = document.answer_at(annotation.chunk, annotation.start);
@@ -149,57 +157,54 @@ fn squad(state: &PublishedState, accepted: &[(&Annotation, Option<&Frame>)]) -> 
     json!({"version": "1.1", "data": articles.collect::<Vec<_>>()}).to_string()
 }
 
-/// Judgments: the query with the number of an annotation has the frame of its text as relevant.
-fn qrels(accepted: &[(&Annotation, Option<&Frame>)]) -> Result<String, PageError> {
-    let mut qrels = Qrels::new();
-    for (annotation, frame) in accepted {
-        if let Some(frame) = frame {
-            qrels.insert(&annotation.id.to_string(), &exported_id(&frame.id), 1);
+/// Exports judged queries, or the answers that they refer to, as the file with a name.
+pub(super) fn judged_file(
+    name: &str,
+    judged: &[JudgedQuery<'_>],
+    state: &PublishedState,
+) -> Result<Response, PageError> {
+    let content = match name {
+        "qrels.txt" => qrels(judged)?,
+        "queries.tsv" => {
+            let lines = judged.iter();
+            let lines = lines.map(|query| format!("{}\t{}\n", query.id, query.text));
+            lines.collect()
         }
-    }
-    qrels_lines(&qrels)
+        "examples.jsonl" => examples(judged)?,
+        "documents.jsonl" => {
+            let frames = state.index().frames().iter();
+            let documents =
+                frames.map(|frame| json!({"id": exported_id(&frame.id), "text": frame.answer}));
+            json_lines(&documents.collect::<Vec<_>>())?
+        }
+        _ => return Err(PageError::not_found("This file does not exist.")),
+    };
+    Ok(file(name, content))
 }
 
 /// Judgments as lines of TREC qrels.
-pub(super) fn qrels_lines(qrels: &Qrels) -> Result<String, PageError> {
+fn qrels(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
+    let mut qrels = Qrels::new();
+    for query in judged {
+        for frame in &query.answers {
+            qrels.insert(&query.id.to_string(), &exported_id(&frame.id), 1);
+        }
+    }
     let mut out = Vec::new();
-    trec::write_qrels(qrels, &mut out).map_err(failed)?;
+    trec::write_qrels(&qrels, &mut out).map_err(failed)?;
     String::from_utf8(out).map_err(failed)
 }
 
-fn queries(accepted: &[(&Annotation, Option<&Frame>)]) -> String {
-    let judged = accepted.iter().filter(|(_, frame)| frame.is_some());
-    judged
-        .map(|(annotation, _)| format!("{}\t{}\n", annotation.id, annotation.question))
-        .collect()
-}
-
-/// The answers as a collection for the qrels and the examples.
-pub(super) fn documents(state: &PublishedState) -> Result<String, PageError> {
-    let frames = state.index().frames().iter();
-    let documents: Vec<_> = frames
-        .map(|frame| json!({"id": exported_id(&frame.id), "text": frame.answer}))
-        .collect();
-    json_lines(&documents)
-}
-
-fn examples(accepted: &[(&Annotation, Option<&Frame>)]) -> Result<String, PageError> {
-    let examples = accepted.iter().filter_map(|(annotation, frame)| {
-        let frame = (*frame)?;
-        let example = TrainingExample::new(annotation.question.clone())
-            .with_query_id(annotation.id.to_string())
-            .positive(TrainingText::new(frame.answer.clone()).with_id(exported_id(&frame.id)));
-        Some(example)
-    });
-    example_lines(examples)
-}
-
-/// Training examples in Tevatron's format, which `ir mine --examples` reads.
-pub(super) fn example_lines(
-    examples: impl Iterator<Item = TrainingExample>,
-) -> Result<String, PageError> {
+/// Training examples in Tevatron's format, which `ir mine --examples` reads. The relevant answers
+/// are the positives.
+fn examples(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
     let mut out = Vec::new();
-    for (line, example) in (1..).zip(examples) {
+    for (line, query) in (1..).zip(judged) {
+        let example = TrainingExample::new(query.text.clone()).with_query_id(query.id.to_string());
+        let positives = query.answers.iter();
+        let positives = positives
+            .map(|frame| TrainingText::new(frame.answer.clone()).with_id(exported_id(&frame.id)));
+        let example = positives.fold(example, TrainingExample::positive);
         write_example(&mut out, &example, "examples.jsonl", line).map_err(failed)?;
     }
     String::from_utf8(out).map_err(failed)

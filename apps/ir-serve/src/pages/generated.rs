@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::urls::document_url;
 use crate::published::PublishedState;
-use crate::service::{GeneratedAnswer, GenerationOutcome, ScoredAnswer};
+use crate::service::{GeneratedAnswer, ScoredAnswer};
 
 /// The generated answer with its sentences or, before it was asked for, the form that asks for it.
 /// Nothing without a model.
@@ -35,10 +35,7 @@ fn form(model: &str, parameters: &[(&str, &str)]) -> Markup {
 
 fn answer(state: &PublishedState, generated: &GeneratedAnswer, answers: &[ScoredAnswer]) -> Markup {
     let sentences = &answers[..answers.len().min(generated.sentences)];
-    let (text, cited) = match &generated.outcome {
-        GenerationOutcome::Text(generated) => (Some(&generated.text), &generated.cited[..]),
-        _ => (None, &[][..]),
-    };
+    let text = generated.outcome.text();
     html! {
         section.generated aria-labelledby="generated" {
             h3 #generated { "Generated answer" }
@@ -47,7 +44,7 @@ fn answer(state: &PublishedState, generated: &GeneratedAnswer, answers: &[Scored
                     "Written by the language model " (generated.model) " from the sentences below. \
                      It may be wrong: compare it with them."
                 }
-                @for paragraph in text.split("\n").filter(|line| !line.trim().is_empty()) {
+                @for paragraph in text.text.split("\n").filter(|line| !line.trim().is_empty()) {
                     p { (paragraph) }
                 }
             } @else {
@@ -56,7 +53,7 @@ fn answer(state: &PublishedState, generated: &GeneratedAnswer, answers: &[Scored
                     ". The quoted answers are below."
                 }
             }
-            @if text.is_some() {
+            @if let Some(text) = text {
                 h4 { "Sentences that the model got" }
                 ol {
                     @for (position, answer) in sentences.iter().enumerate() {
@@ -65,7 +62,7 @@ fn answer(state: &PublishedState, generated: &GeneratedAnswer, answers: &[Scored
                         li {
                             (frame.answer) " "
                             a href={ (document_url(&frame.paper, &[("frame", &frame.id)])) "#current" } { (title) }
-                            @if cited.contains(&position) { " " span.hint { "(cited)" } }
+                            @if text.cited.contains(&position) { " " span.hint { "(cited)" } }
                         }
                     }
                 }

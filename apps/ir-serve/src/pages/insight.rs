@@ -6,14 +6,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{Html, Response};
-use ir_core::Qrels;
-use ir_core::training::{TrainingExample, TrainingText};
-use ir_qa::Frame;
 use maud::{Markup, html};
 
 use super::access::Admin;
 use super::error::PageError;
-use super::export::{documents, example_lines, exported_id, file, json_lines, qrels_lines};
+use super::export::{JudgedQuery, file, json_lines, judged_file};
 use super::parameters::{PathParameter, UrlParameters};
 use super::urls::url;
 use crate::app::App;
@@ -210,35 +207,13 @@ pub(super) async fn export(
     let after = parameters.number("after").unwrap_or(0);
     let limit = parameters.number("limit").unwrap_or(EXPORT).min(EXPORT);
     if name == "queries.jsonl" {
-        let log = app.store(move |store| store.queries(after, limit));
-        return Ok(file(
-            &name,
-            "application/x-ndjson",
-            json_lines(&log.await?)?,
-        ));
+        let log = app.store(move |store| store.queries(after, limit)).await?;
+        return Ok(file(&name, json_lines(&log)?));
     }
     let opened = app.store(move |store| store.opened_answers(after, limit));
     let opened = opened.await?;
     let state = app.service.published()?;
-    let judged = judged_queries(&opened, &state);
-    let (kind, content) = match name.as_str() {
-        "examples.jsonl" => ("application/x-ndjson", examples(&judged)?),
-        "queries.tsv" => ("text/tab-separated-values; charset=utf-8", queries(&judged)),
-        "qrels.txt" => ("text/plain; charset=utf-8", qrels(&judged)?),
-        "documents.jsonl" => ("application/x-ndjson", documents(&state)?),
-        _ => return Err(PageError::not_found("This file does not exist.")),
-    };
-    Ok(file(&name, kind, content))
-}
-
-/// Question with the answers that users opened.
-struct JudgedQuery<'a> {
-    /// Number of the first query with the words.
-    id: i64,
-    /// Words of the question, as they were first asked.
-    text: String,
-    /// Each once, in the order in which they were opened.
-    answers: Vec<&'a Frame>,
+    judged_file(&name, &judged_queries(&opened, &state), &state)
 }
 
 /// Questions with opened answers. Queries with the same words, up to case, are one question. An
@@ -272,35 +247,6 @@ fn judged_queries<'a>(opened: &[OpenedAnswer], state: &'a PublishedState) -> Vec
         }
     }
     judged
-}
-
-/// Training examples: the opened answers are the positives.
-fn examples(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
-    example_lines(judged.iter().map(|query| {
-        let example = TrainingExample::new(query.text.clone()).with_query_id(query.id.to_string());
-        let answers = query.answers.iter();
-        let positives = answers
-            .map(|frame| TrainingText::new(frame.answer.clone()).with_id(exported_id(&frame.id)));
-        positives.fold(example, TrainingExample::positive)
-    }))
-}
-
-fn queries(judged: &[JudgedQuery<'_>]) -> String {
-    let lines = judged.iter();
-    lines
-        .map(|query| format!("{}\t{}\n", query.id, query.text))
-        .collect()
-}
-
-/// Judgments: opened answers are relevant, all others are not judged.
-fn qrels(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
-    let mut qrels = Qrels::new();
-    for query in judged {
-        for frame in &query.answers {
-            qrels.insert(&query.id.to_string(), &exported_id(&frame.id), 1);
-        }
-    }
-    qrels_lines(&qrels)
 }
 
 /// Words of a query in lower case, by which queries are counted, and as they were typed.

@@ -117,10 +117,7 @@ impl<S: Send + Sync> FromRequest<S> for FormParameters {
 impl FromIterator<(&'static str, String)> for Parameters {
     fn from_iter<I: IntoIterator<Item = (&'static str, String)>>(pairs: I) -> Self {
         let pairs = pairs.into_iter();
-        Self(
-            pairs
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
-        )
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
+        Self(pairs.collect())
     }
 }

@@ -10,9 +10,7 @@ use std::thread;
 use std::time::UNIX_EPOCH;
 
 use ir_core::{Flow, NoProgress, Progress};
-use ir_qa::documents::{
-    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper, SkipReason,
-};
+use ir_qa::documents::{DocumentReader, FileOutcome, FileReport, FolderReport, Paper, SkipReason};
 
 use super::{Service, record_of};
 use crate::config::PaperFolder;
@@ -248,13 +246,9 @@ impl Service {
             if batch.len() == FOLDER_BATCH {
                 self.store.add_read_documents(&std::mem::take(&mut batch))?;
             }
-            Ok::<_, FolderError>(())
+            Ok::<_, ServiceError>(())
         };
-        let report = reader.read_changed_files(folder, &mut is_unchanged, progress, &mut add);
-        let report = report.map_err(|error| match error {
-            FolderError::Document(error) => ServiceError::Document(error),
-            FolderError::Store(error) => ServiceError::Store(error),
-        })?;
+        let report = reader.read_changed_files(folder, &mut is_unchanged, progress, &mut add)?;
         self.store.add_read_documents(&batch)?;
         let mut gone = gone.into_inner();
         let mut stamps = stamps.into_inner();
@@ -375,22 +369,4 @@ fn reader_stamp(reader: &DocumentReader) -> String {
     let program = std::env::current_exe().ok();
     let program = program.and_then(|path| file_stamp(&path));
     format!("{} {reader:?}", program.unwrap_or_default())
-}
-
-/// Error of reading a folder into the store.
-enum FolderError {
-    Document(DocumentError),
-    Store(StoreError),
-}
-
-impl From<DocumentError> for FolderError {
-    fn from(error: DocumentError) -> Self {
-        Self::Document(error)
-    }
-}
-
-impl From<StoreError> for FolderError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }

@@ -35,6 +35,14 @@ pub enum GenerationOutcome {
 }
 
 impl GenerationOutcome {
+    /// The text, if there is one.
+    pub(crate) fn text(&self) -> Option<&GeneratedText> {
+        match self {
+            Self::Text(generated) => Some(generated),
+            _ => None,
+        }
+    }
+
     /// Message for users, if there is no text.
     #[must_use]
     pub fn message(&self) -> Option<&'static str> {

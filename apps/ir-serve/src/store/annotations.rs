@@ -1,4 +1,4 @@
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError, check_revision, now, select};
@@ -92,6 +92,9 @@ const COLUMNS: &str = "id, revision, document, chunk, span_start, span, question
                        status, merged_into, is_displaced, created_at, updated_at";
 
 impl AnnotationStatus {
+    /// In the order of the form of the page.
+    pub(crate) const ALL: [Self; 4] = [Self::Pending, Self::Accepted, Self::Rejected, Self::Merged];
+
     /// Name of the state, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -110,13 +113,15 @@ impl AnnotationStatus {
         matches!(self, Self::Pending | Self::Accepted)
     }
 
-    fn parse(name: &str) -> Self {
-        match name {
-            "accepted" => Self::Accepted,
-            "rejected" => Self::Rejected,
-            "merged" => Self::Merged,
-            _ => Self::Pending,
-        }
+    /// The state with a name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// State in a column.
+    fn column(row: &Row<'_>, index: usize) -> rusqlite::Result<Self> {
+        let name: String = row.get(index)?;
+        Ok(Self::parse(&name).unwrap_or(Self::Pending))
     }
 }
 
@@ -150,8 +155,7 @@ impl Store {
                     now()
                 ],
             )?;
-            let annotation = by_id(transaction, transaction.last_insert_rowid())?;
-            Ok(annotation)
+            by_id(transaction, transaction.last_insert_rowid())
         })
     }
 
@@ -160,9 +164,7 @@ impl Store {
     /// # Errors
     /// No annotation has the id, or the store cannot be read.
     pub fn annotation(&self, id: i64) -> Result<Annotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        by_id(&transaction, id)
+        by_id(&self.connection(), id)
     }
 
     /// Returns the annotations of a document or of all, in a state or in all, by id.
@@ -214,8 +216,7 @@ impl Store {
                 ],
             )?;
             transaction.execute("DELETE FROM verdicts WHERE annotation = ?", [id])?;
-            let annotation = by_id(transaction, id)?;
-            Ok(annotation)
+            by_id(transaction, id)
         })
     }
 
@@ -245,36 +246,36 @@ impl Store {
         reviewer: &str,
         verdict: Verdict,
     ) -> Result<Annotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
-        let target = match verdict {
-            Verdict::Merge(target) => {
-                let (own, other) = (by_id(&transaction, id)?, by_id(&transaction, target)?);
-                let is_target = other.status.is_merge_target() && other.document == own.document;
-                if target == id || !is_target {
-                    return Err(StoreError::NoMerge { id, target });
+        self.write(|transaction| {
+            let own = by_id(transaction, id)?;
+            check_revision(id, own.revision, revision)?;
+            let target = match verdict {
+                Verdict::Merge(target) => {
+                    let other = by_id(transaction, target)?;
+                    let is_target =
+                        other.status.is_merge_target() && other.document == own.document;
+                    if target == id || !is_target {
+                        return Err(StoreError::NoMerge { id, target });
+                    }
+                    Some(target)
                 }
-                Some(target)
+                Verdict::Accept | Verdict::Reject => None,
+            };
+            if verdict == Verdict::Reject {
+                separate_merged(transaction, id)?;
             }
-            Verdict::Accept | Verdict::Reject => None,
-        };
-        if verdict == Verdict::Reject {
-            separate_merged(&transaction, id)?;
-        }
-        let status = verdict.status().name();
-        transaction.execute(
-            "UPDATE annotations SET revision = revision + 1, status = ?, merged_into = ?,
-             updated_at = ? WHERE id = ?",
-            params![status, target, now(), id],
-        )?;
-        transaction.execute(
-            "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)",
-            params![id, reviewer, status, now()],
-        )?;
-        let annotation = by_id(&transaction, id)?;
-        transaction.commit()?;
-        Ok(annotation)
+            let status = verdict.status().name();
+            transaction.execute(
+                "UPDATE annotations SET revision = revision + 1, status = ?, merged_into = ?,
+                 updated_at = ? WHERE id = ?",
+                params![status, target, now(), id],
+            )?;
+            transaction.execute(
+                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)",
+                params![id, reviewer, status, now()],
+            )?;
+            by_id(transaction, id)
+        })
     }
 
     /// Latest verdict of each reviewer on each annotation, by annotation and reviewer.
@@ -285,8 +286,8 @@ impl Store {
         let query =
             "SELECT annotation, reviewer, verdict FROM verdicts ORDER BY annotation, reviewer";
         select(&self.connection(), query, [], |row| {
-            let verdict: String = row.get(2)?;
-            Ok((row.get(0)?, row.get(1)?, AnnotationStatus::parse(&verdict)))
+            let verdict = AnnotationStatus::column(row, 2)?;
+            Ok((row.get(0)?, row.get(1)?, verdict))
         })
     }
 }
@@ -330,15 +331,14 @@ fn separate_merged(transaction: &Transaction<'_>, id: i64) -> Result<(), StoreEr
     Ok(())
 }
 
-fn by_id(transaction: &Transaction<'_>, id: i64) -> Result<Annotation, StoreError> {
+fn by_id(connection: &Connection, id: i64) -> Result<Annotation, StoreError> {
     let select = format!("SELECT {COLUMNS} FROM annotations WHERE id = ?");
-    let mut select = transaction.prepare_cached(&select)?;
+    let mut select = connection.prepare_cached(&select)?;
     let found = select.query_row([id], annotation).optional()?;
     found.ok_or(StoreError::NoAnnotation { id })
 }
 
 fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
-    let status: String = row.get(8)?;
     Ok(Annotation {
         id: row.get(0)?,
         revision: row.get(1)?,
@@ -348,7 +348,7 @@ fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
         span: row.get(5)?,
         question: row.get(6)?,
         annotator: row.get(7)?,
-        status: AnnotationStatus::parse(&status),
+        status: AnnotationStatus::column(row, 8)?,
         merged_into: row.get(9)?,
         is_displaced: row.get(10)?,
         created_at: row.get(11)?,

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, check_revision, now, select};
+use super::{Store, StoreError, check_revision, json, now, select};
 
 /// Query for datasets with its relevant datasets: DataFinder's annotation of an abstract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,8 +61,7 @@ impl Store {
                     now()
                 ],
             )?;
-            let annotation = by_id(transaction, transaction.last_insert_rowid())?;
-            Ok(annotation)
+            by_id(transaction, transaction.last_insert_rowid())
         })
     }
 
@@ -71,9 +70,7 @@ impl Store {
     /// # Errors
     /// No annotation has the id, or the store cannot be read.
     pub fn dataset_annotation(&self, id: i64) -> Result<DatasetAnnotation, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        by_id(&transaction, id)
+        by_id(&self.connection(), id)
     }
 
     /// Returns all dataset annotations by id.
@@ -108,8 +105,7 @@ impl Store {
                     id
                 ],
             )?;
-            let annotation = by_id(transaction, id)?;
-            Ok(annotation)
+            by_id(transaction, id)
         })
     }
 
@@ -126,15 +122,9 @@ impl Store {
     }
 }
 
-fn json(value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| {
-        StoreError::Database(rusqlite::Error::ToSqlConversionFailure(error.into()))
-    })
-}
-
-fn by_id(transaction: &Transaction<'_>, id: i64) -> Result<DatasetAnnotation, StoreError> {
+fn by_id(connection: &Connection, id: i64) -> Result<DatasetAnnotation, StoreError> {
     let select = format!("SELECT {COLUMNS} FROM dataset_annotations WHERE id = ?");
-    let mut select = transaction.prepare_cached(&select)?;
+    let mut select = connection.prepare_cached(&select)?;
     let found = select.query_row([id], annotation).optional()?;
     found.ok_or(StoreError::NoAnnotation { id })
 }

@@ -5,7 +5,7 @@ use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::annotations::{Annotation, AnnotationPosition, all_annotations, set_positions};
-use super::{Store, StoreError, now, select, sha256};
+use super::{Store, StoreError, json, now, select, sha256};
 
 /// Where a document came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -322,7 +322,7 @@ pub(super) fn add_document(
     origin: Origin,
     added: &mut AddedDocuments,
 ) -> Result<(), StoreError> {
-    let record = record(document)?;
+    let record = json(document)?;
     let hash = sha256(record.as_bytes());
     let mut known = transaction.prepare_cached("SELECT hash FROM documents WHERE id = ?")?;
     let known: Option<[u8; 32]> = known.query_row([id], |row| row.get(0)).optional()?;
@@ -352,11 +352,5 @@ fn ids_and_hashes(
     let query = format!("SELECT id, hash FROM {} ORDER BY id", state.table());
     select(transaction, &query, [], |row| {
         Ok((row.get(0)?, row.get(1)?))
-    })
-}
-
-fn record(document: &SocoDocument) -> Result<String, StoreError> {
-    serde_json::to_string(document).map_err(|error| {
-        StoreError::Database(rusqlite::Error::ToSqlConversionFailure(error.into()))
     })
 }

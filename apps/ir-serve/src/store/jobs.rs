@@ -95,8 +95,7 @@ impl Store {
                 [KEPT_JOBS],
             )?;
             let select = format!("SELECT {COLUMNS} FROM jobs WHERE id = ?");
-            let job = transaction.query_row(&select, [id], job)?;
-            Ok(job)
+            Ok(transaction.query_row(&select, [id], job)?)
         })
     }
 
@@ -135,8 +134,7 @@ impl Store {
         )?;
         let unfinished =
             "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number";
-        let unfinished = select(transaction, unfinished, [], |row| row.get(0))?;
-        Ok(unfinished)
+        select(transaction, unfinished, [], |row| row.get(0))
         })
     }
 

@@ -25,6 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, Params, Row, Transaction};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub(crate) use annotations::AnnotationPosition;
@@ -140,6 +141,13 @@ fn select<T, C: FromIterator<T>>(
     let mut select = connection.prepare_cached(query)?;
     let rows = select.query_map(params, row)?;
     Ok(rows.collect::<rusqlite::Result<C>>()?)
+}
+
+/// Value of a column in JSON.
+fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| {
+        StoreError::Database(rusqlite::Error::ToSqlConversionFailure(error.into()))
+    })
 }
 
 /// Rejects an edit of a revision that is not the stored one.

@@ -12,6 +12,13 @@ fn record(text: &str) -> SocoDocument {
     }
 }
 
+/// New folder and its store.
+fn store() -> (TempDir, Store) {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    (folder, store)
+}
+
 fn ids(store: &Store, state: DocumentState) -> Vec<String> {
     let documents = store.documents(state, 0, 100).unwrap();
     documents.into_iter().map(|document| document.id).collect()
@@ -60,8 +67,7 @@ fn what_was_stored_is_there_after_reopening() {
 
 #[test]
 fn one_process_opens_a_store() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (folder, store) = store();
     let error = Store::open(folder.path()).unwrap_err();
     assert!(matches!(error, StoreError::InUse { .. }), "{error}");
     drop(store);
@@ -94,8 +100,7 @@ fn other_files_are_rejected() {
 
 #[test]
 fn damaged_records_are_reported() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     store
         .add(&[("p".to_owned(), record("Tea."))], Origin::Api)
         .unwrap();
@@ -115,8 +120,7 @@ fn damaged_records_are_reported() {
 
 #[test]
 fn records_are_deleted_by_index() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let connection = store.connection();
     for table in ["documents", "published_documents"] {
         let sql = format!("EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE hash = ?");
@@ -129,8 +133,7 @@ fn records_are_deleted_by_index() {
 
 #[test]
 fn a_full_disk_changes_nothing() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     store
         .add(&[("p".to_owned(), record("Tea."))], Origin::Api)
         .unwrap();
@@ -157,8 +160,7 @@ fn a_full_disk_changes_nothing() {
 
 #[test]
 fn edits_of_an_older_revision_are_rejected() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let first = store.annotate(&annotation("a"), "me").unwrap();
     let edited = store
         .edit_annotation(first.id, first.revision, &annotation("b"))
@@ -190,8 +192,7 @@ fn edits_of_an_older_revision_are_rejected() {
 
 #[test]
 fn the_last_verdict_decides() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let [a, b] = ["a", "b"].map(|text| store.annotate(&annotation(text), "me").unwrap());
     store.review(a.id, 1, "x", Verdict::Reject).unwrap();
     store.review(a.id, 2, "y", Verdict::Accept).unwrap();
@@ -231,8 +232,7 @@ fn the_last_verdict_decides() {
 
 #[test]
 fn annotations_merged_into_a_rejected_one_are_pending_again() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|text| {
         let annotation = store.annotate(&annotation(text), "me").unwrap();
         annotation.id
@@ -257,8 +257,7 @@ fn annotations_merged_into_a_rejected_one_are_pending_again() {
 
 #[test]
 fn annotations_are_merged_within_their_document() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let a = store.annotate(&annotation("a"), "me").unwrap().id;
     let mut of_other = annotation("b");
     of_other.document = "other".to_owned();
@@ -276,8 +275,7 @@ fn annotations_are_merged_within_their_document() {
 
 #[test]
 fn annotations_are_not_merged_into_rejected_ones() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let [a, b] = ["a", "b"].map(|text| store.annotate(&annotation(text), "me").unwrap().id);
     store.review(a, 1, "x", Verdict::Reject).unwrap();
     let error = store.review(b, 1, "x", Verdict::Merge(a)).unwrap_err();
@@ -298,8 +296,7 @@ fn annotations_are_not_merged_into_rejected_ones() {
 
 #[test]
 fn clicks_belong_to_queries() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     let query = |text: &str| LoggedQuery {
         user: "u".to_owned(),
         query: text.to_owned(),
@@ -369,8 +366,7 @@ fn clicks_belong_to_queries() {
 
 #[test]
 fn the_oldest_queries_are_deleted_with_their_clicks() {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let (_folder, store) = store();
     assert_eq!(store.delete_old_queries(3, 100).unwrap(), 0);
     let query = LoggedQuery {
         user: "u".to_owned(),

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use ir_data::squad::Squad;
 use ir_serve::store::{AnnotationStatus, KeyRole, Verdict};
 
-use crate::support::{HOSTILE, Site, document, link};
+use crate::support::{HOSTILE, Site, assert_contains, document, link};
 
 const SPAN: &str = "tea needs boiling water";
 
@@ -35,9 +35,9 @@ fn a_question_is_saved_shown_and_listed() {
     let page = client.get("/document/a%20b?saved=1");
     let page = page.ok();
     assert!(page.contains("The question is saved"));
-    assert!(
-        page.contains("Black <span class=\"annotated\">tea needs boiling water</span>."),
-        "{page}"
+    assert_contains(
+        page,
+        "Black <span class=\"annotated\">tea needs boiling water</span>.",
     );
     assert!(page.contains("What does black tea need? <span class=\"status\">pending</span> <span class=\"hint\">by Ann</span>"));
     let list = client.get("/annotations");
@@ -49,12 +49,7 @@ fn a_question_is_saved_shown_and_listed() {
         stored.annotator
     );
     // The name is kept.
-    assert!(
-        client
-            .get("/annotate?document=a")
-            .ok()
-            .contains("value=\"Ann\"")
-    );
+    client.get("/annotate?document=a").has("value=\"Ann\"");
 }
 
 #[test]
@@ -86,9 +81,9 @@ fn invalid_forms_keep_what_was_entered() {
     }
     let long = "a".repeat(1_001);
     let page = client.post("/annotations", &form(&long, ""));
-    assert!(
-        page.page(StatusCode::UNPROCESSABLE_ENTITY)
-            .contains("at most 1000 characters, found 1001")
+    page.has_part(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "at most 1000 characters, found 1001",
     );
     assert!(
         site.service
@@ -127,11 +122,7 @@ fn two_tabs_that_edit_one_annotation_see_both_versions() {
     let stored = site.service.store().annotation(1).unwrap();
     assert_eq!((stored.question.as_str(), stored.revision), ("Mine?", 3));
     let conflict = client.post("/annotations/1/delete", &[("revision", "1")]);
-    assert!(
-        conflict
-            .page(StatusCode::CONFLICT)
-            .contains("Delete it all the same")
-    );
+    conflict.has_part(StatusCode::CONFLICT, "Delete it all the same");
     assert_eq!(
         client
             .post("/annotations/1/delete", &[("revision", "3")])
@@ -188,11 +179,7 @@ fn annotations_of_others_need_an_admin() {
     );
     let anonymous = site.client();
     let answer = anonymous.post("/annotations", &form("Who?", ""));
-    assert!(
-        answer
-            .page(StatusCode::UNAUTHORIZED)
-            .contains("The session has ended")
-    );
+    answer.has_part(StatusCode::UNAUTHORIZED, "The session has ended");
 }
 
 #[test]
@@ -208,12 +195,9 @@ fn displaced_annotations_are_shown_for_repair() {
     site.service.add(vec![changed]).unwrap();
     site.publish();
     let list = client.get("/annotations?displaced=1");
-    assert!(
-        list.ok()
-            .contains("<span class=\"status\">text has changed</span>")
-    );
+    list.has("<span class=\"status\">text has changed</span>");
     let page = client.get("/document/a%20b");
-    assert!(page.ok().contains("Questions about text that has changed"));
+    page.has("Questions about text that has changed");
     let page = client.get("/annotations/1");
     let select = link(page.ok(), "/document/a%20b?annotate=1&amp;repair=1");
     let page = client.get(&select);
@@ -222,10 +206,7 @@ fn displaced_annotations_are_shown_for_repair() {
         "/annotations/1?chunk=2&amp;start=0&amp;span=Black",
     );
     let page = client.get(&chosen);
-    assert!(
-        page.ok()
-            .contains("<blockquote>Black tea needs hot water.</blockquote>")
-    );
+    page.has("<blockquote>Black tea needs hot water.</blockquote>");
     let form = [
         ("revision", "1"),
         ("chunk", "2"),
@@ -252,13 +233,10 @@ fn lists_have_pages() {
     let first = client.get("/annotations?status=pending");
     assert!(first.ok().contains("Question 50?") && !first.body.contains("Question 0?"));
     let next = link(&first.body, "/annotations?status=pending&amp;page=2");
-    assert!(client.get(&next).ok().contains("Question 0?"));
-    assert!(
-        client
-            .get("/annotations?status=rejected")
-            .ok()
-            .contains("0 annotations")
-    );
+    client.get(&next).has("Question 0?");
+    client
+        .get("/annotations?status=rejected")
+        .has("0 annotations");
 }
 
 #[test]
@@ -342,12 +320,9 @@ fn exports_are_read_back() {
         serde_json::from_str(examples.body.lines().next().unwrap()).unwrap();
     assert_eq!(first["positive_passages"][0]["docid"], "a%20b/2/1");
     let documents = client.get("/annotations/export/documents.jsonl");
-    assert!(
-        documents
-            .body
-            .contains("{\"id\":\"a%20b/2/1\",\"text\":\"Black tea needs boiling water.\"}\n"),
-        "{}",
-        documents.body
+    assert_contains(
+        &documents.body,
+        "{\"id\":\"a%20b/2/1\",\"text\":\"Black tea needs boiling water.\"}\n",
     );
     assert_eq!(
         first["positive_passages"][0]["text"],

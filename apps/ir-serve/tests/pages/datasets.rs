@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use ir_data::datafinder::read_test_queries;
 
-use crate::support::{HOSTILE, Site};
+use crate::support::{HOSTILE, Site, assert_contains};
 
 const FORM: [(&str, &str); 7] = [
     ("abstract", "We parse English text."),
@@ -24,14 +24,11 @@ fn queries_are_stored_edited_and_exported_in_datafinders_form() {
         client.post("/datasets/annotate", &FORM).location(),
         "/datasets"
     );
-    assert!(
-        client
-            .get("/datasets")
-            .ok()
-            .contains("Datasets: Penn Treebank; CCGbank")
-    );
+    client
+        .get("/datasets")
+        .has("Datasets: Penn Treebank; CCGbank");
     let page = client.get("/datasets/1");
-    assert!(page.ok().contains("Penn Treebank\nCCGbank</textarea>"));
+    page.has("Penn Treebank\nCCGbank</textarea>");
     let mut edited = FORM.to_vec();
     edited.extend([("revision", "1"), ("language", "English")]);
     assert_eq!(client.post("/datasets/1", &edited).location(), "/datasets");
@@ -107,6 +104,6 @@ fn invalid_forms_keep_what_was_entered() {
     ] {
         let page = client.post("/datasets/annotate", &form);
         let page = page.page(StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(page.contains(message), "{page}");
+        assert_contains(page, message);
     }
 }

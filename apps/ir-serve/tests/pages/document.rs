@@ -8,7 +8,7 @@ use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
 use ir_serve::AccessConfig;
 
-use crate::support::{HOSTILE, Site, document, link};
+use crate::support::{HOSTILE, Site, assert_contains, document, link};
 
 #[test]
 fn all_answers_of_a_paper_are_marked_in_the_order_of_its_text() {
@@ -28,16 +28,10 @@ fn all_answers_of_a_paper_are_marked_in_the_order_of_its_text() {
         page,
         "/document/harvestqa.xml?q=questions+about+farming+leaflets&amp;query=0&amp;at=",
     );
-    assert!(next.contains("#answer-"), "{next}");
+    assert_contains(&next, "#answer-");
     let second =
         client.get("/document/harvestqa.xml?q=questions+about+farming+leaflets&query=0&at=2");
-    assert!(
-        second
-            .ok()
-            .contains("<mark class=\"current\" id=\"answer-2\""),
-        "{}",
-        second.body
-    );
+    second.has("<mark class=\"current\" id=\"answer-2\"");
     // Steps are not further queries of the log.
     assert_eq!(site.log().len(), 1);
 }
@@ -80,10 +74,7 @@ fn every_sentence_with_a_word_of_the_question_is_marked() {
     assert!(!page.contains("best of"));
     // The first and the last are neighbors.
     let last = client.get("/document/a?q=green+cup&query=0&at=50");
-    assert!(
-        last.ok()
-            .contains("<mark class=\"current\" id=\"answer-50\"")
-    );
+    last.has("<mark class=\"current\" id=\"answer-50\"");
     let next = link(&last.body, "/document/a?q=green+cup&amp;query=0&amp;at=1#");
     assert!(next.ends_with("#answer-1"), "{next}");
     link(&last.body, "/document/a?q=green+cup&amp;query=0&amp;at=49#");
@@ -98,10 +89,7 @@ fn the_best_of_many_answers_are_marked() {
     let client = site.client();
     let page = client.get("/document/a?q=green+cup");
     let page = page.ok();
-    assert!(
-        page.contains("Marked: the 100 best of 1,500 answers."),
-        "{page}"
-    );
+    assert_contains(page, "Marked: the 100 best of 1,500 answers.");
     assert_eq!(page.matches("<mark").count(), 100);
     assert!(page.contains("of 100</span>"));
     // One that was opened is marked, whatever its rank.
@@ -150,9 +138,9 @@ fn text_is_complete_with_headings_and_pages() {
     let site = Site::new(vec![document("a/b", "x", 2020)], false);
     let page = site.client().get("/document/a%2Fb");
     let page = page.ok();
-    assert!(
-        page.contains("<h1 class=\"text\" id=\"chunk-0\" data-chunk=\"0\">Tea x</h1>"),
-        "{page}"
+    assert_contains(
+        page,
+        "<h1 class=\"text\" id=\"chunk-0\" data-chunk=\"0\">Tea x</h1>",
     );
     assert!(page.contains("<h2 class=\"text\" id=\"chunk-1\" data-chunk=\"1\">Leaves x</h2>"));
     assert!(page.contains("<p class=\"page\">Page 3</p>"));
@@ -161,10 +149,7 @@ fn text_is_complete_with_headings_and_pages() {
     ));
     assert!(!page.contains("<nav class=\"step\""));
     let page = site.client().get("/document/a/b?q=zzz");
-    assert!(
-        page.ok()
-            .contains("No sentence of this paper answers the question.")
-    );
+    page.has("No sentence of this paper answers the question.");
 }
 
 #[test]
@@ -174,11 +159,9 @@ fn an_opened_answer_is_the_current_one() {
         .client()
         .get("/document/a?q=steeped&frame=a%2F2%2F1&query=1");
     let page = page.ok();
-    assert!(
-        page.contains(
-            "<mark class=\"current\" id=\"answer-2\" data-answer=\"2\" tabindex=\"-1\">Black tea"
-        ),
-        "{page}"
+    assert_contains(
+        page,
+        "<mark class=\"current\" id=\"answer-2\" data-answer=\"2\" tabindex=\"-1\">Black tea",
     );
     assert!(page.contains("<b>steeped</b>"));
 }
@@ -206,7 +189,7 @@ fn unknown_documents_are_not_found_and_any_id_is_reachable() {
         );
     }
     let gone = client.get("/document/%3Cscript%3E");
-    assert!(gone.page(StatusCode::NOT_FOUND).contains("&lt;script&gt;"));
+    gone.has_part(StatusCode::NOT_FOUND, "&lt;script&gt;");
     assert_eq!(client.get("/document").status, StatusCode::NOT_FOUND);
     assert_eq!(client.get("/document/%FF").status, StatusCode::NOT_FOUND);
 }
@@ -220,10 +203,7 @@ fn sentences_are_links_to_the_form_of_annotations() {
         "/annotate?document=a&amp;chunk=2&amp;start=40&amp;span=Black",
     );
     let page = site.client().get(&form);
-    assert!(
-        page.ok()
-            .contains("<blockquote>Black tea needs boiling water.</blockquote>")
-    );
+    page.has("<blockquote>Black tea needs boiling water.</blockquote>");
 }
 
 #[test]
@@ -269,11 +249,7 @@ fn a_document_of_two_thousand_pages_is_complete() {
     // Linear in the length of the document; on an idle machine a fraction of a second.
     assert!(time.as_secs() < 30, "{time:?}");
     let found = client.get("/?q=cups+of+page+1234");
-    assert!(
-        found.ok().contains("<span>Page 1234</span>"),
-        "{}",
-        found.body
-    );
+    found.has("<span>Page 1234</span>");
 }
 
 #[test]
@@ -286,7 +262,7 @@ fn sentences_without_answers_are_counted() {
     chunks.push(ir_qa::Chunk::new(ir_qa::ChunkKind::Content, long));
     let site = Site::new(vec![record], false);
     let page = site.client().get("/document/p");
-    assert!(page.ok().contains("Too long to be answers: 1 sentence."));
+    page.has("Too long to be answers: 1 sentence.");
     let page = Site::new(vec![document("p", "x", 2020)], false);
     assert!(!page.client().get("/document/p").ok().contains("Too long"));
 }

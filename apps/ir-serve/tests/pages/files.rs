@@ -5,14 +5,14 @@ use ir_qa::documents::DocumentReader;
 use ir_serve::store::KeyRole;
 use ir_serve::{AccessConfig, Question, ServiceConfig};
 
-use crate::support::{Site, document, wait_until};
+use crate::support::{Site, assert_contains, document, wait_until};
 
 #[test]
 fn files_that_cannot_be_read_are_listed() {
     let site = Site::new(vec![document("a", "x", 2020)], false);
     let client = site.client();
     let page = client.get("/files");
-    assert!(page.ok().contains("No folder has been read yet."));
+    page.has("No folder has been read yet.");
     assert!(!page.body.contains("All files were read"), "{}", page.body);
     // A reading that is canceled is none.
     let canceled = tempfile::tempdir().unwrap();
@@ -24,7 +24,7 @@ fn files_that_cannot_be_read_are_listed() {
         .read_folder(canceled.path(), &reader, &mut stop);
     assert!(read.is_err());
     let page = client.get("/files");
-    assert!(page.ok().contains("No folder has been read yet."));
+    page.has("No folder has been read yet.");
     assert!(page.body.contains("The last reading failed: canceled."));
     assert!(!client.get("/review").ok().contains("Folder of papers"));
     let papers = tempfile::tempdir().unwrap();
@@ -46,17 +46,13 @@ fn files_that_cannot_be_read_are_listed() {
     );
     let page = client.get("/files");
     let page = page.ok();
-    assert!(page.contains(numbers), "{page}");
+    assert_contains(page, numbers);
     assert_eq!(page.matches("<tr>").count(), 101);
     assert!(page.contains("<td class=\"file\">bad&lt;b&gt;000.xml</td>") && !page.contains("<b>0"));
     let last = client.get("/files?page=2");
     assert_eq!(last.ok().matches("<tr>").count(), 52);
-    assert!(
-        last.body.contains("<td class=\"file\">tea.md</td>"),
-        "{}",
-        last.body
-    );
-    assert!(last.body.contains("no authors, no year"), "{}", last.body);
+    assert_contains(&last.body, "<td class=\"file\">tea.md</td>");
+    assert_contains(&last.body, "no authors, no year");
     assert_eq!(client.get("/files?page=9").ok().matches("<tr>").count(), 1);
 }
 
@@ -75,7 +71,7 @@ fn the_folder_is_read_again() {
     let site = Site::with_config(Vec::new(), AccessConfig::default(), configure);
     let client = site.client();
     let page = client.get("/files");
-    assert!(page.ok().contains("No folder has been read yet."));
+    page.has("No folder has been read yet.");
     assert!(
         page.body
             .contains("<form method=\"post\" action=\"/files\">")
@@ -114,8 +110,8 @@ fn the_folder_is_read_again() {
     std::fs::remove_file(papers.path().join("tea.jsonl")).unwrap();
     let answer = client.post("/files", &[]);
     let error = "expected papers, found none that can be read. Its 1 documents are kept";
-    assert!(answer.page(StatusCode::CONFLICT).contains(error));
-    assert!(client.get("/files").ok().contains(error));
+    answer.has_part(StatusCode::CONFLICT, error);
+    client.get("/files").has(error);
     assert!(finds("tea", "Tea is a drink."));
     std::fs::remove_dir(papers.path()).unwrap();
     let answer = client.post("/files", &[]);
@@ -134,7 +130,7 @@ fn a_service_without_a_folder_reads_none() {
     assert!(!page.ok().contains("action=\"/files\""), "{}", page.body);
     let answer = client.post("/files", &[]);
     let error = "expected a folder of papers, found none";
-    assert!(answer.page(StatusCode::CONFLICT).contains(error));
+    answer.has_part(StatusCode::CONFLICT, error);
 }
 
 #[test]

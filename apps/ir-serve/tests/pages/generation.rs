@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use ir_qa::generation::{AnswerGenerator, GeneratedText, GenerationError, Quote};
 use ir_serve::{AccessConfig, ServiceConfig, ServiceGenerator};
 
-use crate::support::{Site, document};
+use crate::support::{Site, assert_contains, document};
 
 /// Writes a hostile text, or fails for questions with the word "broken".
 struct TestModel;
@@ -64,17 +64,14 @@ fn generated_answers_are_marked_and_have_their_sentences() {
     assert!(!page.contains("Generated answer"));
     let written = client.post("/", &[("q", question), ("query", "1")]);
     let written = written.ok();
-    assert!(
-        written.contains("<h3 id=\"generated\">Generated answer</h3>"),
-        "{written}"
-    );
+    assert_contains(written, "<h3 id=\"generated\">Generated answer</h3>");
     assert!(written.contains("Written by the language model tea-model from the sentences below."));
     assert!(
         written.contains("<p>Two minutes [1].</p><p>&lt;script&gt;alert(1)&lt;/script&gt;</p>")
     );
     assert!(written.contains("Sentences that the model got"));
     let sentence = "<li>Green tea is steeped for two minutes x. <a href=\"/document/p?frame=";
-    assert!(written.contains(sentence), "{written}");
+    assert_contains(written, sentence);
     assert!(written.contains("<span class=\"hint\">(cited)</span>"));
     // The quoted answers are there too.
     assert!(written.contains("<ol class=\"answers\" start=\"1\">"));

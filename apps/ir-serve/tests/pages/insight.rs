@@ -6,18 +6,13 @@ use ir_core::training::TrainingSet;
 use ir_data::training::TrainingFile;
 use ir_qa::soco::SocoContent;
 
-use crate::support::{Site, document, link};
+use crate::support::{Site, assert_contains, document, link};
 
 #[test]
 fn the_log_is_counted_and_exported() {
     let site = Site::new(vec![document("a", "x", 2020)], false);
     let client = site.client();
-    assert!(
-        client
-            .get("/insight")
-            .ok()
-            .contains("Nobody has asked anything yet.")
-    );
+    client.get("/insight").has("Nobody has asked anything yet.");
     let page = client.get("/?q=boiling+water&suggested=1");
     client.get("/?q=zzz%3Cscript%3E").ok();
     // Opened answers of questions within a document are not logged.
@@ -27,10 +22,7 @@ fn the_log_is_counted_and_exported() {
     site.wait_for_log(3, 1);
     let page = client.get("/insight");
     let page = page.ok();
-    assert!(
-        page.contains("<dt>From suggestions</dt><dd>33.3 %</dd>"),
-        "{page}"
-    );
+    assert_contains(page, "<dt>From suggestions</dt><dd>33.3 %</dd>");
     assert!(page.contains("<dt>With an opened answer, on the search page</dt><dd>50.0 %</dd>"));
     assert!(
         page.contains("Questions without an opened answer") && page.contains("zzz&lt;script&gt;")

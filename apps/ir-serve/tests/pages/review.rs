@@ -5,7 +5,7 @@ use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
 use ir_serve::store::AnnotationStatus;
 
-use crate::support::{Site, document, wait_until};
+use crate::support::{Site, assert_contains, document, wait_until};
 
 fn annotate(client: &crate::support::Client<'_>, question: &str) {
     let form = [
@@ -26,7 +26,7 @@ fn accepted_questions_are_found_after_publication() {
     annotate(&client, "How hot?");
     annotate(&client, "Spam?");
     let page = client.get("/review");
-    assert!(page.ok().contains("3 annotations"));
+    page.has("3 annotations");
     let review = |id: u32, form: &[(&str, &str)]| client.post(&format!("/review/{id}"), form);
     assert_eq!(
         review(1, &[("verdict", "accept"), ("revision", "1")]).location(),
@@ -68,9 +68,9 @@ fn accepted_questions_are_found_after_publication() {
         r#"[{"value":"How hot is an infusion of oxidized leaves?","generated":false}]"#
     );
     let found = client.get(search);
-    assert!(found.ok().contains("You may also want to know"));
+    found.has("You may also want to know");
     assert!(found.body.contains("<article"), "the answer is found");
-    assert!(client.get("/review").ok().contains(&location));
+    client.get("/review").has(&location);
 }
 
 #[test]
@@ -118,11 +118,8 @@ fn second_verdicts_make_an_agreement() {
         )
         .location();
     }
-    assert!(
-        ann.get("/review")
-            .ok()
-            .contains("Agreement needs verdicts of two reviewers.")
-    );
+    ann.get("/review")
+        .has("Agreement needs verdicts of two reviewers.");
     let second = ben.get("/review?show=second");
     assert!(second.ok().contains("3 annotations") && !second.body.contains("Verdicts:"));
     // The first verdicts would bias the second ones.
@@ -145,10 +142,7 @@ fn second_verdicts_make_an_agreement() {
     }
     let page = ben.get("/review?show=mine");
     let page = page.ok();
-    assert!(
-        page.contains("<dt>Observed agreement</dt><dd>0.667</dd>"),
-        "{page}"
-    );
+    assert_contains(page, "<dt>Observed agreement</dt><dd>0.667</dd>");
     assert!(page.contains("<dt>Mean Cohen’s kappa</dt><dd>0.400</dd>"));
     assert!(page.contains("Krippendorff’s alpha</dt><dd>0.444</dd>"));
     assert!(page.contains("Verdicts: "));
@@ -204,11 +198,7 @@ fn accepted_questions_are_published_or_announced_as_left_out() {
         client.post(&format!("/review/{id}"), &form).location();
     }
     let review = client.get("/review");
-    assert!(
-        review.ok().contains("includes 5 accepted questions."),
-        "{}",
-        review.body
-    );
+    review.has("includes 5 accepted questions.");
     site.publish();
     let state = site.service.published().unwrap();
     let questions = |frame: &str| -> Vec<&str> {
@@ -234,7 +224,7 @@ fn accepted_questions_are_published_or_announced_as_left_out() {
     site.publish();
     let review = client.get("/review");
     let page = review.ok();
-    assert!(page.contains("includes 2 accepted questions."), "{page}");
+    assert_contains(page, "includes 2 accepted questions.");
     assert!(page.contains("It leaves out 1 question about sections without an answer sentence."));
     let list = client.get("/annotations");
     let missing = "<span class=\"status\">no answer sentence</span>";

@@ -8,7 +8,7 @@ use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
 use ir_serve::{AccessConfig, ServiceConfig, ServiceQuestions};
 
-use crate::support::{HOSTILE, Site, document, link};
+use crate::support::{HOSTILE, Site, assert_contains, document, link};
 
 #[test]
 fn the_first_page_has_the_form_and_suggestions() {
@@ -28,9 +28,10 @@ fn answers_are_marked_in_context_with_title_year_score_and_explanation() {
         .client()
         .get("/?q=who+wrote+questions+after+a+visit+to+a+farm");
     let page = page.ok();
-    assert!(page.contains(
-        "<mark>Volunteers <b>wrote</b> the <b>questions</b> <b>after</b> a <b>visit</b> to a <b>farm</b>.</mark>"
-    ), "{page}");
+    assert_contains(
+        page,
+        "<mark>Volunteers <b>wrote</b> the <b>questions</b> <b>after</b> a <b>visit</b> to a <b>farm</b>.</mark>",
+    );
     assert!(page.contains("HarvestQA: Questions About Farming Leaflets</a></h3>"));
     assert!(page.contains("<span>2014</span>"));
     assert!(page.contains("<summary>Why? Score "));
@@ -46,11 +47,11 @@ fn results_have_pages_and_only_the_first_is_logged() {
     let next = link(first.ok(), "/?q=the+model+and+the+data&amp;query=");
     assert!(next.ends_with("&query=1&page=2"), "{next}");
     let second = client.get(&next);
-    assert!(second.ok().contains("<ol class=\"answers\" start=\"11\">"));
+    second.has("<ol class=\"answers\" start=\"11\">");
     assert!(link(second.ok(), "/open?").starts_with("/open?query=1&"));
     assert_ne!(link(first.ok(), "/open?"), link(second.ok(), "/open?"));
     let far = client.get("/?q=data&page=99999&query=1");
-    assert!(far.ok().contains("There are no further answers."));
+    far.has("There are no further answers.");
     client.get("/?q=dropout&suggested=1").ok();
     let log = site.log();
     let log: Vec<_> = log
@@ -90,26 +91,21 @@ fn filters_restrict_years_and_documents() {
         );
     }
     let page = client.get("/?q=green+tea&doc=unknown");
-    assert!(page.ok().contains("Search all papers and years"));
-    assert!(
-        client
-            .get("/?titles=NEW")
-            .ok()
-            .contains("value=\"b &quot;2&quot;\"")
-    );
+    page.has("Search all papers and years");
+    client.get("/?titles=NEW").has("value=\"b &quot;2&quot;\"");
     assert!(!client.get("/?titles=NEW").ok().contains("value=\"a/1\""));
     // Words of titles filter the answers, too.
     let titled = client.get("/?q=green+tea&titles=NEW");
-    assert!(titled.ok().contains("Tea new</a>"), "{}", titled.body);
+    titled.has("Tea new</a>");
     assert!(!titled.body.contains("Tea old</a>"), "{}", titled.body);
     let years = client.get("/?q=tea&from=2020&to=2010");
     let years = years.page(StatusCode::BAD_REQUEST);
-    assert!(years.contains("found 2020 and 2010"), "{years}");
+    assert_contains(years, "found 2020 and 2010");
     let page = client.get("/?q=tea&from=%3Cb%3E");
     let page = page.page(StatusCode::BAD_REQUEST);
-    assert!(
-        page.contains("Year: expected a number such as 2020, found &quot;&lt;b&gt;&quot;."),
-        "{page}"
+    assert_contains(
+        page,
+        "Year: expected a number such as 2020, found &quot;&lt;b&gt;&quot;.",
     );
 }
 
@@ -117,24 +113,18 @@ fn filters_restrict_years_and_documents() {
 fn nothing_found_helps() {
     let site = Site::bundled();
     let page = site.client().get("/?q=zzzyzx");
-    assert!(page.ok().contains("No sentence answers this question."));
+    page.has("No sentence answers this question.");
     let page = site.client().get("/?q=harvstqa");
-    assert!(page.ok().contains("Did you mean <a"), "{}", page.body);
+    page.has("Did you mean <a");
     let empty = Site::new(Vec::new(), false);
-    assert!(
-        empty
-            .client()
-            .get("/")
-            .ok()
-            .contains("There are no published papers yet")
-    );
-    assert!(
-        empty
-            .client()
-            .get("/?q=tea")
-            .ok()
-            .contains("There are no published papers yet")
-    );
+    empty
+        .client()
+        .get("/")
+        .has("There are no published papers yet");
+    empty
+        .client()
+        .get("/?q=tea")
+        .has("There are no published papers yet");
 }
 
 #[test]
@@ -179,7 +169,7 @@ fn opening_an_answer_logs_a_click_and_leads_to_its_document() {
     let log = site.log();
     assert_eq!(log[0].clicks, [format!("{id}/2/1")]);
     let gone = client.get("/open?query=1&frame=unknown");
-    assert!(gone.page(StatusCode::NOT_FOUND).contains("Search again"));
+    gone.has_part(StatusCode::NOT_FOUND, "Search again");
 }
 
 #[test]
@@ -216,12 +206,9 @@ fn a_paragraph_is_shown_once_with_all_its_answers() {
     let page = site.client().get("/?q=tea+water");
     let page = page.ok();
     // A sentence without the words is an answer by its context.
-    assert!(page.contains("5 answers in "), "{page}");
+    assert_contains(page, "5 answers in ");
     assert_eq!(page.matches("<article").count(), 2, "{page}");
-    assert!(
-        page.contains("<span>4 answers in this paragraph</span>"),
-        "{page}"
-    );
+    assert_contains(page, "<span>4 answers in this paragraph</span>");
     for answer in [
         "<mark>Green <b>tea</b> is brewed with cool <b>water</b>.</mark> ",
         "<mark>Black <b>tea</b> needs boiling <b>water</b>.</mark> <mark>Nothing is said here.</mark> ",
@@ -251,12 +238,7 @@ fn years_say_how_many_papers_they_leave_out() {
     let site = Site::new(vec![document("a", "x", 2020), undated], false);
     let client = site.client();
     let page = client.get("/?q=tea&from=2010");
-    assert!(
-        page.ok()
-            .contains("Years leave out 1 paper without a year."),
-        "{}",
-        page.body
-    );
+    page.has("Years leave out 1 paper without a year.");
     assert!(!client.get("/?q=tea").ok().contains("Years leave out"));
 }
 
@@ -282,14 +264,14 @@ fn related_questions_of_a_generator_are_marked() {
     let page = site.client().get(address);
     let (_, related) = page.ok().split_once("You may also want to know").unwrap();
     let marked = "When was the bridge finished?</a> <span class=\"hint\">(generated)</span></li>";
-    assert!(related.contains(marked), "{related}");
+    assert_contains(related, marked);
     // A generated question that a user has chosen is marked in the query log, too.
     let chosen = "/?q=When+was+the+bridge+finished%3F&suggested=1";
     site.client().get(chosen).ok();
     site.wait_for_log(2, 0);
     let insight = site.client().get("/insight");
     let marked = "When was the bridge finished?</a> <span class=\"hint\">(generated)</span></td>";
-    assert!(insight.ok().contains(marked), "{}", insight.body);
+    insight.has(marked);
     assert_eq!(insight.body.matches("(generated)").count(), 2);
     let page = Site::new(vec![record()], false).client().get(address);
     assert!(!page.ok().contains("You may also want to know"));

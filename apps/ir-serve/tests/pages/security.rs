@@ -14,7 +14,7 @@ use hyper::body::Frame;
 use ir_serve::AccessConfig;
 use ir_serve::store::KeyRole;
 
-use crate::support::{Site, document};
+use crate::support::{Site, assert_contains, document};
 
 #[test]
 fn pages_have_a_strict_policy() {
@@ -89,8 +89,8 @@ fn pages_with_invalid_paths_do_not_exist() {
         get("/assets/%FF"),
     ] {
         let page = answer.page(StatusCode::NOT_FOUND);
-        assert!(page.contains("<h1>Not found</h1>"), "{page}");
-        assert!(page.contains("This page does not exist."), "{page}");
+        assert_contains(page, "<h1>Not found</h1>");
+        assert_contains(page, "This page does not exist.");
         assert!(answer.headers.contains_key("content-security-policy"));
     }
 }
@@ -246,20 +246,12 @@ fn visitors_sign_in_with_a_key() {
     let client = site.client();
     let location = client.get("/?q=tea&from=2001").location().to_owned();
     assert_eq!(location, "/sign-in?next=%2F%3Fq%3Dtea%26from%3D2001");
-    assert!(
-        client
-            .get(&location)
-            .ok()
-            .contains("value=\"/?q=tea&amp;from=2001\"")
-    );
+    client.get(&location).has("value=\"/?q=tea&amp;from=2001\"");
     assert_eq!(client.get("/suggest?q=a").status, StatusCode::SEE_OTHER);
     assert_eq!(client.get("/open?frame=a").status, StatusCode::SEE_OTHER);
     for wrong in ["", "wrong", &key[1..]] {
         let page = client.post("/sign-in", &[("key", wrong), ("next", "/")]);
-        assert!(
-            page.page(StatusCode::UNAUTHORIZED)
-                .contains("does not know this key")
-        );
+        page.has_part(StatusCode::UNAUTHORIZED, "does not know this key");
     }
     let evil = client.post("/sign-in", &[("key", &key), ("next", "//evil.test")]);
     assert_eq!(evil.location(), "/");
@@ -270,7 +262,7 @@ fn visitors_sign_in_with_a_key() {
     );
     assert!(!cookie.contains(&key));
     let page = client.get("/?q=tea");
-    assert!(page.ok().contains("Sign out"));
+    page.has("Sign out");
     assert_eq!(client.post("/sign-out", &[]).location(), "/sign-in");
     assert_eq!(client.get("/").status, StatusCode::SEE_OTHER);
 }
@@ -343,7 +335,7 @@ fn the_rate_of_a_key_covers_the_pages_of_its_sessions() {
     };
     let page = rejected("/annotations");
     let words = "too many requests with this key. Wait a moment";
-    assert!(page.page(StatusCode::TOO_MANY_REQUESTS).contains(words));
+    page.has_part(StatusCode::TOO_MANY_REQUESTS, words);
     let suggestions: serde_json::Value =
         serde_json::from_str(&rejected("/suggest?q=tea").body).unwrap();
     assert_eq!(suggestions["error"]["code"], "too_many_requests");

@@ -30,6 +30,12 @@ pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
+/// Checks that a page has a part.
+#[track_caller]
+pub(crate) fn assert_contains(page: &str, part: &str) {
+    assert!(page.contains(part), "expected {part}, found {page}");
+}
+
 pub(crate) struct Site {
     pub(crate) service: Arc<Service>,
     router: Router,
@@ -246,6 +252,18 @@ impl Answer {
     #[track_caller]
     pub(crate) fn ok(&self) -> &str {
         self.page(StatusCode::OK)
+    }
+
+    /// Checks that the page of the status 200 has a part.
+    #[track_caller]
+    pub(crate) fn has(&self, part: &str) {
+        self.has_part(StatusCode::OK, part);
+    }
+
+    /// Checks that the page of a status has a part.
+    #[track_caller]
+    pub(crate) fn has_part(&self, status: StatusCode, part: &str) {
+        assert_contains(self.page(status), part);
     }
 
     /// The target of a redirect.

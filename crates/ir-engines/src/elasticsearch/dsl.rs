@@ -77,6 +77,18 @@ pub(super) fn filtered(scoring: Value, clause: &Clause) -> Value {
     }
 }
 
+/// Name of a similarity in an engine.
+pub(super) const fn space(engine: EngineKind, similarity: VectorSimilarity) -> &'static str {
+    match (engine, similarity) {
+        (EngineKind::OpenSearch, VectorSimilarity::InnerProduct) => "innerproduct",
+        (EngineKind::OpenSearch, VectorSimilarity::Cosine) => "cosinesimil",
+        (EngineKind::OpenSearch, VectorSimilarity::Euclidean) => "l2",
+        (_, VectorSimilarity::InnerProduct) => "max_inner_product",
+        (_, VectorSimilarity::Cosine) => "cosine",
+        (_, VectorSimilarity::Euclidean) => "l2_norm",
+    }
+}
+
 /// Body of a search of a vector, without its size: the vectors are text.
 pub(super) fn vector_search(
     engine: EngineKind,
@@ -92,11 +104,7 @@ pub(super) fn vector_search(
     let vector: Value = serde_json::from_str(&text).unwrap_or_default();
     match (engine, schema.vector_index) {
         (EngineKind::OpenSearch, RemoteVectorIndex::Exact) => {
-            let space = match schema.similarity {
-                VectorSimilarity::InnerProduct => "innerproduct",
-                VectorSimilarity::Cosine => "cosinesimil",
-                VectorSimilarity::Euclidean => "l2",
-            };
+            let space = space(engine, schema.similarity);
             json!({"query": {"script_score": {
                 "query": query(clause),
                 "script": {

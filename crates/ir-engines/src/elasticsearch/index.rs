@@ -1,19 +1,17 @@
 //! Searches of an index.
 
-use std::sync::Arc;
-
 use ir_core::{
     DocIds, DocNum, Encoder, Explanation, Hit, NoProgress, Predicate, Ranking, Retriever, Search,
-    SearchError, Side, VectorSimilarity,
+    SearchError, Side,
 };
 use ir_fetch::HttpMethod;
 use serde_json::{Value, json};
 
 use super::{CONTENTS, ElasticCollection, ID, NUMBER, dsl};
 use crate::clause::Clause;
-use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
+use crate::open_collection::OpenCollection;
+use crate::ranking::{RankedQuery, check_complete, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
-use crate::vector_query::check_query;
 use crate::{EngineKind, RemoteError, ResultCache};
 
 /// Request for several searches, with term statistics of all shards.
@@ -29,90 +27,19 @@ const MAX_TERMS: usize = 65_536;
 #[derive(Debug, Clone)]
 struct OpenIndex {
     collection: ElasticCollection,
-    record: CollectionRecord,
-    ids: Arc<DocIds>,
-    condition: Option<Predicate>,
-    cache: Option<ResultCache>,
+    open: OpenCollection,
 }
 
 impl OpenIndex {
     fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
         let record = collection.record()?;
         let found = collection.count(&json!({"match_all": {}}))?;
-        let expected = record.documents as u64;
-        if found != expected {
-            return Err(RemoteError::Incomplete {
-                collection: collection.name.clone(),
-                expected,
-                found,
-            });
-        }
-        let mut ids = DocIds::new();
-        for first in (0..record.documents).step_by(MAX_HITS) {
-            let end = (first + MAX_HITS).min(record.documents);
-            let range = Clause::DocRange {
-                first: first as u32,
-                last: end as u32 - 1,
-            };
-            let body = json!({
-                "size": end - first,
-                "query": dsl::query(&range),
-                "sort": [NUMBER],
-                "_source": {"includes": [NUMBER, ID]},
-            });
-            let path = "/_search";
-            let response = collection.call(HttpMethod::Post, path, &body.to_string())?;
-            let unexpected = || {
-                let expected = format!("the ids of documents {first} to {}", end - 1);
-                collection.unexpected(path, &expected, &response)
-            };
-            let hits = response.pointer("/hits/hits").and_then(Value::as_array);
-            let hits = hits.filter(|hits| hits.len() == end - first);
-            for (number, hit) in (first..end).zip(hits.ok_or_else(unexpected)?) {
-                let source = &hit["_source"];
-                let id = source[ID].as_str().ok_or_else(unexpected)?;
-                if source[NUMBER].as_u64() != Some(number as u64) {
-                    return Err(unexpected());
-                }
-                ids.push(id).map_err(RemoteError::Ids)?;
-            }
-        }
+        let (engine, name) = (collection.engine.name(), &collection.name);
+        let read_ids = |documents| read_ids(&collection, documents);
         Ok(Self {
+            open: OpenCollection::new(engine, name, record, found, read_ids)?,
             collection,
-            record,
-            ids: Arc::new(ids),
-            condition: None,
-            cache: None,
         })
-    }
-
-    fn add_condition(&mut self, condition: Predicate) -> Result<(), RemoteError> {
-        let condition = match &self.condition {
-            Some(other) => Predicate::All(vec![other.clone(), condition]),
-            None => condition,
-        };
-        check_lists(&Clause::from_predicate(&condition, &self.record.schema)?)?;
-        self.condition = Some(condition);
-        Ok(())
-    }
-
-    /// Clause of a search: its filter and the condition of the retriever.
-    fn clause(&self, search: &Search<'_>) -> Result<Clause, RemoteError> {
-        let own = match search.filter() {
-            Some(filter) => Clause::from_filter(filter, self.ids.len(), &self.record.schema)?,
-            None => Clause::Always,
-        };
-        self.with_fixed(own)
-    }
-
-    fn with_fixed(&self, own: Clause) -> Result<Clause, RemoteError> {
-        let schema = &self.record.schema;
-        let clause = match &self.condition {
-            Some(condition) => Clause::all([Clause::from_predicate(condition, schema)?, own]),
-            None => own,
-        };
-        check_lists(&clause)?;
-        Ok(clause)
     }
 
     /// Searches; `body` is the body of the search of a query without its size. `is_exhaustive`:
@@ -124,11 +51,7 @@ impl OpenIndex {
         score: &dyn Fn(f64) -> f64,
         is_exhaustive: bool,
     ) -> Result<Vec<Ranking>, RemoteError> {
-        let limits = SearchLimits {
-            engine: self.engine(),
-            documents: self.ids.len(),
-            max_hits: MAX_HITS,
-        };
+        let limits = self.open.limits(MAX_HITS);
         rank(queries, &limits, &|batch, clause, limit| {
             let mut lines = String::new();
             for query in batch {
@@ -156,11 +79,8 @@ impl OpenIndex {
                 });
                 hits.collect::<Result<Vec<_>, RemoteError>>()
             };
-            let key = || {
-                let collection = format!("{} {}", self.engine(), self.collection.name);
-                self.record.cache_key(&collection)
-            };
-            ResultCache::read(self.cache.as_ref(), key, &lines, || self.call(&lines), read)
+            let (cache, key) = (self.open.cache.as_ref(), || self.open.cache_key());
+            ResultCache::read(cache, key, &lines, || self.call(&lines), read)
         })
     }
 
@@ -216,7 +136,7 @@ impl OpenIndex {
             let number = found.pointer(&format!("/_source/{NUMBER}"));
             let number = number.and_then(Value::as_u64).ok_or_else(unexpected)?;
             let value = found["_score"].as_f64().ok_or_else(unexpected)?;
-            hit(number, score(value), self.ids.len(), &url)
+            hit(number, score(value), self.open.ids.len(), &url)
         };
         hits.iter().map(read).collect()
     }
@@ -237,17 +157,47 @@ impl OpenIndex {
         score: &dyn Fn(f64) -> f64,
         is_exhaustive: bool,
     ) -> Result<Vec<Ranking>, SearchError> {
-        let ranked = queries.iter().map(|&(query, ref search)| {
-            Ok(RankedQuery {
-                query,
-                k: search.k(),
-                clause: self.clause(search)?,
-            })
+        let ranked = self.open.queries(queries).and_then(|ranked| {
+            ranked.iter().try_for_each(|it| check_lists(&it.clause))?;
+            self.rank(&ranked, body, score, is_exhaustive)
         });
-        let ranked: Result<Vec<_>, RemoteError> = ranked.collect();
-        let ranked = ranked.and_then(|ranked| self.rank(&ranked, body, score, is_exhaustive));
         ranked.map_err(|error| error.into_search(self.engine()))
     }
+}
+
+/// Reads the ids of the documents of an index.
+fn read_ids(collection: &ElasticCollection, documents: usize) -> Result<DocIds, RemoteError> {
+    let mut ids = DocIds::new();
+    for first in (0..documents).step_by(MAX_HITS) {
+        let end = (first + MAX_HITS).min(documents);
+        let range = Clause::DocRange {
+            first: first as u32,
+            last: end as u32 - 1,
+        };
+        let body = json!({
+            "size": end - first,
+            "query": dsl::query(&range),
+            "sort": [NUMBER],
+            "_source": {"includes": [NUMBER, ID]},
+        });
+        let path = "/_search";
+        let response = collection.call(HttpMethod::Post, path, &body.to_string())?;
+        let unexpected = || {
+            let expected = format!("the ids of documents {first} to {}", end - 1);
+            collection.unexpected(path, &expected, &response)
+        };
+        let hits = response.pointer("/hits/hits").and_then(Value::as_array);
+        let hits = hits.filter(|hits| hits.len() == end - first);
+        for (number, hit) in (first..end).zip(hits.ok_or_else(unexpected)?) {
+            let source = &hit["_source"];
+            let id = source[ID].as_str().ok_or_else(unexpected)?;
+            if source[NUMBER].as_u64() != Some(number as u64) {
+                return Err(unexpected());
+            }
+            ids.push(id).map_err(RemoteError::Ids)?;
+        }
+    }
+    Ok(ids)
 }
 
 /// Checks that the engine accepts the lists of a filter.
@@ -272,7 +222,7 @@ macro_rules! common_methods {
         /// Keeps responses in a cache, and reads them from it.
         #[must_use]
         pub fn with_cache(mut self, cache: ResultCache) -> Self {
-            self.index.cache = Some(cache);
+            self.index.open.cache = Some(cache);
             self
         }
 
@@ -281,14 +231,14 @@ macro_rules! common_methods {
         /// # Errors
         /// [`RemoteError::Filter`] if the index cannot express it.
         pub fn with_condition(mut self, condition: Predicate) -> Result<Self, RemoteError> {
-            self.index.add_condition(condition)?;
+            check_lists(&self.index.open.add_condition(condition)?)?;
             Ok(self)
         }
 
         /// Returns the record of the index.
         #[must_use]
         pub const fn record(&self) -> &CollectionRecord {
-            &self.index.record
+            &self.index.open.record
         }
     };
 }
@@ -309,7 +259,7 @@ fn match_query(query: &str, clause: &Clause) -> Value {
 impl ElasticTextIndex {
     pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
         let index = OpenIndex::open(collection)?;
-        if index.record.texts {
+        if index.open.record.texts {
             Ok(Self { index })
         } else {
             Err(index.not_indexed("texts"))
@@ -323,7 +273,7 @@ impl Retriever for ElasticTextIndex {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
-        &self.index.ids
+        &self.index.open.ids
     }
 
     ir_core::search_as_batch!();
@@ -345,10 +295,12 @@ impl Retriever for ElasticTextIndex {
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let index = &self.index;
-        if doc.index() >= index.ids.len() || search.filter().is_some_and(|it| !it.contains(doc)) {
+        if doc.index() >= index.open.ids.len()
+            || search.filter().is_some_and(|it| !it.contains(doc))
+        {
             return Ok(None);
         }
-        let explained = index.with_fixed(Clause::Always).and_then(|clause| {
+        let explained = index.open.with_fixed(Clause::Always).and_then(|clause| {
             let body = json!({"query": match_query(query, &clause)}).to_string();
             let path = format!("/_explain/{}", doc.get());
             let response = index.collection.call(HttpMethod::Post, &path, &body)?;
@@ -393,7 +345,7 @@ pub struct ElasticVectorIndex {
 impl ElasticVectorIndex {
     pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
         let index = OpenIndex::open(collection)?;
-        match index.record.dim {
+        match index.open.record.dim {
             Some(_) => Ok(Self {
                 index,
                 candidates: 100,
@@ -415,20 +367,11 @@ impl ElasticVectorIndex {
     /// Returns the dimension of the vectors.
     #[must_use]
     pub fn dim(&self) -> usize {
-        self.index.record.dim.unwrap_or(0)
+        self.index.open.dim()
     }
 
     fn schema(&self) -> &CollectionSchema {
-        &self.index.record.schema
-    }
-
-    fn check(&self, query: &[f32]) -> Result<(), SearchError> {
-        let zero = self.schema().similarity == VectorSimilarity::Cosine;
-        if self.index.ids.is_empty() {
-            Ok(())
-        } else {
-            check_query(query, self.dim(), zero)
-        }
+        &self.index.open.record.schema
     }
 }
 
@@ -436,14 +379,14 @@ impl Retriever for ElasticVectorIndex {
     type Query = [f32];
 
     fn ids(&self) -> &DocIds {
-        &self.index.ids
+        &self.index.open.ids
     }
 
     ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         for (query, _) in queries {
-            self.check(query)?;
+            self.index.open.check_vector(query)?;
         }
         let engine = self.index.collection.engine;
         let schema = self.schema();
@@ -482,7 +425,7 @@ impl<E: Encoder> ElasticHybrid<E> {
     pub fn new(vectors: ElasticVectorIndex, encoder: E, alpha: f32) -> Result<Self, RemoteError> {
         let index = &vectors.index;
         let is_graph = matches!(
-            index.record.schema.vector_index,
+            index.open.record.schema.vector_index,
             RemoteVectorIndex::Hnsw { .. }
         );
         if index.collection.engine != EngineKind::Elasticsearch || !is_graph {
@@ -493,7 +436,7 @@ impl<E: Encoder> ElasticHybrid<E> {
             let message = format!("alpha: expected a number above 0, found {alpha}");
             return Err(RemoteError::schema(message));
         }
-        if !index.record.texts {
+        if !index.open.record.texts {
             return Err(index.not_indexed("texts"));
         }
         if encoder.dim() != vectors.dim() {
@@ -513,7 +456,7 @@ impl<E: Encoder> Retriever for ElasticHybrid<E> {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
-        &self.vectors.index.ids
+        &self.vectors.index.open.ids
     }
 
     ir_core::search_as_batch!();
@@ -523,7 +466,8 @@ impl<E: Encoder> Retriever for ElasticHybrid<E> {
         let body = |query: &str, clause: &Clause, limit: usize| {
             let encoded = self.encoder.encode(Side::Query, &[query]);
             let vector = encoded.map_err(|error| RemoteError::Query(SearchError::Encode(error)))?;
-            self.vectors.check(&vector).map_err(RemoteError::Query)?;
+            let checked = index.open.check_vector(&vector);
+            checked.map_err(RemoteError::Query)?;
             let (engine, schema) = (index.collection.engine, self.vectors.schema());
             let candidates = self.vectors.candidates;
             let mut body = dsl::vector_search(engine, schema, &vector, clause, limit, candidates);

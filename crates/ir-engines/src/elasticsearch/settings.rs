@@ -1,8 +1,8 @@
 //! Settings and mappings of indexes, and documents in bulk.
 
-use ir_core::VectorSimilarity;
 use serde_json::{Map, Value, json};
 
+use super::dsl::space;
 use super::{ATTRIBUTES, CONTENTS, ID, KNOWN, MAX_KEYWORD, NUMBER, VECTOR};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::source::RowBatch;
@@ -143,14 +143,7 @@ fn decimal(value: f32) -> f64 {
 }
 
 fn vector_field(engine: EngineKind, schema: &CollectionSchema, dim: usize) -> Value {
-    let space = match (engine, schema.similarity) {
-        (EngineKind::OpenSearch, VectorSimilarity::InnerProduct) => "innerproduct",
-        (EngineKind::OpenSearch, VectorSimilarity::Cosine) => "cosinesimil",
-        (EngineKind::OpenSearch, VectorSimilarity::Euclidean) => "l2",
-        (_, VectorSimilarity::InnerProduct) => "max_inner_product",
-        (_, VectorSimilarity::Cosine) => "cosine",
-        (_, VectorSimilarity::Euclidean) => "l2_norm",
-    };
+    let space = space(engine, schema.similarity);
     match (engine, schema.vector_index) {
         (EngineKind::OpenSearch, RemoteVectorIndex::Exact) => {
             json!({"type": "knn_vector", "dimension": dim})

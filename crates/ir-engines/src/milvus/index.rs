@@ -1,7 +1,5 @@
 //! Searches of a collection.
 
-use std::sync::Arc;
-
 #[cfg(feature = "milvus-grpc")]
 use base64::Engine as _;
 #[cfg(feature = "milvus-grpc")]
@@ -18,9 +16,9 @@ use super::{
     protocol,
 };
 use crate::clause::Clause;
-use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
+use crate::open_collection::OpenCollection;
+use crate::ranking::{RankedQuery, check_complete, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
-use crate::vector_query::check_query;
 use crate::{MilvusApi, RemoteError, ResultCache};
 
 /// Open collection of Milvus: a vector retriever.
@@ -33,12 +31,9 @@ use crate::{MilvusApi, RemoteError, ResultCache};
 #[derive(Debug, Clone)]
 pub struct MilvusIndex {
     pub(super) collection: MilvusCollection,
-    record: CollectionRecord,
-    ids: Arc<DocIds>,
-    condition: Option<Predicate>,
+    pub(super) open: OpenCollection,
     pub(super) consistency: Consistency,
     ef: usize,
-    cache: Option<ResultCache>,
 }
 
 impl MilvusIndex {
@@ -47,23 +42,12 @@ impl MilvusIndex {
         record: CollectionRecord,
     ) -> Result<Self, RemoteError> {
         let found = collection.count("", Consistency::Strong)?;
-        let expected = record.documents as u64;
-        if found != expected {
-            return Err(RemoteError::Incomplete {
-                collection: collection.name.clone(),
-                expected,
-                found,
-            });
-        }
-        let ids = read_ids(&collection, record.documents)?;
+        let read_ids = |documents| read_ids(&collection, documents);
         Ok(Self {
+            open: OpenCollection::new(ENGINE, &collection.name, record, found, read_ids)?,
             collection,
-            record,
-            ids: Arc::new(ids),
-            condition: None,
             consistency: Consistency::default(),
             ef: 100,
-            cache: None,
         })
     }
 
@@ -85,7 +69,7 @@ impl MilvusIndex {
     /// Keeps responses in a cache, and reads them from it.
     #[must_use]
     pub fn with_cache(mut self, cache: ResultCache) -> Self {
-        self.cache = Some(cache);
+        self.open.cache = Some(cache);
         self
     }
 
@@ -94,30 +78,26 @@ impl MilvusIndex {
     /// # Errors
     /// [`RemoteError::Filter`] if the collection cannot express it.
     pub fn with_condition(mut self, condition: Predicate) -> Result<Self, RemoteError> {
-        Clause::from_predicate(&condition, &self.record.schema)?;
-        self.condition = Some(match self.condition.take() {
-            Some(other) => Predicate::All(vec![other, condition]),
-            None => condition,
-        });
+        self.open.add_condition(condition)?;
         Ok(self)
     }
 
     /// Returns the dimension of the vectors.
     #[must_use]
     pub fn dim(&self) -> usize {
-        self.record.dim.unwrap_or(0)
+        self.open.dim()
     }
 
     /// Returns the schema of the collection.
     #[must_use]
     pub const fn schema(&self) -> &CollectionSchema {
-        &self.record.schema
+        &self.open.record.schema
     }
 
     /// Returns the record of the collection.
     #[must_use]
     pub const fn record(&self) -> &CollectionRecord {
-        &self.record
+        &self.open.record
     }
 
     /// Returns the best documents for each query vector, number of hits and condition.
@@ -129,29 +109,19 @@ impl MilvusIndex {
         queries: &[(&[f32], usize, Option<&Predicate>)],
     ) -> Result<Vec<Ranking>, RemoteError> {
         let queries = queries.iter().map(|&(query, k, condition)| {
-            let clause = match condition {
-                Some(condition) => Clause::from_predicate(condition, &self.record.schema)?,
+            let own = match condition {
+                Some(condition) => Clause::from_predicate(condition, self.schema())?,
                 None => Clause::Always,
             };
+            let clause = self.open.with_fixed(own)?;
             Ok(RankedQuery { query, k, clause })
         });
-        self.rank(queries.collect::<Result<Vec<_>, RemoteError>>()?)
-    }
-
-    /// Adds the condition of the index to the condition of a search.
-    pub(super) fn with_fixed(&self, own: Clause) -> Result<Clause, RemoteError> {
-        match &self.condition {
-            Some(condition) => {
-                let fixed = Clause::from_predicate(condition, &self.record.schema)?;
-                Ok(Clause::all([fixed, own]))
-            }
-            None => Ok(own),
-        }
+        self.rank(&queries.collect::<Result<Vec<_>, RemoteError>>()?)
     }
 
     /// Number of candidates of HNSW; `None` for exact search.
     pub(super) const fn candidates(&self) -> Option<usize> {
-        match self.record.schema.vector_index {
+        match self.schema().vector_index {
             RemoteVectorIndex::Exact => None,
             RemoteVectorIndex::Hnsw { .. } => Some(self.ef),
         }
@@ -170,7 +140,7 @@ impl MilvusIndex {
             let read = self.read_hits(found, &grpc.url("Search"), complete);
             read.map(drop)
         };
-        self.cached(request, check, || grpc.search(&self.collection, request))
+        self.cached(request, check, || grpc.search(request))
     }
 
     /// Hits of a request over gRPC, from the cache or by `call`. Only those that pass `check` are
@@ -182,7 +152,7 @@ impl MilvusIndex {
         check: impl Fn(&ScoredNumbers) -> Result<(), RemoteError>,
         call: impl FnOnce() -> Result<ScoredNumbers, RemoteError>,
     ) -> Result<ScoredNumbers, RemoteError> {
-        if self.cache.is_none() {
+        if self.open.cache.is_none() {
             return call();
         }
         let text = BASE64_STANDARD.encode(request.encode_to_vec());
@@ -194,32 +164,17 @@ impl MilvusIndex {
             })?;
             check(&found).map(|()| found)
         };
-        ResultCache::read(self.cache.as_ref(), || self.cache_key(), &text, call, read)
+        let cache = self.open.cache.as_ref();
+        ResultCache::read(cache, || self.open.cache_key(), &text, call, read)
     }
 
-    fn cache_key(&self) -> String {
-        let collection = format!("Milvus {}", self.collection.name);
-        self.record.cache_key(&collection)
-    }
-
-    fn rank(&self, mut queries: Vec<RankedQuery<'_, [f32]>>) -> Result<Vec<Ranking>, RemoteError> {
-        let schema = &self.record.schema;
-        let zero = schema.similarity == VectorSimilarity::Cosine;
-        if !self.ids.is_empty() {
-            for query in &queries {
-                check_query(query.query, self.dim(), zero).map_err(RemoteError::Query)?;
-            }
+    fn rank(&self, queries: &[RankedQuery<'_, [f32]>]) -> Result<Vec<Ranking>, RemoteError> {
+        for query in queries {
+            let checked = self.open.check_vector(query.query);
+            checked.map_err(RemoteError::Query)?;
         }
-        for query in &mut queries {
-            let own = std::mem::replace(&mut query.clause, Clause::Always);
-            query.clause = self.with_fixed(own)?;
-        }
-        let limits = SearchLimits {
-            engine: ENGINE,
-            documents: self.ids.len(),
-            max_hits: MAX_HITS,
-        };
-        rank(&queries, &limits, &|vectors, clause, limit| {
+        let limits = self.open.limits(MAX_HITS);
+        rank(queries, &limits, &|vectors, clause, limit| {
             self.request(vectors, clause, limit)
         })
     }
@@ -230,7 +185,7 @@ impl MilvusIndex {
         clause: &Clause,
         limit: usize,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
-        let schema = &self.record.schema;
+        let schema = self.schema();
         // Every document is a hit of an exact search without a filter.
         let is_exact = schema.vector_index == RemoteVectorIndex::Exact;
         let complete = (is_exact && *clause == Clause::Always).then_some(limit);
@@ -275,8 +230,8 @@ impl MilvusIndex {
         };
         let queries = vectors.len();
         let read = |response: &_| self.read_response(response, path, queries, (limit, complete));
-        let cache = self.cache.as_ref();
-        match ResultCache::read(cache, || self.cache_key(), &text, call, read)? {
+        let cache = self.open.cache.as_ref();
+        match ResultCache::read(cache, || self.open.cache_key(), &text, call, read)? {
             Some(hits) => Ok(hits),
             None => {
                 let single = |vector| self.request(&[vector], clause, limit);
@@ -318,13 +273,14 @@ impl MilvusIndex {
         url: &str,
         complete: Option<usize>,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
-        let sign = match self.record.schema.similarity {
+        let sign = match self.schema().similarity {
             VectorSimilarity::Euclidean => -1.0,
             _ => 1.0,
         };
         let read = |hits: &Vec<(u64, f64)>| {
             let hits = hits.iter();
-            let hits = hits.map(|&(number, score)| hit(number, sign * score, self.ids.len(), url));
+            let hits =
+                hits.map(|&(number, score)| hit(number, sign * score, self.open.ids.len(), url));
             let hits = hits.collect::<Result<Vec<_>, _>>()?;
             check_complete(&hits, complete, url).map(|()| hits)
         };
@@ -351,7 +307,7 @@ fn read_ids(collection: &MilvusCollection, documents: usize) -> Result<DocIds, R
             MilvusApi::V2 => collection.v2_rows(&range, end - first, Consistency::Eventual)?,
             #[cfg(feature = "milvus-grpc")]
             MilvusApi::Grpc => match &collection.grpc {
-                Some(grpc) => grpc.rows(collection, &range, Consistency::Eventual)?,
+                Some(grpc) => grpc.rows(&range, Consistency::Eventual)?,
                 None => Vec::new(),
             },
             #[cfg(not(feature = "milvus-grpc"))]
@@ -373,25 +329,14 @@ impl Retriever for MilvusIndex {
     type Query = [f32];
 
     fn ids(&self) -> &DocIds {
-        &self.ids
+        &self.open.ids
     }
 
     ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let queries = queries.iter().map(|(query, search)| {
-            let clause = match search.filter() {
-                Some(filter) => Clause::from_filter(filter, self.ids.len(), &self.record.schema)?,
-                None => Clause::Always,
-            };
-            Ok(RankedQuery {
-                query: *query,
-                k: search.k(),
-                clause,
-            })
-        });
-        let queries: Result<Vec<_>, RemoteError> = queries.collect();
-        let ranked = queries.and_then(|queries| self.rank(queries));
+        let queries = self.open.queries(queries);
+        let ranked = queries.and_then(|queries| self.rank(&queries));
         ranked.map_err(|error| error.into_search(ENGINE))
     }
 }

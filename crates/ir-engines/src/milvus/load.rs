@@ -159,7 +159,7 @@ impl MilvusCollection {
     ) -> Result<(), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         let created = match &self.grpc {
-            Some(grpc) => grpc.create(self, record, texts),
+            Some(grpc) => grpc.create(record, texts),
             None => self.create_by_rest(record),
         };
         #[cfg(not(feature = "milvus-grpc"))]
@@ -190,7 +190,7 @@ impl MilvusCollection {
     ) -> Result<(), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
-            return grpc.create_indexes(self, record, texts);
+            return grpc.create_indexes(record, texts);
         }
         let body = json!({"collection_name": self.name, "field_name": VECTOR});
         let response = self.call("GET", "/index", &body)?;
@@ -221,7 +221,7 @@ impl MilvusCollection {
     fn request_loading(&self) -> Result<(), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
-            return grpc.load(self);
+            return grpc.load();
         }
         if self.api == MilvusApi::V2 {
             return self.v2_request_loading();
@@ -242,7 +242,7 @@ impl MilvusCollection {
             #[cfg(feature = "milvus-grpc")]
             MilvusApi::Grpc => {
                 if let Some(grpc) = &self.grpc {
-                    grpc.flush(self)?;
+                    grpc.flush()?;
                 }
                 true
             }
@@ -291,7 +291,7 @@ impl MilvusCollection {
     fn index_rows(&self) -> Result<(u64, u64, u64), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
-            return Ok(grpc.index_rows(self, VECTOR)?.unwrap_or_default());
+            return Ok(grpc.index_rows(VECTOR)?.unwrap_or_default());
         }
         if self.api == MilvusApi::V2 {
             return self.v2_index_rows();

@@ -116,16 +116,16 @@ impl MilvusCollection {
             }
             MilvusApi::Grpc => "",
         };
+        let connection = Connection::new(address, credentials, config, path)?;
+        #[cfg(feature = "milvus-grpc")]
+        let channel = || GrpcChannel::new(address, credentials, config, connection.clone());
         Ok(Self {
-            connection: Connection::new(address, credentials, config, path)?,
             secrets: Secrets::new(credentials),
             name: address.collection.clone(),
             api: address.api,
             #[cfg(feature = "milvus-grpc")]
-            grpc: match address.api {
-                MilvusApi::Grpc => Some(GrpcChannel::new(address, credentials, config)?),
-                _ => None,
-            },
+            grpc: (address.api == MilvusApi::Grpc).then(channel).transpose()?,
+            connection,
         })
     }
 
@@ -200,7 +200,7 @@ impl MilvusCollection {
     pub fn remove(&self) -> Result<(), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
-            return grpc.remove(self);
+            return grpc.remove();
         }
         if self.api == MilvusApi::V2 {
             return self.v2_remove();
@@ -220,7 +220,7 @@ impl MilvusCollection {
     pub fn record(&self) -> Result<Option<CollectionRecord>, RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
-            return grpc.record(self);
+            return grpc.record();
         }
         if self.api == MilvusApi::V2 {
             return match self.v2_state()? {
@@ -253,7 +253,7 @@ impl MilvusCollection {
     fn count(&self, expression: &str, consistency: Consistency) -> Result<u64, RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
-            return grpc.count(self, expression, consistency);
+            return grpc.count(expression, consistency);
         }
         if self.api == MilvusApi::V2 {
             return self.v2_count(expression, consistency);

@@ -3,10 +3,10 @@
 use ir_core::AttributeValue;
 use serde_json::{Value, json};
 
-use super::{ENGINE, ID, MAX_TEXT, NUMBER, VECTOR, metric};
+use super::{ENGINE, ID, MAX_TEXT, NUMBER, ScoredNumbers, VECTOR, metric};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::source::RowBatch;
-use crate::vector_query::write_vector;
+use crate::vector_query::write_vectors;
 use crate::{AttributeType, RemoteError};
 
 /// Numbers of data types.
@@ -106,18 +106,13 @@ pub(super) fn insert(
     }
     let columns: Vec<String> = columns.iter().map(Value::to_string).collect();
     let mut text = format!(
-        r#"{{"collection_name":{},"num_rows":{},"fields_data":[{},{{"field_name":"{VECTOR}","type":{FLOAT_VECTOR},"field":["#,
+        r#"{{"collection_name":{},"num_rows":{},"fields_data":[{},{{"field_name":"{VECTOR}","type":{FLOAT_VECTOR},"field":"#,
         json!(name),
         rows.len(),
         columns.join(","),
     );
-    for (at, &row) in rows.iter().enumerate() {
-        if at > 0 {
-            text.push(',');
-        }
-        write_vector(&mut text, batch.vector(row));
-    }
-    text.push_str("]}]}");
+    write_vectors(&mut text, rows.iter().map(|&row| batch.vector(row)));
+    text.push_str("}]}");
     text
 }
 
@@ -149,10 +144,7 @@ pub(super) struct SearchBody<'a> {
 
 impl SearchBody<'_> {
     pub(super) fn text(&self, vectors: &[&[f32]]) -> String {
-        let parameters = match self.ef {
-            Some(ef) => json!({"ef": ef.max(self.limit)}),
-            None => json!({}),
-        };
+        let parameters = search_parameters(self.ef, self.limit);
         let mut text = json!({
             "collection_name": self.collection,
             "dsl": self.expression,
@@ -170,14 +162,9 @@ impl SearchBody<'_> {
         })
         .to_string();
         text.pop();
-        text.push_str(r#","vectors":["#);
-        for (at, vector) in vectors.iter().enumerate() {
-            if at > 0 {
-                text.push(',');
-            }
-            write_vector(&mut text, vector);
-        }
-        text.push_str("]}");
+        text.push_str(r#","vectors":"#);
+        write_vectors(&mut text, vectors.iter().copied());
+        text.push('}');
         text
     }
 }
@@ -281,40 +268,51 @@ pub(super) fn texts(response: &Value, field: &str) -> Option<Vec<String>> {
     texts.collect()
 }
 
-/// Sum of the numbers of hits of queries; `None` on overflow.
-pub(super) fn total(counts: &[usize]) -> Option<usize> {
-    let mut counts = counts.iter();
-    counts.try_fold(0_usize, |sum, &count| sum.checked_add(count))
+/// Parameters of a search with a number of candidates of HNSW; `None` for exact search.
+pub(super) fn search_parameters(ef: Option<usize>, limit: usize) -> Value {
+    match ef {
+        Some(ef) => json!({"ef": ef.max(limit)}),
+        None => json!({}),
+    }
+}
+
+/// Divides the hits of all queries by their counts; `None` if a hit is malformed, or the counts are
+/// of another number of queries or hits.
+pub(super) fn divided(
+    hits: impl ExactSizeIterator<Item = Option<(u64, f64)>>,
+    counts: impl IntoIterator<Item = Option<usize>>,
+    queries: usize,
+) -> Option<ScoredNumbers> {
+    let counts = counts.into_iter().collect::<Option<Vec<usize>>>()?;
+    let mut sums = counts.iter();
+    let total = sums.try_fold(0_usize, |sum, &count| sum.checked_add(count))?;
+    if counts.len() != queries || hits.len() != total {
+        return None;
+    }
+    let mut hits = hits;
+    let counts = counts.into_iter();
+    counts
+        .map(|count| hits.by_ref().take(count).collect())
+        .collect()
 }
 
 /// Numbers and scores of hits per query; `None` for a response of another form.
-pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64)>>> {
+pub(super) fn hits(response: &Value, queries: usize) -> Option<ScoredNumbers> {
     let results = &response["results"];
-    let counts = results["topks"].as_array()?;
-    let counts: Option<Vec<usize>> = counts
-        .iter()
-        .map(|count| Some(count.as_u64()? as usize))
-        .collect();
-    let counts = counts?;
+    let counts = results["topks"].as_array()?.iter();
+    let counts = counts.map(|count| Some(count.as_u64()? as usize));
     // Absent if there are no hits.
     let list = |pointer: &str| match results.pointer(pointer).and_then(Value::as_array) {
         Some(list) => list.as_slice(),
         None => &[],
     };
-    let numbers = list("/ids/IdField/IntId/data");
-    let scores = list("/scores");
-    let total = total(&counts)?;
-    if counts.len() != queries || numbers.len() != total || scores.len() != total {
+    let (numbers, scores) = (list("/ids/IdField/IntId/data"), list("/scores"));
+    if numbers.len() != scores.len() {
         return None;
     }
-    let mut pairs = numbers.iter().zip(scores);
-    let mut all = Vec::with_capacity(queries);
-    for count in counts {
-        let hits = pairs.by_ref().take(count);
-        let hits = hits.map(|(number, score)| Some((number.as_u64()?, score.as_f64()?)));
-        all.push(hits.collect::<Option<Vec<_>>>()?);
-    }
-    Some(all)
+    let pairs = numbers.iter().zip(scores);
+    let pairs = pairs.map(|(number, score)| Some((number.as_u64()?, score.as_f64()?)));
+    divided(pairs, counts, queries)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::protocol::{self, BOOLEAN, DOUBLE, FLOAT_VECTOR, INT64, VARCHAR};
-use super::{ENGINE, ID, MAX_TEXT, NUMBER, VECTOR, metric};
+use super::{ENGINE, ID, MAX_TEXT, NUMBER, ScoredNumbers, VECTOR, metric};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::source::RowBatch;
-use crate::vector_query::write_vector;
+use crate::vector_query::{write_vector, write_vectors};
 use crate::{Consistency, RemoteError};
 
 // Codes of errors that are not simply reported.
@@ -165,10 +165,7 @@ pub(super) fn search_body(
     consistency: Consistency,
     vectors: &[&[f32]],
 ) -> String {
-    let parameters = match search.ef {
-        Some(ef) => json!({"ef": ef.max(search.limit)}),
-        None => json!({}),
-    };
+    let parameters = protocol::search_parameters(search.ef, search.limit);
     let mut text = json!({
         "collectionName": search.collection,
         "annsField": VECTOR,
@@ -180,20 +177,15 @@ pub(super) fn search_body(
     })
     .to_string();
     text.pop();
-    text.push_str(r#","data":["#);
-    for (at, vector) in vectors.iter().enumerate() {
-        if at > 0 {
-            text.push(',');
-        }
-        write_vector(&mut text, vector);
-    }
-    text.push_str("]}");
+    text.push_str(r#","data":"#);
+    write_vectors(&mut text, vectors.iter().copied());
+    text.push('}');
     text
 }
 
 /// Numbers and scores of hits per query.
 pub(super) enum V2Hits {
-    Hits(Vec<Vec<(u64, f64)>>),
+    Hits(ScoredNumbers),
     /// Servers before 2.6 do not tell where the hits of a query end.
     Undivided,
     Unexpected,
@@ -204,40 +196,27 @@ pub(super) fn hits(response: &Value, queries: usize, limit: usize) -> V2Hits {
     let Some(rows) = response["data"].as_array() else {
         return V2Hits::Unexpected;
     };
-    let counts: Option<Vec<usize>> = match response["topks"].as_array() {
+    let counts: Vec<Option<usize>> = match response["topks"].as_array() {
+        // Servers without any hit send no counts.
+        Some(counts) if counts.is_empty() && rows.is_empty() => vec![Some(0); queries],
         Some(counts) => {
-            let counts = counts
-                .iter()
-                .map(|count| usize::try_from(integer(count)?).ok());
-            counts.collect()
+            let counts = counts.iter();
+            counts
+                .map(|count| usize::try_from(integer(count)?).ok())
+                .collect()
         }
-        None if queries == 1 => Some(vec![rows.len()]),
+        None if queries == 1 => vec![Some(rows.len())],
         None if rows.is_empty() || rows.len() == queries * limit => {
-            Some(vec![rows.len() / queries; queries])
+            vec![Some(rows.len() / queries); queries]
         }
         None => return V2Hits::Undivided,
     };
-    // Servers without any hit send no counts.
-    let counts = match counts {
-        Some(counts) if counts.is_empty() && rows.is_empty() => vec![0; queries],
-        Some(counts) if counts.len() == queries && protocol::total(&counts) == Some(rows.len()) => {
-            counts
-        }
-        _ => return V2Hits::Unexpected,
-    };
-    let pair = |row: &Value| {
+    let pairs = rows.iter().map(|row| {
         let number = u64::try_from(integer(&row[NUMBER])?).ok()?;
         Some((number, row["distance"].as_f64()?))
-    };
-    let mut pairs = rows.iter().map(pair);
-    let mut all = Vec::with_capacity(queries);
-    for count in counts {
-        match pairs.by_ref().take(count).collect::<Option<Vec<_>>>() {
-            Some(hits) => all.push(hits),
-            None => return V2Hits::Unexpected,
-        }
-    }
-    V2Hits::Hits(all)
+    });
+    let divided = protocol::divided(pairs, counts, queries);
+    divided.map_or(V2Hits::Unexpected, V2Hits::Hits)
 }
 
 /// Status of HTTP and message of an error that another attempt may resolve.

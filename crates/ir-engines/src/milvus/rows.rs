@@ -69,7 +69,7 @@ impl LoadTarget for MilvusLoading<'_> {
         }
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.collection.grpc {
-            return grpc.insert(self.collection, self.schema, batch, rows);
+            return grpc.insert(self.schema, batch, rows);
         }
         if self.collection.api == MilvusApi::V2 {
             return self.collection.v2_insert(self.schema, batch, rows);
@@ -93,7 +93,7 @@ impl LoadTarget for MilvusLoading<'_> {
         let expression = format!("{NUMBER} in [{}]", list.join(","));
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.collection.grpc {
-            grpc.delete(self.collection, &expression)?;
+            grpc.delete(&expression)?;
             return self.settle();
         }
         if self.collection.api == MilvusApi::V2 {
@@ -113,7 +113,7 @@ impl MilvusLoading<'_> {
         let consistency = Consistency::Eventual;
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.collection.grpc {
-            return grpc.numbers(self.collection, expression, consistency);
+            return grpc.numbers(expression, consistency);
         }
         if self.collection.api == MilvusApi::V2 {
             let limit = limit.clamp(1, MAX_HITS);

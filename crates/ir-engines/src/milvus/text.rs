@@ -1,18 +1,14 @@
 //! BM25 of texts, and BM25 and vectors together.
 
-use ir_core::{
-    DocIds, Encoder, Hit, Predicate, Ranking, Retriever, Search, SearchError, Side,
-    VectorSimilarity,
-};
+use ir_core::{DocIds, Encoder, Hit, Predicate, Ranking, Retriever, Search, SearchError, Side};
 
 use super::grpc::{GrpcChannel, GrpcSearch, HybridSearchRequest, SearchRequest, TERMS, hybrid};
 use super::{
     ENGINE, MAX_HITS, MilvusCollection, MilvusIndex, ScoredNumbers, VECTOR, expression, metric,
 };
 use crate::clause::Clause;
-use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
+use crate::ranking::{hit, rank};
 use crate::schema::CollectionRecord;
-use crate::vector_query::check_query;
 use crate::{Consistency, RemoteError, ResultCache};
 
 /// Sends queries with one condition and a number of hits.
@@ -97,35 +93,26 @@ impl MilvusTextIndex {
         queries: &[(&str, Search<'_>)],
         send: &TextRequest<'_>,
     ) -> Result<Vec<Ranking>, SearchError> {
-        let ids = self.index.ids();
-        let ranked = queries.iter().map(|&(query, ref search)| {
-            let clause = match search.filter() {
-                Some(filter) => Clause::from_filter(filter, ids.len(), &self.record().schema)?,
-                None => Clause::Always,
-            };
-            // A query without words finds nothing.
-            let clause = if query.trim().is_empty() {
-                Clause::Never
-            } else {
-                self.index.with_fixed(clause)?
-            };
-            let k = search.k();
-            Ok(RankedQuery { query, k, clause })
+        let open = &self.index.open;
+        let documents = open.ids.len();
+        let ranked = open.queries(queries).map(|mut ranked| {
+            for query in &mut ranked {
+                // A query without words finds nothing.
+                if query.query.trim().is_empty() {
+                    query.clause = Clause::Never;
+                }
+            }
+            ranked
         });
-        let limits = SearchLimits {
-            engine: ENGINE,
-            documents: ids.len(),
-            max_hits: MAX_HITS,
-        };
+        let limits = open.limits(MAX_HITS);
         let url = self.grpc.url("Search");
-        let ranked: Result<Vec<_>, RemoteError> = ranked.collect();
         let rankings = ranked.and_then(|ranked| {
             rank(&ranked, &limits, &|texts, clause, limit| {
                 let found = send(texts, clause, limit)?;
                 let read = |hits: Vec<(u64, f64)>| {
                     let hits = hits.into_iter();
                     // milvus-lite negates BM25 scores, all of which are positive.
-                    hits.map(|(number, score)| hit(number, score.abs(), ids.len(), &url))
+                    hits.map(|(number, score)| hit(number, score.abs(), documents, &url))
                         .collect::<Result<Vec<Hit>, _>>()
                 };
                 found.into_iter().map(read).collect()
@@ -203,12 +190,12 @@ impl<E: Encoder> MilvusHybrid<E> {
     ) -> Result<HybridSearchRequest, RemoteError> {
         let index = &self.texts.index;
         let schema = index.schema();
-        let zero = schema.similarity == VectorSimilarity::Cosine;
         let encoded = self.encoder.encode(Side::Query, texts);
         let encoded = encoded.map_err(|error| RemoteError::Query(SearchError::Encode(error)))?;
         let vectors: Vec<&[f32]> = encoded.chunks(index.dim().max(1)).collect();
         for vector in &vectors {
-            check_query(vector, index.dim(), zero).map_err(RemoteError::Query)?;
+            let checked = index.open.check_vector(vector);
+            checked.map_err(RemoteError::Query)?;
         }
         let depth = self.candidates.min(index.ids().len());
         let search = GrpcSearch {
@@ -246,7 +233,7 @@ impl<E: Encoder> Retriever for MilvusHybrid<E> {
                 read.map(drop)
             };
             index.cached(&request, check, || {
-                grpc.hybrid_search(&index.collection, &request, texts.len())
+                grpc.hybrid_search(&request, texts.len())
             })
         })
     }

@@ -40,6 +40,15 @@ fn error(status: u16, kind: &str) -> (u16, Value) {
 }
 
 impl ElasticState {
+    /// Creates an index, in place of one with the same name.
+    pub fn create(&mut self, name: &str, body: Value) {
+        let index = Index {
+            body,
+            ..Index::default()
+        };
+        self.indexes.insert(name.to_owned(), index);
+    }
+
     fn answer(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let mut parts = path.trim_start_matches('/').splitn(2, '/');
         let name = parts.next().unwrap().to_owned();
@@ -49,13 +58,7 @@ impl ElasticState {
                 return error(400, "resource_already_exists_exception");
             }
             let body = serde_json::from_str(body).unwrap();
-            self.indexes.insert(
-                name,
-                Index {
-                    body,
-                    ..Index::default()
-                },
-            );
+            self.create(&name, body);
             return (200, json!({"acknowledged": true}));
         }
         let Some(index) = self.indexes.get_mut(&name) else {

@@ -1,9 +1,18 @@
 //! HTTP server in the process, with faults.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, unused_macros)]
+
+/// Asserts that a value matches a pattern.
+macro_rules! assert_matches {
+    ($value:expr, $($pattern:tt)+) => {
+        let value = &$value;
+        assert!(matches!(*value, $($pattern)+), "{value:?}");
+    };
+}
 
 pub mod papers;
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,12 +49,21 @@ pub struct HttpDouble {
     pub port: u16,
     stop: Arc<AtomicBool>,
     /// Faults of the next requests whose path has the text.
-    faults: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
-    pub requests: Arc<Mutex<Vec<(String, String, String)>>>,
-    /// Headers `Authorization`.
-    pub authorizations: Arc<Mutex<Vec<Option<String>>>>,
-    /// Headers `Content-Type`.
-    pub content_types: Arc<Mutex<Vec<Option<String>>>>,
+    faults: Faults,
+    pub requests: Arc<Mutex<Vec<Request>>>,
+}
+
+type Faults = Arc<Mutex<VecDeque<(&'static str, Fault)>>>;
+
+/// Request of a client.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    pub method: String,
+    /// Path, followed by the query if it has parameters.
+    pub path: String,
+    pub authorization: Option<String>,
+    pub content_type: Option<String>,
+    pub body: String,
 }
 
 impl HttpDouble {
@@ -58,25 +76,19 @@ impl HttpDouble {
             stop: Arc::default(),
             faults: Arc::default(),
             requests: Arc::default(),
-            authorizations: Arc::default(),
-            content_types: Arc::default(),
         };
         let handler: Arc<Handler> = Arc::new(handler);
         let stop = Arc::clone(&double.stop);
-        let shared = Shared {
-            faults: Arc::clone(&double.faults),
-            requests: Arc::clone(&double.requests),
-            authorizations: Arc::clone(&double.authorizations),
-            content_types: Arc::clone(&double.content_types),
-        };
+        let (faults, requests) = (Arc::clone(&double.faults), Arc::clone(&double.requests));
         thread::spawn(move || {
             for stream in listener.incoming() {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (handler, shared) = (Arc::clone(&handler), shared.clone());
-                thread::spawn(move || serve(stream, &*handler, &shared));
+                let (handler, faults) = (Arc::clone(&handler), Arc::clone(&faults));
+                let requests = Arc::clone(&requests);
+                thread::spawn(move || serve(stream, &*handler, &faults, &requests));
             }
         });
         double
@@ -86,6 +98,11 @@ impl HttpDouble {
         self.faults.lock().unwrap().push_back((path, fault));
     }
 
+    /// Adds a fault several times.
+    pub fn fail_times(&self, path: &'static str, fault: &Fault, count: usize) {
+        (0..count).for_each(|_| self.fail(path, fault.clone()));
+    }
+
     pub fn open_faults(&self) -> usize {
         self.faults.lock().unwrap().len()
     }
@@ -93,10 +110,8 @@ impl HttpDouble {
     /// Number of requests whose path has the text.
     pub fn count(&self, path: &str) -> usize {
         let requests = self.requests.lock().unwrap();
-        requests
-            .iter()
-            .filter(|(_, known, _)| known.contains(path))
-            .count()
+        let found = requests.iter().filter(|it| it.path.contains(path));
+        found.count()
     }
 }
 
@@ -107,16 +122,12 @@ impl Drop for HttpDouble {
     }
 }
 
-/// What the threads of the connections have in common with the double.
-#[derive(Clone)]
-struct Shared {
-    faults: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
-    requests: Arc<Mutex<Vec<(String, String, String)>>>,
-    authorizations: Arc<Mutex<Vec<Option<String>>>>,
-    content_types: Arc<Mutex<Vec<Option<String>>>>,
-}
-
-fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
+fn serve(
+    stream: TcpStream,
+    handler: &Handler,
+    faults: &Mutex<VecDeque<(&'static str, Fault)>>,
+    requests: &Mutex<Vec<Request>>,
+) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut out = stream;
@@ -149,7 +160,7 @@ fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
             }
         }
         let fault = {
-            let mut faults = shared.faults.lock().unwrap();
+            let mut faults = faults.lock().unwrap();
             let at = faults.iter().position(|(text, _)| path.contains(text));
             at.and_then(|at| faults.remove(at)).map(|(_, fault)| fault)
         };
@@ -160,10 +171,13 @@ fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
         }
         reader.read_exact(&mut body).ok()?;
         let body = String::from_utf8(body).ok()?;
-        shared.authorizations.lock().unwrap().push(authorization);
-        shared.content_types.lock().unwrap().push(content_type);
-        let request = (method.clone(), path.clone(), body.clone());
-        shared.requests.lock().unwrap().push(request);
+        requests.lock().unwrap().push(Request {
+            method: method.clone(),
+            path: path.clone(),
+            authorization,
+            content_type,
+            body: body.clone(),
+        });
         let respond = |status: u16, text: &str| {
             format!(
                 "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
@@ -205,6 +219,13 @@ fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
         };
         out.write_all(respond(status, &text).as_bytes()).ok()?;
     }
+}
+
+/// Asserts that a message has a part.
+#[track_caller]
+pub fn assert_contains(message: &dyn Display, part: &str) {
+    let message = message.to_string();
+    assert!(message.contains(part), "expected {part}, found {message}");
 }
 
 /// Limits for tests: three attempts in quick succession.

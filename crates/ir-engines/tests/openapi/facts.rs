@@ -4,15 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Request of a client.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) method: String,
-    /// Path, followed by the query if it has parameters.
-    pub(crate) path: String,
-    pub(crate) content_type: Option<String>,
-    pub(crate) body: String,
-}
+use crate::common::Request;
 
 struct Operation {
     method: String,

@@ -1,7 +1,7 @@
 //! Requests to Elasticsearch and OpenSearch against the members, types, parameters and paths of
 //! their OpenAPI specifications (`facts.txt`). `.ci/openapi` validates the same requests against
 //! the specifications themselves.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -12,8 +12,8 @@ mod facts;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use common::quick;
-use facts::{Facts, Request};
+use common::{Request, quick};
+use facts::Facts;
 use ir_core::{
     DocIds, DocNum, DocSet, Document, EncodeError, Encoder, NoProgress, Retriever, Search, Side,
     VectorSimilarity,
@@ -144,33 +144,20 @@ fn exchange(engine: &str) -> Vec<Request> {
     }
     // The administrator sends the template, and creates the index.
     let template: Value = serde_json::from_str(&templates[1]).unwrap();
-    let index = elastic_double::Index {
-        body: template["template"].clone(),
-        ..elastic_double::Index::default()
-    };
-    state.lock().unwrap().indexes.insert("a".to_owned(), index);
+    let body = template["template"].clone();
+    state.lock().unwrap().create("a", body);
     let schema = attributes().with_vector_index(GRAPH);
     let texts = TextIndexing::default();
     open("a")
         .load(&schema, Some(&texts), &both, &options, &mut NoProgress)
         .unwrap();
-    let requests = server.requests.lock().unwrap();
-    let content_types = server.content_types.lock().unwrap();
-    assert_eq!(requests.len(), content_types.len());
-    let sent = requests.iter().zip(content_types.iter());
-    let mut all: Vec<Request> = sent
-        .map(|((method, path, body), content_type)| Request {
-            method: method.clone(),
-            path: path.clone(),
-            content_type: content_type.clone(),
-            body: body.clone(),
-        })
-        .collect();
+    let mut all = server.requests.lock().unwrap().clone();
     all.extend(templates.into_iter().map(|body| Request {
         method: "PUT".to_owned(),
         path: "/_index_template/papers".to_owned(),
         content_type: Some("application/json".to_owned()),
         body,
+        ..Request::default()
     }));
     all
 }
@@ -271,86 +258,25 @@ fn violations_are_found() {
             "elasticsearch" => assert!(missing.contains("vector.store: not declared"), "{missing}"),
             _ => assert!(missing.contains("dimension: missing"), "{missing}"),
         }
-        for (path, of, from, to, expected) in [
-            ("/v0", "ir_text", "\"long\"", "\"int64\"", "properties.n"),
-            (
-                "/t0",
-                "ir_text",
-                "\"BM25\"",
-                "\"BM26\"",
-                "settings.similarity",
-            ),
-            (
-                "_bulk",
-                "index",
-                "\"index\"",
-                "\"insert\"",
-                "BulkAction.insert: not declared",
-            ),
-            (
-                "_bulk",
-                "index",
-                "\"_id\"",
-                "\"id\"",
-                "BulkAction.index.id: not declared",
-            ),
-            (
-                "_count",
-                "range",
-                "\"range\"",
-                "\"between\"",
-                "body.query.between: not declared",
-            ),
-            (
-                "_count",
-                "match_all",
-                "{\"match_all\":{}}",
-                "{}",
-                "body.query: expected one member",
-            ),
-            (
-                "_msearch",
-                "\"sort\"",
-                "\"_score\"",
-                "{\"_score\":\"desc\"}",
-                "SearchBody.sort",
-            ),
-            (
-                "_msearch",
-                "\"sort\"",
-                "{}\n",
-                "",
-                "expected complete lines",
-            ),
-            (
-                "_msearch",
-                "script_score",
-                "\"script\"",
-                "\"code\"",
-                "script_score.script: missing",
-            ),
-            (
-                "_msearch",
-                "{\"term\"",
-                "\"value\":\"",
-                "\"values\":\"",
-                "values: not declared",
-            ),
-            (
-                "_explain",
-                "match",
-                "\"contents\":{\"query\"",
-                "\"contents\":{\"text\"",
-                "text: not declared",
-            ),
-            (
-                "_index_template",
-                "index_patterns",
-                "index_patterns",
-                "patterns",
-                "patterns: not declared",
-            ),
+        // Path, part of the body, text in it, its replacement, and the error.
+        for violation in [
+            r#"/v0 | ir_text | "long" | "int64" | properties.n"#,
+            r#"/t0 | ir_text | "BM25" | "BM26" | settings.similarity"#,
+            r#"_bulk | index | "index" | "insert" | BulkAction.insert: not declared"#,
+            r#"_bulk | index | "_id" | "id" | BulkAction.index.id: not declared"#,
+            r#"_count | range | "range" | "between" | body.query.between: not declared"#,
+            r#"_count | match_all | {"match_all":{}} | {} | body.query: expected one member"#,
+            r#"_msearch | "sort" | "_score" | {"_score":"desc"} | SearchBody.sort"#,
+            "_msearch | \"sort\" | {}\n |  | expected complete lines",
+            r#"_msearch | script_score | "script" | "code" | script_score.script: missing"#,
+            r#"_msearch | {"term" | "value":" | "values":" | values: not declared"#,
+            r#"_explain | match | "contents":{"query" | "contents":{"text" | text: not declared"#,
+            r#"_index_template | index_patterns | index_patterns | patterns | patterns: not declared"#,
         ] {
+            let parts: Vec<&str> = violation.split(" | ").collect();
+            let [path, of, from, to, expected] = parts[..] else {
+                panic!("{violation}");
+            };
             let found = damaged(path, of, from, to);
             assert!(found.contains(expected), "{engine} {from}: {found}");
         }

@@ -4,84 +4,27 @@
 //! implements the tokenizer of the standard without dependencies, in linear time on any input.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
 
 use super::paper::{Paper, single_spaced, year_in};
+use crate::word_class::WordClass;
 
 /// Elements without text for readers: scripts, styles, navigation, controls, tables of numbers.
-const SKIPPED: [&str; 19] = [
-    "annotation",
-    "annotation-xml",
-    "aside",
-    "button",
-    "canvas",
-    "datalist",
-    "footer",
-    "iframe",
-    "nav",
-    "noscript",
-    "object",
-    "pre",
-    "script",
-    "select",
-    "style",
-    "svg",
-    "table",
-    "template",
-    "textarea",
-];
+static SKIPPED: WordClass = WordClass::new(
+    "annotation annotation-xml aside button canvas datalist footer iframe nav noscript object
+    pre script select style svg table template textarea",
+);
 /// Skipped elements with raw text as content.
 const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
 /// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
 /// and the title of the page. Other elements, such as MathML elements, are inside a paragraph.
-const BLOCKS: [&str; 45] = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "caption",
-    "center",
-    "dd",
-    "details",
-    "dialog",
-    "dir",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "head",
-    "header",
-    "hgroup",
-    "hr",
-    "html",
-    "legend",
-    "li",
-    "main",
-    "menu",
-    "nav",
-    "ol",
-    "optgroup",
-    "p",
-    "pre",
-    "search",
-    "section",
-    "summary",
-    "table",
-    "title",
-    "ul",
-];
+static BLOCKS: WordClass = WordClass::new(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt
+    fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html legend
+    li main menu nav ol optgroup p pre search section summary table title ul",
+);
 
 /// Reads a page. Every text is a page to a parser of HTML.
 pub(super) fn read(text: &str, id: &str) -> Paper {
@@ -95,16 +38,9 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         page_title: String::new(),
         authors: BTreeSet::new(),
     };
-    let mut tokens = Tokenizer::new(text);
-    while let Some(Ok(token)) = tokens.next() {
+    for token in tokens(text) {
         match token {
-            Token::StartTag(tag) => {
-                // XHTML has empty scripts and titles.
-                if let Some(state) = naive_next_state(&tag.name).filter(|_| !tag.self_closing) {
-                    tokens.set_state(state);
-                }
-                page.start(&tag);
-            }
+            Token::StartTag(tag) => page.start(&tag),
             Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
             Token::String(text) if page.skipped.is_none() => {
                 page.text.push_str(&String::from_utf8_lossy(&text.value));
@@ -114,6 +50,20 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
     }
     page.flush();
     page.finish()
+}
+
+/// Tokens of a page. XHTML has empty scripts and titles.
+fn tokens(text: &str) -> impl Iterator<Item = Token> {
+    let mut tokens = Tokenizer::new(text);
+    iter::from_fn(move || {
+        let Ok(token) = tokens.next()?;
+        if let Token::StartTag(tag) = &token
+            && let Some(state) = naive_next_state(&tag.name).filter(|_| !tag.self_closing)
+        {
+            tokens.set_state(state);
+        }
+        Some(token)
+    })
 }
 
 /// Element to which text belongs.
@@ -129,13 +79,9 @@ enum Collecting {
 fn unclosed_elements(text: &str) -> BTreeSet<u64> {
     let mut open: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut number = 0;
-    let mut tokens = Tokenizer::new(text);
-    while let Some(Ok(token)) = tokens.next() {
+    for token in tokens(text) {
         match token {
             Token::StartTag(tag) => {
-                if let Some(state) = naive_next_state(&tag.name).filter(|_| !tag.self_closing) {
-                    tokens.set_state(state);
-                }
                 if let Some(name) = skipped_name(&tag.name) {
                     if !tag.self_closing && !RAW.contains(&name) {
                         open.entry(name).or_default().push(number);
@@ -155,7 +101,7 @@ fn unclosed_elements(text: &str) -> BTreeSet<u64> {
 }
 
 fn skipped_name(name: &[u8]) -> Option<&'static str> {
-    SKIPPED.into_iter().find(|it| it.as_bytes() == name)
+    SKIPPED.get(std::str::from_utf8(name).ok()?)
 }
 
 struct PageReader {
@@ -176,7 +122,7 @@ struct PageReader {
 impl PageReader {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = String::from_utf8_lossy(&tag.name);
-        let is_skipped = SKIPPED.contains(&&*name) && {
+        let is_skipped = SKIPPED.contains(&name) && {
             self.skippable += 1;
             !self.unclosed.contains(&(self.skippable - 1))
         };
@@ -187,7 +133,7 @@ impl PageReader {
             return;
         }
         if is_skipped {
-            if BLOCKS.contains(&&*name) {
+            if BLOCKS.contains(&name) {
                 self.flush();
             }
             if !tag.self_closing {
@@ -198,7 +144,7 @@ impl PageReader {
         match &*name {
             "meta" => self.read_meta(tag),
             "br" => self.text.push(' '),
-            block if BLOCKS.contains(&block) => {
+            block if BLOCKS.contains(block) => {
                 self.flush();
                 self.collecting = match (block, heading_level(block)) {
                     ("title", _) => Collecting::PageTitle,
@@ -221,7 +167,7 @@ impl PageReader {
             }
             return;
         }
-        if BLOCKS.contains(&name) {
+        if BLOCKS.contains(name) {
             self.flush();
             self.collecting = Collecting::Paragraph;
         }

@@ -2,40 +2,18 @@
 
 use super::paper::{Paper, single_spaced, year_in};
 use super::xml::Element;
+use crate::word_class::WordClass;
 
 /// Elements inside of a paragraph that are no part of its text.
-const NOT_INLINE: [&str; 13] = [
-    "boxed-text",
-    "def-list",
-    "disp-formula",
-    "disp-formula-group",
-    "disp-quote",
-    "fig",
-    "fig-group",
-    "fn",
-    "list",
-    "p",
-    "table-wrap",
-    "table-wrap-group",
-    "tex-math",
-];
+static NOT_INLINE: WordClass = WordClass::new(
+    "boxed-text def-list disp-formula disp-formula-group disp-quote fig fig-group fn list p
+    table-wrap table-wrap-group tex-math",
+);
 /// Elements without running text.
-const SKIPPED: [&str; 14] = [
-    "alternatives",
-    "disp-formula",
-    "disp-formula-group",
-    "fn",
-    "fn-group",
-    "graphic",
-    "label",
-    "media",
-    "object-id",
-    "ref-list",
-    "supplementary-material",
-    "table",
-    "tex-math",
-    "title",
-];
+static SKIPPED: WordClass = WordClass::new(
+    "alternatives disp-formula disp-formula-group fn fn-group graphic label media object-id
+    ref-list supplementary-material table tex-math title",
+);
 /// Abstracts for other purposes than reading.
 const OTHER_ABSTRACTS: [&str; 4] = ["graphical", "precis", "teaser", "toc"];
 
@@ -145,7 +123,7 @@ fn read_blocks(parent: &Element, level: u8, paper: &mut Paper) {
                 let parts: Vec<String> = element.elements().map(inline_text).collect();
                 paper.push_paragraph(&parts.join(" "), None);
             }
-            _ if SKIPPED.contains(&name) => {}
+            _ if SKIPPED.contains(name) => {}
             _ => read_blocks(element, level, paper),
         }
     }
@@ -154,10 +132,10 @@ fn read_blocks(parent: &Element, level: u8, paper: &mut Paper) {
 /// Lists, figures and other blocks inside of a paragraph.
 fn read_blocks_in_paragraph(paragraph: &Element, level: u8, paper: &mut Paper) {
     for element in paragraph.elements() {
-        if SKIPPED.contains(&element.name.as_str()) {
+        if SKIPPED.contains(&element.name) {
             continue;
         }
-        if NOT_INLINE.contains(&element.name.as_str()) {
+        if NOT_INLINE.contains(&element.name) {
             read_blocks(element, level, paper);
         } else {
             read_blocks_in_paragraph(element, level, paper);
@@ -168,7 +146,7 @@ fn read_blocks_in_paragraph(paragraph: &Element, level: u8, paper: &mut Paper) {
 /// Text without blocks and without superscript citations, which would hide ends of sentences.
 fn inline_text(element: &Element) -> String {
     let mut text = String::new();
-    let skip = |e: &Element| NOT_INLINE.contains(&e.name.as_str()) || is_superscript_citation(e);
+    let skip = |e: &Element| NOT_INLINE.contains(&e.name) || is_superscript_citation(e);
     element.push_text_without(&skip, &mut text);
     single_spaced(&text)
 }

@@ -2,17 +2,10 @@
 
 use super::paper::{Paper, single_spaced, year_in};
 use super::xml::{Element, Node};
+use crate::word_class::WordClass;
 
 /// Elements without running text.
-const SKIPPED: [&str; 7] = [
-    "biblStruct",
-    "figure",
-    "formula",
-    "graphic",
-    "listBibl",
-    "note",
-    "table",
-];
+static SKIPPED: WordClass = WordClass::new("biblStruct figure formula graphic listBibl note table");
 
 /// Reads the root `TEI`.
 pub(super) fn read(root: &Element, id: &str) -> Paper {
@@ -125,7 +118,7 @@ impl BodyReader<'_> {
                     }
                 }
                 "pb" => self.read_page_break(element),
-                name if SKIPPED.contains(&name) => {}
+                name if SKIPPED.contains(name) => {}
                 _ => self.read_blocks(element, level),
             }
         }

@@ -43,10 +43,10 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
     let mut elements = 0;
     loop {
         let at = reader.buffer_position();
-        let fail = |found: String| DocumentError::Xml {
-            path: path.to_owned(),
-            line: line_at(text, at as usize),
-            found,
+        let here = || (path.to_owned(), line_at(text, at as usize));
+        let fail = |found: String| {
+            let (path, line) = here();
+            DocumentError::Xml { path, line, found }
         };
         let event = reader.read_event().map_err(|error| DocumentError::Xml {
             path: path.to_owned(),
@@ -56,21 +56,15 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
         if matches!(event, Event::Start(_) | Event::Empty(_)) {
             elements += 1;
             if elements > MAX_ELEMENTS {
-                return Err(DocumentError::Elements {
-                    path: path.to_owned(),
-                    line: line_at(text, at as usize),
-                    limit: MAX_ELEMENTS,
-                });
+                let ((path, line), limit) = (here(), MAX_ELEMENTS);
+                return Err(DocumentError::Elements { path, line, limit });
             }
         }
         let closed = match event {
             Event::Start(tag) => {
                 if open.len() == MAX_DEPTH {
-                    return Err(DocumentError::Depth {
-                        path: path.to_owned(),
-                        line: line_at(text, at as usize),
-                        limit: MAX_DEPTH,
-                    });
+                    let ((path, line), limit) = (here(), MAX_DEPTH);
+                    return Err(DocumentError::Depth { path, line, limit });
                 }
                 open.push(element(&tag).map_err(fail)?);
                 continue;
@@ -96,11 +90,8 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
                 match predefined.or_else(|| html_entity(&name)) {
                     Some(value) => push_text(&mut open, &value),
                     None => {
-                        return Err(DocumentError::Entity {
-                            path: path.to_owned(),
-                            line: line_at(text, at as usize),
-                            entity: name.into_owned(),
-                        });
+                        let ((path, line), entity) = (here(), name.into_owned());
+                        return Err(DocumentError::Entity { path, line, entity });
                     }
                 }
                 None

@@ -25,6 +25,7 @@ use crate::chunk::Chunk;
 use crate::documents::Paper;
 use crate::frame::{ChunkKind, Frame};
 use crate::sentences::{Language, SentenceSplitter};
+use crate::soco::FaqEntry;
 use context::{Contexts, Piece};
 use ir_core::character_count;
 
@@ -136,12 +137,38 @@ impl FrameConfig {
     #[must_use]
     pub fn convert_paper(&self, paper: &Paper) -> FrameSet {
         let attributes = paper.attributes();
-        if !paper.faq.is_empty() {
-            return faq_frames(paper, &attributes);
-        }
-        let mut set = self.convert(&paper.id, &paper.chunks());
+        let mut set = match &*paper.faq {
+            [] => self.convert(&paper.id, &paper.chunks()),
+            entries => Self::convert_faq(&paper.id, entries),
+        };
         for frame in &mut set.frames {
-            frame.metadata = attributes.clone();
+            let of_entry = std::mem::replace(&mut frame.metadata, attributes.clone());
+            for (name, value) in of_entry.iter() {
+                frame.metadata.set(name, value.clone());
+            }
+        }
+        set
+    }
+
+    /// Converts questions with answers. Every answer, as it is, is a frame with its questions and
+    /// the fields of the entry; the id is `paper/entry`, where an entry is numbered from 0. Blank
+    /// answers are counted as too short.
+    #[must_use]
+    pub fn convert_faq(paper: &str, entries: &[FaqEntry]) -> FrameSet {
+        let mut set = FrameSet::default();
+        for (number, entry) in entries.iter().enumerate() {
+            let mut entry = entry.clone();
+            entry.answer = normalized(&entry.answer);
+            if entry.answer.trim().is_empty() {
+                set.dropped.too_short += 1;
+                continue;
+            }
+            set.positions.push(FramePosition {
+                chunk: number,
+                range: 0..entry.answer.len(),
+            });
+            let frame = entry.to_frame(format!("{paper}/{number}"), paper);
+            set.frames.push(frame);
         }
         set
     }
@@ -209,29 +236,6 @@ impl FrameConfig {
         make_unique(&mut set.frames);
         set
     }
-}
-
-fn faq_frames(paper: &Paper, attributes: &Attributes) -> FrameSet {
-    let mut set = FrameSet::default();
-    for (number, entry) in paper.faq.iter().enumerate() {
-        let mut entry = entry.clone();
-        entry.answer = normalized(&entry.answer);
-        if entry.answer.trim().is_empty() {
-            set.dropped.too_short += 1;
-            continue;
-        }
-        let mut frame = entry.to_frame(format!("{}/{number}", paper.id), &*paper.id);
-        frame.metadata = attributes.clone();
-        for (name, value) in entry.meta.iter() {
-            frame.metadata.set(name, value.clone());
-        }
-        set.positions.push(FramePosition {
-            chunk: number,
-            range: 0..entry.answer.len(),
-        });
-        set.frames.push(frame);
-    }
-    set
 }
 
 /// Normalizes the text of a chunk: line breaks and non-breaking spaces become spaces, carriage

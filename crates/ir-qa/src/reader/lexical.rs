@@ -6,6 +6,7 @@ use ir_bm25::analysis::{Analysis, AnalysisPipeline};
 use ir_core::Analyzer;
 
 use super::{AnswerSpan, Reader, ReaderError, ReaderInput};
+use crate::word_class::WordClass;
 use ir_core::character_count;
 
 /// Reader without a model.
@@ -226,6 +227,15 @@ fn nearness(words: &[Word<'_>], asked: &HashSet<String>) -> Vec<f32> {
     nearness
 }
 
+static MONTHS: WordClass = WordClass::new(
+    "January February March April May June July August September October November December",
+);
+
+static NUMBERS: WordClass = WordClass::new(
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
+    hundred thousand million billion dozen",
+);
+
 fn kind_of(question: &str) -> AnswerKind {
     let question = question.to_lowercase();
     let has = |phrase: &str| question.contains(phrase);
@@ -262,26 +272,10 @@ fn is_of_kind(kind: AnswerKind, words: &[Word<'_>], first: usize, last: usize) -
             || last + 1 < words.len() && !words[last + 1].starts_piece && is(last + 1);
         all && !continues
     };
-    let is_month = |at: usize| {
-        const MONTHS: [&str; 12] = [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ];
-        MONTHS.contains(&words[at].text)
-    };
+    let is_month = |at: usize| MONTHS.contains(words[at].text);
     let before = first.checked_sub(1).map(|at| words[at].text);
     match kind {
-        AnswerKind::Number => is_whole(&has_digit) || is_whole(&|at| is_number(words[at].text)),
+        AnswerKind::Number => is_whole(&has_digit) || is_whole(&|at| NUMBERS.has(words[at].text)),
         AnswerKind::Time => is_whole(&|at| has_digit(at) || is_month(at)),
         AnswerKind::Person => {
             let is_place = before.is_some_and(|it| ["in", "at", "near", "on"].contains(&it));
@@ -294,12 +288,4 @@ fn is_of_kind(kind: AnswerKind, words: &[Word<'_>], first: usize, last: usize) -
         }
         AnswerKind::Any => false,
     }
-}
-
-fn is_number(word: &str) -> bool {
-    const NUMBERS: &str =
-        "one two three four five six seven eight nine ten eleven twelve twenty thirty
-        forty fifty hundred thousand million billion dozen";
-    let word = word.to_lowercase();
-    NUMBERS.split_whitespace().any(|it| it == word)
 }

@@ -82,10 +82,8 @@ impl<R: BufRead> SocoReader<R> {
 
     fn read(&mut self) -> Result<Option<SocoDocument>, SocoError> {
         loop {
-            let next = self.input.peek().map_err(|source| SocoError::Read {
-                path: self.path.clone(),
-                source,
-            })?;
+            let next = self.input.peek();
+            let next = next.map_err(|source| self.read_error(source))?;
             match (self.state, next) {
                 (_, Some(b' ' | b'\t' | b'\r' | b'\n')) => self.input.skip(),
                 (ReaderState::Start, Some(0xef)) if self.input.skip_byte_order_mark() => {}
@@ -137,6 +135,11 @@ impl<R: BufRead> SocoReader<R> {
         }
     }
 
+    fn read_error(&self, source: io::Error) -> SocoError {
+        let path = self.path.clone();
+        SocoError::Read { path, source }
+    }
+
     /// Reads an object. The parser reads no byte beyond its closing brace.
     fn record(&mut self) -> Result<SocoDocument, SocoError> {
         self.entry += 1;
@@ -144,12 +147,7 @@ impl<R: BufRead> SocoReader<R> {
         let mut parser = serde_json::Deserializer::from_reader(&mut self.input);
         let raw = match Box::<RawValue>::deserialize(&mut parser) {
             Ok(raw) => raw,
-            Err(error) if error.is_io() => {
-                return Err(SocoError::Read {
-                    path: self.path.clone(),
-                    source: error.into(),
-                });
-            }
+            Err(error) if error.is_io() => return Err(self.read_error(error.into())),
             Err(error) => {
                 return Err(SocoError::Syntax {
                     path: self.path.clone(),

@@ -111,13 +111,9 @@ impl Suggester {
     /// Texts that differ in case, punctuation and white space only are one suggestion: it has the
     /// most popular spelling and the sum of the popularities. Texts without words are left out. At
     /// most `u32::MAX` suggestions are kept, the most popular ones.
-    #[expect(
-        clippy::expect_used,
-        reason = "the analysis is a preset, and keys are sorted"
-    )]
+    #[expect(clippy::expect_used, reason = "keys are sorted")]
     pub fn new<T: Into<String>>(texts: impl IntoIterator<Item = (T, u64)>) -> Self {
-        let preset = Analysis::lucene_standard();
-        let analyzer = preset.build().expect("presets are valid");
+        let analyzer = analyzer();
         let mut entries: Vec<Entry> = Vec::new();
         for (text, popularity) in texts {
             let text = text.into();
@@ -155,10 +151,8 @@ impl Suggester {
 
     /// Returns the function that normalizes texts for comparison: texts with equal results are one
     /// suggestion.
-    #[expect(clippy::expect_used, reason = "the analysis is a preset")]
     pub fn normalizer() -> impl Fn(&str) -> String {
-        let preset = Analysis::lucene_standard();
-        let analyzer = preset.build().expect("presets are valid");
+        let analyzer = analyzer();
         move |text| analyzer.terms(text).join(" ")
     }
 
@@ -246,6 +240,13 @@ impl fmt::Debug for Suggester {
         let mut suggester = f.debug_struct("Suggester");
         suggester.field("len", &self.len()).finish_non_exhaustive()
     }
+}
+
+/// Analysis of suggestions and typed texts.
+#[expect(clippy::expect_used, reason = "the analysis is a preset")]
+fn analyzer() -> AnalysisPipeline {
+    let preset = Analysis::lucene_standard();
+    preset.build().expect("presets are valid")
 }
 
 /// Keeps the most popular of the entries with equal normalized texts, with the sum of the

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ir_bm25::analysis::{Analysis, AnalysisPipeline, StopWords};
+use ir_bm25::analysis::{AnalysisPipeline, StopWords};
 use ir_core::Analyzer;
 
 /// Counts phrases: successive words of a text that neither start nor end with a stop word.
@@ -41,11 +41,9 @@ struct PhraseCount {
 
 impl FrequentPhrases {
     /// Creates a counter of phrases of at most `max_words` words.
-    #[expect(clippy::expect_used, reason = "the analysis is a preset")]
     pub fn new(max_words: usize) -> Self {
-        let preset = Analysis::lucene_standard();
         Self {
-            analyzer: preset.build().expect("presets are valid"),
+            analyzer: super::analyzer(),
             max_words,
             numbers: HashMap::new(),
             words: Vec::new(),

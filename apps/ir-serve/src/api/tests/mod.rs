@@ -370,98 +370,43 @@ fn keys_permit_their_role_only() {
 #[test]
 fn errors_name_field_and_entry() {
     let server = TestServer::new();
+    // Path, body and message.
     let cases = [
-        ("/v1/search/query", "{", "body: EOF"),
-        ("/v1/index/delete", "", "body: EOF"),
-        (
-            "/v1/index/delete",
-            " []",
-            "body: expected an object, found an array",
-        ),
-        (
-            "/v1/index/delete",
-            r#"{"doc_id": ["a"]}"#,
-            "unknown field `doc_id`, expected `auto_index` or `doc_ids`",
-        ),
-        (
-            "/v1/index/delete",
-            r#"{"doc_ids": null}"#,
-            "field doc_ids: invalid type: null, expected a sequence",
-        ),
-        ("/v1/search/query", "{}", "missing field `query`"),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": 5}}"#,
-            "field query.query: invalid type",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": "a", "n_best": -1}}"#,
-            "field query.n_best",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": "a", "n_best": 1001}}"#,
-            "results: expected at most 1000, found 1001",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": "a", "filter": "year=>5"}}"#,
-            "filter: expected NAME<=LIMIT",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": "a"}"#,
-            "field query: invalid type: string \"a\", expected an object with the field query",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": "a", "filter": 5}}"#,
-            "field query.filter: expected a condition such as year>=2020",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": "a"}, "aggs": {"years": "year"}}"#,
-            "field aggs.years: invalid type: string \"year\", expected an object with the field field",
-        ),
-        (
-            "/v1/search/query",
-            r#"{"query": {"query": "a"}} x"#,
-            "trailing characters",
-        ),
-        (
-            "/v1/index/add",
-            r#"{"data": 5}"#,
-            "field data: expected an array",
-        ),
-        (
-            "/v1/index/add",
-            r#"{"data": [{"doc_type": "x", "data": []}]}"#,
-            "expected soco_doc",
-        ),
-        (
-            "/v1/index/add",
-            r#"{"data": [{"doc_type": "soco_doc", "data": [{"text": 5, "type": "title"}]}]}"#,
-            "entry 1: field data[0].text",
-        ),
-        (
-            "/v1/index/add",
-            r#"{"data": [{"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}},
-                         {"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}}]}"#,
-            "data[1]: doc_id \"a\": expected a unique id, found it in data[0] too",
-        ),
-        (
-            "/v1/index/read",
-            r#"{"limit": 1001}"#,
-            "limit: expected at most 1000",
-        ),
-        (
-            "/v1/collections/c/search",
-            r#"{"query": "a", "n": 5}"#,
-            "unknown field `n`",
-        ),
+        r#"/v1/search/query { => body: EOF"#,
+        r#"/v1/index/delete  => body: EOF"#,
+        r#"/v1/index/delete  [] => body: expected an object, found an array"#,
+        r#"/v1/index/delete {"doc_id": ["a"]}
+            => unknown field `doc_id`, expected `auto_index` or `doc_ids`"#,
+        r#"/v1/index/delete {"doc_ids": null}
+            => field doc_ids: invalid type: null, expected a sequence"#,
+        r#"/v1/search/query {} => missing field `query`"#,
+        r#"/v1/search/query {"query": {"query": 5}} => field query.query: invalid type"#,
+        r#"/v1/search/query {"query": {"query": "a", "n_best": -1}} => field query.n_best"#,
+        r#"/v1/search/query {"query": {"query": "a", "n_best": 1001}}
+            => results: expected at most 1000, found 1001"#,
+        r#"/v1/search/query {"query": {"query": "a", "filter": "year=>5"}}
+            => filter: expected NAME<=LIMIT"#,
+        r#"/v1/search/query {"query": "a"}
+            => field query: invalid type: string "a", expected an object with the field query"#,
+        r#"/v1/search/query {"query": {"query": "a", "filter": 5}}
+            => field query.filter: expected a condition such as year>=2020"#,
+        r#"/v1/search/query {"query": {"query": "a"}, "aggs": {"years": "year"}}
+            => field aggs.years: invalid type: string "year", expected an object with the field field"#,
+        r#"/v1/search/query {"query": {"query": "a"}} x => trailing characters"#,
+        r#"/v1/index/add {"data": 5} => field data: expected an array"#,
+        r#"/v1/index/add {"data": [{"doc_type": "x", "data": []}]} => expected soco_doc"#,
+        r#"/v1/index/add {"data": [{"doc_type": "soco_doc", "data": [{"text": 5, "type": "title"}]}]}
+            => entry 1: field data[0].text"#,
+        r#"/v1/index/add {"data": [{"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}},
+                         {"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}}]}
+            => data[1]: doc_id "a": expected a unique id, found it in data[0] too"#,
+        r#"/v1/index/read {"limit": 1001} => limit: expected at most 1000"#,
+        r#"/v1/collections/c/search {"query": "a", "n": 5} => unknown field `n`"#,
     ];
-    for (path, body, expected) in cases {
+    for case in cases {
+        let (path, case) = case.split_once(' ').unwrap();
+        let (body, expected) = case.split_once("=> ").unwrap();
+        let body = body.trim_end();
         let (status, text) = server.request("POST", path, Some(&server.admin), body);
         let error: Value = serde_json::from_str(&text).unwrap();
         let message = error["error"]["message"].as_str().unwrap();

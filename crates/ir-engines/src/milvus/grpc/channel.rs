@@ -16,6 +16,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request};
 use tonic_prost::ProstCodec;
 
+use crate::connection::Connection;
 use crate::{ClientConfig, Credentials, EngineAddress, RemoteError};
 
 /// Maximum number of bytes of a message, in both directions.
@@ -44,6 +45,9 @@ struct Inner {
     channel: Channel,
     authorization: Option<MetadataValue<Ascii>>,
     url: String,
+    /// Name of the collection.
+    name: String,
+    connection: Connection,
     tls: bool,
     /// If `true`, the server has responded to a call.
     has_responded: AtomicBool,
@@ -69,6 +73,7 @@ impl GrpcChannel {
         address: &EngineAddress,
         credentials: &Credentials,
         config: &ClientConfig,
+        connection: Connection,
     ) -> Result<Self, RemoteError> {
         let url = address.base_url();
         let invalid = |_| RemoteError::Address {
@@ -118,10 +123,20 @@ impl GrpcChannel {
                 channel,
                 authorization,
                 url,
+                name: address.collection.clone(),
+                connection,
                 tls,
                 has_responded: AtomicBool::new(false),
             }),
         })
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.inner.name.clone()
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.inner.connection
     }
 
     /// URL of a method, for messages.
@@ -307,8 +322,9 @@ mod tests {
     #[test]
     fn errors_that_another_attempt_may_resolve() {
         let address = "milvus+grpc://localhost/papers".parse().unwrap();
-        let channel =
-            GrpcChannel::new(&address, &Credentials::default(), &ClientConfig::default()).unwrap();
+        let (credentials, config) = (Credentials::default(), ClientConfig::default());
+        let connection = Connection::new(&address, &credentials, &config, "").unwrap();
+        let channel = GrpcChannel::new(&address, &credentials, &config, connection).unwrap();
         let error =
             |code, message: &str| channel.error("Query", &tonic::Status::new(code, message));
         let mapped =

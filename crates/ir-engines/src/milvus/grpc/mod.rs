@@ -20,9 +20,9 @@ use self::messages::{
 pub(super) use self::messages::{HybridSearchRequest, SearchRequest};
 pub(super) use self::requests::{GrpcSearch, hybrid};
 use self::requests::{columns, schema};
-use self::responses::{check, column, divided, is_missing, longs, rows_of_index, transient};
+use self::responses::{check, column, hits, is_missing, longs, rows_of_index, transient};
 use super::protocol::index_type;
-use super::{ID, MilvusCollection, NUMBER, ScoredNumbers, VECTOR, metric};
+use super::{ID, NUMBER, ScoredNumbers, VECTOR, metric};
 use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
 use crate::source::RowBatch;
 use crate::{Consistency, RemoteError, TextAnalysis, TextIndexing};
@@ -70,24 +70,14 @@ const fn level(consistency: Consistency) -> i32 {
     }
 }
 
-/// The guarantee timestamp of a level. For a strong search, the server computes it.
-const fn guarantee(consistency: Consistency) -> u64 {
-    consistency.guarantee()
-}
-
 impl GrpcChannel {
     /// Calls a method, again after transient failures.
-    fn repeated<Q, R>(
-        &self,
-        collection: &MilvusCollection,
-        method: &'static str,
-        request: &Q,
-    ) -> Result<R, RemoteError>
+    fn repeated<Q, R>(&self, method: &'static str, request: &Q) -> Result<R, RemoteError>
     where
         Q: Message + Clone + 'static,
         R: Checked,
     {
-        let connection = &collection.connection;
+        let connection = self.connection();
         let mut failures = 0;
         loop {
             match self.call_once(method, request.clone()) {
@@ -120,7 +110,6 @@ impl GrpcChannel {
 
     fn checked<Q, R>(
         &self,
-        collection: &MilvusCollection,
         method: &'static str,
         request: &Q,
         operation: &'static str,
@@ -129,7 +118,7 @@ impl GrpcChannel {
         Q: Message + Clone + 'static,
         R: Checked,
     {
-        let response: R = self.repeated(collection, method, request)?;
+        let response: R = self.repeated(method, request)?;
         check(response.status(), operation)?;
         Ok(response)
     }
@@ -138,11 +127,11 @@ impl GrpcChannel {
         RemoteError::response(self.url(method), expected, "another response")
     }
 
-    pub(super) fn remove(&self, collection: &MilvusCollection) -> Result<(), RemoteError> {
+    pub(super) fn remove(&self) -> Result<(), RemoteError> {
         let request = CollectionRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
         };
-        let status: Status = self.repeated(collection, "DropCollection", &request)?;
+        let status: Status = self.repeated("DropCollection", &request)?;
         if is_missing(&status) {
             Ok(())
         } else {
@@ -150,15 +139,11 @@ impl GrpcChannel {
         }
     }
 
-    pub(super) fn record(
-        &self,
-        collection: &MilvusCollection,
-    ) -> Result<Option<CollectionRecord>, RemoteError> {
+    pub(super) fn record(&self) -> Result<Option<CollectionRecord>, RemoteError> {
         let request = CollectionRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
         };
-        let response: DescribeCollectionResponse =
-            self.repeated(collection, "DescribeCollection", &request)?;
+        let response: DescribeCollectionResponse = self.repeated("DescribeCollection", &request)?;
         if response.status.as_ref().is_some_and(is_missing) {
             return Ok(None);
         }
@@ -171,7 +156,7 @@ impl GrpcChannel {
         match record.filter(|record| record.format == RECORD_FORMAT) {
             Some(record) => Ok(Some(record)),
             None => Err(RemoteError::ForeignCollection {
-                collection: collection.name.clone(),
+                collection: self.name(),
                 found: "no record in its properties and description".to_owned(),
             }),
         }
@@ -179,60 +164,51 @@ impl GrpcChannel {
 
     pub(super) fn create(
         &self,
-        collection: &MilvusCollection,
         record: &CollectionRecord,
         texts: Option<&TextIndexing>,
     ) -> Result<(), RemoteError> {
         let text = serde_json::to_string(record).unwrap_or_default();
-        let schema = schema(&collection.name, &text, record, texts)?;
+        let schema = schema(&self.name(), &text, record, texts)?;
         let request = CreateCollectionRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             schema: schema.encode_to_vec(),
             shards_num: record.schema.shards as i32,
             consistency_level: level(Consistency::Strong),
             properties: pairs([(PROPERTY, text)]),
         };
-        let status: Status = self.repeated(collection, "CreateCollection", &request)?;
+        let status: Status = self.repeated("CreateCollection", &request)?;
         check(Some(&status), "create the collection")
     }
 
     /// Describes the indexes of vectors and terms to the server, unless it has them.
     pub(super) fn create_indexes(
         &self,
-        collection: &MilvusCollection,
         record: &CollectionRecord,
         texts: Option<&TextIndexing>,
     ) -> Result<(), RemoteError> {
-        if record.dim.is_some() && self.index_rows(collection, VECTOR)?.is_none() {
+        if record.dim.is_some() && self.index_rows(VECTOR)?.is_none() {
             let (kind, parameters) = index_type(record.schema.vector_index);
             let metric = metric(record.schema.similarity);
-            self.create_index(collection, VECTOR, kind, metric, parameters.to_string())?;
+            self.create_index(VECTOR, kind, metric, parameters.to_string())?;
         }
         if let Some(TextIndexing { k1, b, .. }) = texts
-            && self.index_rows(collection, TERMS)?.is_none()
+            && self.index_rows(TERMS)?.is_none()
         {
             let parameters = format!(r#"{{"bm25_k1":{k1},"bm25_b":{b}}}"#);
-            self.create_index(
-                collection,
-                TERMS,
-                "SPARSE_INVERTED_INDEX",
-                "BM25",
-                parameters,
-            )?;
+            self.create_index(TERMS, "SPARSE_INVERTED_INDEX", "BM25", parameters)?;
         }
         Ok(())
     }
 
     fn create_index(
         &self,
-        collection: &MilvusCollection,
         field: &str,
         kind: &str,
         metric: &str,
         parameters: String,
     ) -> Result<(), RemoteError> {
         let request = CreateIndexRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             field_name: field.to_owned(),
             index_name: field.to_owned(),
             extra_params: pairs([
@@ -241,67 +217,60 @@ impl GrpcChannel {
                 ("params", parameters),
             ]),
         };
-        let status: Status = self.repeated(collection, "CreateIndex", &request)?;
+        let status: Status = self.repeated("CreateIndex", &request)?;
         check(Some(&status), "create the index")
     }
 
-    pub(super) fn load(&self, collection: &MilvusCollection) -> Result<(), RemoteError> {
+    pub(super) fn load(&self) -> Result<(), RemoteError> {
         let request = LoadCollectionRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             replica_number: 1,
         };
-        let status: Status = self.repeated(collection, "LoadCollection", &request)?;
+        let status: Status = self.repeated("LoadCollection", &request)?;
         check(Some(&status), "load the collection")
     }
 
-    pub(super) fn flush(&self, collection: &MilvusCollection) -> Result<(), RemoteError> {
+    pub(super) fn flush(&self) -> Result<(), RemoteError> {
         let request = FlushRequest {
-            collection_names: vec![collection.name.clone()],
+            collection_names: vec![self.name()],
         };
         let operation = "flush the collection";
-        self.checked::<_, StatusResponse>(collection, "Flush", &request, operation)
+        self.checked::<_, StatusResponse>("Flush", &request, operation)
             .map(|_| ())
     }
 
     /// Numbers of indexed, all and pending documents of an index; `None` if there is none.
-    pub(super) fn index_rows(
-        &self,
-        collection: &MilvusCollection,
-        field: &str,
-    ) -> Result<Option<(u64, u64, u64)>, RemoteError> {
+    pub(super) fn index_rows(&self, field: &str) -> Result<Option<(u64, u64, u64)>, RemoteError> {
         let request = DescribeIndexRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             field_name: field.to_owned(),
         };
-        let response: DescribeIndexResponse =
-            self.repeated(collection, "DescribeIndex", &request)?;
+        let response: DescribeIndexResponse = self.repeated("DescribeIndex", &request)?;
         rows_of_index(&response, field)
     }
 
     fn query(
         &self,
-        collection: &MilvusCollection,
         expression: &str,
         fields: &[&str],
         consistency: Consistency,
     ) -> Result<QueryResults, RemoteError> {
         let request = QueryRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             expr: expression.to_owned(),
             output_fields: fields.iter().map(|&field| field.to_owned()).collect(),
-            guarantee_timestamp: guarantee(consistency),
+            guarantee_timestamp: consistency.guarantee(),
             consistency_level: level(consistency),
         };
-        self.checked(collection, "Query", &request, "query documents")
+        self.checked("Query", &request, "query documents")
     }
 
     pub(super) fn count(
         &self,
-        collection: &MilvusCollection,
         expression: &str,
         consistency: Consistency,
     ) -> Result<u64, RemoteError> {
-        let results = self.query(collection, expression, &["count(*)"], consistency)?;
+        let results = self.query(expression, &["count(*)"], consistency)?;
         let counts = longs(&results, "count(*)");
         match counts {
             Some(&[count]) if count >= 0 => Ok(count as u64),
@@ -312,11 +281,10 @@ impl GrpcChannel {
     /// Numbers of the documents that satisfy an expression, in any order.
     pub(super) fn numbers(
         &self,
-        collection: &MilvusCollection,
         expression: &str,
         consistency: Consistency,
     ) -> Result<Vec<i64>, RemoteError> {
-        let results = self.query(collection, expression, &[NUMBER], consistency)?;
+        let results = self.query(expression, &[NUMBER], consistency)?;
         match longs(&results, NUMBER) {
             Some(numbers) => Ok(numbers.to_vec()),
             // Without documents, there may be no column.
@@ -328,11 +296,10 @@ impl GrpcChannel {
     /// Numbers and ids of the documents that satisfy an expression, in any order.
     pub(super) fn rows(
         &self,
-        collection: &MilvusCollection,
         expression: &str,
         consistency: Consistency,
     ) -> Result<Vec<(i64, String)>, RemoteError> {
-        let results = self.query(collection, expression, &[NUMBER, ID], consistency)?;
+        let results = self.query(expression, &[NUMBER, ID], consistency)?;
         let numbers = longs(&results, NUMBER);
         let ids = column(&results, ID).and_then(|scalars| scalars.strings.as_ref());
         match (numbers, ids) {
@@ -346,13 +313,12 @@ impl GrpcChannel {
 
     pub(super) fn insert(
         &self,
-        collection: &MilvusCollection,
         schema: &CollectionSchema,
         batch: &RowBatch,
         rows: &[usize],
     ) -> Result<(), RemoteError> {
         let request = InsertRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             fields_data: columns(schema, batch, rows),
             num_rows: rows.len() as u32,
         };
@@ -366,37 +332,28 @@ impl GrpcChannel {
         }
     }
 
-    pub(super) fn delete(
-        &self,
-        collection: &MilvusCollection,
-        expression: &str,
-    ) -> Result<(), RemoteError> {
+    pub(super) fn delete(&self, expression: &str) -> Result<(), RemoteError> {
         let request = DeleteRequest {
-            collection_name: collection.name.clone(),
+            collection_name: self.name(),
             expr: expression.to_owned(),
         };
-        self.checked::<_, MutationResult>(collection, "Delete", &request, "delete documents")
+        self.checked::<_, MutationResult>("Delete", &request, "delete documents")
             .map(|_| ())
     }
 
     /// Numbers and scores of hits per query.
-    pub(super) fn search(
-        &self,
-        collection: &MilvusCollection,
-        request: &SearchRequest,
-    ) -> Result<ScoredNumbers, RemoteError> {
-        let results = self.checked(collection, "Search", request, "search")?;
+    pub(super) fn search(&self, request: &SearchRequest) -> Result<ScoredNumbers, RemoteError> {
+        let results = self.checked("Search", request, "search")?;
         self.hits(&results, "Search", request.nq as usize)
     }
 
     /// Numbers and scores of hits per query.
     pub(super) fn hybrid_search(
         &self,
-        collection: &MilvusCollection,
         request: &HybridSearchRequest,
         queries: usize,
     ) -> Result<ScoredNumbers, RemoteError> {
-        let results = self.checked(collection, "HybridSearch", request, "search")?;
+        let results = self.checked("HybridSearch", request, "search")?;
         self.hits(&results, "HybridSearch", queries)
     }
 
@@ -409,7 +366,7 @@ impl GrpcChannel {
         results
             .results
             .as_ref()
-            .and_then(|data| divided(data, queries))
+            .and_then(|data| hits(data, queries))
             .ok_or_else(|| self.unexpected(method, format!("hits of {queries} queries")))
     }
 }

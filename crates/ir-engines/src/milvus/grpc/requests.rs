@@ -1,20 +1,20 @@
 //! Bodies of requests: schema, rows and searches.
 
-use prost::Message;
-use serde_json::json;
-
 use super::messages::{
     Booleans, Doubles, FieldData, FieldSchema, Floats, FunctionSchema, HybridSearchRequest, Longs,
     PlaceholderGroup, PlaceholderValue, ScalarField, Schema, SearchRequest, Strings, VectorField,
     pairs,
 };
-use super::{BM25, CONTENTS, SPARSE_VECTOR, TERMS, analyzer, guarantee, level};
-use crate::milvus::protocol::{BOOLEAN, DOUBLE, FLOAT_VECTOR, INT64, VARCHAR, data_type, scalar};
+use super::{BM25, CONTENTS, SPARSE_VECTOR, TERMS, analyzer, level};
+use crate::milvus::protocol::{
+    BOOLEAN, FLOAT_VECTOR, INT64, VARCHAR, data_type, scalar, search_parameters,
+};
 use crate::milvus::{ID, MAX_TEXT, NUMBER, VECTOR};
 use crate::schema::{CollectionRecord, CollectionSchema};
 use crate::source::RowBatch;
 use crate::text_indexing::contents;
 use crate::{AttributeType, Consistency, RemoteError, TextIndexing};
+use prost::Message;
 
 /// Schema of a collection, with the function that computes BM25 terms of texts.
 pub(super) fn schema(
@@ -164,10 +164,7 @@ pub(super) fn columns(
                 strings(texts.collect())
             }
         };
-        let kind = match attribute.kind {
-            AttributeType::Number => DOUBLE,
-            kind => data_type(kind),
-        };
+        let kind = data_type(attribute.kind);
         columns.push(scalars(format!("attr_{name}"), kind, field));
         columns.push(scalars(format!("known_{name}"), BOOLEAN, known));
     }
@@ -193,7 +190,7 @@ pub(in crate::milvus) fn hybrid(
             ("limit", limit.to_string()),
             ("round_decimal", "-1".to_owned()),
         ]),
-        guarantee_timestamp: guarantee(consistency),
+        guarantee_timestamp: consistency.guarantee(),
         consistency_level: level(consistency),
     }
 }
@@ -222,10 +219,7 @@ impl GrpcSearch<'_> {
     }
 
     fn request(&self, kind: u32, values: Vec<Vec<u8>>) -> SearchRequest {
-        let parameters = match self.ef {
-            Some(ef) => json!({"ef": ef.max(self.limit)}),
-            None => json!({}),
-        };
+        let parameters = search_parameters(self.ef, self.limit);
         let nq = values.len() as i64;
         let group = PlaceholderGroup {
             placeholders: vec![PlaceholderValue {
@@ -247,7 +241,7 @@ impl GrpcSearch<'_> {
                 ("params", parameters.to_string()),
                 ("round_decimal", "-1".to_owned()),
             ]),
-            guarantee_timestamp: guarantee(self.consistency),
+            guarantee_timestamp: self.consistency.guarantee(),
             nq,
             consistency_level: level(self.consistency),
         }

@@ -4,6 +4,7 @@ use super::messages::{
     Checked, DescribeIndexResponse, QueryResults, ScalarField, SearchResultData, Status,
 };
 use crate::RemoteError;
+use crate::milvus::protocol::divided;
 use crate::milvus::{ENGINE, ScoredNumbers};
 
 pub(super) fn is_missing(status: &Status) -> bool {
@@ -60,26 +61,17 @@ pub(super) fn check(status: Option<&Status>, operation: &'static str) -> Result<
 }
 
 /// Numbers and scores of hits per query; `None` if numbers, scores and counts do not fit.
-pub(super) fn divided(data: &SearchResultData, queries: usize) -> Option<ScoredNumbers> {
+pub(super) fn hits(data: &SearchResultData, queries: usize) -> Option<ScoredNumbers> {
     let numbers = data.ids.as_ref().and_then(|ids| ids.integers.as_ref());
     let numbers = numbers.map_or(&[][..], |numbers| &numbers.data);
-    if data.topks.len() != queries || data.scores.len() != numbers.len() {
+    if data.scores.len() != numbers.len() {
         return None;
     }
-    let mut all = Vec::with_capacity(queries);
-    let mut start = 0_usize;
-    for &count in &data.topks {
-        let end = start.checked_add(usize::try_from(count).ok()?)?;
-        let hits = numbers
-            .get(start..end)?
-            .iter()
-            .zip(&data.scores[start..end]);
-        let hits =
-            hits.map(|(&number, &score)| Some((u64::try_from(number).ok()?, f64::from(score))));
-        all.push(hits.collect::<Option<Vec<_>>>()?);
-        start = end;
-    }
-    (start == numbers.len()).then_some(all)
+    let pairs = numbers.iter().zip(&data.scores);
+    let pairs =
+        pairs.map(|(&number, &score)| Some((u64::try_from(number).ok()?, f64::from(score))));
+    let counts = data.topks.iter().map(|&count| usize::try_from(count).ok());
+    divided(pairs, counts, queries)
 }
 
 pub(super) fn column<'r>(results: &'r QueryResults, name: &str) -> Option<&'r ScalarField> {

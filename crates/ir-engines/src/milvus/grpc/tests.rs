@@ -210,8 +210,8 @@ fn hits_with_invalid_counts() {
         }),
         topks: topks.to_vec(),
     };
-    let hits = divided(&data(&[2, 0, 1], &[4, 1, 7]), 3).unwrap();
-    assert_eq!(hits, [vec![(4, 0.5), (1, 0.5)], vec![], vec![(7, 0.5)]]);
+    let found = hits(&data(&[2, 0, 1], &[4, 1, 7]), 3).unwrap();
+    assert_eq!(found, [vec![(4, 0.5), (1, 0.5)], vec![], vec![(7, 0.5)]]);
     for topks in [
         &[2, 2][..],
         &[1, 1],
@@ -220,10 +220,10 @@ fn hits_with_invalid_counts() {
         &[i64::MAX, 1],
         &[3],
     ] {
-        assert_eq!(divided(&data(topks, &[4, 1, 7]), 2), None, "{topks:?}");
+        assert_eq!(hits(&data(topks, &[4, 1, 7]), 2), None, "{topks:?}");
     }
-    assert_eq!(divided(&data(&[1], &[-1]), 1), None);
+    assert_eq!(hits(&data(&[1], &[-1]), 1), None);
     let mut unequal = data(&[1], &[4]);
     unequal.scores.clear();
-    assert_eq!(divided(&unequal, 1), None);
+    assert_eq!(hits(&unequal, 1), None);
 }

@@ -1,26 +1,14 @@
 //! Closed-class words, and verbs with their forms.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Words of a class, in lower case.
-pub(super) struct WordClass(LazyLock<HashSet<&'static str>>);
-
-impl WordClass {
-    /// Returns `true` if a word is in the class, in any case.
-    pub(super) fn has(&self, word: &str) -> bool {
-        if word.chars().any(char::is_uppercase) {
-            return self.0.contains(word.to_lowercase().as_str());
-        }
-        self.0.contains(word)
-    }
-}
+use crate::word_class::WordClass;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {$(
         $(#[$doc])*
-        pub(super) static $name: WordClass =
-            WordClass(LazyLock::new(|| $words.split_whitespace().collect()));
+        pub(super) static $name: WordClass = WordClass::new($words);
     )*};
 }
 
@@ -83,6 +71,10 @@ classes! {
         sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety
         dozens hundreds thousands millions";
     MULTIPLES = "hundred thousand million billion trillion dozen";
+    /// Units of measurement. No question with "how many" asks for one.
+    UNITS = "dollars euros pounds yen percent kilometers kilometres miles meters metres feet inches
+        acres hectares tons tonnes kilograms grams liters litres degrees percentages points km yards
+        watts volts hertz";
     /// Plural nouns without the suffix -s.
     PLURALS = "people men women children mice feet teeth geese oxen criteria phenomena data
         media bacteria nuclei stimuli alumni fungi species series fish sheep deer aircraft
@@ -230,138 +222,54 @@ const TRANSITIVE: &str = "abolish absorb accelerate accept accompany accomplish 
     ratify renovate repeal rescue secure seize shape share sign sponsor store synthesize threaten
     trigger undermine unite update weaken witness";
 
-/// Verbs with irregular or doubled forms: base, third person, past, participle.
-const IRREGULAR: &str = "win wins won won
-    write writes wrote written
-    build builds built built
-    lead leads led led
-    begin begins began begun
-    give gives gave given
-    take takes took taken
-    make makes made made
-    hold holds held held
-    keep keeps kept kept
-    lose loses lost lost
-    sell sells sold sold
-    send sends sent sent
-    bring brings brought brought
-    teach teaches taught taught
-    buy buys bought bought
-    catch catches caught caught
-    choose chooses chose chosen
-    draw draws drew drawn
-    drive drives drove driven
-    eat eats ate eaten
-    fight fights fought fought
-    forbid forbids forbade forbidden
-    outdo outdoes outdid outdone
-    overtake overtakes overtook overtaken
-    plan plans planned planned
-    rebuild rebuilds rebuilt rebuilt
-    sing sings sang sung
-    speak speaks spoke spoken
-    steal steals stole stolen
-    submit submits submitted submitted
-    transfer transfers transferred transferred
-    transmit transmits transmitted transmitted
-    undergo undergoes underwent undergone
-    understand understands understood understood
-    wear wears wore worn
-    permit permits permitted permitted
-    commit commits committed committed
-    control controls controlled controlled
-    equip equips equipped equipped
-    ban bans banned banned
-    map maps mapped mapped
-    pay pays paid paid";
+/// Verbs with irregular or doubled forms: base, past and, if it differs, participle.
+const IRREGULAR: &str = "win/won write/wrote/written build/built lead/led begin/began/begun
+    give/gave/given take/took/taken make/made hold/held keep/kept lose/lost sell/sold send/sent
+    bring/brought teach/taught buy/bought catch/caught choose/chose/chosen draw/drew/drawn
+    drive/drove/driven eat/ate/eaten fight/fought forbid/forbade/forbidden outdo/outdid/outdone
+    overtake/overtook/overtaken plan/planned rebuild/rebuilt sing/sang/sung speak/spoke/spoken
+    steal/stole/stolen submit/submitted transfer/transferred transmit/transmitted
+    undergo/underwent/undergone understand/understood wear/wore/worn permit/permitted
+    commit/committed control/controlled equip/equipped ban/banned map/mapped pay/paid";
 
-/// Verbs that need a preposition.
-const PREPOSITIONAL: &str = "consist of
-    refer to
-    depend on
-    belong to
-    rely on
-    focus on
-    lead to
-    result in
-    contribute to
-    correspond to
-    derive from
-    originate from
-    differ from
-    benefit from
-    participate in
-    specialize in
-    aim at
-    deal with
-    account for
-    adhere to";
+/// Verbs with the preposition that they need.
+const PREPOSITIONAL: &str = "consist/of refer/to depend/on belong/to rely/on focus/on
+    lead/to result/in contribute/to correspond/to derive/from originate/from differ/from
+    benefit/from participate/in specialize/in aim/at deal/with account/for adhere/to";
 
-/// Verbs without an object: base, third person, past, participle.
-const INTRANSITIVE: &str = "occur occurs occurred occurred
-    die dies died died
-    arrive arrives arrived arrived
-    begin begins began begun
-    end ends ended ended
-    emerge emerges emerged emerged
-    happen happens happened happened
-    appear appears appeared appeared
-    become becomes became become
-    remain remains remained remained
-    retire retires retired retired
-    collapse collapses collapsed collapsed
-    live lives lived lived
-    rise rises rose risen
-    fall falls fell fallen
-    grow grows grew grown
-    come comes came come
-    go goes went gone
-    serve serves served served
-    work works worked worked
-    play plays played played
-    graduate graduates graduated graduated
-    disappear disappears disappeared disappeared
-    expire expires expired expired
-    exist exists existed existed
-    start starts started started
-    move moves moved moved
-    return returns returned returned
-    open opens opened opened
-    close closes closed closed";
+/// Verbs without an object, with irregular or doubled forms as in [`IRREGULAR`].
+const INTRANSITIVE: &str = "occur/occurred die arrive begin/began/begun end emerge happen
+    appear become/became/become remain retire collapse live rise/rose/risen fall/fell/fallen
+    grow/grew/grown come/came/come go/went/gone serve work play graduate disappear expire exist
+    start move return open close";
 
 /// Doubled consonants, which the suffix rules do not know.
 const DOUBLED: [(&str, &str); 1] = [("refer", "referred")];
 
 static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| {
     let mut verbs = Vec::new();
-    for base in TRANSITIVE.split_whitespace() {
-        let past = past(base);
-        verbs.push(Verb {
-            base,
-            third: third(base),
-            participle: past.clone(),
-            past,
-            preposition: None,
-            is_intransitive: false,
-        });
-    }
-    for (lines, is_intransitive) in [(IRREGULAR, false), (INTRANSITIVE, true)] {
-        for line in lines.lines() {
-            let forms: Vec<&'static str> = line.split_whitespace().collect();
-            if let [base, third, past, participle] = forms[..] {
-                verbs.push(Verb {
-                    base,
-                    third: third.to_owned(),
-                    past: past.to_owned(),
-                    participle: participle.to_owned(),
-                    preposition: None,
-                    is_intransitive,
-                });
-            }
+    for (list, is_intransitive) in [
+        (TRANSITIVE, false),
+        (IRREGULAR, false),
+        (INTRANSITIVE, true),
+    ] {
+        for item in list.split_whitespace() {
+            let mut forms = item.split('/');
+            let base = forms.next().unwrap_or(item);
+            let past = forms.next().map_or_else(|| past(base), str::to_owned);
+            let participle = forms.next().map_or_else(|| past.clone(), str::to_owned);
+            verbs.push(Verb {
+                base,
+                third: third(base),
+                past,
+                participle,
+                preposition: None,
+                is_intransitive,
+            });
         }
     }
-    for line in PREPOSITIONAL.lines() {
-        if let Some((base, preposition)) = line.trim().split_once(' ') {
+    for item in PREPOSITIONAL.split_whitespace() {
+        if let Some((base, preposition)) = item.split_once('/') {
             let past = DOUBLED.iter().find(|(verb, _)| *verb == base);
             let irregular = verbs.iter().find(|verb| verb.base == base);
             let past = past.map(|(_, past)| (*past).to_owned());
@@ -484,14 +392,10 @@ mod tests {
         assert!(verb_of_participle("table").is_none());
     }
 
-    /// A line of a table with another number of words would be left out.
+    /// A verb without a preposition would be left out.
     #[test]
-    fn tables_are_complete() {
-        for line in IRREGULAR.lines().chain(INTRANSITIVE.lines()) {
-            assert_eq!(line.split_whitespace().count(), 4, "{line}");
-        }
-        for line in PREPOSITIONAL.lines() {
-            assert_eq!(line.split_whitespace().count(), 2, "{line}");
-        }
+    fn prepositions_are_complete() {
+        let mut items = PREPOSITIONAL.split_whitespace();
+        assert!(items.all(|item| item.split('/').count() == 2));
     }
 }

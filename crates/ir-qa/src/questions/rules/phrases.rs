@@ -3,8 +3,8 @@
 use super::clause::{is_adverb, is_auxiliary, is_count, is_month, is_plural, is_year, noun_head};
 use super::lexicon::{
     ARTICLES, CLAUSE_STARTERS, CONJUNCTIONS, DETERMINERS, INFINITIVE_NOUNS, MULTIPLES, NOUN_LIKE,
-    PERSONAL_PRONOUNS, POSSESSIVE_PRONOUNS, PREPOSITIONS, PURPOSEFUL_VERBS, RELATIVES, VerbForm,
-    finite_verbs, is_base,
+    PERSONAL_PRONOUNS, POSSESSIVE_PRONOUNS, PREPOSITIONS, PURPOSEFUL_VERBS, RELATIVES, UNITS,
+    VerbForm, finite_verbs, is_base,
 };
 
 /// Words up to the first comma or clause that can be left out. `None` if a list may be cut, or
@@ -136,7 +136,7 @@ pub(super) fn counted_subject<'t>(subject: &'t [&'t str]) -> Option<&'t [&'t str
         .first()
         .is_some_and(|it| !PREPOSITIONS.has(it) && !CONJUNCTIONS.has(it))
         && is_plural(head)
-        && !is_unit(head)
+        && !UNITS.contains(head)
         && !rest
             .iter()
             .any(|word| is_count(word) || CONJUNCTIONS.has(word));
@@ -163,7 +163,7 @@ pub(super) fn counted_object<'t>(object: &'t [&'t str]) -> Option<(&'t [&'t str]
             .iter()
             .all(|word| !PREPOSITIONS.has(word) && !CONJUNCTIONS.has(word))
         && noun.iter().all(|word| !is_count(word) && *word != ",")
-        && !is_unit(noun[plural])
+        && !UNITS.contains(noun[plural])
         && !after
             .iter()
             .any(|word| is_count(word) || is_year(word) || CONJUNCTIONS.has(word));
@@ -186,15 +186,6 @@ pub(super) fn skip_approximation(words: &[&str]) -> usize {
         ] => 1,
         _ => 0,
     }
-}
-
-/// Returns `true` if a plural is a unit of measurement. No question with "how many" asks for it.
-pub(super) fn is_unit(word: &str) -> bool {
-    const UNITS: &str =
-        "dollars euros pounds yen percent kilometers kilometres miles meters metres feet
-        inches acres hectares tons tonnes kilograms grams liters litres degrees percentages
-        points km yards watts volts hertz";
-    UNITS.split_whitespace().any(|unit| unit == word)
 }
 
 /// Position of a date: "in 1890", "in May 1890", "on 5 May 1890", "on May 5 , 1890".

@@ -157,7 +157,7 @@ impl Writer<'_> {
         if *first == "used" && matches!(rest.first(), Some(&"for" | &"to")) {
             return self.ask(&["What", form, self.subject, "used for"]);
         }
-        self.reason(form);
+        self.reason(form, "");
         let is_indefinite = ARTICLES.has(first) && *first != "the";
         if is_indefinite && !rest.first().is_some_and(|it| VAGUE.has(it)) {
             self.definition(form);
@@ -255,21 +255,18 @@ impl Writer<'_> {
         self.subject_question(form, tail);
     }
 
-    /// "It is cold because it snowed."
-    fn reason(&mut self, form: &str) {
+    /// "It is cold because it snowed." and "It froze because it snowed."
+    fn reason(&mut self, auxiliary: &str, base: &str) {
         let tail = self.clause.tail;
         let Some(at) = tail.iter().position(|word| *word == "because") else {
             return;
         };
         let before = &tail[..at];
-        if !before.is_empty()
-            && !before.contains(&",")
-            && is_complete(before)
-            && !before
-                .iter()
-                .any(|word| CLAUSE_STARTERS.has(word) || CONJUNCTIONS.has(word))
-        {
-            self.ask(&["Why", form, self.subject, &before.join(" ")]);
+        let joins = |word: &&str| CLAUSE_STARTERS.has(word) || CONJUNCTIONS.has(word);
+        let is_clear = !before.contains(&",") && is_complete(before) && !before.iter().any(joins);
+        if is_clear && !(before.is_empty() && base.is_empty()) {
+            let rest = before.join(" ");
+            self.ask(&["Why", auxiliary, self.subject, base, &rest]);
         }
     }
 
@@ -295,18 +292,7 @@ impl Writer<'_> {
 
     fn main_verb(&mut self, verb: &Verb, form: VerbForm) {
         let clause = self.clause;
-        if let Some(at) = clause.tail.iter().position(|word| *word == "because") {
-            let before = &clause.tail[..at];
-            if !before.contains(&",")
-                && is_complete(before)
-                && !before
-                    .iter()
-                    .any(|it| CLAUSE_STARTERS.has(it) || CONJUNCTIONS.has(it))
-            {
-                let rest = before.join(" ");
-                self.ask(&["Why", auxiliary(form), self.subject, verb.base, &rest]);
-            }
-        }
+        self.reason(auxiliary(form), verb.base);
         if let Some(preposition) = verb.preposition {
             let is_object = clause.tail.get(1).is_some_and(|it| {
                 !CLAUSE_STARTERS.has(it) && !PREPOSITIONS.has(it) && !it.ends_with("ing")
