@@ -62,7 +62,6 @@ macro_rules! retrieve_rewritten {
 }
 
 pub mod analysis;
-mod bm25;
 mod codec;
 mod config;
 mod error;
@@ -83,7 +82,6 @@ mod synonyms;
 mod term_dictionary;
 
 pub use analysis::Analysis;
-pub use bm25::{Bm25, DocLengths};
 pub use config::{
     BlankDocs, DocOrder, DuplicateIds, FieldNames, FieldNamesError, IndexConfig, IndexedFields,
     StoredFields,
@@ -92,7 +90,7 @@ pub use error::{BuildError, SearcherError, StoredFieldsError};
 pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
-pub use models::{Model, ScoringModel};
+pub use models::{Bm25, DocLengths, Model, ScoringModel};
 pub use nearest_words::{NearestWords, NearestWordsError, TermVectors, TermWords};
 pub use search::{Pruning, WeightedTerm};
 pub use segments::{

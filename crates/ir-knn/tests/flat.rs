@@ -4,7 +4,7 @@
 
 mod cases;
 
-use cases::{ALL, check, flat_index, matrix, numbered, random_vectors};
+use cases::{ALL, check, flat_index, matrix, numbered, on_threads, random_vectors};
 use ir_core::{DocIds, DocNum, DocSet, Retriever, Search, SearchError, SplitMix64};
 use ir_knn::{FlatIndex, MatrixError, VectorError, VectorSimilarity};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
@@ -13,7 +13,6 @@ use ndarray::{Array2, arr2};
 #[test]
 fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Error>> {
     let mut random = SplitMix64::new(1, 0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
     let mut cases = 0;
     let mut round = 0;
     while cases < 10_000 {
@@ -56,7 +55,7 @@ fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Er
         let coded = index.clone().with_codes();
         assert_eq!(coded.has_codes(), count > 0);
         assert_eq!(coded.search_batch(&asked)?, together);
-        assert_eq!(pool.install(|| index.search_batch(&asked))?, together);
+        assert_eq!(on_threads(3, || index.search_batch(&asked))?, together);
         for ((query, search), found) in asked.iter().zip(&together) {
             assert_eq!(&index.search(query, search)?, found);
             assert_eq!(&coded.search(query, search)?, found);
@@ -88,16 +87,15 @@ fn large_batches_on_any_number_of_threads() -> Result<(), Box<dyn std::error::Er
             check(similarity, query, &rows, 10, &|_| true, found);
         }
         for threads in [1, 2, 5] {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()?;
-            for index in [&index, &coded] {
-                assert_eq!(pool.install(|| index.search_batch(&asked))?, expected);
-                let some = pool.install(|| index.search_batch(&asked[..5]))?;
-                assert_eq!(some, expected[..5]);
-                let one = pool.install(|| index.search(&queries[0], &Search::top(10)))?;
-                assert_eq!(one, expected[0]);
-            }
+            on_threads(threads, || {
+                for index in [&index, &coded] {
+                    assert_eq!(index.search_batch(&asked)?, expected);
+                    assert_eq!(index.search_batch(&asked[..5])?, expected[..5]);
+                    let one = index.search(&queries[0], &Search::top(10))?;
+                    assert_eq!(one, expected[0]);
+                }
+                Ok::<(), SearchError>(())
+            })?;
         }
     }
     Ok(())
@@ -109,10 +107,6 @@ fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
     let mut random = SplitMix64::new(3, 0);
     let (count, dim, search) = (50_000, 48, Search::top(100));
     let rows = random_vectors(&mut random, 7, count, dim);
-    let pools = [1, 2, 5].map(|threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build().unwrap()
-    });
     // The nearest vector is the query itself: the first, one in the middle, and the last.
     let queries = [0, 23_456, count - 1];
     for similarity in [VectorSimilarity::Cosine, VectorSimilarity::Euclidean] {
@@ -120,14 +114,20 @@ fn single_queries_on_any_number_of_threads() -> Result<(), Box<dyn std::error::E
         let coded = index.clone().with_codes();
         for query in queries {
             let (query, own) = (&rows[query], DocNum::new(query as u32));
-            let expected = pools[0].install(|| index.search(query, &search))?;
+            let expected = on_threads(1, || index.search(query, &search))?;
             assert_eq!(expected.hits()[0].doc, own);
             check(similarity, query, &rows, 100, &|_| true, &expected);
-            for pool in &pools {
-                let found = pool.install(|| index.search(query, &search))?;
-                assert_eq!(found, expected);
-                let found = pool.install(|| coded.search(query, &search))?;
-                assert_eq!(found, expected);
+            for (threads, index) in [
+                (2, &index),
+                (5, &index),
+                (1, &coded),
+                (2, &coded),
+                (5, &coded),
+            ] {
+                assert_eq!(
+                    on_threads(threads, || index.search(query, &search))?,
+                    expected
+                );
             }
         }
     }

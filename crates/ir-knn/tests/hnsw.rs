@@ -4,7 +4,7 @@
 
 mod cases;
 
-use cases::{ALL, flat_index, matrix, normal, vector};
+use cases::{ALL, flat_index, matrix, normal, on_threads, vector};
 use ir_core::{
     DocNum, DocSet, Flow, NoProgress, Ranking, Retriever, Search, SearchError, SplitMix64,
 };
@@ -22,29 +22,13 @@ fn build(rows: &[Vec<f32>], similarity: VectorSimilarity, config: &HnswConfig) -
     HnswIndex::build(flat_index(rows, similarity), config, &mut NoProgress).unwrap()
 }
 
-/// Recall of the exact top k. Asserts that scores are those of the flat index.
+/// Recall of the exact top k.
 fn recall(
     searcher: &HnswSearcher,
     queries: &[Vec<f32>],
     search: &Search<'_>,
 ) -> Result<f64, SearchError> {
-    let (mut found, mut all) = (0, 0);
-    for query in queries {
-        let exact = searcher.index().flat().search(query, search)?;
-        let ranking = searcher.search(query, search)?;
-        assert_eq!(ranking.len(), exact.len());
-        for hit in &ranking {
-            let only = |doc: DocNum| doc == hit.doc;
-            let own = searcher.index().flat();
-            let own = own.search(query, &Search::top(1).within(&only))?;
-            assert_eq!(own.hits(), [*hit]);
-            assert!(search.allows(hit.doc));
-        }
-        let is_exact = |hit: &&ir_core::Hit| exact.iter().any(|other| other.doc == hit.doc);
-        found += ranking.iter().filter(is_exact).count();
-        all += exact.len();
-    }
-    Ok(found as f64 / all as f64)
+    cases::recall(searcher.index().flat(), searcher, queries, search)
 }
 
 /// Recall to expect of M = 16 among thousands of vectors of low intrinsic dimension (figure 12 of
@@ -146,12 +130,11 @@ fn check_same_graph(rows: &[Vec<f32>]) -> Result<(), Box<dyn std::error::Error>>
     let folder = tempfile::tempdir()?;
     let mut files: Vec<Vec<u8>> = Vec::new();
     for threads in [1, 2, 8] {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()?;
         let config = HnswConfig::default().with_ef_construction(40);
         let path = folder.path().join(threads.to_string());
-        let index = pool.install(|| build(rows, VectorSimilarity::Euclidean, &config));
+        let index = on_threads(threads, || {
+            build(rows, VectorSimilarity::Euclidean, &config)
+        });
         index.save(&path)?;
         files.push(std::fs::read(path)?);
     }
@@ -212,10 +195,10 @@ fn batches_equal_single_queries() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     let single = single?;
     for threads in [1, 3] {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()?;
-        assert_eq!(pool.install(|| searcher.search_batch(&asked))?, single);
+        assert_eq!(
+            on_threads(threads, || searcher.search_batch(&asked))?,
+            single
+        );
     }
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! kNN search and classification compared with sorting all distances.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod cases;
+
 use std::collections::BTreeMap;
 
+use cases::on_threads;
 use ir_knn::{
     Classes, CsrMatrix, KnnClassifier, KnnError, MatrixError, MatrixView, Neighbor,
     VectorSimilarity,
@@ -54,12 +57,6 @@ fn neighbor_rows(
 
 fn row_numbers(neighbors: &[Neighbor]) -> Vec<u32> {
     neighbors.iter().map(|neighbor| neighbor.row).collect()
-}
-
-/// Runs a task on this number of threads.
-fn on_threads<T: Send>(threads: usize, task: impl FnOnce() -> T + Send) -> T {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.unwrap().install(task)
 }
 
 const KINDS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];

@@ -7,7 +7,9 @@ mod cases;
 
 use std::fs;
 
-use cases::{ALL, check, check_every_cut, check_every_flip, flat_index, numbered, random_vectors};
+use cases::{
+    ALL, check, check_every_cut, check_every_flip, flat_index, numbered, on_threads, random_vectors,
+};
 use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Encoded, Encoder, Retriever, Search, SearchError, Side, SplitMix64};
 use ir_knn::{
@@ -27,7 +29,6 @@ fn thousands_of_searches_equal_the_oracle_and_the_flat_index()
 -> Result<(), Box<dyn std::error::Error>> {
     let mut random = SplitMix64::new(3, 0);
     let folder = tempfile::tempdir()?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build()?;
     let mut cases = 0;
     let mut round = 0;
     while cases < 5_000 {
@@ -61,7 +62,7 @@ fn thousands_of_searches_equal_the_oracle_and_the_flat_index()
         let densely: Vec<_> = pairs().map(|(n, (q, _))| (&q[..], search(n))).collect();
         let together = index.search_batch(&asked)?;
         assert_eq!(dense.search_batch(&densely)?, together);
-        assert_eq!(pool.install(|| index.search_batch(&asked))?, together);
+        assert_eq!(on_threads(3, || index.search_batch(&asked))?, together);
         for ((query, search), (vector, found)) in densely.iter().zip(vectors.iter().zip(&together))
         {
             assert_eq!(&index.search(vector, search)?, found);

@@ -50,14 +50,9 @@ pub struct Snippet {
 impl<'a> Highlighter<'a> {
     /// Creates a highlighter for the terms of `query`.
     pub fn new(analyzer: &'a dyn Analyzer, query: &str) -> Self {
-        Self::with_terms(analyzer, analyzer.terms(query))
-    }
-
-    /// Creates a highlighter for analyzed terms.
-    pub fn with_terms(analyzer: &'a dyn Analyzer, terms: impl IntoIterator<Item = String>) -> Self {
         Self {
             analyzer,
-            terms: terms.into_iter().collect(),
+            terms: analyzer.terms(query).into_iter().collect(),
         }
     }
 

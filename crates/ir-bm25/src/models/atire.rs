@@ -2,7 +2,6 @@
 
 use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
 use super::parameter::{B, K1};
-use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 
 define_model! {
     /// BM25 of the ATIRE search engine: the idf `ln(N / df)` is never negative.
@@ -35,21 +34,10 @@ define_model! {
     name: "atire",
     aliases: ["bm25-atire"],
     description: "BM25 of ATIRE",
-}
-
-impl ScoringModel for Atire {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
+    scorer: |model, term| {
+        let (n, df) = term.counts();
         let idf = (n / df).ln();
-        Box::new(OkapiTerm {
-            weight: QueryWeight::new(term, self.k3, idf, "idf = ln(N / df)"),
-            k1: f64::from(self.k1),
-            b: f64::from(self.b),
-            delta: 0.0,
-            average: term.average_length(),
-            saturation: Saturation::Okapi,
-        })
-    }
+        let weight = QueryWeight::new(term, model.k3, idf, "idf = ln(N / df)");
+        OkapiTerm::new(term, weight, (model.k1, model.b), Saturation::Okapi)
+    },
 }

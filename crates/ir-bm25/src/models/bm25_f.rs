@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::parameter::{self, B, K1, Parameter, ParameterRange};
+use super::parameter::{self, B, K1, PARAMETERS, ParameterRange};
 use crate::{DocLengths, SearcherError};
 
 /// BM25F: the frequencies of a term in the fields of a document are normalized by the length of
@@ -83,7 +83,6 @@ pub struct FieldParameters {
 }
 
 pub(super) const NAME: &str = "bm25f";
-pub(super) const PARAMETERS: &[Parameter] = &[K1, B];
 
 /// Parameters of a field, before its name.
 const WEIGHT: &str = "weight";

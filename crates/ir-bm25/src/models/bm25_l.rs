@@ -2,7 +2,6 @@
 
 use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
 use super::parameter::{B, K1, Parameter, ParameterRange};
-use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 
 define_model! {
     /// BM25L: the normalized frequency is shifted, in favor of long documents.
@@ -38,6 +37,12 @@ define_model! {
     name: "bm25l",
     aliases: [],
     description: "BM25L: less penalty for long documents",
+    scorer: |model, term| {
+        let (n, df) = term.counts();
+        let idf = ((n + 1.0) / (df + 0.5)).ln();
+        let weight = QueryWeight::new(term, model.k3, idf, "idf = ln((N + 1) / (df + 0.5))");
+        OkapiTerm::new(term, weight, (model.k1, model.b), Saturation::Long(f64::from(model.delta)))
+    },
 }
 
 const DELTA: Parameter = Parameter {
@@ -46,20 +51,3 @@ const DELTA: Parameter = Parameter {
     range: ParameterRange::NonNegative,
     default: 0.5,
 };
-
-impl ScoringModel for Bm25L {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
-        let idf = ((n + 1.0) / (df + 0.5)).ln();
-        Box::new(OkapiTerm {
-            weight: QueryWeight::new(term, self.k3, idf, "idf = ln((N + 1) / (df + 0.5))"),
-            k1: f64::from(self.k1),
-            b: f64::from(self.b),
-            delta: f64::from(self.delta),
-            average: term.average_length(),
-            saturation: Saturation::Long,
-        })
-    }
-}

@@ -2,7 +2,6 @@
 
 use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
 use super::parameter::{B, K1, Parameter, ParameterRange};
-use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 
 define_model! {
     /// BM25+: an occurrence in a very long document adds no less than a lower bound.
@@ -37,6 +36,12 @@ define_model! {
     name: "bm25+",
     aliases: ["bm25plus"],
     description: "BM25+: a lower bound for long documents",
+    scorer: |model, term| {
+        let (n, df) = term.counts();
+        let idf = ((n + 1.0) / df).ln();
+        let weight = QueryWeight::new(term, model.k3, idf, "idf = ln((N + 1) / df)");
+        OkapiTerm::new(term, weight, (model.k1, model.b), Saturation::Plus(f64::from(model.delta)))
+    },
 }
 
 const DELTA: Parameter = Parameter {
@@ -45,20 +50,3 @@ const DELTA: Parameter = Parameter {
     range: ParameterRange::NonNegative,
     default: 1.0,
 };
-
-impl ScoringModel for Bm25Plus {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
-        let idf = ((n + 1.0) / df).ln();
-        Box::new(OkapiTerm {
-            weight: QueryWeight::new(term, self.k3, idf, "idf = ln((N + 1) / df)"),
-            k1: f64::from(self.k1),
-            b: f64::from(self.b),
-            delta: f64::from(self.delta),
-            average: term.average_length(),
-            saturation: Saturation::Plus,
-        })
-    }
-}

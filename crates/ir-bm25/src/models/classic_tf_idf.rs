@@ -2,7 +2,7 @@
 
 use ir_core::Explanation;
 
-use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{BOOST, TermBound, TermScorer};
 
 define_model! {
     /// TF-IDF of the vector space model, as Lucene's `ClassicSimilarity`.
@@ -30,19 +30,12 @@ define_model! {
     name: "tfidf",
     aliases: ["classic", "classicsimilarity"],
     description: "TF-IDF of Lucene's ClassicSimilarity",
-}
-
-impl ScoringModel for ClassicTfIdf {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
+    scorer: |_model, term| {
+        let (n, df) = term.counts();
         let idf = (((n + 1.0) / (df + 1.0)).ln() + 1.0) as f32;
-        Box::new(ClassicTerm {
-            boost: term.boost(),
-            idf,
-        })
-    }
+        let boost = term.boost();
+        ClassicTerm { boost, idf }
+    },
 }
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use ir_core::Explanation;
 
 use super::parameter::{Parameter, ParameterRange};
-use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{BOOST, TermBound, TermScorer};
 
 define_model! {
     /// Query likelihood with Dirichlet smoothing, as Lucene's `LMDirichletSimilarity` and
@@ -37,6 +37,11 @@ define_model! {
     name: "qld",
     aliases: ["ql", "dirichlet", "lmdirichlet", "dirichletlm"],
     description: "Query likelihood of Lucene, Dirichlet smoothing",
+    scorer: |model, term| DirichletTerm {
+        boost: term.boost(),
+        mu: f64::from(model.mu),
+        p: term.collection_probability(),
+    },
 }
 
 pub(super) const MU: Parameter = Parameter {
@@ -45,18 +50,6 @@ pub(super) const MU: Parameter = Parameter {
     range: ParameterRange::Positive,
     default: 1000.0,
 };
-
-impl ScoringModel for Dirichlet {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        Box::new(DirichletTerm {
-            boost: term.boost(),
-            mu: f64::from(self.mu),
-            p: term.collection_probability(),
-        })
-    }
-}
 
 #[derive(Debug)]
 struct DirichletTerm {

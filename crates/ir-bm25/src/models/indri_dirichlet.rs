@@ -3,9 +3,6 @@
 use super::dirichlet;
 use super::likelihood::Smoothing;
 use super::parameter::Parameter;
-use super::scoring_model::{
-    DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
-};
 
 define_model! {
     /// Query likelihood with Dirichlet smoothing, as in Indri (`method:dirichlet`): the logarithm
@@ -50,24 +47,13 @@ define_model! {
     name: "indri-dirichlet",
     aliases: ["indri-dir", "indri-ql", "indri", "dir"],
     description: "Query likelihood of Indri, Dirichlet smoothing",
+    smoothing: |model| Smoothing {
+        mu: f64::from(model.mu),
+        lambda: 0.0,
+    },
 }
 
 pub(super) const MU: Parameter = Parameter {
     default: 2500.0,
     ..dirichlet::MU
 };
-
-impl IndriDirichlet {
-    fn smoothing(&self) -> Smoothing {
-        Smoothing {
-            mu: f64::from(self.mu),
-            lambda: 0.0,
-        }
-    }
-}
-
-impl ScoringModel for IndriDirichlet {
-    named_methods!();
-
-    likelihood_methods!();
-}

@@ -3,9 +3,6 @@
 use super::jelinek_mercer;
 use super::likelihood::Smoothing;
 use super::parameter::Parameter;
-use super::scoring_model::{
-    DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
-};
 
 define_model! {
     /// Query likelihood with Jelinek-Mercer smoothing, as in Indri (`method:linear`): the logarithm
@@ -45,24 +42,13 @@ define_model! {
     name: "indri-jelinek-mercer",
     aliases: ["indri-jm", "indri-linear", "linear"],
     description: "Query likelihood of Indri, Jelinek-Mercer smoothing",
+    smoothing: |model| Smoothing {
+        mu: 0.0,
+        lambda: f64::from(model.lambda),
+    },
 }
 
 pub(super) const LAMBDA: Parameter = Parameter {
     default: 0.4,
     ..jelinek_mercer::LAMBDA
 };
-
-impl IndriJelinekMercer {
-    fn smoothing(&self) -> Smoothing {
-        Smoothing {
-            mu: 0.0,
-            lambda: f64::from(self.lambda),
-        }
-    }
-}
-
-impl ScoringModel for IndriJelinekMercer {
-    named_methods!();
-
-    likelihood_methods!();
-}

@@ -1,7 +1,6 @@
 //! TF-IDF of Indri and the Lemur toolkit.
 
 use super::okapi::{B_OKAPI, OkapiTerm, QueryWeight, Saturation};
-use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 use super::terrier_tf_idf::K1_TF_IDF;
 
 define_model! {
@@ -30,29 +29,13 @@ define_model! {
     name: "indri-tfidf",
     aliases: ["lemur-tfidf"],
     description: "TF-IDF of Indri",
+    scorer: |model, term| {
+        let (n, df) = term.counts();
+        let idf = ((n + 1.0) / (df + 0.5)).ln();
+        let weight = QueryWeight::lemur(term, QUERY_K1, idf * idf, "idf² = ln((N + 1) / (df + 0.5))²");
+        OkapiTerm::new(term, weight, (model.k1, model.b), Saturation::TfIdf)
+    },
 }
 
 /// Saturation of the count in the query.
 const QUERY_K1: f64 = 1000.0;
-
-impl ScoringModel for IndriTfIdf {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
-        let idf = ((n + 1.0) / (df + 0.5)).ln();
-        Box::new(OkapiTerm {
-            weight: QueryWeight::lemur(
-                term,
-                QUERY_K1,
-                idf * idf,
-                "idf² = ln((N + 1) / (df + 0.5))²",
-            ),
-            k1: f64::from(self.k1),
-            b: f64::from(self.b),
-            delta: 0.0,
-            average: term.average_length(),
-            saturation: Saturation::TfIdf,
-        })
-    }
-}

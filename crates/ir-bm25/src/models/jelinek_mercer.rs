@@ -3,7 +3,7 @@
 use ir_core::Explanation;
 
 use super::parameter::{Parameter, ParameterRange};
-use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{BOOST, TermBound, TermScorer};
 
 define_model! {
     /// Query likelihood with Jelinek-Mercer smoothing, as Lucene's `LMJelinekMercerSimilarity` and
@@ -37,6 +37,11 @@ define_model! {
     name: "qljm",
     aliases: ["jm", "jelinekmercer", "lmjelinekmercer"],
     description: "Query likelihood of Lucene, Jelinek-Mercer smoothing",
+    scorer: |model, term| JelinekMercerTerm {
+        boost: term.boost(),
+        lambda: model.lambda,
+        p: term.collection_probability(),
+    },
 }
 
 pub(super) const LAMBDA: Parameter = Parameter {
@@ -45,18 +50,6 @@ pub(super) const LAMBDA: Parameter = Parameter {
     range: ParameterRange::PositiveFraction,
     default: 0.1,
 };
-
-impl ScoringModel for JelinekMercer {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        Box::new(JelinekMercerTerm {
-            boost: term.boost(),
-            lambda: self.lambda,
-            p: term.collection_probability(),
-        })
-    }
-}
 
 #[derive(Debug)]
 struct JelinekMercerTerm {

@@ -39,8 +39,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-/// Defines a named model: the struct, its constructors and the constant `NAMED`. Parameters are
-/// fields with their [`Parameter`]. `new` takes some of them.
+/// Defines a named model: the struct, its constructors, its [`ScoringModel`] and the constant
+/// `NAMED`. Parameters are fields with their [`Parameter`]. `new` takes some of them. `scorer` is
+/// the [`TermScorer`] of a term, `smoothing` the [`Smoothing`](likelihood::Smoothing) of a
+/// language model.
 macro_rules! define_model {
     (
         $(#[$attribute:meta])*
@@ -51,6 +53,7 @@ macro_rules! define_model {
         name: $name:literal,
         aliases: [$($alias:literal),*],
         description: $description:literal,
+        $method:ident: |$this:ident $(, $term:ident)?| $value:expr,
     ) => {
         $(#[$attribute])*
         #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,44 +103,61 @@ macro_rules! define_model {
                 _ => $model::DEFAULT.into(),
             },
         };
+
+        impl $crate::models::ScoringModel for $model {
+            fn name(&self) -> String {
+                NAMED.display(&self.values(), self.lengths)
+            }
+
+            fn lengths(&self) -> $crate::DocLengths {
+                self.lengths
+            }
+
+            fn validate(&self) -> Result<(), $crate::SearcherError> {
+                NAMED.check(&self.values())
+            }
+
+            scorer_methods!($method: |$this $(, $term)?| $value);
+        }
     };
 }
 
-/// The methods of [`ScoringModel`] for a model of [`define_model`].
-macro_rules! named_methods {
-    () => {
-        fn name(&self) -> String {
-            NAMED.display(&self.values(), self.lengths)
-        }
-
-        fn lengths(&self) -> $crate::DocLengths {
-            self.lengths
-        }
-
-        fn validate(&self) -> Result<(), $crate::SearcherError> {
-            NAMED.check(&self.values())
+/// The methods of [`ScoringModel`] for a model of [`define_model`] that make scorers.
+macro_rules! scorer_methods {
+    (scorer: |$this:ident, $term:ident| $value:expr) => {
+        fn term_scorer(
+            &self,
+            $term: &$crate::models::TermStatistics,
+        ) -> Box<dyn $crate::models::TermScorer> {
+            let $this = self;
+            Box::new($value)
         }
     };
-}
-
-/// The methods of [`ScoringModel`] for a model with a method `smoothing`.
-macro_rules! likelihood_methods {
-    () => {
-        fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-            self.smoothing().term_scorer(term)
+    (smoothing: |$this:ident| $value:expr) => {
+        fn term_scorer(
+            &self,
+            term: &$crate::models::TermStatistics,
+        ) -> Box<dyn $crate::models::TermScorer> {
+            let $this = self;
+            $value.term_scorer(term)
         }
 
-        fn document_scorer(&self, query: &[TermStatistics]) -> Option<Box<dyn DocumentScorer>> {
-            Some(self.smoothing().document_scorer(query))
+        fn document_scorer(
+            &self,
+            query: &[$crate::models::TermStatistics],
+        ) -> Option<Box<dyn $crate::models::DocumentScorer>> {
+            let $this = self;
+            Some($value.document_scorer(query))
         }
 
-        fn window_statistics(&self) -> WindowStatistics {
-            WindowStatistics::Matches
+        fn window_statistics(&self) -> $crate::models::WindowStatistics {
+            $crate::models::WindowStatistics::Matches
         }
     };
 }
 
 mod atire;
+mod bm25;
 mod bm25_f;
 mod bm25_l;
 mod bm25_plus;
@@ -161,6 +181,7 @@ mod terrier_tf_idf;
 mod two_stage;
 
 pub use atire::Atire;
+pub use bm25::{Bm25, DocLengths};
 pub use bm25_f::{Bm25F, FieldParameters};
 pub use bm25_l::Bm25L;
 pub use bm25_plus::Bm25Plus;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::bm25_f::{self, Bm25F};
 use super::model::Model;
 use super::named_model::NamedModel;
-use super::parameter::{B, K1};
+use super::parameter::PARAMETERS;
 use super::{
     atire, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, indri_dirichlet,
     indri_jelinek_mercer, indri_tf_idf, jelinek_mercer, pivoted_length, robertson, terrier_tf_idf,
@@ -44,7 +44,7 @@ const BM25: NamedModel = NamedModel {
     name: "bm25",
     aliases: &["lucene"],
     description: "BM25 as Lucene computes it",
-    parameters: &[K1, B],
+    parameters: PARAMETERS,
     lengths: DocLengths::OneByte,
     build: |values, lengths| Bm25::new(values[0], values[1]).with_lengths(lengths).into(),
 };
@@ -53,7 +53,7 @@ const BM25F: NamedModel = NamedModel {
     name: bm25_f::NAME,
     aliases: &[],
     description: "BM25F: BM25 over weighted fields",
-    parameters: bm25_f::PARAMETERS,
+    parameters: PARAMETERS,
     lengths: DocLengths::OneByte,
     build: |values, lengths| {
         let model = Bm25F::new(values[0], values[1]);

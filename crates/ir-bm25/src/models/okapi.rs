@@ -82,44 +82,54 @@ impl QueryWeight {
 /// Scorer of a variant of BM25: `w · saturation(tf / (1 - b + b · length / average))`.
 #[derive(Debug)]
 pub(super) struct OkapiTerm {
-    pub(super) weight: QueryWeight,
-    pub(super) k1: f64,
-    pub(super) b: f64,
-    pub(super) delta: f64,
-    pub(super) average: f64,
-    pub(super) saturation: Saturation,
+    weight: QueryWeight,
+    k1: f64,
+    b: f64,
+    average: f64,
+    saturation: Saturation,
 }
 
 /// Saturation of the normalized frequency `c`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Saturation {
     /// `(k1 + 1) · c / (k1 + c)`.
     Okapi,
     /// `(k1 + 1) · c / (k1 + c) + delta`.
-    Plus,
+    Plus(f64),
     /// `(k1 + 1) · (c + delta) / (k1 + c + delta)`.
-    Long,
+    Long(f64),
     /// `k1 · c / (k1 + c)`.
     TfIdf,
 }
 
+impl OkapiTerm {
+    pub(super) fn new(
+        term: &TermStatistics,
+        weight: QueryWeight,
+        (k1, b): (f32, f32),
+        saturation: Saturation,
+    ) -> Self {
+        Self {
+            weight,
+            k1: f64::from(k1),
+            b: f64::from(b),
+            average: term.average_length(),
+            saturation,
+        }
+    }
+}
+
 impl TermScorer for OkapiTerm {
     fn score(&self, tf: u32, length: u32) -> f32 {
-        let Self {
-            k1,
-            b,
-            delta,
-            average,
-            ..
-        } = *self;
+        let Self { k1, b, average, .. } = *self;
         let c = f64::from(tf) / (1.0 - b + b * f64::from(length) / average);
         // `c / (k1 + c)`, in steps that are each monotone.
         let fraction = |c: f64| 1.0 - 1.0 / (1.0 + c / k1);
         let okapi = |c: f64| (k1 + 1.0) * fraction(c);
         let saturated = match self.saturation {
             Saturation::Okapi => okapi(c),
-            Saturation::Plus => okapi(c) + delta,
-            Saturation::Long => okapi(c + delta),
+            Saturation::Plus(delta) => okapi(c) + delta,
+            Saturation::Long(delta) => okapi(c + delta),
             Saturation::TfIdf => k1 * fraction(c),
         };
         (self.weight.value() * saturated) as f32
@@ -137,8 +147,8 @@ impl TermScorer for OkapiTerm {
     fn formula(&self) -> String {
         let formula = match self.saturation {
             Saturation::Okapi => "w × (k1 + 1) × c / (k1 + c)",
-            Saturation::Plus => "w × ((k1 + 1) × c / (k1 + c) + delta)",
-            Saturation::Long => "w × (k1 + 1) × (c + delta) / (k1 + c + delta)",
+            Saturation::Plus(_) => "w × ((k1 + 1) × c / (k1 + c) + delta)",
+            Saturation::Long(_) => "w × (k1 + 1) × (c + delta) / (k1 + c + delta)",
             Saturation::TfIdf => "w × k1 × c / (k1 + c)",
         };
         format!("{formula}, c = tf / (1 - b + b × length / average)")
@@ -150,8 +160,8 @@ impl TermScorer for OkapiTerm {
             Explanation::new(self.k1, "k1"),
             Explanation::new(self.b, "b"),
         ];
-        if matches!(self.saturation, Saturation::Plus | Saturation::Long) {
-            details.push(Explanation::new(self.delta, "delta"));
+        if let Saturation::Plus(delta) | Saturation::Long(delta) = self.saturation {
+            details.push(Explanation::new(delta, "delta"));
         }
         details.push(Explanation::new(
             self.average,

@@ -77,6 +77,9 @@ pub(super) const B: Parameter = Parameter {
     default: 0.4,
 };
 
+/// Parameters of BM25 and BM25F.
+pub(super) const PARAMETERS: &[Parameter] = &[K1, B];
+
 /// Checks the ranges of the values of all parameters.
 pub(super) fn check(parameters: &[Parameter], values: &[f32]) -> Result<(), SearcherError> {
     for (parameter, &found) in parameters.iter().zip(values) {

@@ -3,7 +3,7 @@
 use ir_core::Explanation;
 
 use super::parameter::{Parameter, ParameterRange};
-use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{BOOST, TermBound, TermScorer};
 
 define_model! {
     /// TF-IDF with pivoted length normalization.
@@ -30,6 +30,15 @@ define_model! {
     name: "pivoted",
     aliases: ["pivoted-length", "pln"],
     description: "TF-IDF with pivoted length normalization",
+    scorer: |model, term| {
+        let (n, df) = term.counts();
+        PivotedTerm {
+            boost: term.boost(),
+            idf: ((n + 1.0) / df).ln(),
+            s: f64::from(model.s),
+            average: term.average_length(),
+        }
+    },
 }
 
 const S: Parameter = Parameter {
@@ -38,20 +47,6 @@ const S: Parameter = Parameter {
     range: ParameterRange::Fraction,
     default: 0.2,
 };
-
-impl ScoringModel for PivotedLength {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
-        Box::new(PivotedTerm {
-            boost: term.boost(),
-            idf: ((n + 1.0) / df).ln(),
-            s: f64::from(self.s),
-            average: term.average_length(),
-        })
-    }
-}
 
 #[derive(Debug)]
 struct PivotedTerm {

@@ -2,7 +2,6 @@
 
 use super::okapi::{B_OKAPI, K1_OKAPI, K3, OkapiTerm, QueryWeight, Saturation};
 use super::parameter::Parameter;
-use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 
 define_model! {
     /// BM25 as Robertson defined it, with the idf `ln((N - df + 0.5) / (df + 0.5))`.
@@ -49,23 +48,12 @@ define_model! {
     name: "robertson",
     aliases: ["okapi", "bm25-robertson"],
     description: "BM25 of Okapi, with an idf that can be negative",
+    scorer: |model, term| {
+        let (n, df) = term.counts();
+        let idf = ((n - df + 0.5) / (df + 0.5)).ln();
+        let weight = QueryWeight::new(term, model.k3, idf, "idf = ln((N - df + 0.5) / (df + 0.5))");
+        OkapiTerm::new(term, weight, (model.k1, model.b), Saturation::Okapi)
+    },
 }
 
 const K3_OKAPI: Parameter = Parameter { default: 8.0, ..K3 };
-
-impl ScoringModel for Robertson {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
-        let idf = ((n - df + 0.5) / (df + 0.5)).ln();
-        Box::new(OkapiTerm {
-            weight: QueryWeight::new(term, self.k3, idf, "idf = ln((N - df + 0.5) / (df + 0.5))"),
-            k1: f64::from(self.k1),
-            b: f64::from(self.b),
-            delta: 0.0,
-            average: term.average_length(),
-            saturation: Saturation::Okapi,
-        })
-    }
-}

@@ -285,6 +285,11 @@ impl TermStatistics {
         self.count * self.weight
     }
 
+    /// N and df in double precision.
+    pub(super) fn counts(&self) -> (f64, f64) {
+        (self.documents as f64, self.df as f64)
+    }
+
     /// Average number of tokens in the field, over the documents with at least one; 1 if there are
     /// none.
     #[must_use]

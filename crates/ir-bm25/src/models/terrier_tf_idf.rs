@@ -2,7 +2,6 @@
 
 use super::okapi::{B_OKAPI, K1_OKAPI, OkapiTerm, QueryWeight, Saturation};
 use super::parameter::Parameter;
-use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 
 define_model! {
     /// TF-IDF of Terrier, which it calls `TF_IDF`.
@@ -31,26 +30,15 @@ define_model! {
     name: "terrier-tfidf",
     aliases: [],
     description: "TF_IDF of Terrier",
+    scorer: |model, term| {
+        let (n, df) = term.counts();
+        let idf = (n / df + 1.0).log2();
+        let weight = QueryWeight::unsaturated(term, idf, "idf = log2(N / df + 1)");
+        OkapiTerm::new(term, weight, (model.k1, model.b), Saturation::TfIdf)
+    },
 }
 
 pub(super) const K1_TF_IDF: Parameter = Parameter {
     description: "Term-frequency saturation; 0 makes all scores 0",
     ..K1_OKAPI
 };
-
-impl ScoringModel for TerrierTfIdf {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        let (n, df) = (term.documents as f64, term.df as f64);
-        let idf = (n / df + 1.0).log2();
-        Box::new(OkapiTerm {
-            weight: QueryWeight::unsaturated(term, idf, "idf = log2(N / df + 1)"),
-            k1: f64::from(self.k1),
-            b: f64::from(self.b),
-            delta: 0.0,
-            average: term.average_length(),
-            saturation: Saturation::TfIdf,
-        })
-    }
-}

@@ -4,9 +4,6 @@ use super::indri_dirichlet::MU;
 use super::indri_jelinek_mercer;
 use super::likelihood::Smoothing;
 use super::parameter::{Parameter, ParameterRange};
-use super::scoring_model::{
-    DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
-};
 
 define_model! {
     /// Query likelihood with two-stage smoothing, as in Indri (`method:two-stage`): a Dirichlet
@@ -44,24 +41,13 @@ define_model! {
     name: "two-stage",
     aliases: ["two", "indri-two-stage"],
     description: "Query likelihood of Indri, two-stage smoothing",
+    smoothing: |model| Smoothing {
+        mu: f64::from(model.mu),
+        lambda: f64::from(model.lambda),
+    },
 }
 
 const LAMBDA: Parameter = Parameter {
     range: ParameterRange::Fraction,
     ..indri_jelinek_mercer::LAMBDA
 };
-
-impl TwoStage {
-    fn smoothing(&self) -> Smoothing {
-        Smoothing {
-            mu: f64::from(self.mu),
-            lambda: f64::from(self.lambda),
-        }
-    }
-}
-
-impl ScoringModel for TwoStage {
-    named_methods!();
-
-    likelihood_methods!();
-}

@@ -253,7 +253,9 @@ impl NearestWords {
         words: usize,
         weight: f32,
     ) -> Result<Self, NearestWordsError> {
-        check_weight(weight)?;
+        if !(weight >= 0.0 && weight.is_finite()) {
+            return Err(NearestWordsError::Weight { found: weight });
+        }
         let vectors = vectors.into();
         if encoder.dim() != vectors.dim {
             return Err(NearestWordsError::Dimension {
@@ -268,31 +270,6 @@ impl NearestWords {
             words,
             weight,
         })
-    }
-
-    /// Sets the number of terms added to a query. Range: ≥ 0; 0 adds none.
-    #[must_use]
-    pub const fn with_words(mut self, words: usize) -> Self {
-        self.words = words;
-        self
-    }
-
-    /// Sets the weight of an added term at a cosine of 1. Range: ≥ 0.
-    ///
-    /// # Errors
-    /// The weight is out of range.
-    pub fn with_weight(mut self, weight: f32) -> Result<Self, NearestWordsError> {
-        check_weight(weight)?;
-        self.weight = weight;
-        Ok(self)
-    }
-
-    /// Sets the searcher of the expanded queries, such as one with another model over the same
-    /// index. Searcher and vectors must have the same terms.
-    #[must_use]
-    pub fn with_searcher(mut self, searcher: Searcher) -> Self {
-        self.searcher = searcher;
-        self
     }
 
     /// Returns the weighted terms of the expanded query: the terms of the query, then the nearest
@@ -315,13 +292,6 @@ impl NearestWords {
         expanded.extend(added);
         Ok(expanded)
     }
-}
-
-fn check_weight(weight: f32) -> Result<(), NearestWordsError> {
-    if weight >= 0.0 && weight.is_finite() {
-        return Ok(());
-    }
-    Err(NearestWordsError::Weight { found: weight })
 }
 
 impl fmt::Debug for NearestWords {

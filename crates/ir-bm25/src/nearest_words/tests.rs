@@ -189,23 +189,3 @@ fn words_outside_the_text_are_left_out() {
         [("t", "\u{e4}b")]
     );
 }
-
-#[test]
-fn settings_are_those_of_a_new_expansion() {
-    let terms = |expansion: &NearestWords| expansion.expand("apples").unwrap();
-    let changed = expansion(1, 0.5).with_words(2).with_weight(0.25).unwrap();
-    assert_eq!(terms(&changed), terms(&expansion(2, 0.25)));
-    assert!(expansion(1, 0.5).with_weight(f32::NAN).is_err());
-    let other = searcher()
-        .index()
-        .searcher(crate::models::Dirichlet::default());
-    let other = other.unwrap();
-    let searched = expansion(1, 0.5).with_searcher(other.clone());
-    let expected = other
-        .search_terms(&terms(&searched), &Search::top(3))
-        .unwrap();
-    assert_eq!(
-        searched.search("apples", &Search::top(3)).unwrap(),
-        expected
-    );
-}

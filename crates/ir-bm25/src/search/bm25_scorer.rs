@@ -8,15 +8,14 @@ use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
+use super::lengths::{ScoredLengths, code_of};
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use super::score_table::{Denominators, ScoreTables};
 use super::score_window::ScoreWindow;
-use crate::Index;
-use crate::bm25::{Bm25, DocLengths};
 use crate::format::FieldStats;
 use crate::models::BOOST;
 use crate::postings::{Impact, PostingsSlice};
-use crate::small_float;
+use crate::{Bm25, DocLengths, Index, small_float};
 
 /// Exact lengths up to this have their factor in a table.
 const TABLE: u32 = 1 << 14;
@@ -89,36 +88,22 @@ impl FieldModel {
         self.documents
     }
 
-    /// Returns `true` if scores need exact lengths.
-    fn is_exact(&self) -> bool {
-        self.bm25.lengths == DocLengths::Exact
-    }
-
-    /// `1 / K` of a document, by the length codes and lengths of the field. `lengths` may be empty
-    /// unless scores need exact lengths.
+    /// `1 / K` of a document, by the lengths of the field.
     #[inline]
-    pub(super) fn inverse(&self, codes: &[u8], lengths: &[u32], doc: u32) -> f32 {
-        match self.bm25.lengths {
-            DocLengths::OneByte => {
-                self.inverse_of_code(codes.get(doc as usize).copied().unwrap_or(0))
-            }
-            DocLengths::Exact => {
-                self.inverse_of_exact(lengths.get(doc as usize).copied().unwrap_or(0))
-            }
+    pub(super) fn inverse(&self, lengths: ScoredLengths<'_>, doc: u32) -> f32 {
+        match lengths {
+            ScoredLengths::Codes(codes) => self.inverse_of_code(code_of(codes, doc)),
+            ScoredLengths::Exact(_) => self.inverse_of_exact(lengths.of(doc)),
         }
     }
 
-    /// The exact lengths of the documents of an index, or none if scores do not need them.
+    /// The lengths of the documents of an index.
     pub(super) fn lengths<'a>(
         &self,
         index: &'a Index,
         field: usize,
-    ) -> Result<&'a [u32], OpenIndexError> {
-        if self.is_exact() {
-            index.lengths(field)
-        } else {
-            Ok(&[])
-        }
+    ) -> Result<ScoredLengths<'a>, OpenIndexError> {
+        ScoredLengths::new(index, field, self.bm25.lengths)
     }
 }
 
@@ -238,8 +223,7 @@ pub(crate) struct Bm25Scorer<'a> {
     model: &'a FieldModel,
     /// One-byte encoded document lengths.
     codes: &'a [u8],
-    /// Exact document lengths; empty for [`DocLengths::OneByte`].
-    lengths: &'a [u32],
+    lengths: ScoredLengths<'a>,
     /// The limit of the term score as the frequency grows: boost × idf.
     weight: f32,
     /// `true` if the list is long enough to pay for a table.
@@ -254,30 +238,21 @@ pub(crate) struct Bm25Scorer<'a> {
 }
 
 impl Bm25Scorer<'_> {
-    /// The document length that scoring uses.
-    fn length(&self, doc: u32) -> u32 {
-        match self.model.bm25.lengths {
-            DocLengths::OneByte => small_float::decode(self.code(doc)),
-            DocLengths::Exact => self.lengths.get(doc as usize).copied().unwrap_or(0),
-        }
-    }
-
-    #[inline]
-    fn inverse(&self, doc: u32) -> f32 {
-        self.model.inverse(self.codes, self.lengths, doc)
-    }
-
     /// The length code of a document.
     #[inline]
     fn code(&self, doc: u32) -> u8 {
-        self.codes.get(doc as usize).copied().unwrap_or(0)
+        code_of(self.codes, doc)
     }
 }
 
 impl ListScorer for Bm25Scorer<'_> {
     #[inline]
     fn score(&self, doc: u32, tf: u32) -> f32 {
-        score_of(self.weight, tf as f32, self.inverse(doc))
+        score_of(
+            self.weight,
+            tf as f32,
+            self.model.inverse(self.lengths, doc),
+        )
     }
 
     #[inline]
@@ -394,11 +369,7 @@ impl ListScorer for Bm25Scorer<'_> {
 
     fn explain(&self, term: &str, doc: u32, tf: u32) -> Explanation {
         let model = self.model;
-        let Bm25 { k1, b, lengths, .. } = model.bm25;
-        let encoding = match lengths {
-            DocLengths::Exact => "tokens in the field",
-            DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
-        };
+        let Bm25 { k1, b, .. } = model.bm25;
         let boost = Explanation::new(self.boost, BOOST);
         let formula = "ln(1 + (N - df + 0.5) / (df + 0.5))";
         let n = model.documents;
@@ -419,8 +390,8 @@ impl ListScorer for Bm25Scorer<'_> {
         .with_detail(Explanation::new(k1, "k1"))
         .with_detail(Explanation::new(b, "b"))
         .with_detail(Explanation::new(
-            self.length(doc) as f32,
-            format!("length: {encoding}"),
+            self.lengths.of(doc) as f32,
+            self.lengths.description(),
         ))
         .with_detail(Explanation::new(
             model.average,

@@ -6,7 +6,7 @@ use crate::{DocLengths, Index, small_float};
 
 /// The lengths of a field in all documents of an index, as scoring uses them.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ScoredLengths<'a> {
+pub(crate) enum ScoredLengths<'a> {
     /// Codes of [`DocLengths::OneByte`].
     Codes(&'a [u8]),
     Exact(&'a [u32]),
@@ -25,6 +25,7 @@ impl<'a> ScoredLengths<'a> {
     }
 
     /// The length of the field in a document.
+    #[inline]
     pub(super) fn of(self, doc: u32) -> u32 {
         match self {
             Self::Codes(codes) => small_float::decode(code_of(codes, doc)),

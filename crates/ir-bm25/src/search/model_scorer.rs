@@ -16,11 +16,12 @@ use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
+use super::lengths::{ScoredLengths, code_of};
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use super::score_window::ScoreWindow;
 use crate::models::{ScoringModel, TermBound, TermScorer, TermStatistics, WindowStatistics};
 use crate::postings::{Impact, PostingsSlice};
-use crate::{DocLengths, FieldStats, Index, small_float};
+use crate::{FieldStats, Index, small_float};
 
 /// Term scores are multiples of this.
 const STEP: f32 = 1.0 / (1_u64 << 36) as f32;
@@ -71,13 +72,10 @@ impl BoundModel for ModelFields {
         let stats = &self.fields[list.field];
         let term = term_statistics(stats, list, statistics);
         let scorer = self.model.term_scorer(&term);
-        let precision = self.model.lengths();
-        let (rows, lengths): (_, &[u32]) = match precision {
-            DocLengths::OneByte => (u32::from(small_float::encode(stats.longest)) + 1, &[]),
-            DocLengths::Exact => (
-                stats.longest.saturating_add(1).min(LENGTHS),
-                index.lengths(list.field)?,
-            ),
+        let lengths = ScoredLengths::new(index, list.field, self.model.lengths())?;
+        let rows = match lengths {
+            ScoredLengths::Codes(_) => u32::from(small_float::encode(stats.longest)) + 1,
+            ScoredLengths::Exact(_) => stats.longest.saturating_add(1).min(LENGTHS),
         };
         let rows = if f64::from(list.postings) < f64::from(rows) * POSTINGS_PER_ROW {
             0
@@ -87,7 +85,6 @@ impl BoundModel for ModelFields {
         Ok(ModelScorer {
             bound: scorer.bound(),
             scorer,
-            precision,
             codes: index.codes(list.field),
             lengths,
             table: vec![[const { Cell::new(f32::NAN) }; FREQUENCIES]; rows].into(),
@@ -141,36 +138,14 @@ fn term_statistics(
 pub(crate) struct ModelScorer<'a> {
     scorer: Box<dyn TermScorer + 'a>,
     bound: TermBound,
-    precision: DocLengths,
     /// One-byte encoded document lengths.
     codes: &'a [u8],
-    /// Exact document lengths; empty for [`DocLengths::OneByte`].
-    lengths: &'a [u32],
+    lengths: ScoredLengths<'a>,
     /// Scores by length code or exact length, and frequency minus one. NaN is not computed yet.
     table: Box<[[Cell<f32>; FREQUENCIES]]>,
 }
 
 impl ModelScorer<'_> {
-    /// The length code of a document.
-    #[inline]
-    fn code(&self, doc: u32) -> u8 {
-        self.codes.get(doc as usize).copied().unwrap_or(0)
-    }
-
-    /// The exact length of a document.
-    #[inline]
-    fn exact_length(&self, doc: u32) -> u32 {
-        self.lengths.get(doc as usize).copied().unwrap_or(0)
-    }
-
-    /// The document length that scoring uses.
-    fn length(&self, doc: u32) -> u32 {
-        match self.precision {
-            DocLengths::OneByte => small_float::decode(self.code(doc)),
-            DocLengths::Exact => self.exact_length(doc),
-        }
-    }
-
     /// The term score of a frequency and a length.
     fn compute(&self, tf: u32, length: u32) -> f32 {
         let score = self.scorer.score(tf, length);
@@ -201,6 +176,15 @@ impl ModelScorer<'_> {
         self.look_up(usize::from(code), tf, || small_float::decode(code))
     }
 
+    /// The term score of a length code; `length` returns an exact length with that code.
+    #[inline]
+    fn score_of_code(&self, code: u8, tf: u32, length: impl Fn(u8) -> u32) -> f32 {
+        match self.lengths {
+            ScoredLengths::Codes(_) => self.score_by_code(code, tf),
+            ScoredLengths::Exact(_) => self.score_by_length(length(code), tf),
+        }
+    }
+
     #[inline]
     fn score_by_length(&self, length: u32, tf: u32) -> f32 {
         self.look_up(length as usize, tf, || length)
@@ -210,9 +194,9 @@ impl ModelScorer<'_> {
 impl ListScorer for ModelScorer<'_> {
     #[inline]
     fn score(&self, doc: u32, tf: u32) -> f32 {
-        match self.precision {
-            DocLengths::OneByte => self.score_by_code(self.code(doc), tf),
-            DocLengths::Exact => self.score_by_length(self.exact_length(doc), tf),
+        match self.lengths {
+            ScoredLengths::Codes(codes) => self.score_by_code(code_of(codes, doc), tf),
+            ScoredLengths::Exact(_) => self.score_by_length(self.lengths.of(doc), tf),
         }
     }
 
@@ -222,12 +206,7 @@ impl ListScorer for ModelScorer<'_> {
             TermBound::AtMost(most) => most.max(0.0),
             TermBound::Monotone => impacts.fold(0.0, |most: f32, impact| {
                 let tf = small_float::decode(impact.tf);
-                most.max(match self.precision {
-                    DocLengths::OneByte => self.score_by_code(impact.length, tf),
-                    DocLengths::Exact => {
-                        self.score_by_length(small_float::decode(impact.length), tf)
-                    }
-                })
+                most.max(self.score_of_code(impact.length, tf, small_float::decode))
             }),
         }
     }
@@ -248,12 +227,9 @@ impl ListScorer for ModelScorer<'_> {
     }
 
     fn lower_bound(&self, tf: u32, code: u8) -> f32 {
-        match (self.bound, self.precision) {
-            (TermBound::Monotone, DocLengths::OneByte) => self.score_by_code(code, tf),
-            (TermBound::Monotone, DocLengths::Exact) => {
-                self.score_by_length(small_float::largest(code), tf)
-            }
-            _ => f32::NEG_INFINITY,
+        match self.bound {
+            TermBound::Monotone => self.score_of_code(code, tf, small_float::largest),
+            TermBound::AtMost(_) | TermBound::Unknown => f32::NEG_INFINITY,
         }
     }
 
@@ -265,12 +241,12 @@ impl ListScorer for ModelScorer<'_> {
     ) {
         let mut visit = |doc, score| visit(doc, A::from_score(f64::from(score), scale));
         let pairs = postings.docs.iter().zip(postings.tfs);
-        match self.precision {
-            DocLengths::OneByte => {
-                pairs.for_each(|(&doc, &tf)| visit(doc, self.score_by_code(self.code(doc), tf)));
-            }
-            DocLengths::Exact => pairs.for_each(|(&doc, &tf)| {
-                visit(doc, self.score_by_length(self.exact_length(doc), tf));
+        match self.lengths {
+            ScoredLengths::Codes(codes) => pairs.for_each(|(&doc, &tf)| {
+                visit(doc, self.score_by_code(code_of(codes, doc), tf));
+            }),
+            ScoredLengths::Exact(_) => pairs.for_each(|(&doc, &tf)| {
+                visit(doc, self.score_by_length(self.lengths.of(doc), tf));
             }),
         }
     }
@@ -282,12 +258,12 @@ impl ListScorer for ModelScorer<'_> {
     ) -> usize {
         let scale = window.scale();
         let number = |score: f32| A::from_score(f64::from(score), scale);
-        match self.precision {
-            DocLengths::OneByte => window.add_scores(self.codes, postings, |_, code, tf| {
+        match self.lengths {
+            ScoredLengths::Codes(_) => window.add_scores(self.codes, postings, |_, code, tf| {
                 number(self.score_by_code(code, tf))
             }),
-            DocLengths::Exact => window.add_scores(self.codes, postings, |doc, _, tf| {
-                number(self.score_by_length(self.exact_length(doc), tf))
+            ScoredLengths::Exact(_) => window.add_scores(self.codes, postings, |doc, _, tf| {
+                number(self.score_by_length(self.lengths.of(doc), tf))
             }),
         }
     }
@@ -303,15 +279,11 @@ impl ListScorer for ModelScorer<'_> {
     }
 
     fn explain(&self, term: &str, doc: u32, tf: u32) -> Explanation {
-        let length = self.length(doc);
+        let length = self.lengths.of(doc);
         let formula = self.scorer.formula();
         let mut node = Explanation::new(self.score(doc, tf), format!("{term}: {formula}"));
         node.details = self.scorer.details(tf, length);
-        let encoding = match self.precision {
-            DocLengths::Exact => "tokens in the field",
-            DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
-        };
-        let length = Explanation::new(length as f32, format!("length: {encoding}"));
+        let length = Explanation::new(length as f32, self.lengths.description());
         node.with_detail(Explanation::new(tf as f32, "tf: occurrences in the field"))
             .with_detail(length)
     }

@@ -74,13 +74,9 @@ impl Searcher {
         terms: &[WeightedTerm],
         doc: DocNum,
     ) -> Result<Option<Explanation>, SearchError> {
-        let Ok((holder, local)) = self.index().locate(doc) else {
-            return Ok(None);
-        };
         let names = self.index().config().fields.names();
         let plans = self.combined_plans(model, terms).map_err(search_error)?;
-        let mut located = plans.into_iter();
-        let Some((_, lists)) = located.find(|(numbered, _)| std::ptr::eq(*numbered, holder)) else {
+        let Some((_, lists, local)) = self.index().part_of(doc, plans) else {
             return Ok(None);
         };
         let mut details = Vec::new();

@@ -473,13 +473,9 @@ impl Searcher {
         terms: &[WeightedTerm],
         doc: DocNum,
     ) -> Result<Option<Explanation>, SearchError> {
-        let Ok((holder, local)) = self.index.locate(doc) else {
-            return Ok(None);
-        };
         let names = self.index.config().fields.names();
-        let plans = self.plans(model, terms).map_err(search_error)?.into_iter();
-        let mut located = plans.filter(|(numbered, _)| std::ptr::eq(*numbered, holder));
-        let Some((_, mut plan)) = located.next() else {
+        let plans = self.plans(model, terms).map_err(search_error)?;
+        let Some((_, mut plan, local)) = self.index.part_of(doc, plans) else {
             return Ok(None);
         };
         let tree = explain(&mut plan, names, terms, local.get());

@@ -299,10 +299,7 @@ impl SegmentedIndex {
     }
 
     /// The segment of a document and its number there.
-    pub(crate) fn locate(
-        &self,
-        doc: DocNum,
-    ) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
+    fn locate(&self, doc: DocNum) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
         let located = match &self.inner.numbering {
             None if doc.index() < self.len() => Some((0, doc)),
             None => None,
@@ -314,6 +311,18 @@ impl SegmentedIndex {
         };
         let (segment, local) = located.ok_or(no_such_document)?;
         Ok((&self.inner.segments[segment], local))
+    }
+
+    /// The segment of a document, its part and the number of the document there.
+    pub(crate) fn part_of<'s, P>(
+        &self,
+        doc: DocNum,
+        parts: Vec<(&'s NumberedSegment, P)>,
+    ) -> Option<(&'s NumberedSegment, P, DocNum)> {
+        let (holder, local) = self.locate(doc).ok()?;
+        let mut parts = parts.into_iter();
+        let (numbered, part) = parts.find(|(numbered, _)| std::ptr::eq(*numbered, holder))?;
+        Some((numbered, part, local))
     }
 
     pub(crate) fn numbered_segments(&self) -> &[NumberedSegment] {

@@ -92,12 +92,9 @@ impl BoundQuery {
                 let leaves = terms.map(|of_query| (Leaf::Term(of_query.term), of_query.weight));
                 self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
             }
-            StructuredQuery::Window { field, .. } | StructuredQuery::SloppyPhrase { field, .. } => {
-                let leaf = leaf_of(query, fields.analyzer)?;
-                let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
-                self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
-            }
-            StructuredQuery::Synonyms(_) => {
+            StructuredQuery::Window { .. }
+            | StructuredQuery::SloppyPhrase { .. }
+            | StructuredQuery::Synonyms(_) => {
                 let leaf = leaf_of(query, fields.analyzer)?;
                 let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
                 self.add_leaves(leaves.collect(), field_of(query)?, fields, count)

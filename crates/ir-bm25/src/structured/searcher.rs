@@ -285,20 +285,14 @@ impl StructuredSearcher {
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let index = self.searcher.index();
-        let Ok((holder, local)) = index.locate(doc) else {
-            return Ok(None);
-        };
-        if !search.allows(doc) {
+        if doc.index() >= index.len() || !search.allows(doc) {
             return Ok(None);
         }
         let leaves = self.leaves(bound).map_err(search_error)?;
-        let mut located = leaves.segments.into_iter();
-        let Some((_, matches)) = located.find(|(numbered, _)| std::ptr::eq(*numbered, holder))
-        else {
+        let Some((numbered, matches, local)) = index.part_of(doc, leaves.segments) else {
             return Ok(None);
         };
-        let index_of_doc = &holder.segment.index;
-        let query = (bound, root);
+        let (index_of_doc, query) = (&numbered.segment.index, (bound, root));
         let leaves = SegmentLeaves::new(model, index_of_doc, query, &leaves.statistics, matches);
         let names = index.config().fields.names();
         let leaves = leaves.map_err(search_error)?;

@@ -3,15 +3,16 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_bm25::{Bm25, Index, IndexConfig, Pruning, WeightedTerm};
-use ir_core::{Document, NoProgress, Search};
+use ir_core::{Document, Search};
 
+use crate::common::built;
 use crate::pruning::{Numbers, bits};
 
 /// The sums of term scores of some documents exceed 2^31 times the common divisor of the scores,
 /// beyond which they are not added as integers.
 #[test]
 fn large_sums_are_exact() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers::new(7);
     let word = |n: usize| format!("w{n}");
     let documents: Vec<Document> = (0..2000)
         .map(|n| {
@@ -28,7 +29,7 @@ fn large_sums_are_exact() {
             Document::new(format!("{n:04}")).with_text(words.join(" "))
         })
         .collect();
-    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+    let index = built(&documents, IndexConfig::default());
     let terms: Vec<_> = (0..300)
         .map(|n| WeightedTerm::new(word(n), 1.0 + (n % 3) as f32))
         .collect();
@@ -64,14 +65,14 @@ fn check_terms(index: &Index, terms: &[WeightedTerm], k: usize) -> Vec<(u32, u32
 /// near the largest floats.
 #[test]
 fn extreme_weights_are_exact() {
-    let mut numbers = Numbers(11);
+    let mut numbers = Numbers::new(11);
     let documents: Vec<Document> = (0..3000)
         .map(|n| {
             let count = 1 + numbers.below(12);
             Document::new(format!("{n:04}")).with_text(numbers.words(count, 8))
         })
         .collect();
-    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+    let index = built(&documents, IndexConfig::default());
     let words: Vec<String> = (0..3).map(|_| numbers.word(8)).collect();
     for weight in [
         f32::MIN_POSITIVE,

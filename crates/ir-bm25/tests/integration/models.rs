@@ -2,15 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
+
 use crate::common::built;
 use ir_bm25::models::{
     NAMED_MODELS, ParameterRange, ScoringModel, TermBound, TermScorer, TermStatistics,
 };
 use ir_bm25::{
-    Analysis, Bm25, DocLengths, Index, IndexConfig, IndexWriter, IndexedFields, Model, Pruning,
-    Searcher, SearcherError, SegmentedIndex,
+    Analysis, Bm25, DocLengths, IndexConfig, IndexWriter, IndexedFields, Model, Pruning, Searcher,
+    SearcherError, SegmentedIndex,
 };
-use ir_core::{DocNum, DocSet, Document, Explanation, NoProgress, Retriever, Search};
+use ir_core::{DocNum, DocSet, Document, Explanation, Retriever, Search};
 use ir_testkit::check_text;
 use proptest::prelude::*;
 
@@ -81,7 +83,7 @@ fn document(n: usize, (a, b, c, filling): (usize, usize, usize, usize)) -> Docum
     Document::new(format!("d{n:05}")).with_text(text + &"filling ".repeat(filling))
 }
 
-fn documents(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Document>> {
+pub(crate) fn documents(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Document>> {
     let tf = || prop_oneof![6 => Just(1_usize), 3 => Just(0), 1 => 2..9_usize, 1 => 9..60_usize];
     let filling = prop_oneof![4 => 0..6_usize, 2 => 0..40_usize, 1 => 0..3000_usize];
     prop::collection::vec((tf(), tf(), tf(), filling), sizes).prop_map(|all| {
@@ -90,7 +92,8 @@ fn documents(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Documen
     })
 }
 
-const QUERIES: [&str; 7] = [
+const DEPTHS: [usize; 3] = [1, 10, 101];
+pub(crate) const QUERIES: [&str; 7] = [
     "a",
     "rare",
     "a b",
@@ -101,11 +104,12 @@ const QUERIES: [&str; 7] = [
     "a b c rare unique filling a x b x c q1 q2 q3 q4 q5 q6 q7 q8 q9 q10 q11 q12 q13",
 ];
 
-fn config() -> IndexConfig {
+pub(crate) fn config() -> IndexConfig {
     IndexConfig::default().with_analysis(Analysis::whitespace())
 }
 
-fn check_pruning(searcher: &Searcher, expected: Option<&Searcher>) {
+/// Compares rankings at `depths` with those of exhaustive search, and with those of `expected`.
+pub(crate) fn check_pruning(searcher: &Searcher, expected: Option<&Searcher>, depths: &[usize]) {
     let some = |doc: DocNum| doc.get() % 3 != 1;
     let few: DocSet = (0..searcher.index().len() as u32)
         .step_by(29)
@@ -113,7 +117,7 @@ fn check_pruning(searcher: &Searcher, expected: Option<&Searcher>) {
         .collect();
     let exhaustive = searcher.clone().with_pruning(Pruning::Exhaustive);
     for query in QUERIES {
-        for k in [1, 10, 101] {
+        for &k in depths {
             for search in [
                 Search::top(k),
                 Search::top(k).within(&some),
@@ -138,6 +142,19 @@ fn check_pruning(searcher: &Searcher, expected: Option<&Searcher>) {
     }
 }
 
+/// Writes an index of `documents` in so many segments.
+pub(crate) fn written(folder: &Path, documents: &[Document], segments: usize) -> IndexWriter {
+    let writer = IndexWriter::create(folder, config()).unwrap();
+    let mut writer = writer.with_merge_factor(100);
+    for batch in documents.chunks(documents.len().div_ceil(segments)) {
+        for document in batch {
+            writer.put(document).unwrap();
+        }
+        writer.commit().unwrap();
+    }
+    writer
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 8,
@@ -150,7 +167,7 @@ proptest! {
     fn pruned_equals_exhaustive(documents in documents(1..1500)) {
         let index = built(&documents, config());
         for model in all_models().into_iter().chain(extreme_models()) {
-            check_pruning(&index.searcher(model).unwrap(), None);
+            check_pruning(&index.searcher(model).unwrap(), None, &DEPTHS);
         }
     }
 
@@ -161,14 +178,7 @@ proptest! {
         deleted in 0..40_usize,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let writer = IndexWriter::create(folder.path(), config()).unwrap();
-        let mut writer = writer.with_merge_factor(100);
-        for batch in left.chunks(left.len().div_ceil(segments)) {
-            for document in batch {
-                writer.put(document).unwrap();
-            }
-            writer.commit().unwrap();
-        }
+        let mut writer = written(folder.path(), &left, segments);
         for document in left.drain(..deleted) {
             prop_assert!(writer.delete(&document.id).unwrap());
         }
@@ -177,7 +187,7 @@ proptest! {
         let whole = built(&left, config());
         for model in all_models() {
             let expected = whole.searcher(model.clone()).unwrap();
-            check_pruning(&index.searcher(model).unwrap(), Some(&expected));
+            check_pruning(&index.searcher(model).unwrap(), Some(&expected), &DEPTHS);
         }
     }
 }
@@ -266,10 +276,11 @@ proptest! {
         let index = built(&documents, config());
         for bm25 in [Bm25::ANSERINI, Bm25::LUCENE.with_lengths(DocLengths::Exact)] {
             let fast = index.searcher(bm25).unwrap();
-            check_pruning(&index.searcher(SlowBm25(bm25)).unwrap(), Some(&fast));
+            check_pruning(&index.searcher(SlowBm25(bm25)).unwrap(), Some(&fast), &DEPTHS);
         }
-        check_pruning(&index.searcher(Uneven(TermBound::AtMost(1.0))).unwrap(), None);
-        check_pruning(&index.searcher(Uneven(TermBound::Unknown)).unwrap(), None);
+        for bound in [TermBound::AtMost(1.0), TermBound::Unknown] {
+            check_pruning(&index.searcher(Uneven(bound)).unwrap(), None, &DEPTHS);
+        }
     }
 }
 
@@ -478,7 +489,7 @@ fn wrong_names_and_parameters_are_rejected() {
         assert_eq!(message(text), expected);
     }
     // Values that did not pass through the names are checked by the searcher.
-    let index = Index::build(&[][..], &config(), &mut NoProgress).unwrap();
+    let index = built(&[], config());
     let mut model = ir_bm25::models::Dirichlet::default();
     model.mu = -1.0;
     assert!(index.searcher(model).is_err());

@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::common::built;
 use ir_bm25::models::Bm25F;
 use ir_bm25::{
     Analysis, Bm25, DocLengths, DocOrder, Index, IndexConfig, IndexedFields, Pruning, Searcher,
 };
 use ir_core::store::Verify;
-use ir_core::{DocFilter, DocNum, DocSet, Document, NoProgress, Ranking, Retriever, Search};
+use ir_core::{DocFilter, DocNum, DocSet, Document, Ranking, Retriever, Search, SplitMix64};
 use ir_testkit::toy;
 use proptest::prelude::*;
 
@@ -20,25 +21,19 @@ const ALGORITHMS: [Pruning; 4] = [
 ];
 
 /// Numbers that are the same for the same seed.
-#[derive(Clone)]
-pub(crate) struct Numbers(pub(crate) u64);
+pub(crate) struct Numbers(SplitMix64);
 
 impl Numbers {
-    /// SplitMix64 (Steele, Lea and Flood, 2014).
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed, 0))
     }
 
     pub(crate) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        self.0.below(n)
     }
 
     fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn one_in(&mut self, n: usize) -> bool {
@@ -82,7 +77,7 @@ fn shapes(documents: std::ops::Range<usize>) -> impl Strategy<Value = Shape> {
 /// Documents with Zipfian words: repeated texts, runs of similar lengths, a few long ones, some
 /// empty.
 fn generate(shape: Shape) -> Vec<Document> {
-    let mut numbers = Numbers(shape.seed);
+    let mut numbers = Numbers::new(shape.seed);
     let mut documents: Vec<Document> = Vec::with_capacity(shape.documents);
     for n in 0..shape.documents {
         let id = format!("{:05}", (n * 7919) % 100_003);
@@ -111,7 +106,7 @@ fn generate(shape: Shape) -> Vec<Document> {
 
 /// Queries of one to thirty words: common, rare, repeated, unknown.
 fn queries(shape: Shape, count: usize) -> Vec<String> {
-    let mut numbers = Numbers(!shape.seed);
+    let mut numbers = Numbers::new(!shape.seed);
     let query = |n: usize| {
         let length = match n % 4 {
             0 => 1 + numbers.below(2),
@@ -190,10 +185,6 @@ fn configs() -> impl Strategy<Value = IndexConfig> {
             .with_fields(fields)
             .with_order(order)
     })
-}
-
-fn build(documents: &[Document], config: &IndexConfig) -> Index {
-    Index::build(documents, config, &mut NoProgress).unwrap()
 }
 
 fn searcher(index: &Index, variant: ScoringVariant) -> Searcher {
@@ -275,7 +266,7 @@ fn check(searcher: &Searcher, query: &str, filters: &[&dyn DocFilter]) {
 
 /// Bitmaps from one document to nearly all, which know their size, and closures, which do not.
 fn with_filters(n: usize, seed: u64, check: impl FnOnce(&[&dyn DocFilter])) {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Numbers::new(seed);
     let mut sample = |one_in: usize| DocSet::select(n, |_| numbers.one_in(one_in));
     let (few, some, many) = (sample(n / 4 + 1), sample(20), sample(2));
     let none = DocSet::new();
@@ -330,7 +321,7 @@ proptest! {
         variant in variants(),
         seed in any::<u64>(),
     ) {
-        let index = build(&documents, &config);
+        let index = built(&documents, &config);
         let (searcher, combined) = (searcher(&index, variant), combined(&index, variant));
         for query in &queries {
             for searcher in [&searcher, &combined] {
@@ -352,7 +343,7 @@ proptest! {
     #[test]
     fn lists_of_several_blocks(shape in shapes(300..3000), config in configs(), variant in variants()) {
         let documents = generate(shape);
-        let built = build(&documents, &config);
+        let built = built(&documents, &config);
         let index = Index::from_bytes(built.as_bytes().to_vec(), Verify::AllSections).unwrap();
         let (searcher, combined) = (searcher(&index, variant), combined(&index, variant));
         for (query, seed) in queries(shape, 8).iter().zip(shape.seed..) {
@@ -374,9 +365,9 @@ fn lists_of_several_windows() {
         longest: 8,
     };
     let documents = generate(shape);
-    let index = build(
+    let index = built(
         &documents,
-        &IndexConfig::default().with_fields(IndexedFields::Separate),
+        IndexConfig::default().with_fields(IndexedFields::Separate),
     );
     let variants = [(0.9, 0.4, 1.0), (1.2, 1.0, 3.0), (0.0, 0.75, 0.0)];
     for ((k1, b, title), seed) in variants.into_iter().zip(0..) {
@@ -404,7 +395,7 @@ fn collections_have_blocks_and_ties() {
         vocabulary: 60,
         longest: 12,
     };
-    let index = build(&generate(shape), &IndexConfig::default());
+    let index = built(&generate(shape), IndexConfig::default());
     let common = index.term("contents", "w1").unwrap().unwrap();
     assert!(common.docs > 4 * 128, "{common:?}");
     let stats = &index.stats().fields[0];

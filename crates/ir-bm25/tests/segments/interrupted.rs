@@ -12,7 +12,7 @@ use ir_core::{Document, Flow, Progress, Ranking, Retriever, Search};
 use ir_testkit::segments::{Model, SegmentedIndexTest, check_files, segment_files};
 use tempfile::TempDir;
 
-use crate::{Bm25Test, QUERIES, many, with_id};
+use crate::{Bm25Test, QUERIES, many, only_segment, put_all};
 
 /// Cancels at one of the reports.
 struct CancelAt {
@@ -101,10 +101,7 @@ fn merges_canceled_at_every_report() {
     let mut model = Model::default();
     let mut writer = test.create(folder.path()).unwrap();
     for segment in 0..3 {
-        for (id, content) in large(segment) {
-            test.put(&mut writer, &id, &content);
-            model.put(id, content);
-        }
+        put_all(&mut writer, &mut model, large(segment));
         writer.commit().unwrap();
     }
     for id in ["d000", "d250", "d599"] {
@@ -136,10 +133,7 @@ fn merges_canceled_at_every_report() {
     // The last merge was not canceled.
     check_files(&test, folder.path());
     assert_eq!(rankings(folder.path()), expected);
-    let [file] = &*segment_files(folder.path()) else {
-        panic!("expected one segment");
-    };
-    assert!(fs::read(file).unwrap() == test.saved(&model.0));
+    assert!(only_segment(folder.path()) == test.saved(&model.0));
 }
 
 /// Writes after which a commit rewrites three segments and merges four.
@@ -150,10 +144,7 @@ fn change(writer: &mut IndexWriter, model: &mut Model<Document>) {
             model.delete(&id);
         }
     }
-    for (id, content) in many(150, 500) {
-        writer.put(&with_id(&id, &content)).unwrap();
-        model.put(id, content);
-    }
+    put_all(writer, model, many(150, 500));
 }
 
 fn copy(from: &Path) -> TempDir {
@@ -174,10 +165,7 @@ fn commits_canceled_at_every_report() {
         let mut before = Model::default();
         let mut writer = IndexWriter::create(base.path(), config.clone()).unwrap();
         for n in 0..3 {
-            for (id, content) in many(200, 200 * n) {
-                writer.put(&with_id(&id, &content)).unwrap();
-                before.put(id, content);
-            }
+            put_all(&mut writer, &mut before, many(200, 200 * n));
             writer.commit().unwrap();
         }
         drop(writer);
@@ -214,10 +202,7 @@ fn commits_canceled_at_every_report() {
             test.check(&test.read(folder.path()), &after.0);
             check_files(&test, folder.path());
             writer.compact().unwrap();
-            let [file] = &*segment_files(folder.path()) else {
-                panic!("expected one segment");
-            };
-            assert!(fs::read(file).unwrap() == test.saved(&after.0));
+            assert!(only_segment(folder.path()) == test.saved(&after.0));
         }
         assert!(
             uncommitted >= 2 && committed >= 4,
@@ -233,10 +218,7 @@ fn a_merge_whose_file_cannot_be_written() {
     let mut writer = test.create(folder.path()).unwrap();
     let mut model = Model::default();
     for n in 0..3 {
-        for (id, content) in many(50, 50 * n) {
-            test.put(&mut writer, &id, &content);
-            model.put(id, content);
-        }
+        put_all(&mut writer, &mut model, many(50, 50 * n));
         writer.commit().unwrap();
     }
     // Folders in place of the next files.
@@ -271,10 +253,7 @@ fn merges_of_damaged_segments() {
         let mut writer = test.create(base.path()).unwrap();
         let mut model = Model::default();
         for n in 0..2 {
-            for (id, content) in many(200, 200 * n) {
-                test.put(&mut writer, &id, &content);
-                model.put(id, content);
-            }
+            put_all(&mut writer, &mut model, many(200, 200 * n));
             writer.commit().unwrap();
         }
         drop(writer);
@@ -291,8 +270,7 @@ fn merges_of_damaged_segments() {
             match opened.and_then(|mut writer| writer.compact()) {
                 Ok(()) => {
                     // Not read: padding after a section.
-                    let files = segment_files(folder.path());
-                    assert!(fs::read(&files[0]).unwrap() == expected, "byte {at}");
+                    assert!(only_segment(folder.path()) == expected, "byte {at}");
                     padding += 1;
                 }
                 Err(error) => {

@@ -85,6 +85,26 @@ impl Bm25Test {
     }
 }
 
+/// Puts documents in an index, and in the model of what it has.
+fn put_all(
+    writer: &mut IndexWriter,
+    model: &mut Model<Document>,
+    documents: impl IntoIterator<Item = (String, Document)>,
+) {
+    for (id, content) in documents {
+        writer.put(&with_id(&id, &content)).unwrap();
+        model.put(id, content);
+    }
+}
+
+/// Bytes of the only segment of an index.
+fn only_segment(folder: &Path) -> Vec<u8> {
+    let [file] = &*segment_files(folder) else {
+        panic!("expected one segment");
+    };
+    fs::read(file).unwrap()
+}
+
 impl SegmentedIndexTest for Bm25Test {
     type Content = Document;
     type Writer = IndexWriter;
@@ -262,10 +282,7 @@ fn a_compacted_index_has_the_bytes_of_one_built_once() {
             .with_memory(1 << 10);
         let mut model = Model::default();
         for batch in 0..10 {
-            for (id, content) in many(300, batch * 200) {
-                test.put(&mut writer, &id, &content);
-                model.put(id, content);
-            }
+            put_all(&mut writer, &mut model, many(300, batch * 200));
             for (id, _) in many(20, batch * 100) {
                 assert_eq!(writer.delete(&id).unwrap(), model.delete(&id));
             }
@@ -275,10 +292,7 @@ fn a_compacted_index_has_the_bytes_of_one_built_once() {
         let merged = SegmentedIndex::open(folder.path()).unwrap();
         assert!(merged.segments().len() < 10);
         writer.compact().unwrap();
-        let [file] = &*segment_files(folder.path()) else {
-            panic!("expected one segment");
-        };
-        assert!(fs::read(file).unwrap() == test.saved(&model.0));
+        assert!(only_segment(folder.path()) == test.saved(&model.0));
         let files = fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(files, 3, "manifest, lock and one segment");
     }

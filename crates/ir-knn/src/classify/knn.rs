@@ -259,15 +259,6 @@ impl KnnAccuracy {
     pub fn mean(&self) -> f64 {
         self.folds.iter().sum::<f64>() / self.folds.len() as f64
     }
-
-    /// Returns the population standard deviation over the folds. Folds share most of their training
-    /// rows, so this is a rough measure of the uncertainty of the mean.
-    #[must_use]
-    pub fn std_dev(&self) -> f64 {
-        let mean = self.mean();
-        let squares = self.folds.iter().map(|fold| (fold - mean).powi(2));
-        (squares.sum::<f64>() / self.folds.len() as f64).sqrt()
-    }
 }
 
 /// Error of a kNN search or classification.

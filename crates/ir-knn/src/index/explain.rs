@@ -64,37 +64,25 @@ pub(super) fn explain(
     name: &dyn Fn(u32) -> Option<String>,
 ) -> Explanation {
     let details = largest(similarity, parts.sum, contributions, name);
+    let product = "inner product, in double precision, of the components";
     // The sum with 0 turns -0 into 0, as `TopK` does.
-    let score = parts.score + 0.0;
-    let node = |value: f64, description: &str| Explanation::new(value, description);
+    let score = f64::from(parts.score + 0.0);
+    let sum = |value: f64, description| Explanation {
+        details,
+        ..Explanation::new(value, description)
+    };
     match similarity {
-        VectorSimilarity::InnerProduct => Explanation {
-            details,
-            ..Explanation::new(
-                score,
-                "inner product, in double precision, of the components",
-            )
-        },
-        VectorSimilarity::Euclidean => Explanation {
-            details,
-            ..Explanation::new(
-                score,
-                "negative squared Euclidean distance: sum, in double precision, over the components",
-            )
-        },
+        VectorSimilarity::InnerProduct => sum(score, product),
+        VectorSimilarity::Euclidean => sum(
+            score,
+            "negative squared Euclidean distance: sum, in double precision, over the components",
+        ),
         VectorSimilarity::Cosine => {
-            let product = Explanation {
-                details,
-                ..node(
-                    parts.sum + 0.0,
-                    "inner product, in double precision, of the components",
-                )
-            };
             let formula = "cosine: inner product / (norm of the query × norm of the document)";
             Explanation::new(score, formula)
-                .with_detail(product)
-                .with_detail(node(parts.norms.0, "norm of the query"))
-                .with_detail(node(parts.norms.1, "norm of the document"))
+                .with_detail(sum(parts.sum + 0.0, product))
+                .with_detail(Explanation::new(parts.norms.0, "norm of the query"))
+                .with_detail(Explanation::new(parts.norms.1, "norm of the document"))
         }
     }
 }

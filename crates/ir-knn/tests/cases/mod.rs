@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ir_core::store::OpenIndexError;
-use ir_core::{DocIds, Hit, Ranking, SplitMix64};
+use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError, SplitMix64};
 use ir_knn::{FlatIndex, VectorSimilarity};
 use ndarray::Array2;
 
@@ -31,6 +31,12 @@ pub fn data(name: &str) -> Option<PathBuf> {
         return None;
     }
     Some(path)
+}
+
+/// Runs a task on this number of threads.
+pub fn on_threads<T: Send>(threads: usize, task: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.unwrap().install(task)
 }
 
 /// Approximately normal with standard deviation 1.
@@ -179,6 +185,34 @@ pub fn check(
     }
     let is_ordered = |pair: &[Hit]| pair[0].order(&pair[1]).is_lt();
     assert!(found.hits().windows(2).all(is_ordered));
+}
+
+/// Recall of the exact hits. Asserts that hits have the exact scores and pass the filter, alone and
+/// in a batch.
+pub fn recall<E: Retriever<Query = [f32]>, R: Retriever<Query = [f32]>>(
+    exact: &E,
+    searcher: &R,
+    queries: &[Vec<f32>],
+    search: &Search<'_>,
+) -> Result<f64, SearchError> {
+    let asked: Vec<(&[f32], Search<'_>)> =
+        queries.iter().map(|query| (&query[..], *search)).collect();
+    let (mut found, mut all) = (0, 0);
+    for (query, ranking) in queries.iter().zip(searcher.search_batch(&asked)?) {
+        assert_eq!(ranking, searcher.search(query, search)?);
+        let best = exact.search(query, search)?;
+        assert_eq!(ranking.len(), best.len());
+        for hit in &ranking {
+            let only = |doc: DocNum| doc == hit.doc;
+            let own = exact.search(query, &Search::top(1).within(&only))?;
+            assert_eq!(own.hits(), [*hit]);
+            assert!(search.allows(hit.doc));
+        }
+        let is_exact = |hit: &&Hit| best.iter().any(|other| other.doc == hit.doc);
+        found += ranking.iter().filter(is_exact).count();
+        all += best.len();
+    }
+    Ok(found as f64 / all as f64)
 }
 
 pub fn numbered(count: usize) -> DocIds {

@@ -112,23 +112,6 @@ fn files_of_another_index_are_errors() {
         );
         fs::write(&path, &bytes).unwrap();
     }
-    // A segment in place of another one.
-    let segments: Vec<_> = all
-        .iter()
-        .filter(|name| name.starts_with("segment-"))
-        .collect();
-    let [one, two] = &*segments else {
-        panic!("expected two segments, found {segments:?}");
-    };
-    let bytes = fs::read(good.path().join(one)).unwrap();
-    fs::copy(good.path().join(two), good.path().join(one)).unwrap();
-    assert!(error().contains("this is another file"), "{}", error());
-    fs::write(good.path().join(one), &bytes).unwrap();
-    // A copy under another name is removed by the next writer.
-    fs::copy(good.path().join(one), good.path().join("segment-99.ir")).unwrap();
-    assert_eq!(SegmentedVectorIndex::open(good.path()).unwrap().len(), 7);
-    drop(VectorIndexWriter::open(good.path()).unwrap());
-    assert_eq!(names(good.path()), all);
     // Segments without graphs under a manifest with graphs, and the reverse.
     let graphs = build(config().with_hnsw(HnswConfig::default()), 1.0);
     fs::copy(
@@ -138,7 +121,11 @@ fn files_of_another_index_are_errors() {
     .unwrap();
     assert!(error().contains("not an HNSW index"), "{}", error());
     // A file of another format as the manifest.
-    fs::copy(good.path().join(one), good.path().join("manifest.ir")).unwrap();
+    fs::copy(
+        good.path().join("segment-0.ir"),
+        good.path().join("manifest.ir"),
+    )
+    .unwrap();
     assert!(
         error().contains("not the manifest of a segmented vector index"),
         "{}",
@@ -163,50 +150,13 @@ fn forged_manifests_are_errors() {
         SegmentedVectorIndex::open(folder.path()).map_err(|error| error.to_string())
     };
     assert_eq!(open(&commit).unwrap().len(), 7);
-    let forge = |change: &dyn Fn(&mut serde_json::Value)| {
+    for (name, value) in [("dim", 3.into()), ("similarity", "cosine".into())] {
         let mut forged = commit.clone();
-        change(&mut forged);
-        open(&forged).unwrap_err()
-    };
-    let doubled = forge(&|commit| {
-        let first = commit["segments"][0].clone();
-        commit["segments"].as_array_mut().unwrap().push(first);
-    });
-    assert!(doubled.contains("a number for every file"), "{doubled}");
-    // A copy under a second name.
-    fs::copy(
-        folder.path().join("segment-0.ir"),
-        folder.path().join("segment-77.ir"),
-    )
-    .unwrap();
-    let copied = forge(&|commit| {
-        let mut copy = commit["segments"][0].clone();
-        copy["index"]["number"] = 77.into();
-        copy["deleted"] = serde_json::Value::Null;
-        commit["segments"].as_array_mut().unwrap().push(copy);
-        commit["next_file"] = 78.into();
-    });
-    assert!(
-        copied.contains("segment-77.ir") && copied.contains("a copy of another segment"),
-        "{copied}"
-    );
-    let future = forge(&|commit| commit["next_file"] = 1.into());
-    assert!(future.contains("a number for every file"), "{future}");
-    let dim = forge(&|commit| commit["config"]["dim"] = 3.into());
-    assert!(
-        dim.contains("the properties that the manifest records"),
-        "{dim}"
-    );
-    let similarity = forge(&|commit| commit["config"]["similarity"] = "cosine".into());
-    assert!(
-        similarity.contains("the properties that the manifest records"),
-        "{similarity}"
-    );
-    let swapped = forge(&|commit| {
-        let deleted = commit["segments"][0]["deleted"].take();
-        commit["segments"][1]["index"] = deleted;
-    });
-    assert!(swapped.contains("segment-"), "{swapped}");
-    let metadata = forge(&|commit| commit["commit"] = "7".into());
-    assert!(metadata.contains("metadata cannot be parsed"), "{metadata}");
+        forged["config"][name] = value;
+        let error = open(&forged).unwrap_err();
+        assert!(
+            error.contains("the properties that the manifest records"),
+            "{name}: {error}"
+        );
+    }
 }

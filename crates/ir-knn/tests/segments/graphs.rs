@@ -12,7 +12,7 @@ use ir_knn::{
 use ir_testkit::segments::SegmentedIndexTest;
 use tempfile::TempDir;
 
-use crate::cases::{self, ALL, random_vectors};
+use crate::cases::{self, ALL, on_threads, random_vectors};
 use crate::{VectorTest, Vectors};
 
 /// Thirty clusters in 32 dimensions.
@@ -20,29 +20,11 @@ fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
     cases::clustered(seed, count, 32)
 }
 
-/// Recall@10 of the graphs. Asserts that hits have the exact scores and pass the filter.
-fn recall(folder: &Path, ef_search: usize, queries: &[Vec<f32>], search: &Search<'_>) -> f64 {
+/// Recall@10 of the graphs.
+fn recall(folder: &Path, queries: &[Vec<f32>], search: &Search<'_>) -> f64 {
     let index = SegmentedVectorIndex::open(folder).unwrap();
-    let searcher = index.hnsw_searcher(EfSearch(ef_search)).unwrap();
-    let asked: Vec<(&[f32], Search<'_>)> =
-        queries.iter().map(|query| (&query[..], *search)).collect();
-    let together = searcher.search_batch(&asked).unwrap();
-    let (mut found, mut all) = (0, 0);
-    for ((query, search), ranking) in asked.iter().zip(together) {
-        assert_eq!(ranking, searcher.search(query, search).unwrap());
-        let exact = index.search(query, search).unwrap();
-        assert_eq!(ranking.len(), exact.len());
-        for hit in &ranking {
-            let only = |doc: DocNum| doc == hit.doc;
-            let score = index.search(query, &Search::top(1).within(&only)).unwrap();
-            assert_eq!(score.hits(), [*hit]);
-            assert!(search.allows(hit.doc));
-        }
-        let is_exact = |hit: &&ir_core::Hit| exact.iter().any(|other| other.doc == hit.doc);
-        found += ranking.iter().filter(is_exact).count();
-        all += exact.len();
-    }
-    found as f64 / all as f64
+    let searcher = index.hnsw_searcher(EfSearch(64)).unwrap();
+    cases::recall(&index, &searcher, queries, search).unwrap()
 }
 
 /// Deletions do not reduce the recall of the vectors that are left.
@@ -60,7 +42,7 @@ fn recall_with_deletions() {
     let top = Search::top(10);
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
     let filtered = Search::top(10).within(&even);
-    let before = recall(folder.path(), 64, &queries, &top);
+    let before = recall(folder.path(), &queries, &top);
     // A quarter of the vectors: random ones, then the nearest of each query as well.
     let index = SegmentedVectorIndex::open(folder.path()).unwrap();
     let mut nearest = DocSet::new();
@@ -83,24 +65,24 @@ fn recall_with_deletions() {
         matches!(&*stats, [one] if one.deleted == deleted),
         "{stats:?}"
     );
-    let with_deletions = recall(folder.path(), 64, &queries, &top);
-    let with_filter = recall(folder.path(), 64, &queries, &filtered);
+    let with_deletions = recall(folder.path(), &queries, &top);
+    let with_filter = recall(folder.path(), &queries, &filtered);
     // Vectors in a second segment.
     for (n, row) in clustered(4, 3000).iter().enumerate() {
         writer.put(&format!("new{n}"), row).unwrap();
     }
     writer.commit().unwrap();
     assert_eq!(writer.segments().len(), 2);
-    let in_segments = recall(folder.path(), 64, &queries, &top);
+    let in_segments = recall(folder.path(), &queries, &top);
     // More deletions: the graph is built again.
     for n in 0..1500 {
         writer.delete(&format!("d{n}")).unwrap();
     }
     writer.commit().unwrap();
     assert!(writer.segments().all(|segment| segment.deleted == 0));
-    let rebuilt = recall(folder.path(), 64, &queries, &top);
+    let rebuilt = recall(folder.path(), &queries, &top);
     writer.compact().unwrap();
-    let compacted = recall(folder.path(), 64, &queries, &top);
+    let compacted = recall(folder.path(), &queries, &top);
     let all = [
         before,
         with_deletions,
@@ -237,9 +219,7 @@ fn check_contract(
     };
     let found = alone();
     for threads in [1, 2, 5] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let pool = pool.build().unwrap();
-        let batch = pool.install(|| searcher.search_batch(&asked));
+        let batch = on_threads(threads, || searcher.search_batch(&asked));
         assert_eq!(batch.unwrap(), found);
     }
     thread::scope(|scope| {

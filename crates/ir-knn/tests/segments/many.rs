@@ -11,7 +11,7 @@ use ir_knn::{
 use ir_testkit::segments::{SegmentedIndexTest, segment_files};
 use tempfile::TempDir;
 
-use crate::cases::{ALL, random_vectors};
+use crate::cases::{ALL, on_threads, random_vectors};
 use crate::{VectorTest, Vectors};
 
 /// Writes of many vectors over several commits, with deletions and replacements.
@@ -61,16 +61,12 @@ fn many_vectors_in_several_segments() {
                 queries.iter().map(|query| (&query[..], search)).collect();
             let expected = index.search_batch(&asked).unwrap();
             for threads in [1, 2, 5] {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-                let pool = pool.build().unwrap();
-                assert_eq!(
-                    pool.install(|| index.search_batch(&asked)).unwrap(),
-                    expected
-                );
-                for ((query, search), ranking) in asked.iter().zip(&expected) {
-                    let found = pool.install(|| index.search(query, search));
-                    assert_eq!(&found.unwrap(), ranking);
-                }
+                on_threads(threads, || {
+                    assert_eq!(index.search_batch(&asked).unwrap(), expected);
+                    for ((query, search), ranking) in asked.iter().zip(&expected) {
+                        assert_eq!(&index.search(query, search).unwrap(), ranking);
+                    }
+                });
             }
             // A filter that lists its members is that of a predicate.
             let members = (0..index.len() as u32).step_by(97).map(DocNum::new);

@@ -3,7 +3,7 @@
 use std::f64::consts::LOG2_E;
 
 use super::{C, DfrTerm, Statistics};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// BB2: Bose-Einstein model of randomness, ratio of two Bernoulli processes, normalization 2.
@@ -33,20 +33,7 @@ define_model! {
     name: "bb2",
     aliases: [],
     description: "BB2: Bose-Einstein, Bernoulli, normalization 2",
-}
-
-impl ScoringModel for Bb2 {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(
-            term,
-            Some(self.c),
-            contribution,
-            FORMULA,
-            TermBound::Unknown,
-        )
-    }
+    scorer: |model, term| DfrTerm::new(term, Some(model.c), contribution, FORMULA, TermBound::Unknown),
 }
 
 const FORMULA: &str = "(F + 1) / (df × (tfn + 1)) × (-log2(N - 1) - log2(e) + f(N + F - 1, N + F - tfn - 2) - f(F, F - tfn)), f(n, m) = (m + 0.5) × log2(n / m) + (n - m) × log2(n)";

@@ -1,7 +1,7 @@
 //! DFRee: free from parameters.
 
 use super::{DfrTerm, Statistics};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// DFRee: inner product of two information measures of one more occurrence. Has no parameters.
@@ -27,14 +27,7 @@ define_model! {
     name: "dfree",
     aliases: [],
     description: "DFRee: average of two information measures, without parameters",
-}
-
-impl ScoringModel for DfRee {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(term, None, contribution, FORMULA, TermBound::Unknown)
-    }
+    scorer: |_model, term| DfrTerm::new(term, None, contribution, FORMULA, TermBound::Unknown),
 }
 
 const FORMULA: &str = "tf × log2(q / p) × (-tf × log2(p × T / F) + (tf + 1) × log2(q × T / F) + log2(q / p) / 2), p = tf / length, q = (tf + 1) / (length + 1)";

@@ -1,7 +1,7 @@
 //! DLH13: hypergeometric model, Laplace's law of succession.
 
 use super::{DfrTerm, Statistics};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// DLH13: hypergeometric model of randomness, Laplace's law of succession. Has no parameters.
@@ -28,14 +28,7 @@ define_model! {
     name: "dlh13",
     aliases: [],
     description: "DLH13: hypergeometric, Laplace, without parameters",
-}
-
-impl ScoringModel for Dlh13 {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(term, None, contribution, FORMULA, TermBound::Unknown)
-    }
+    scorer: |_model, term| DfrTerm::new(term, None, contribution, FORMULA, TermBound::Unknown),
 }
 
 const FORMULA: &str = "(tf × log2(tf × average / length × N / F) + log2(2π × tf × (1 - tf / length)) / 2) / (tf + 0.5)";

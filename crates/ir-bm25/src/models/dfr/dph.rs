@@ -1,7 +1,7 @@
 //! DPH: hypergeometric, Popper's normalization.
 
 use super::{DfrTerm, Statistics, relative};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// DPH: hypergeometric model of randomness, Popper's normalization. Has no parameters.
@@ -28,14 +28,7 @@ define_model! {
     name: "dph",
     aliases: [],
     description: "DPH: hypergeometric, without parameters",
-}
-
-impl ScoringModel for Dph {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(term, None, contribution, FORMULA, TermBound::Unknown)
-    }
+    scorer: |_model, term| DfrTerm::new(term, None, contribution, FORMULA, TermBound::Unknown),
 }
 
 const FORMULA: &str = "(1 - f)² / (tf + 1) × (tf × log2(tf × average / length × N / F) + log2(2π × tf × (1 - f)) / 2), f = tf / length";

@@ -1,7 +1,7 @@
 //! InExpB2: inverse expected document frequency, Bernoulli, normalization 2.
 
 use super::{C, DfrTerm, Statistics, laplace};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// InExpB2: inverse expected document frequency model of randomness, ratio of two Bernoulli
@@ -29,20 +29,7 @@ define_model! {
     name: "in_expb2",
     aliases: [],
     description: "InExpB2: inverse expected document frequency, Bernoulli, normalization 2",
-}
-
-impl ScoringModel for InExpB2 {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(
-            term,
-            Some(self.c),
-            contribution,
-            FORMULA,
-            TermBound::Monotone,
-        )
-    }
+    scorer: |model, term| DfrTerm::new(term, Some(model.c), contribution, FORMULA, TermBound::Monotone),
 }
 
 const FORMULA: &str =

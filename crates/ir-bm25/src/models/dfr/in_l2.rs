@@ -1,7 +1,7 @@
 //! InL2: inverse document frequency, Laplace, normalization 2.
 
 use super::{C, DfrTerm, Statistics, laplace};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// InL2: inverse document frequency model of randomness, Laplace's law of succession,
@@ -28,20 +28,7 @@ define_model! {
     name: "inl2",
     aliases: [],
     description: "InL2: inverse document frequency, Laplace, normalization 2",
-}
-
-impl ScoringModel for InL2 {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(
-            term,
-            Some(self.c),
-            contribution,
-            FORMULA,
-            TermBound::Monotone,
-        )
-    }
+    scorer: |model, term| DfrTerm::new(term, Some(model.c), contribution, FORMULA, TermBound::Monotone),
 }
 
 const FORMULA: &str = "tfn / (tfn + 1) × log2((N + 1) / (df + 0.5))";

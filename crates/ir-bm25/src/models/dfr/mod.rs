@@ -86,13 +86,13 @@ struct DfrTerm {
 }
 
 impl DfrTerm {
-    fn boxed(
+    fn new(
         term: &TermStatistics,
         c: Option<f32>,
         contribution: fn(&Statistics, f64, f64) -> f64,
         formula: &'static str,
         bound: TermBound,
-    ) -> Box<dyn TermScorer> {
+    ) -> Self {
         let statistics = Statistics {
             boost: f64::from(term.boost()),
             documents: term.documents as f64,
@@ -102,12 +102,12 @@ impl DfrTerm {
             average: term.average_length(),
             c: c.map(f64::from),
         };
-        Box::new(Self {
+        Self {
             statistics,
             contribution,
             formula,
             bound,
-        })
+        }
     }
 }
 

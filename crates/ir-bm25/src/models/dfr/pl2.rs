@@ -3,7 +3,7 @@
 use std::f64::consts::{LOG2_E, PI};
 
 use super::{C, DfrTerm, Statistics};
-use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::scoring_model::TermBound;
 
 define_model! {
     /// PL2: Poisson model of randomness, Laplace's law of succession, normalization 2.
@@ -31,20 +31,7 @@ define_model! {
     name: "pl2",
     aliases: [],
     description: "PL2: Poisson, Laplace, normalization 2",
-}
-
-impl ScoringModel for Pl2 {
-    named_methods!();
-
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        DfrTerm::boxed(
-            term,
-            Some(self.c),
-            contribution,
-            FORMULA,
-            TermBound::Unknown,
-        )
-    }
+    scorer: |model, term| DfrTerm::new(term, Some(model.c), contribution, FORMULA, TermBound::Unknown),
 }
 
 const FORMULA: &str = "(tfn × log2(1 / λ) + λ × log2(e) + log2(2π × tfn) / 2 + tfn × (log2(tfn) - log2(e))) / (tfn + 1), λ = F / N";

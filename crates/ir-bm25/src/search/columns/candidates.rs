@@ -167,8 +167,8 @@ impl Scratch {
             };
             if inverses.is_empty() {
                 let field = &model.fields()[list.field];
-                let (codes, lengths) = (index.codes(list.field), field.lengths(index, list.field)?);
-                inverses.extend(docs.iter().map(|&doc| field.inverse(codes, lengths, doc)));
+                let lengths = field.lengths(index, list.field)?;
+                inverses.extend(docs.iter().map(|&doc| field.inverse(lengths, doc)));
             }
             match &list.column.postings {
                 ColumnPostings::Dense { tfs, large, .. } => {

@@ -262,17 +262,10 @@ fn build_missing(
                     }
                     (None, None) => field.idf(cursor.df),
                 };
-                let lengths = field.lengths(index, cell.field)?;
-                let codes = (index.codes(cell.field), lengths);
+                let lengths = (index.len(), field.lengths(index, cell.field)?);
                 let is_kept = cache.has_room(index.len());
-                Some(TermColumn::build(
-                    &mut cursor,
-                    field,
-                    idf,
-                    codes,
-                    unit,
-                    is_kept,
-                )?)
+                let built = TermColumn::build(&mut cursor, field, idf, lengths, unit, is_kept);
+                Some(built?)
             }
         };
         if let Some(column) = column

@@ -4,6 +4,7 @@ use ir_core::store::OpenIndexError;
 
 use crate::postings::{END, PostingsCursor};
 use crate::search::bm25_scorer::{Bm25Fields, FieldModel, score_of};
+use crate::search::lengths::ScoredLengths;
 
 /// A term is dense if it occurs in at least one of so many documents.
 const DENSE: u32 = 64;
@@ -81,17 +82,16 @@ impl TermColumn {
         cursor: &mut PostingsCursor<'_>,
         field: &FieldModel,
         idf: f32,
-        (codes, lengths): (&[u8], &[u32]),
+        (documents, lengths): (usize, ScoredLengths<'_>),
         unit: Unit,
         is_kept: bool,
     ) -> Result<Self, OpenIndexError> {
-        let documents = codes.len();
         let mut found = Vec::with_capacity(cursor.df as usize);
         let mut max_bound = 0;
         while cursor.seek(0) != END {
             let postings = cursor.postings();
             for (&doc, &tf) in postings.docs.iter().zip(postings.tfs) {
-                let score = score_of(idf, tf as f32, field.inverse(codes, lengths, doc));
+                let score = score_of(idf, tf as f32, field.inverse(lengths, doc));
                 let bound = unit.bound(score, idf);
                 max_bound = max_bound.max(bound);
                 found.push(BoundedPosting { doc, tf, bound });

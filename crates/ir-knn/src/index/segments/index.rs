@@ -13,7 +13,6 @@ use ir_core::{
 use super::config::VectorIndexConfig;
 use super::{Segment, VectorSegment};
 use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
-use crate::index::similarity::explain_score;
 use crate::index::validate::check_query;
 use crate::simd::Cpu;
 
@@ -321,13 +320,6 @@ impl Retriever for SegmentedVectorIndex {
         }
         let (numbered, row) = self.locate(doc);
         let flat = numbered.segment.index.flat();
-        flat.check_query(query)?;
-        let row = flat.vector(row);
-        Ok(Some(explain_score(
-            self.similarity(),
-            self.inner.cpu,
-            query,
-            row,
-        )))
+        flat.explain(query, row, &Search::top(1))
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::parameter::{self, PARAMETERS};
 use crate::SearcherError;
 
 /// Parameters of Okapi BM25 as Lucene computes it. Chosen when searching, not when indexing.
@@ -93,21 +94,7 @@ impl Bm25 {
     /// # Errors
     /// [`SearcherError::Parameter`].
     pub fn validate(&self) -> Result<(), SearcherError> {
-        if !(self.k1 >= 0.0 && self.k1.is_finite()) {
-            return Err(SearcherError::Parameter {
-                name: "k1",
-                expected: "a finite number >= 0",
-                found: self.k1,
-            });
-        }
-        if !(0.0..=1.0).contains(&self.b) {
-            return Err(SearcherError::Parameter {
-                name: "b",
-                expected: "a number from 0 to 1",
-                found: self.b,
-            });
-        }
-        Ok(())
+        parameter::check(PARAMETERS, &[self.k1, self.b])
     }
 }
 
