@@ -8,7 +8,7 @@ use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
-use super::lengths::{ScoredLengths, code_of};
+use super::lengths::{ScoredLengths, code_of, length_of};
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use super::score_table::{Denominators, ScoreTables};
 use super::score_window::ScoreWindow;
@@ -93,7 +93,7 @@ impl FieldModel {
     pub(super) fn inverse(&self, lengths: ScoredLengths<'_>, doc: u32) -> f32 {
         match lengths {
             ScoredLengths::Codes(codes) => self.inverse_of_code(code_of(codes, doc)),
-            ScoredLengths::Exact(_) => self.inverse_of_exact(lengths.of(doc)),
+            ScoredLengths::Exact(lengths) => self.inverse_of_exact(length_of(lengths, doc)),
         }
     }
 

@@ -29,7 +29,7 @@ impl<'a> ScoredLengths<'a> {
     pub(super) fn of(self, doc: u32) -> u32 {
         match self {
             Self::Codes(codes) => small_float::decode(code_of(codes, doc)),
-            Self::Exact(lengths) => lengths.get(doc as usize).copied().unwrap_or(0),
+            Self::Exact(lengths) => length_of(lengths, doc),
         }
     }
 
@@ -40,6 +40,12 @@ impl<'a> ScoredLengths<'a> {
             Self::Exact(_) => "length: tokens in the field",
         }
     }
+}
+
+/// The exact length of a document.
+#[inline]
+pub(super) fn length_of(lengths: &[u32], doc: u32) -> u32 {
+    lengths.get(doc as usize).copied().unwrap_or(0)
 }
 
 /// The length code of a document.

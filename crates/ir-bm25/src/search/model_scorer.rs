@@ -16,7 +16,7 @@ use ir_core::store::OpenIndexError;
 
 use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
-use super::lengths::{ScoredLengths, code_of};
+use super::lengths::{ScoredLengths, code_of, length_of};
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, QueryTerm, ScoredList};
 use super::score_window::ScoreWindow;
 use crate::models::{ScoringModel, TermBound, TermScorer, TermStatistics, WindowStatistics};
@@ -196,7 +196,7 @@ impl ListScorer for ModelScorer<'_> {
     fn score(&self, doc: u32, tf: u32) -> f32 {
         match self.lengths {
             ScoredLengths::Codes(codes) => self.score_by_code(code_of(codes, doc), tf),
-            ScoredLengths::Exact(_) => self.score_by_length(self.lengths.of(doc), tf),
+            ScoredLengths::Exact(lengths) => self.score_by_length(length_of(lengths, doc), tf),
         }
     }
 
@@ -245,8 +245,8 @@ impl ListScorer for ModelScorer<'_> {
             ScoredLengths::Codes(codes) => pairs.for_each(|(&doc, &tf)| {
                 visit(doc, self.score_by_code(code_of(codes, doc), tf));
             }),
-            ScoredLengths::Exact(_) => pairs.for_each(|(&doc, &tf)| {
-                visit(doc, self.score_by_length(self.lengths.of(doc), tf));
+            ScoredLengths::Exact(lengths) => pairs.for_each(|(&doc, &tf)| {
+                visit(doc, self.score_by_length(length_of(lengths, doc), tf));
             }),
         }
     }
@@ -262,9 +262,11 @@ impl ListScorer for ModelScorer<'_> {
             ScoredLengths::Codes(_) => window.add_scores(self.codes, postings, |_, code, tf| {
                 number(self.score_by_code(code, tf))
             }),
-            ScoredLengths::Exact(_) => window.add_scores(self.codes, postings, |doc, _, tf| {
-                number(self.score_by_length(self.lengths.of(doc), tf))
-            }),
+            ScoredLengths::Exact(lengths) => {
+                window.add_scores(self.codes, postings, |doc, _, tf| {
+                    number(self.score_by_length(length_of(lengths, doc), tf))
+                })
+            }
         }
     }
 
