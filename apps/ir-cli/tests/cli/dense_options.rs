@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::common::{BERT, Folder, tiny};
+use crate::common::{BERT, Folder, tiny, words};
 
 /// Folder with a collection and the vectors of its documents and queries.
 fn encoded() -> (Folder, String) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{BERT as MODEL, CORPUS, Folder, QUERIES};
+use crate::common::{BERT as MODEL, CORPUS, Folder, QUERIES, words};
 use crate::outputs::{contents, decompressed, inputs, rejects};
 
 /// A copy of the model, which a failing test may overwrite.
@@ -74,7 +74,7 @@ fn no_output_is_an_input() {
             "--output",
         ),
     ] {
-        rejects(&here, args, option, " reads ");
+        rejects(&here, &words(args), option, " reads ");
     }
 }
 

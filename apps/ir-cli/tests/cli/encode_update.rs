@@ -195,7 +195,6 @@ fn misuse_is_an_error_and_changes_nothing() {
         "bad.jsonl",
         documents(&[("a", "tea")]) + "{\"id\": \"b\"}\n",
     );
-    let before = here.files();
     let errors = r#"
         encode MODEL
           2: required arguments

@@ -127,7 +127,6 @@ fn standard_output_and_compression() {
 #[test]
 fn binary_outputs() {
     let here = inputs();
-    let before = contents(&here);
     here.errors(
         "
         index tiny -o -

@@ -26,8 +26,9 @@ fn pool_from_runs_to_judgments() {
         pool.qrels",
     );
     if std::path::Path::new("/dev/full").exists() {
-        let mut full = draw;
-        full[full.len() - 3] = "/dev/full";
+        let mut full = draw.clone();
+        let output = full.len() - 3;
+        full[output] = "/dev/full";
         here.ir(&full).fails(1, &["/dev/full: cannot be written"]);
         assert!(!here.at("pool.qrels").exists(), "a pool without its list");
     }

@@ -7,8 +7,10 @@ use crate::{assert_same_hits, collection, common, elastic_double, milvus_double,
 /// Conditions of the requests to a server, as texts.
 fn conditions(server: &common::HttpDouble, path: &str) -> Vec<String> {
     let requests = server.requests.lock().unwrap();
-    let searches = requests.iter().filter(|(_, known, _)| known.contains(path));
-    searches.map(|(_, _, body)| body.clone()).collect()
+    let searches = requests
+        .iter()
+        .filter(|request| request.path.contains(path));
+    searches.map(|request| request.body.clone()).collect()
 }
 
 /// The time filter of each query is evaluated by the engine, by the attribute `year`.

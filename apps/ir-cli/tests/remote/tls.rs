@@ -33,10 +33,13 @@ fn engines_over_tls() {
         assert_eq!(hits(&run.out, "q0").len(), 10, "{scheme}");
         assert!(*tls.handshakes.lock().unwrap() >= 2, "{scheme}");
     }
-    let sent = elastic.authorizations.lock().unwrap();
+    let sent = elastic.requests.lock().unwrap();
     assert!(!sent.is_empty());
-    let own = |sent: &Option<String>| sent.as_deref() == Some("Bearer of-the-test");
-    assert!(sent.iter().all(own));
+    let own = Some("Bearer of-the-test");
+    assert!(
+        sent.iter()
+            .all(|request| request.authorization.as_deref() == own)
+    );
 }
 
 #[test]

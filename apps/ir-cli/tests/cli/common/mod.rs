@@ -166,7 +166,13 @@ impl Folder {
     /// Asserts that they print nothing else and leave no file.
     #[track_caller]
     pub(crate) fn errors(&self, table: &str) {
-        let before = self.files();
+        let contents = || {
+            let files = self.files().into_iter();
+            files
+                .map(|path| (std::fs::read(&path).ok(), path))
+                .collect::<Vec<_>>()
+        };
+        let before = contents();
         let lines: Vec<&str> = table.trim().lines().map(str::trim).collect();
         for row in lines.chunks(2) {
             eprintln!("ir {}", row[0]);
@@ -174,7 +180,7 @@ impl Folder {
             let parts: Vec<&str> = parts.split(" | ").collect();
             let ran = self.ir(row[0]).fails(code.parse().unwrap(), &parts);
             assert_eq!(ran.out, "", "no partial output");
-            assert_eq!(self.files(), before, "no files left");
+            assert!(contents() == before, "a file was left or changed");
         }
     }
 
@@ -192,10 +198,11 @@ impl Folder {
         let mut command = self.command(args);
         command.env_remove("IR_DATA");
         for (name, value) in variables {
-            match value.is_empty() {
-                true => command.env_remove(name),
-                false => command.env(name, value),
-            };
+            if value.is_empty() {
+                command.env_remove(name);
+            } else {
+                command.env(name, value);
+            }
         }
         finish(&mut command, None)
     }
