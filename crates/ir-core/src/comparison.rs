@@ -6,8 +6,9 @@ use crate::attributes::AttributeValue;
 
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
-/// Texts that are numbers (`"2015"`, `"2015.0"`) compare as numbers, and texts that are dates of
-/// ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates.
+/// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are dates
+/// of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates. Identifiers with
+/// leading zeros, exponents or more digits than 64 bits have are texts: `"007"` is not 7.
 ///
 /// | values | comparison |
 /// |---|---|
@@ -85,16 +86,18 @@ impl<'a> Comparable<'a> {
         let trimmed = text.trim();
         let starts = trimmed.as_bytes().first();
         // Most texts are neither numbers nor dates.
-        if !starts.is_some_and(|byte| byte.is_ascii_digit() || b"+-.".contains(byte)) {
+        if !starts.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
             return Self::Text(text);
         }
-        if let Ok(number) = trimmed.parse::<i64>() {
-            return Self::Integer(number);
-        }
-        if let Ok(number) = trimmed.parse::<f64>()
-            && number.is_finite()
-        {
-            return Self::of_float(number);
+        if is_decimal(trimmed) {
+            if let Ok(number) = trimmed.parse::<i64>() {
+                return Self::Integer(number);
+            }
+            if trimmed.contains('.')
+                && let Ok(number) = trimmed.parse::<f64>()
+            {
+                return Self::of_float(number);
+            }
         }
         Date::parse(trimmed).map_or(Self::Text(text), Self::Date)
     }
@@ -137,6 +140,15 @@ impl<'a> Comparable<'a> {
     pub const fn is_ordered(&self) -> bool {
         matches!(self, Self::Integer(_) | Self::Number(_) | Self::Date(_))
     }
+}
+
+/// Returns `true` for digits with a sign or a fraction, without leading zeros: identifiers such as
+/// `007` and `1E5` are no numbers.
+fn is_decimal(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    are_digits(whole) && are_digits(fraction) && (whole == "0" || !whole.starts_with('0'))
 }
 
 /// Order of an integer and a number, without rounding the integer.
@@ -301,7 +313,6 @@ mod tests {
             "2020".into(),
             " 2020 ".into(),
             "2020.0".into(),
-            "2.02e3".into(),
             "2020-01".into(),
             "2020-12-31".into(),
             "2020-01-01T00:00:00Z".into(),
@@ -320,6 +331,9 @@ mod tests {
             "2020-01-01T25:00".into(),
             "2020-01T10:00".into(),
             "inf".into(),
+            "02020".into(),
+            "2.02e3".into(),
+            "20200000000000000000".into(),
             "".into(),
             true.into(),
             f64::NAN.into(),

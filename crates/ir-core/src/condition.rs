@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::attributes::AttributeValue;
-use crate::comparison::Comparable;
+use crate::comparison::Date;
 use crate::predicate::Predicate;
 
 /// Error of parsing a condition as a [`Predicate`].
@@ -26,7 +26,7 @@ pub struct ParsePredicateError {
 /// | `venue!=ACL,EMNLP` | [`Predicate::Not`] of it |
 /// | `venue` | [`Predicate::Known`] |
 ///
-/// Values are compared as [`Comparable`] says: 2015 equals 2015.0 and `"2015"`.
+/// Values are compared as [`Comparable`](crate::Comparable) says: 2015 equals 2015.0 and `"2015"`.
 ///
 /// ```
 /// use ir_core::{Attributes, Predicate};
@@ -45,11 +45,12 @@ impl FromStr for Predicate {
             found: text.to_owned(),
         };
         let limit = |text: &str| {
-            let value = AttributeValue::Text(text.to_owned());
-            match Comparable::new(&value) {
-                Some(Comparable::Integer(number)) => Ok(number.into()),
-                Some(Comparable::Number(number)) => Ok(number.into()),
-                Some(Comparable::Date(_)) => Ok(value),
+            if let Ok(number) = text.parse::<i64>() {
+                return Ok(number.into());
+            }
+            match text.parse::<f64>() {
+                Ok(number) if !number.is_nan() => Ok(number.into()),
+                _ if Date::parse(text).is_some() => Ok(text.into()),
                 _ => Err(expected()),
             }
         };

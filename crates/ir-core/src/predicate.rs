@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::attributes::{AttributeValue, Attributes};
 use crate::comparison::Comparable;
@@ -32,9 +33,17 @@ use crate::ids::{DocNum, DocSet};
 #[allow(missing_docs)]
 pub enum Predicate {
     /// The attribute is absent, or a number or date ≤ `limit`.
-    AtMost { name: String, limit: AttributeValue },
+    AtMost {
+        name: String,
+        #[serde(deserialize_with = "limit")]
+        limit: AttributeValue,
+    },
     /// The attribute is absent, or a number or date ≥ `limit`.
-    AtLeast { name: String, limit: AttributeValue },
+    AtLeast {
+        name: String,
+        #[serde(deserialize_with = "limit")]
+        limit: AttributeValue,
+    },
     /// The attribute equals one of `values`.
     OneOf {
         name: String,
@@ -130,8 +139,9 @@ impl Predicate {
             return None;
         };
         let value = attributes.get(name)?;
-        let mut members = members(value).iter();
-        (!members.any(|member| order(member, limit).is_some())).then_some(value)
+        let members = members(value);
+        let is_comparable = members.iter().any(|member| order(member, limit).is_some());
+        (!is_comparable && !members.is_empty()).then_some(value)
     }
 
     /// Returns the attribute of a condition on a single one.
@@ -160,30 +170,11 @@ impl Predicate {
     fn matcher(&self) -> Box<dyn Fn(&Attributes) -> bool + '_> {
         match self {
             Self::OneOf { name, values } => {
-                let (mut texts, mut others) = (HashSet::new(), Vec::new());
-                for value in values {
-                    match Comparable::new(value) {
-                        Some(Comparable::Text(text)) => {
-                            texts.insert(text);
-                        }
-                        _ => others.push(value),
-                    }
-                }
-                let is_listed = move |member: &AttributeValue| {
-                    let is_text = matches!(
-                        Comparable::new(member),
-                        Some(Comparable::Text(text)) if texts.contains(text)
-                    );
-                    // A truth value equals a text.
-                    let is_truth = matches!(
-                        member,
-                        AttributeValue::Bool(truth) if texts.contains(truth.to_string().as_str())
-                    );
-                    is_text || is_truth || others.iter().any(|value| are_equal(member, value))
-                };
+                let listed = ListedValues::new(values);
                 Box::new(move |attributes| {
                     let value = attributes.get(name);
-                    value.is_some_and(|value| members(value).iter().any(&is_listed))
+                    let mut members = value.into_iter().flat_map(members);
+                    members.any(|member| listed.contains(member))
                 })
             }
             Self::All(parts) => {
@@ -202,6 +193,79 @@ impl Predicate {
         }
     }
 }
+
+/// Values of [`Predicate::OneOf`]: texts and integers are found by their hashes.
+struct ListedValues<'a> {
+    texts: HashSet<&'a str>,
+    integers: HashSet<i64>,
+    /// Dates, fractions and truth values.
+    others: Vec<Comparable<'a>>,
+    /// All values; maps are equal as they are.
+    values: &'a [AttributeValue],
+}
+
+impl<'a> ListedValues<'a> {
+    fn new(values: &'a [AttributeValue]) -> Self {
+        let mut listed = Self {
+            texts: HashSet::new(),
+            integers: HashSet::new(),
+            others: Vec::new(),
+            values,
+        };
+        for value in values.iter().filter_map(Comparable::new) {
+            match value {
+                Comparable::Text(text) => drop(listed.texts.insert(text)),
+                Comparable::Integer(number) => drop(listed.integers.insert(number)),
+                other => listed.others.push(other),
+            }
+        }
+        listed
+    }
+
+    fn contains(&self, member: &AttributeValue) -> bool {
+        let Some(value) = Comparable::new(member) else {
+            return self.values.contains(member);
+        };
+        let is_hashed = match value {
+            Comparable::Text(text) => self.texts.contains(text),
+            Comparable::Integer(number) => self.integers.contains(&number),
+            Comparable::Date(date) => self.integers.contains(&date.year),
+            Comparable::Bool(true) => self.texts.contains("true"),
+            Comparable::Bool(false) => self.texts.contains("false"),
+            Comparable::Number(_) => false,
+        };
+        let is_equal = |other: &Comparable<'_>| value.compare(other) == Some(Ordering::Equal);
+        is_hashed || self.others.iter().any(is_equal)
+    }
+}
+
+/// Reads a limit: a number or a date. A date of TOML is one too.
+fn limit<'de, D: Deserializer<'de>>(input: D) -> Result<AttributeValue, D::Error> {
+    let value = match AttributeValue::deserialize(input)? {
+        AttributeValue::Map(map) => match map.get(TOML_DATE) {
+            Some(date) if map.len() == 1 => date.clone(),
+            _ => AttributeValue::Map(map),
+        },
+        value => value,
+    };
+    if Comparable::new(&value).is_some_and(|value| value.is_ordered()) {
+        return Ok(value);
+    }
+    let found = match &value {
+        AttributeValue::Bool(truth) => Unexpected::Bool(*truth),
+        AttributeValue::Text(text) => Unexpected::Str(text),
+        AttributeValue::List(_) => Unexpected::Seq,
+        AttributeValue::Map(_) => Unexpected::Map,
+        AttributeValue::Int(_) | AttributeValue::Float(_) => Unexpected::Other("not a number"),
+    };
+    Err(D::Error::invalid_value(
+        found,
+        &"a number or a date such as 2015-03-01",
+    ))
+}
+
+/// Key under which the parser of TOML returns a date.
+const TOML_DATE: &str = "$__toml_private_datetime";
 
 /// Values of an attribute: the members of a list, or itself.
 fn members(value: &AttributeValue) -> &[AttributeValue] {
@@ -284,6 +348,42 @@ mod tests {
                     prop_assert_eq!(selected.contains(DocNum::new(n)), predicate.matches(attributes));
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod limit_tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_numbers_or_dates() {
+        let read = |limit: &str| {
+            let text = format!("{{\"at_most\": {{\"name\": \"year\", \"limit\": {limit}}}}}");
+            serde_json::from_str::<Predicate>(&text)
+        };
+        for (limit, expected) in [
+            ("2015", AttributeValue::from(2015)),
+            ("2015.5", 2015.5.into()),
+            ("\"2015-03-01\"", "2015-03-01".into()),
+            (
+                "{\"$__toml_private_datetime\": \"2015-03-01\"}",
+                "2015-03-01".into(),
+            ),
+        ] {
+            let name = "year".to_owned();
+            let limit_read = Predicate::AtMost {
+                name,
+                limit: expected,
+            };
+            assert_eq!(read(limit).unwrap(), limit_read, "{limit}");
+        }
+        for wrong in ["\"spring\"", "true", "[2015]", "{}", "{\"a\": 1}"] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(
+                error.contains("expected a number or a date"),
+                "{wrong}: {error}"
+            );
         }
     }
 }

@@ -351,6 +351,10 @@ fn one_of(
             let mut clauses = Vec::new();
             for value in values().filter(Comparable::is_ordered) {
                 let limit = number(&name, &value)?;
+                // Attributes are finite.
+                if limit.is_infinite() {
+                    continue;
+                }
                 clauses.push(Clause::all([true, false].map(|at_most| Clause::Number {
                     name: name.clone(),
                     at_most,
@@ -504,9 +508,19 @@ pub(crate) mod tests {
     proptest! {
         #[test]
         fn clauses_equal_predicates(predicate in predicate(), attributes in attributes()) {
-            // Numbers of texts, and integers beyond f64, have no clause.
-            if let Ok(clause) = Clause::from_predicate(&predicate, &schema()) {
-                prop_assert_eq!(clause.matches(0, &attributes), predicate.matches(&attributes));
+            match Clause::from_predicate(&predicate, &schema()) {
+                Ok(clause) => {
+                    let expected = predicate.matches(&attributes);
+                    prop_assert_eq!(clause.matches(0, &attributes), expected);
+                }
+                // Numbers of texts, and integers beyond f64, have no clause.
+                Err(error) => {
+                    let text = error.to_string();
+                    let of_texts = text.contains("\"t\"") || text.contains("\"l\"");
+                    let is_known = of_texts && text.contains("found texts")
+                        || text.contains("\"x\": expected a number with the precision of f64");
+                    prop_assert!(is_known, "{}", text);
+                }
             }
         }
 

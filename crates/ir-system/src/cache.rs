@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::error::SpecError;
 
 /// Version of the cache keys. Part of every key.
-pub const CACHE_VERSION: u32 = 3;
+pub const CACHE_VERSION: u32 = 4;
 
 /// Stage of an experiment with a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

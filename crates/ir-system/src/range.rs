@@ -70,7 +70,16 @@ impl TableSchema {
         let schema = self.resolve(schema);
         match value {
             toml::Value::Integer(number) => Range::of(schema).check(key, *number as f64, number),
-            toml::Value::Float(number) => Range::of(schema).check(key, *number, number),
+            toml::Value::Float(number) => {
+                // A number of single precision may be infinite in it.
+                let is_single = schema.get("format").is_some_and(|it| it == "float");
+                let value = if is_single {
+                    f64::from(*number as f32)
+                } else {
+                    *number
+                };
+                Range::of(schema).check(key, value, number)
+            }
             toml::Value::Array(values) => {
                 let items = schema.get("items").unwrap_or(&Value::Null);
                 let mut values = values.iter().enumerate();

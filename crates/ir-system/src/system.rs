@@ -29,7 +29,9 @@ use crate::source::SourceMap;
 ///
 /// [`Registry::register`](crate::Registry::register) gives it a name; an example is there.
 pub trait System: fmt::Debug + Send + Sync {
-    /// Checks the parameters, without reading data.
+    /// Checks the parameters, without reading data. The ranges of numbers are in the JSON Schema of
+    /// the type, and [`Registry::parse`](crate::Registry::parse) checks them first;
+    /// [`check_ranges`](crate::check_ranges) does for a value that was built in memory.
     ///
     /// # Errors
     /// [`SystemError::Parameter`] with the key of the invalid parameter.

@@ -32,7 +32,7 @@ use crate::shared::options::{EncodingOption, QueryForm, choice, positive, use_th
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
-use crate::shared::system_options::{SystemSource, needs_positions};
+use crate::shared::system_options::{SystemSource, needs_positions, needs_queries};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -305,7 +305,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let candidates = match other {
         Some(run) => Candidates::Run(run, index.ids().clone()),
         None => {
-            let queries = queries_of(&*wanted.set)?;
+            let queries = if needs_queries(&spec) {
+                queries_of(&*wanted.set)?
+            } else {
+                Vec::new()
+            };
             let others = OtherCollections {
                 encoding: args.text.encoding,
                 verify: Verify::AllSections,

@@ -36,6 +36,7 @@ use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed, print};
 use crate::shared::paper_folder::{is_bundled, warn};
 use crate::shared::question_options::QuestionOptions;
+use crate::shared::system_options::needs_queries;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -406,6 +407,14 @@ fn system_of_file(
 ) -> Result<SharedRetriever> {
     let (spec, registry) = (SystemSpec::open(file)?, Registry::default());
     spec.validate(&registry)?;
+    if spec.root().is_some_and(|root| root.filter.is_some()) {
+        bail!("--collection {name}: {file}: expected a system without a filter, found one");
+    }
+    if needs_queries(&spec) {
+        bail!(
+            "--collection {name}: {file}: expected a system for any query, found saved vectors of queries"
+        );
+    }
     let data = IndexData::new(name, index.clone(), Vec::new());
     let mut resources = Resources::new(Cache::temporary()?);
     let mut observer = ConsoleObserver::new(console);

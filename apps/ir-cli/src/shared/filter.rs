@@ -136,6 +136,15 @@ pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Re
         incomparable: u64,
         example: Option<AttributeValue>,
     }
+    impl Found<'_> {
+        fn is_range(&self) -> bool {
+            let Self { condition, .. } = self;
+            matches!(
+                condition,
+                Predicate::AtMost { .. } | Predicate::AtLeast { .. }
+            )
+        }
+    }
     let conditions = conditions
         .iter()
         .flat_map(|whole| whole.conditions().into_iter().map(move |it| (whole, it)));
@@ -164,6 +173,8 @@ pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Re
         }
         if all.iter().any(|found| !found.is_there) {
             known.extend(attributes.iter().map(|(name, _)| name.to_owned()));
+        } else if !all.iter().any(|found| found.is_range()) {
+            break;
         }
     }
     for found in all {

@@ -22,7 +22,6 @@ pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
-#[cfg(feature = "dense")]
 pub(crate) mod question_options;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
@@ -36,7 +35,6 @@ pub(crate) mod suggest;
 pub(crate) mod system_options;
 pub(crate) mod systems;
 pub(crate) mod terminal;
-#[cfg(feature = "dense")]
 #[cfg(feature = "dense")]
 pub(crate) mod training_runs;
 pub(crate) mod updates;

@@ -110,7 +110,8 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     scan(input, source, &mut position, |line: TrecLine<'_, 6>| {
         let number = line.number;
         let ranks = *has_ranks.get_or_insert_with(|| {
-            let has_ranks = line.columns == 3 && parse_rank(line.field(2)).is_some();
+            // Another number may be a score.
+            let has_ranks = line.columns == 3 && parse_rank(line.field(2)) == Some(1);
             if has_ranks {
                 warnings.push(number, RANKS);
             }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::read::{parse_rank, scan_from};
-use super::scan::Position;
+use super::scan::{BYTE_ORDER_MARK, Position};
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
 
 /// Chunk of an uncompressed run file, from the first line of a query to the last line of a query.
@@ -49,7 +49,8 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let mut reader = BufReader::with_capacity(1 << 16, file);
-    let has_ranks = has_ranks(&mut reader)?;
+    // Read errors are reported when the first chunk is read.
+    let has_ranks = has_ranks(&mut reader).unwrap_or(false);
     let mut chunks = Vec::new();
     let mut from = 0_u64;
     loop {
@@ -74,10 +75,10 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
 fn has_ranks(reader: &mut impl BufRead) -> io::Result<bool> {
     let mut line = Vec::new();
     while reader.take(MAX_LINE).read_until(b'\n', &mut line)? > 0 {
-        let text = String::from_utf8_lossy(&line);
+        let text = String::from_utf8_lossy(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line));
         let columns: Vec<&str> = text.split_ascii_whitespace().collect();
-        if !columns.is_empty() && !line.starts_with(b"#") {
-            return Ok(matches!(columns[..], [_, _, rank] if parse_rank(rank).is_some()));
+        if !columns.is_empty() && !text.starts_with('#') {
+            return Ok(matches!(columns[..], [_, _, rank] if parse_rank(rank) == Some(1)));
         }
         line.clear();
     }

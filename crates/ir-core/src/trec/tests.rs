@@ -379,6 +379,7 @@ fn runs_of_ms_marco() {
             "run:2: expected at least 6 columns, found 3",
         ),
         ("q1 a one\n", "run:1: expected at least 6 columns, found 3"),
+        ("q1 a 12\n", "run:1: expected at least 6 columns, found 3"),
     ] {
         let error = read_run(run.as_bytes(), "run", HeaderLine::AsData).unwrap_err();
         assert_eq!(error.to_string(), expected);

@@ -118,7 +118,7 @@ fn read_soco(text: &str, path: &str, id: &str) -> Result<Vec<Paper>, DocumentErr
 fn set_fields(paper: &mut Paper, meta: &Attributes) {
     let title = meta.text("doc_title").or_else(|| meta.text("title"));
     paper.title = title.unwrap_or_default().to_owned();
-    paper.year = meta.int(Attributes::YEAR);
+    paper.year = meta.year();
     paper.metadata = meta.clone();
 }
 

@@ -1,5 +1,6 @@
 //! Record of how saved vectors were encoded.
 
+#[cfg(feature = "dense")]
 use std::path::Path;
 
 use ir_core::DocNum;

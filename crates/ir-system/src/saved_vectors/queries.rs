@@ -68,13 +68,13 @@ impl QueryVectors<'_> {
         }
         let mut encoder = PrecomputedEncoder::new(path.to_string(), file.dim());
         let mut outdated = None;
+        let required = self.required;
+        let is_required =
+            |query: &Query| required.is_none_or(|required| required.contains(&query.id));
         // Without words, a query is not encoded.
         for query in queries.iter().filter(|query| !query.text.trim().is_empty()) {
             let Some(doc) = file.ids().get(&query.id) else {
-                if self
-                    .required
-                    .is_some_and(|required| !required.contains(&query.id))
-                {
+                if !is_required(query) {
                     continue;
                 }
                 return Err(self.error(&format!(
@@ -86,6 +86,9 @@ impl QueryVectors<'_> {
             if let Some(origin) = &origin
                 && origin.texts.as_slice()[doc.index()] != text_hash(&query.id, &query.text)
             {
+                if !is_required(query) {
+                    continue;
+                }
                 outdated.get_or_insert(&query.id);
             }
             encoder.insert(&*query.text, file.vector(doc));

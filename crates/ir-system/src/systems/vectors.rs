@@ -46,7 +46,7 @@ pub struct DenseSystem {
     #[serde(default)]
     pub queries: Option<String>,
     /// Accepts saved vectors of documents and queries by different recorded encoders, such
-    /// as a query encoder with a model of its own. Default: false.
+    /// as a query encoder with a model of its own, and those of other query texts. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
     /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`).

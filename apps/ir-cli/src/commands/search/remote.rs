@@ -13,6 +13,7 @@ use super::args::{Args, TimeFilter};
 use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::filter::warn_of_years;
 use crate::shared::format::grouped;
 use crate::shared::input::{self, open_documents};
 use crate::shared::output::OutputSink;
@@ -68,8 +69,8 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(TimeFilter::Exact) => groups_by_year(&queries),
         None => vec![(None, (0..queries.len()).collect())],
     };
-    if args.not_later_than_query.is_some() && groups.iter().all(|(limit, _)| limit.is_none()) {
-        console.warn("no query has a year; the time filter has no effect");
+    if args.not_later_than_query.is_some() {
+        warn_of_years(&queries, console);
     }
     let collection = args.remote.client.collection(address)?;
     let encoder = match &args.remote.engine_vectors {

@@ -18,6 +18,7 @@ use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure};
+use crate::shared::filter::warn_of_years;
 use crate::shared::format::grouped;
 use crate::shared::input::{
     self, CollectionSource, DocumentOrder, DocumentSource, open_collection,
@@ -241,6 +242,9 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
         .map(|query| years.not_later_than(query.attributes.year()))
         .collect();
     let is_filtered = root.filter == Some(FilterName::Year);
+    if is_filtered {
+        warn_of_years(&queries, console);
+    }
     let run = Run::from_retriever_with(args.tag_or(&root.name), &*retriever, &queries, |n, _| {
         let search = Search::top(k);
         if is_filtered {

@@ -15,6 +15,7 @@ use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
 use crate::shared::encoder::{EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
+use crate::shared::system_options::SystemSource;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -73,7 +74,7 @@ const ENCODER_UNCHECKED: &str = "--encoder must be the model that encoded it";
 #[derive(Debug, clap::Args)]
 pub(super) struct VectorOptions {
     /// Vector index, written by `ir encode`, in place of a BM25 index. Records have vectors
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = SystemSource::ids())]
     vectors: Option<PathBuf>,
 
     /// Encoder of the field text of the records, in place of vectors

@@ -19,7 +19,7 @@ use crate::shared::repository_priors;
 
 use option::{BM25, BM25F, CLEAN, MODEL, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
 pub(crate) use option::{option_name, shortest};
-pub(crate) use source::{SystemSource, needs_positions};
+pub(crate) use source::{SystemSource, needs_positions, needs_queries};
 
 /// Parameters of a lexical system and of its prior, as options.
 #[derive(Debug, Clone, Default)]

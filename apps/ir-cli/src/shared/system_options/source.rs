@@ -82,6 +82,12 @@ impl SystemSource {
     }
 }
 
+/// Returns `true` if a system has saved vectors of the queries, by their ids.
+pub(crate) fn needs_queries(spec: &SystemSpec) -> bool {
+    let mut systems = spec.systems.iter();
+    systems.any(|system| system.parameters.contains_key("queries"))
+}
+
 /// Returns `true` if a system searches positions.
 pub(crate) fn needs_positions(spec: &SystemSpec) -> bool {
     let mut systems = spec.systems.iter();
