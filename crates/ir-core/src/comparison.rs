@@ -6,8 +6,8 @@ use crate::attributes::AttributeValue;
 
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
-/// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are dates
-/// of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates. Identifiers with
+/// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are
+/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates. Identifiers with
 /// leading zeros, exponents or more digits than 64 bits have are texts: `"007"` is not 7.
 ///
 /// | values | comparison |

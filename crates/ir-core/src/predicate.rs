@@ -200,7 +200,7 @@ struct ListedValues<'a> {
     integers: HashSet<i64>,
     /// Dates, fractions and truth values.
     others: Vec<Comparable<'a>>,
-    /// All values; maps are equal as they are.
+    /// All values, for maps.
     values: &'a [AttributeValue],
 }
 
