@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::comparison::Comparable;
-
 /// Value of an attribute, in the types of JSON.
 ///
 /// An integer that does not fit in `i64` is read as [`AttributeValue::Float`]. A `null` attribute
@@ -114,13 +112,6 @@ impl Attributes {
             Some(AttributeValue::Int(number)) => Some(*number),
             _ => None,
         }
-    }
-
-    /// Returns the year of the attribute [`Attributes::YEAR`]: an integer, an integral number, or a
-    /// text that is one or a date, such as `2015.0`, `"2015"` or `"2015-03-01"`.
-    #[must_use]
-    pub fn year(&self) -> Option<i64> {
-        Comparable::new(self.get(Self::YEAR)?)?.year()
     }
 
     /// Returns whether there are no attributes.

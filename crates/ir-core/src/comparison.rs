@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::attributes::AttributeValue;
+use crate::attributes::{AttributeValue, Attributes};
 
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
 /// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are
-/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates. Identifiers with
-/// leading zeros, exponents or more digits than 64 bits have are texts: `"007"` is not 7.
+/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates.
+/// Identifiers with leading zeros, exponents or more digits than 64 bits have are texts: `"007"` is
+/// not 7.
 ///
 /// | values | comparison |
 /// |---|---|
@@ -139,6 +140,15 @@ impl<'a> Comparable<'a> {
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
         matches!(self, Self::Integer(_) | Self::Number(_) | Self::Date(_))
+    }
+}
+
+impl Attributes {
+    /// Returns the year of the attribute [`Attributes::YEAR`]: an integer, an integral number, or a
+    /// text that is one or a date, such as `2015.0`, `"2015"` or `"2015-03-01"`.
+    #[must_use]
+    pub fn year(&self) -> Option<i64> {
+        Comparable::new(self.get(Self::YEAR)?)?.year()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The type `hnsw`: dense retrieval by a graph (HNSW).
 
+#[cfg(feature = "dense")]
 use ir_knn::HnswConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,7 @@ pub struct HnswSystem {
     pub seed: Option<u64>,
 }
 
+#[cfg(feature = "dense")]
 impl HnswSystem {
     fn config(&self) -> HnswConfig {
         let mut config = HnswConfig::default();
