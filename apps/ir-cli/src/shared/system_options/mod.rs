@@ -17,7 +17,9 @@ use toml::{Table, Value};
 use crate::shared::console::Usage;
 use crate::shared::repository_priors;
 
-use option::{BM25, BM25F, CLEAN, MODEL, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
+#[cfg(feature = "dense")]
+use option::MODEL;
+use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
 pub(crate) use option::{option_name, shortest};
 pub(crate) use source::{SystemSource, needs_positions, needs_queries};
 
