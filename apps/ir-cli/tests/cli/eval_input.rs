@@ -77,11 +77,14 @@ fn queries_missing_from_one_file() {
          (the qrels have 3 queries, such as \"q1\", the run has 2, such as \"z1\")"
     );
     // Warnings about the run come with the error.
-    let (code, _, err) = printed(&here, "\u{feff}q1 Q0 d1 1 two me\n");
+    let (code, _, err) = printed(&here, "z1 Q0 d1 1 two me\n");
     assert_eq!(code, 1);
     for part in ["\"two\" is not a number", "found none"] {
         assert!(err.contains(part), "{err}");
     }
+    // A byte-order mark is no part of the first id.
+    let marked = printed(&here, "\u{feff}q2 Q0 d3 1 1.0 me\n");
+    assert_eq!((marked.0, value(&marked.1, "num_q")), (0, 1.0));
     let (code, out, err) = printed(&here, "z9 Q0 d1 1 2 me\nq2 Q0 d3 1 1.0 me\n");
     assert_eq!(
         (code, value(&out, "num_q"), value(&out, "map")),

@@ -148,12 +148,17 @@ fn indexes_and_other_runs() {
     }
     let hint = "expected at least 6 columns, found 3 (a TREC run has query, Q0, document, rank, \
                 score, tag)";
-    here.write("ms.tsv", "q1\td1\t1\nq1\td2\t2\n");
+    here.write("ranks.tsv", "q1\td1\t1\nq1\td2\t2\n");
+    let ranks = here.ir("eval tiny ranks.tsv").ok();
+    let note = "ranks.tsv:1: read as a run of MS MARCO";
+    assert!(ranks.err.contains(note), "{}", ranks.err);
+    // Another first number than 1 may be a score.
+    here.write("ms.tsv", "q1\td1\t12\nq1\td2\t2\n");
     for args in [["eval", "tiny", "ms.tsv"], ["diff", "run", "ms.tsv"]] {
         let code = if args[0] == "diff" { 2 } else { 1 };
         here.ir(&args).fails(code, &["ms.tsv:1: ", hint]);
     }
-    let stdin = here.ir_with("eval tiny -", "q1\td1\t1\n");
+    let stdin = here.ir_with("eval tiny -", "q1\td1\t12\n");
     stdin.fails(1, &["standard input:1: ", hint]);
 }
 

@@ -284,7 +284,7 @@ fn keys_are_options() {
 fn mining_and_workers_search_by_system_files() {
     let here = Folder::new();
     tiny(&here);
-    here.ir(&["index", "tiny", "-o", "tiny.ir", "--store", "everything"])
+    here.ir(&["index", "tiny", "-o", "tiny.ir", "--store", "all"])
         .ok();
     let queries = here.read("tiny/queries.jsonl");
     for options in [

@@ -207,7 +207,7 @@ fn exit_codes() {
     here.errors(
         "
         eval -R nonsense qrels run
-          2: -R | qrels_jg | prefs
+          2: --judgments | qrels_jg | prefs
         eval -T nonsense qrels run
           2: trec_results
         eval -m nonsense qrels run

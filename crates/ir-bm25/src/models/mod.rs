@@ -9,7 +9,7 @@
 //!
 //! | models | names and types |
 //! |---|---|
-//! | BM25 of Lucene and Anserini | `bm25` [`Bm25`](crate::Bm25) |
+//! | BM25 of Lucene and Anserini | `bm25` [`Bm25`] |
 //! | variants of BM25 | `atire` [`Atire`], `robertson` [`Robertson`] |
 //! | | `bm25+` [`Bm25Plus`], `bm25l` [`Bm25L`] |
 //! | BM25 over weighted fields | `bm25f` [`Bm25F`] |

@@ -54,14 +54,27 @@ impl TextHashes {
     /// order.
     #[must_use]
     pub fn difference(&self, found: &Self) -> Option<String> {
-        let (expected, count) = (self.len(), found.len());
-        if expected != count {
+        let (expected, count) = (grouped(self.len()), grouped(found.len()));
+        if self.len() != found.len() {
             return Some(format!("expected {expected} texts, found {count}"));
         }
         let mut pairs = self.0.iter().zip(&found.0);
-        let first = pairs.position(|(expected, found)| expected != found)? + 1;
-        Some(format!("text {first} of {expected} differs"))
+        let first = pairs.position(|(expected, found)| expected != found)?;
+        Some(format!("text {} of {expected} differs", grouped(first + 1)))
     }
+}
+
+/// Number with a comma before each group of three digits.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 impl FromIterator<u64> for TextHashes {
