@@ -30,6 +30,7 @@ fn for_each_line<'t>(
     bytes: &'t [u8],
     mut each: impl FnMut(usize, &[&'t str]) -> Result<(), String>,
 ) -> Result<(), String> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     for (number, line) in (1..).zip(bytes.split_inclusive(|&b| b == b'\n')) {
         match columns(line) {
             Ok(None) => {}
@@ -57,7 +58,21 @@ fn check_repeated<'t>(
 fn read_run_naively(bytes: &[u8]) -> Result<Run, String> {
     let mut run = Run::default();
     let mut seen = HashMap::new();
+    let mut has_ranks = None;
     for_each_line(bytes, |line, columns| {
+        let rank = |columns: &[&str]| columns.get(2).and_then(|rank| rank.parse::<u32>().ok());
+        if *has_ranks.get_or_insert(columns.len() == 3 && rank(columns) == Some(1)) {
+            let [query, doc, text] = columns else {
+                let found = columns.len();
+                return Err(format!("x:{line}: expected 3 columns, found {found}"));
+            };
+            let Some(rank) = rank(columns).filter(|rank| *rank > 0) else {
+                let expected = "a rank (an integer of at least 1)";
+                return Err(format!("x:{line}: expected {expected}, found {text:?}"));
+            };
+            run.push(query, *doc, 1.0 / f64::from(rank));
+            return check_repeated(&mut seen, line, query, doc);
+        }
         let [query, _, doc, _, score, tag, ..] = columns else {
             let found = columns.len();
             return Err(format!(

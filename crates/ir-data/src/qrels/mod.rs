@@ -106,8 +106,8 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         matches!(row[..], [query, doc, "0", "0" | "0.000000"]
             if is_number(query) && is_number(doc) && doc.contains(|digit| digit != '0'))
     };
-    // Every query of Cranfield has one document with the code -1, and no column is separated by a
-    // tab; the last query may be incomplete.
+    // Every query of Cranfield has one document with the code -1, and its columns are separated by
+    // spaces; the last query may be incomplete.
     let mut sources = rows.iter().filter(|row| row.len() == 3 && row[2] == "-1");
     let mut queries = rows.iter().map(|row| row[0]).collect::<Vec<_>>();
     queries.dedup();
@@ -115,8 +115,12 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         .iter()
         .all(|query| sources.next().is_some_and(|row| row[0] == *query));
     let is_complete = has_sources && sources.count() <= 1;
+    let is_tab_separated = lines
+        .trim()
+        .lines()
+        .all(|line| line.trim().split('\t').count() == 3);
     if rows.iter().all(is_cranfield)
-        && !text.contains('\t')
+        && !is_tab_separated
         && is_complete
         && rows.iter().any(|row| row[2] == "-1")
     {

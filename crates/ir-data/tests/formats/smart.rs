@@ -103,7 +103,7 @@ fn detected_judgments() {
     // Cranfield.
     let text = "1 184 2 \n\n1 12 4\r\n1\t5\t-1";
     assert_eq!(grades(text), ["1 12 1", "1 184 3", "1 5 1"]);
-    assert_eq!(grades("\u{feff}1\t184\t-1\n"), ["1 184 1"]);
+    assert_eq!(grades("\u{feff}1 184 -1\n"), ["1 184 1"]);
     // The code -1 is what tells it from grades.
     let error = read("1 184 2\n1 12 4\n").unwrap_err();
     assert_eq!(error, "f:1: expected 4 columns, found 3");

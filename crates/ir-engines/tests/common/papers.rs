@@ -57,9 +57,10 @@ pub fn conditions(further: &[&str]) -> Vec<Predicate> {
         "venue!=ACL",
         "x<=-1",
         "x>=2.5",
+        "x=2.5",
+        "x!=-1,0",
         "open=true",
         "open!=true",
-        "venue<=3",
     ];
     let parse = |text: &&str| text.parse().unwrap();
     let mut all: Vec<Predicate> = all.iter().chain(further).map(parse).collect();
