@@ -170,6 +170,8 @@ impl Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.minimum, self.maximum) {
+            // A negative number is no value of an unsigned integer.
+            (Some(0.0), Some(maximum)) if self.is_integer => write!(f, "at most {maximum}"),
             (Some(minimum), Some(maximum)) if self.is_open => {
                 write!(f, "a number > {minimum}, at most {maximum}")
             }

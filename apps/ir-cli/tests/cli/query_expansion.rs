@@ -119,7 +119,7 @@ fn nearest_words() {
         ),
         (
             ["--nearest-reflections", "101"],
-            "--nearest-reflections: expected a number from 0 to 100, found 101",
+            "--nearest-reflections: expected at most 100, found 101",
         ),
         (["--nearest-weight", "-1"], "--nearest-weight"),
     ] {

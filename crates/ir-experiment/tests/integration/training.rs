@@ -294,7 +294,7 @@ fn errors_name_encoder_and_key() {
         (
             "encoder = \"random\"",
             "encoder = { model = \"m\", training = { epochs = 0 } }",
-            "systems[1].encoder.training.epochs: epochs is 0, expected 1 or more",
+            "systems[1].encoder.training.epochs: expected at least 1, found 0",
         ),
         (
             "epochs = 2",
