@@ -235,7 +235,7 @@ mod tests {
             match (described, range) {
                 // Ranges in words of other keys, and of models.
                 (Some(described), None) => assert!(
-                    ["even", "0 ≤ p < 1", "0", "0 to 1"].contains(&described.as_str()),
+                    ["even", "0 ≤ p < 1", "0", "0 to 1", "0 to 1e9"].contains(&described.as_str()),
                     "{key}: {described}"
                 ),
                 (Some(described), Some(range)) => {

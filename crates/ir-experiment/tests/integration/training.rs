@@ -299,7 +299,7 @@ fn errors_name_encoder_and_key() {
         (
             "epochs = 2",
             "epochs = 0",
-            "line 27: encoders.tuned.training.epochs: epochs is 0, expected 1 or more",
+            "line 27: encoders.tuned.training.epochs: expected at least 1, found 0",
         ),
         (
             "epochs = 2",
