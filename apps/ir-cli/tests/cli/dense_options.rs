@@ -302,7 +302,10 @@ fn experiments_compare_the_encoders_of_saved_vectors() {
     );
     run("vectors = \"docs.ir\"\nqueries = \"docs.ir\"").fails(
         1,
-        &["systems[0].queries: expected vectors of queries (`ir encode --queries`), found vectors of documents"],
+        &[
+            "systems[0].queries: ",
+            "expected vectors of queries (`ir encode --queries`), found vectors of documents",
+        ],
     );
     run("encoder = \"m\"\nany_encoder = true\n[encoders.m]\nmodel = \"x\"").fails(
         1,

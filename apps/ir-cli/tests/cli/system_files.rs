@@ -290,7 +290,7 @@ fn mining_and_workers_search_by_system_files() {
     for options in [
         &["--model", "qld", "--mu", "50"][..],
         &["--preset", "lucene", "--feedback", "rocchio"],
-        &["--clean", "--k1", "2"],
+        &["--clean", "stop-words", "--k1", "2"],
     ] {
         let save = ["search", "tiny", "-o", "run.trec", "--save", "system.toml"];
         here.ir(&[&save[..], options].concat()).ok();

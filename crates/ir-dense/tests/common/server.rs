@@ -33,7 +33,8 @@ pub struct Stored {
 /// Repository with the files of `testdata/tiny/bert`, and files that no encoder needs.
 pub fn repository() -> Vec<Stored> {
     // From this crate and from the tests of the command.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/ir-dense/testdata/tiny/bert");
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
     let stored = |name, bytes, hash| Stored {
         name,
