@@ -288,21 +288,31 @@ fn a_folder_that_ends_the_process_is_given_up() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("papers")).unwrap();
     let sentence = |n: usize| format!("Sentence {n} is on tea number {}. ", n * 7);
-    let text: String = (0..60_000).map(sentence).collect();
+    let text: String = (0..120_000).map(sentence).collect();
     fs::write(folder.path().join("papers/long.txt"), text).unwrap();
     let args = ["papers", "--data", "d"];
-    for _ in 0..5 {
+    // A start that is killed before it begins the publication again is no attempt.
+    for _ in 0..20 {
         let mut child = serve_command(folder.path(), &args).spawn().unwrap();
         let mut address = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         lines.read_line(&mut address).unwrap();
         let address = address.trim().trim_start_matches("http://");
         let client = Client::new(address.trim_end_matches('/').to_owned(), Default::default());
-        // The attempt of a job counts from its start on.
-        let is_running = |page: &str| page.contains(r#"<span class="status">started</span>"#);
-        wait_until(|| is_running(&client.request("GET", "/review", "").unwrap().1));
+        thread::sleep(Duration::from_millis(200));
+        let page = || client.request("GET", "/review", "").unwrap().1;
+        let has = |page: &str, status| page.contains(&format!(r#"status">{status}<"#));
+        let mut is_given_up = false;
+        wait_until(|| {
+            let page = page();
+            is_given_up = has(&page, "failed");
+            is_given_up || has(&page, "started")
+        });
         child.kill().unwrap();
         child.wait().unwrap();
+        if is_given_up {
+            break;
+        }
     }
     // The first start has printed the keys.
     let unknown = ("-".to_owned(), "-".to_owned());
