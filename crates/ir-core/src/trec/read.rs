@@ -139,7 +139,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
                 score: 1.0 / f64::from(rank),
             });
         }
-        if line.columns < 6 {
+        if line.columns < 6 || (line.first && is_json(line.field(0))) {
             return Err(columns(source, &line, "at least 6").into());
         }
         let (query, doc) = (line.field(0), line.field(2));
@@ -251,7 +251,7 @@ pub fn read_qrels(
     let mut judgments = QrelsBuilder::default();
     let mut position = Position::default();
     let scanned = scan(input, source, &mut position, |line: TrecLine<'_, 4>| {
-        if line.columns != 4 {
+        if line.columns != 4 || (line.first && is_json(line.field(0))) {
             return Err(columns(source, &line, "4"));
         }
         let (number, grade) = (line.number, line.field(3));
@@ -269,12 +269,17 @@ pub fn read_qrels(
     })
 }
 
+/// Returns `true` if the first column of a file is the start of JSON.
+fn is_json(text: &str) -> bool {
+    matches!(text, "{" | "[") || ["{\"", "[{"].iter().any(|start| text.starts_with(start))
+}
+
 fn columns<const N: usize>(
     source: &str,
     line: &TrecLine<'_, N>,
     expected: &'static str,
 ) -> TrecReadError {
-    if line.first && line.field(0).starts_with(['{', '[']) {
+    if line.first && is_json(line.field(0)) {
         let path = source.to_owned();
         return TrecReadError::Json { path, expected };
     }
