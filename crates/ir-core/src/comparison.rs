@@ -46,8 +46,8 @@ pub enum Comparable<'a> {
     Bool(bool),
 }
 
-/// Date of ISO 8601, of which month, day and time may be missing. Times with an offset are those of
-/// UTC.
+/// Date of ISO 8601, of which month, day and time may be missing. Times with an offset are
+/// converted to UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Date {
     /// Year of the Gregorian calendar.
@@ -149,6 +149,21 @@ impl Attributes {
     #[must_use]
     pub fn year(&self) -> Option<i64> {
         Comparable::new(self.get(Self::YEAR)?)?.year()
+    }
+
+    /// Returns `true` if there is an attribute [`Attributes::YEAR`] and it is no year: time filters
+    /// let the document pass, as they do without a year.
+    ///
+    /// ```
+    /// use ir_core::Attributes;
+    ///
+    /// assert!(Attributes::from_iter([("year", "spring")]).has_invalid_year());
+    /// assert!(!Attributes::from_iter([("year", "2015.0")]).has_invalid_year());
+    /// assert!(!Attributes::new().has_invalid_year());
+    /// ```
+    #[must_use]
+    pub fn has_invalid_year(&self) -> bool {
+        self.get(Self::YEAR).is_some() && self.year().is_none()
     }
 }
 

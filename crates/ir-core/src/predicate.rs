@@ -32,13 +32,15 @@ use crate::ids::{DocNum, DocSet};
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum Predicate {
-    /// The attribute is absent, or a number or date ≤ `limit`.
+    /// The attribute is absent, or a number or date ≤ `limit`: a number, or a text that is a number
+    /// or a date.
     AtMost {
         name: String,
         #[serde(deserialize_with = "limit")]
         limit: AttributeValue,
     },
-    /// The attribute is absent, or a number or date ≥ `limit`.
+    /// The attribute is absent, or a number or date ≥ `limit`: a number, or a text that is a number
+    /// or a date.
     AtLeast {
         name: String,
         #[serde(deserialize_with = "limit")]
@@ -310,9 +312,9 @@ mod tests {
         /// The selected documents are those that match one by one.
         #[test]
         fn selection_matches_each_document(
-            documents in proptest::collection::vec((0..4_i64, "[ab]?", any::<bool>()), 0..12),
+            documents in proptest::collection::vec((0..4_i64, "[ab]?|000[0-3](-0[1-2])?", any::<bool>()), 0..12),
             numbers in proptest::collection::vec(0..4_i64, 0..3),
-            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true", 0..3),
+            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true|000[0-3]-0[1-2]", 0..3),
             limit in 0..4_i64,
         ) {
             let documents = documents.into_iter().map(|(number, text, is_list)| {
@@ -350,11 +352,6 @@ mod tests {
             }
         }
     }
-}
-
-#[cfg(test)]
-mod limit_tests {
-    use super::*;
 
     #[test]
     fn limits_are_numbers_or_dates() {

@@ -253,8 +253,11 @@ fn as_written(name: &str) -> RemoteError {
 fn number(name: &str, value: &Comparable<'_>) -> Result<f64, RemoteError> {
     let integer = match value {
         Comparable::Number(number) => return Ok(*number),
-        Comparable::Integer(number) => *number,
-        other => other.year().unwrap_or_default(),
+        other => other.year().ok_or_else(|| {
+            RemoteError::filter(format!(
+                "attribute {name:?}: expected a number or a date, found {other:?}"
+            ))
+        })?,
     };
     let rounded = integer as f64;
     if rounded as i128 == i128::from(integer) {

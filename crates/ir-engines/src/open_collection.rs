@@ -23,7 +23,7 @@ pub(crate) struct OpenCollection {
 }
 
 impl OpenCollection {
-    /// Opens a collection with `found` documents, whose ids `read_ids` reads.
+    /// Opens a collection with `found` documents; `read_ids` reads their ids.
     pub(crate) fn new(
         engine: &'static str,
         name: &str,

@@ -12,13 +12,10 @@ pub(crate) fn unknown_condition_attributes(
     condition: &Predicate,
     known: &BTreeSet<String>,
 ) -> Vec<String> {
-    let mut tests = Vec::new();
-    add_tests(condition, &mut tests);
+    let tests = condition.conditions().into_iter();
+    let named = tests.filter_map(|test| Some((test, test.name()?)));
     let mut warnings = Vec::new();
-    for (test, name) in tests {
-        if known.contains(name) {
-            continue;
-        }
+    for (test, name) in named.filter(|(_, name)| !known.contains(*name)) {
         let passing = if test.matches(&Attributes::new()) {
             "all documents pass"
         } else {
@@ -31,21 +28,6 @@ pub(crate) fn unknown_condition_attributes(
         }
     }
     warnings
-}
-
-/// Adds the parts of a condition that test a single attribute, with its name.
-fn add_tests<'p>(condition: &'p Predicate, tests: &mut Vec<(&'p Predicate, &'p str)>) {
-    match condition {
-        Predicate::AtMost { name, .. }
-        | Predicate::AtLeast { name, .. }
-        | Predicate::OneOf { name, .. }
-        | Predicate::Known { name } => tests.push((condition, name)),
-        Predicate::All(parts) | Predicate::Any(parts) => {
-            parts.iter().for_each(|part| add_tests(part, tests));
-        }
-        Predicate::Not(part) => add_tests(part, tests),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) struct Documents {
     /// Id and year of each document, in order.
     pub(crate) ids: DocIds,
     pub(crate) years: Vec<Option<i64>>,
-    /// If `true`, every attribute `year` is an integer.
+    /// If `true`, every attribute `year` is a year.
     has_valid_years: bool,
     /// Names of the attributes that some document has.
     pub(crate) attributes: BTreeSet<String>,
@@ -88,8 +88,7 @@ impl Documents {
                 }
             }
             years.push(doc.attributes.year());
-            let has_year = doc.attributes.get(Attributes::YEAR).is_some();
-            has_valid_years &= has_year == doc.attributes.year().is_some();
+            has_valid_years &= !doc.attributes.has_invalid_year();
             if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
                 passing.insert(doc.id.clone());
             }

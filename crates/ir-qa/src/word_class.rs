@@ -1,3 +1,5 @@
+//! Sets of words that are constants.
+
 use std::collections::HashSet;
 use std::sync::OnceLock;
 

@@ -27,6 +27,7 @@ mod string_or_table;
 pub mod suggest;
 mod system;
 pub mod systems;
+mod table_schema;
 mod toml_file;
 mod trec_file;
 
@@ -41,16 +42,16 @@ pub use index_data::IndexData;
 pub use lookup::{EntryLock, Lookup, find_or_lock};
 pub use observer::{Observer, StageReport, StageStatus};
 pub use parameter::{Parameter, ParameterValues};
-pub use range::check_ranges;
 pub use readable::readable;
 pub use registry::{Registry, SystemType};
 pub use schema::system_schema;
 pub use source::{SourceMap, line_at};
-pub use spec::{Resources, SystemSpec};
+pub use spec::{Resources, SystemSpec, check_encoders};
 pub use string_or_table::string_or_table;
 pub use system::{
-    FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever, System,
-    SystemContext, SystemData, TrainingSet, Validation, file_hash,
+    FileHashes, IndexNeeds, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever,
+    System, SystemContext, SystemData, TrainingSet, Validation, file_hash,
 };
+pub use table_schema::check_ranges;
 pub use toml_file::{parse_toml, read_text};
 pub use trec_file::{TrecFile, TrecFileError};

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use crate::range::TableSchema;
+use crate::range::is_type;
 use crate::registry::SystemType;
+use crate::table_schema::TableSchema;
 
 /// Parameter of a type of systems.
 ///
@@ -163,11 +164,7 @@ fn values(schema: &Value, table: &TableSchema) -> ParameterValues {
     if let Some(names) = names(schema) {
         return ParameterValues::Names(names);
     }
-    let is = |name: &str| match schema.get("type") {
-        Some(Value::String(found)) => found == name,
-        Some(Value::Array(found)) => found.iter().any(|found| found == name),
-        _ => false,
-    };
+    let is = |name: &str| is_type(schema, name);
     if is("boolean") {
         ParameterValues::Flag
     } else if is("integer") {

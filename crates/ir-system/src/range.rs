@@ -1,150 +1,31 @@
-//! Ranges of numbers, as the JSON Schema of a type describes them: one check for all types.
+//! Range of a number, as a JSON Schema describes it.
 
 use std::fmt;
 
-use schemars::{JsonSchema, SchemaGenerator};
-use serde::Serialize;
-use serde_json::{Map, Value};
-use toml::Table;
+use serde_json::Value;
 
 use crate::error::SystemError;
 
-/// JSON Schema of a table, with the schemas that it refers to.
-#[derive(Debug)]
-pub(crate) struct TableSchema {
-    pub(crate) root: Value,
-    pub(crate) definitions: Map<String, Value>,
-}
-
-impl TableSchema {
-    pub(crate) fn new<T: JsonSchema>() -> Self {
-        let mut generator = SchemaGenerator::default();
-        let root = T::json_schema(&mut generator).to_value();
-        Self {
-            root,
-            definitions: generator.take_definitions(true),
-        }
-    }
-
-    /// Returns the schema behind references and optional values.
-    pub(crate) fn resolve<'s>(&'s self, schema: &'s Value) -> &'s Value {
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let name = reference.rsplit('/').next().unwrap_or_default();
-            let found = self.definitions.get(name);
-            return found.map_or(schema, |found| self.resolve(found));
-        }
-        let mut values = alternatives(schema);
-        match (values.next(), values.next()) {
-            (Some(only), None) => self.resolve(only),
-            _ => schema,
-        }
-    }
-
-    /// Checks that all numbers of a table are in their ranges.
-    ///
-    /// # Errors
-    /// Returns [`SystemError::Parameter`] with the key of the first number that is not, such as
-    /// `expansion.weight`.
-    pub(crate) fn check_ranges(&self, table: &Table) -> Result<(), SystemError> {
-        self.check_table(&self.root, table, "")
-    }
-
-    fn check_table(&self, schema: &Value, table: &Table, at: &str) -> Result<(), SystemError> {
-        let properties = schema.get("properties");
-        let others = schema.get("additionalProperties");
-        for (key, value) in table {
-            let own = properties.and_then(|properties| properties.get(key));
-            if let Some(schema) = own.or(others) {
-                self.check_value(schema, value, &format!("{at}{key}"))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_value(
-        &self,
-        schema: &Value,
-        value: &toml::Value,
-        key: &str,
-    ) -> Result<(), SystemError> {
-        let schema = self.resolve(schema);
-        match value {
-            toml::Value::Integer(number) => Range::of(schema).check(key, *number as f64, number),
-            toml::Value::Float(number) => {
-                // A number of single precision may be infinite in it.
-                let is_single = schema.get("format").is_some_and(|it| it == "float");
-                let value = if is_single {
-                    f64::from(*number as f32)
-                } else {
-                    *number
-                };
-                Range::of(schema).check(key, value, number)
-            }
-            toml::Value::Array(values) => {
-                let items = schema.get("items").unwrap_or(&Value::Null);
-                let mut values = values.iter().enumerate();
-                values.try_for_each(|(n, value)| {
-                    self.check_value(items, value, &format!("{key}[{n}]"))
-                })
-            }
-            toml::Value::Table(table) => {
-                // Of alternatives such as a name or a table, the table.
-                let of_table = |it: &&Value| it.get("properties").is_some();
-                let found = alternatives(schema)
-                    .map(|it| self.resolve(it))
-                    .find(of_table);
-                self.check_table(found.unwrap_or(schema), table, &format!("{key}."))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Alternatives of a schema, without the absent value.
-fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
-    let found = ["anyOf", "allOf"].into_iter();
-    let found = found
-        .filter_map(|key| schema.get(key)?.as_array())
-        .flatten();
-    found.filter(|it| it.get("type").and_then(Value::as_str) != Some("null"))
-}
-
-/// Checks that all numbers of a value are in the ranges of its schema: `#[schemars(range(...))]`,
-/// and `exclusiveMinimum` for an excluded bound.
-///
-/// # Errors
-/// Returns [`SystemError::Parameter`] with the key of the first number that is not, such as
-/// `training.epochs`.
-pub fn check_ranges<T: Serialize + JsonSchema>(value: &T) -> Result<(), SystemError> {
-    let table = Table::try_from(value).map_err(SystemError::stage("serialization"))?;
-    TableSchema::new::<T>().check_ranges(&table)
-}
-
 /// Range of a number.
-struct Range {
-    minimum: Option<f64>,
+pub(crate) struct Range {
+    pub(crate) minimum: Option<f64>,
     /// The minimum is not in the range.
-    is_open: bool,
-    maximum: Option<f64>,
+    pub(crate) is_open: bool,
+    pub(crate) maximum: Option<f64>,
     is_integer: bool,
     /// Infinity is in a range without a maximum.
     is_infinite: bool,
 }
 
 impl Range {
-    fn of(schema: &Value) -> Self {
+    pub(crate) fn of(schema: &Value) -> Self {
         let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
         let open = bound("exclusiveMinimum");
-        let is_integer = match schema.get("type") {
-            Some(Value::String(name)) => name == "integer",
-            Some(Value::Array(names)) => names.iter().any(|name| name == "integer"),
-            _ => false,
-        };
         Self {
             minimum: open.or(bound("minimum")),
             is_open: open.is_some(),
             maximum: bound("maximum"),
-            is_integer,
+            is_integer: is_type(schema, "integer"),
             is_infinite: schema.get(INFINITE).is_some(),
         }
     }
@@ -157,7 +38,13 @@ impl Range {
         is_above && is_below && (number.is_finite() || self.is_infinite)
     }
 
-    fn check(&self, key: &str, number: f64, found: &dyn fmt::Display) -> Result<(), SystemError> {
+    /// Checks a number, shown as `found` in the error.
+    pub(crate) fn check(
+        &self,
+        key: &str,
+        number: f64,
+        found: &dyn fmt::Display,
+    ) -> Result<(), SystemError> {
         if (self.minimum.is_none() && self.maximum.is_none()) || self.contains(number) {
             return Ok(());
         }
@@ -189,76 +76,11 @@ impl fmt::Display for Range {
 /// Key of the schema of a number that may be infinite, which JSON Schema has no word for.
 pub(crate) const INFINITE: &str = "x-infinite";
 
-#[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::{Range, TableSchema};
-    use crate::Registry;
-
-    /// Range of a description: `Range: ≥ 1.`
-    fn described(description: &str) -> Option<String> {
-        let (_, range) = description.split_once("Range: ")?;
-        let end = range.find([';', ',']).into_iter().chain(range.find(". "));
-        let end = end.min().unwrap_or(range.len());
-        Some(range[..end].trim_end_matches('.').to_owned())
-    }
-
-    /// Range of a schema in the words of a description.
-    fn words(range: &Range) -> Option<String> {
-        let number = |bound: Option<f64>| bound.map(|bound| bound.to_string());
-        Some(match (number(range.minimum), number(range.maximum)) {
-            (Some(_), Some(_)) if range.is_open => "above 0".to_owned(),
-            (Some(minimum), Some(maximum)) => format!("{minimum} to {maximum}"),
-            (Some(minimum), None) if range.is_open => format!("> {minimum}"),
-            (Some(minimum), None) => format!("≥ {minimum}"),
-            _ => return None,
-        })
-    }
-
-    fn compare(schema: &TableSchema, table: &Value, at: &str, depth: usize, found: &mut usize) {
-        let properties = table.get("properties").and_then(Value::as_object);
-        for (key, property) in properties.into_iter().flatten() {
-            let resolved = schema.resolve(property);
-            let key = format!("{at}.{key}");
-            if resolved.get("properties").is_some() && depth < 4 {
-                compare(schema, resolved, &key, depth + 1, found);
-            }
-            let items = resolved
-                .get("items")
-                .or(resolved.get("additionalProperties"));
-            let range = words(&Range::of(items.unwrap_or(resolved)));
-            let Some(description) = property.get("description").and_then(Value::as_str) else {
-                continue;
-            };
-            let described = described(&description.replace('\n', " ").replace("65,536", "65536"));
-            match (described, range) {
-                // Ranges in words of other keys, and of models.
-                (Some(described), None) => assert!(
-                    ["even", "0 ≤ p < 1", "0", "0 to 1", "0 to 1e9"].contains(&described.as_str()),
-                    "{key}: {described}"
-                ),
-                (Some(described), Some(range)) => {
-                    let is_same = described == range
-                        || described.starts_with("a ")
-                        || described == "≥ `first_rank`";
-                    assert!(is_same, "{key}: {described}, {range}");
-                    *found += 1;
-                }
-                // Every integer that is not negative has the minimum 0.
-                (None, Some(range)) => assert_eq!(range, "≥ 0", "{key}"),
-                (None, None) => {}
-            }
-        }
-    }
-
-    #[test]
-    fn descriptions_state_the_ranges_of_the_schema() {
-        let mut found = 0;
-        for kind in Registry::default().types() {
-            let schema = kind.table();
-            compare(schema, &schema.root, kind.name(), 0, &mut found);
-        }
-        assert!(found > 50, "{found}");
+/// Returns `true` if a schema has a JSON type, alone or among others.
+pub(crate) fn is_type(schema: &Value, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(found)) => found == name,
+        Some(Value::Array(found)) => found.iter().any(|found| found == name),
+        _ => false,
     }
 }

@@ -12,10 +12,10 @@ use toml::Table;
 use crate::entries::key_of_bm25;
 use crate::entry::COMMON_KEYS;
 use crate::error::SystemError;
-use crate::range::TableSchema;
 use crate::readable::readable;
 use crate::suggest::did_you_mean;
 use crate::system::{ParsedSystem, System};
+use crate::table_schema::TableSchema;
 
 /// Type that a build has with the feature of the same name.
 const REMOTE: &str = "remote";
@@ -58,7 +58,7 @@ pub struct SystemType {
     name: String,
     description: String,
     schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Schema of the parameters, made when it is first used.
+    /// Schema of the parameters, made when it is first used; copies of a registry share it.
     table: Arc<OnceLock<TableSchema>>,
     make_table: fn() -> TableSchema,
     parse: fn(&Table) -> Result<ParsedSystem, SystemError>,

@@ -16,7 +16,11 @@ use crate::graph::order;
 use crate::observer::Observer;
 use crate::registry::Registry;
 use crate::source::SourceMap;
-use crate::system::{FileHashes, OpenSystem, PreparedSystem, Session, SystemContext, SystemData};
+use crate::system::{
+    FileHashes, IndexNeeds, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext,
+    SystemData,
+};
+use crate::table_schema::check_ranges;
 use crate::toml_file::{parse_toml, read_text};
 
 /// Version of the file format.
@@ -88,6 +92,20 @@ impl Resources {
             session: Session::default(),
         }
     }
+}
+
+/// Checks the entries of `[encoders]`.
+///
+/// # Errors
+/// Returns [`SpecError::Key`] for the first invalid key, such as `encoders.small.max_tokens`.
+pub fn check_encoders(
+    encoders: &BTreeMap<String, EncoderEntry>,
+    source: &SourceMap,
+) -> Result<(), SpecError> {
+    encoders.iter().try_for_each(|(name, encoder)| {
+        let checked = check_ranges(encoder).and_then(|()| encoder.check());
+        checked.map_err(|error| source.system_error(&format!("encoders.{name}"), error))
+    })
 }
 
 impl SystemSpec {
@@ -177,6 +195,7 @@ impl SystemSpec {
             let message = "expected a system that is not hidden, found none";
             return Err(self.source.error("systems", message));
         }
+        check_encoders(&self.encoders, &self.source)?;
         for (n, entry) in self.systems.iter().enumerate() {
             let at = format!("systems[{n}]");
             if self.systems[..n]
@@ -194,6 +213,39 @@ impl SystemSpec {
         order(&self.systems, &self.source, registry).map(drop)
     }
 
+    /// Returns the systems with their parameters, in the order of the file.
+    fn parsed(&self, registry: &Registry) -> Result<Vec<(String, ParsedSystem)>, SpecError> {
+        let parse = |(n, entry): (usize, &SystemEntry)| {
+            let at = format!("systems[{n}]");
+            let parsed = registry.parse(&entry.kind, &entry.parameters);
+            let parsed = parsed.map_err(|error| self.source.system_error(&at, error))?;
+            Ok((at, parsed))
+        };
+        self.systems.iter().enumerate().map(parse).collect()
+    }
+
+    /// Returns what the system and its parts read of an index: see [`System::index_needs`].
+    ///
+    /// # Errors
+    /// Returns [`SpecError::Key`] for the first invalid key.
+    ///
+    /// [`System::index_needs`]: crate::System::index_needs
+    pub fn index_needs(&self, registry: &Registry) -> Result<IndexNeeds, SpecError> {
+        let parsed = self.parsed(registry)?.into_iter();
+        let needs = parsed.map(|(_, parsed)| parsed.system.index_needs());
+        Ok(needs.fold(IndexNeeds::default(), IndexNeeds::and))
+    }
+
+    /// Returns `true` if the system or a part has vectors of the queries of the data: see
+    /// [`System::uses_query_ids`](crate::System::uses_query_ids).
+    ///
+    /// # Errors
+    /// Returns [`SpecError::Key`] for the first invalid key.
+    pub fn uses_query_ids(&self, registry: &Registry) -> Result<bool, SpecError> {
+        let mut parsed = self.parsed(registry)?.into_iter();
+        Ok(parsed.any(|(_, parsed)| parsed.system.uses_query_ids()))
+    }
+
     /// Opens the system on data. Systems that were opened with the same resources share indexes,
     /// models and vectors.
     ///
@@ -208,10 +260,7 @@ impl SystemSpec {
         observer: &mut dyn Observer,
     ) -> Result<OpenSystem, SpecError> {
         let mut systems = BTreeMap::new();
-        for (n, entry) in self.systems.iter().enumerate() {
-            let at = format!("systems[{n}]");
-            let parsed = registry.parse(&entry.kind, &entry.parameters);
-            let parsed = parsed.map_err(|error| self.source.system_error(&at, error))?;
+        for (entry, (at, parsed)) in self.systems.iter().zip(self.parsed(registry)?) {
             let inputs = parsed.system.inputs().into_iter().map(|(_, name)| name);
             let prepared = PreparedSystem {
                 at,

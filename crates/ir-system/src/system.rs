@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_bm25::feedback::Feedback;
-use ir_bm25::{IndexConfig, SegmentedIndex};
+use ir_bm25::{IndexConfig, SegmentedIndex, StoredFields};
 use ir_core::store::OpenIndexError;
 use ir_core::{Corpus, DocIds, Flow, Query, Retriever, Run};
 use ir_data::{Collection, DocTemplate};
@@ -46,6 +46,21 @@ pub trait System: fmt::Debug + Send + Sync {
 
     /// Returns `true` if the system learns from the training queries of the data.
     fn uses_training(&self) -> bool {
+        false
+    }
+
+    /// What the system itself, without its parts, reads of an index of the collection, for programs
+    /// that build one. Default: the texts and attributes of the documents, no positions.
+    fn index_needs(&self) -> IndexNeeds {
+        IndexNeeds {
+            store: StoredFields::Everything,
+            positions: false,
+        }
+    }
+
+    /// Returns `true` if the system finds vectors of the queries in a file, by their ids: it
+    /// searches the queries of the data only, not any text. Default: `false`.
+    fn uses_query_ids(&self) -> bool {
         false
     }
 
@@ -93,6 +108,36 @@ pub trait System: fmt::Debug + Send + Sync {
     /// # Errors
     /// Data are missing, or a stage failed.
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError>;
+}
+
+/// What a system reads of an index, besides terms and lengths. The default is nothing else.
+///
+/// ```
+/// use ir_system::{Registry, SystemSpec};
+///
+/// let registry = Registry::default();
+/// let phrases = "version = 1\n[[systems]]\nname = \"a\"\ntype = \"bm25\"\nsyntax = \"lucene\"";
+/// let needs = SystemSpec::from_toml(phrases)?.index_needs(&registry)?;
+/// assert!(needs.positions);
+/// # Ok::<(), ir_system::SpecError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexNeeds {
+    /// Fields of the documents.
+    pub store: StoredFields,
+    /// Positions of the terms, for phrases.
+    pub positions: bool,
+}
+
+impl IndexNeeds {
+    /// Returns what two systems need together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            store: self.store.max(other.store),
+            positions: self.positions || other.positions,
+        }
+    }
 }
 
 /// Retriever of text queries, shared between systems.

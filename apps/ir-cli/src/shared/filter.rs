@@ -102,11 +102,10 @@ fn select_documents(
     index.select(&Predicate::All(conditions)).with_context(read)
 }
 
-/// Warns about queries whose attribute `year` is none, and if no query has a year.
+/// Warns about queries with an invalid year, and if no query has a year.
 pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
     let attributes = || queries.iter().map(|query| &query.attributes);
-    let is_invalid = |it: &&Attributes| it.get(Attributes::YEAR).is_some() && it.year().is_none();
-    let invalid = attributes().filter(is_invalid).count();
+    let invalid = attributes().filter(|it| it.has_invalid_year()).count();
     if invalid > 0 {
         console.warn(format_args!(
             "{} of {} queries have an attribute \"year\" that is neither a number nor a date: no filter",

@@ -197,17 +197,21 @@ impl IndexOptions {
         } else {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
-        let invalid_years = builder.invalid_years();
-        if invalid_years > 0 {
-            console.warn(format_args!(
-                "{} with an attribute \"year\" that is neither a number nor a date: no year",
-                counted(invalid_years, "document"),
-            ));
-        }
+        warn_of_invalid_years(builder.invalid_years(), console);
         Ok(match path {
             Some(path) => builder.finish_to(path, &mut bar)?,
             None => builder.finish(&mut bar)?,
         })
+    }
+}
+
+/// Warns about documents with an attribute `year` that is no year.
+pub(crate) fn warn_of_invalid_years(documents: u64, console: &Console) {
+    if documents > 0 {
+        console.warn(format_args!(
+            "{} with an attribute \"year\" that is neither a number nor a date: no year",
+            counted(documents, "document"),
+        ));
     }
 }
 

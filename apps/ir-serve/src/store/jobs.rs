@@ -123,18 +123,18 @@ impl Store {
     /// process [`MAX_ATTEMPTS`] times fail here.
     pub(crate) fn unfinished_jobs(&self) -> Result<Vec<String>, StoreError> {
         self.write(|transaction| {
-        let error = format!(
-            "the process ended {MAX_ATTEMPTS} times during this publication, such as for lack of \
-             memory; the published state is unchanged"
-        );
-        transaction.execute(
-            "UPDATE jobs SET status = 'failed', error = ?, ended_at = ?
-             WHERE status IN ('queued', 'started') AND attempts >= ?",
-            params![error, now(), MAX_ATTEMPTS],
-        )?;
-        let unfinished =
-            "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number";
-        select(transaction, unfinished, [], |row| row.get(0))
+            let error = format!(
+                "the process ended {MAX_ATTEMPTS} times during this publication, such as for lack of \
+                 memory; the published state is unchanged"
+            );
+            transaction.execute(
+                "UPDATE jobs SET status = 'failed', error = ?, ended_at = ?
+                 WHERE status IN ('queued', 'started') AND attempts >= ?",
+                params![error, now(), MAX_ATTEMPTS],
+            )?;
+            let unfinished =
+                "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number";
+            select(transaction, unfinished, [], |row| row.get(0))
         })
     }
 

@@ -126,8 +126,8 @@ pub enum BlankDocs {
     Drop,
 }
 
-/// Stored fields. Document ids and years are always stored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Stored fields, in increasing order. Document ids and years are always stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StoredFields {

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::{AtomicFile, Verify};
-use ir_core::{Analyzer, Attributes, Corpus, DocIds, Document, Flow, Progress};
+use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, Progress};
 
 use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
 pub(crate) use index_merge::merge_indexes;
@@ -326,8 +326,7 @@ impl IndexBuilder {
         }
         let number = self.indexed.ids.push(&doc.id)?;
         let year = doc.attributes.year();
-        let has_year = doc.attributes.get(Attributes::YEAR).is_some();
-        self.invalid_years += u64::from(has_year && year.is_none());
+        self.invalid_years += u64::from(doc.attributes.has_invalid_year());
         if year.is_some() && self.indexed.years.is_empty() {
             self.indexed.years = vec![None; number.index()];
         }

@@ -108,7 +108,7 @@ pub(crate) fn config() -> IndexConfig {
     IndexConfig::default().with_analysis(Analysis::whitespace())
 }
 
-/// Compares rankings at `depths` with those of exhaustive search, and with those of `expected`.
+/// Compares rankings at `depths` with exhaustive search and with the rankings of `expected`.
 pub(crate) fn check_pruning(searcher: &Searcher, expected: Option<&Searcher>, depths: &[usize]) {
     let some = |doc: DocNum| doc.get() % 3 != 1;
     let few: DocSet = (0..searcher.index().len() as u32)

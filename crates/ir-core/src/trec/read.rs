@@ -94,8 +94,8 @@ fn starts(last: &mut Option<String>, query: &str) -> bool {
     starts_query
 }
 
-/// [`scan_run`], starting at `position`. `has_ranks` says whether the lines are those of MS MARCO;
-/// without, the first line decides.
+/// [`scan_run`], starting at `position`. If `has_ranks`, the lines have the three columns of MS
+/// MARCO; `None` lets the first line decide.
 pub(super) fn scan_from<E: From<TrecReadError>>(
     input: impl Read,
     source: &str,

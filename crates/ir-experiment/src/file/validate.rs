@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use ir_system::systems::{EncoderEntry, RUN, unknown_encoder};
-use ir_system::{FilterName, ParsedSystem, Registry, SpecError, SystemError, check_ranges, order};
-
+use ir_system::{
+    FilterName, ParsedSystem, Registry, SpecError, SystemError, check_encoders, check_ranges, order,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,12 +28,7 @@ impl Experiment {
         self.check_tasks()?;
         self.check_classifications()?;
         self.check_search()?;
-        for (name, encoder) in &self.encoders {
-            let at = format!("encoders.{name}");
-            encoder
-                .check()
-                .map_err(|error| self.source.system_error(&at, error))?;
-        }
+        check_encoders(&self.encoders, &self.source)?;
         self.check_systems(registry)?;
         self.check_systems_of_tasks()?;
         order(&self.systems, &self.source, registry)?;

@@ -141,12 +141,11 @@ impl JsonSchema for ModelParameters {
 /// schema excludes if all do.
 fn bounds(models: &[(&NamedModel, &Parameter)]) -> Vec<(&'static str, Value)> {
     use ParameterRange::{Fraction, NonNegativeOrInfinite, PositiveFraction, Weight};
-    let range = models[0].1.range;
+    let range = widest_range(models);
     if range == Weight {
         return Vec::new();
     }
-    let allows_zero = models.iter().any(|(_, it)| it.range.contains(0.0));
-    let minimum = if allows_zero {
+    let minimum = if range.contains(0.0) {
         "minimum"
     } else {
         "exclusiveMinimum"
@@ -158,6 +157,14 @@ fn bounds(models: &[(&NamedModel, &Parameter)]) -> Vec<(&'static str, Value)> {
         _ => {}
     }
     bounds
+}
+
+/// Range of a parameter in all models: only some of them accept 0.
+fn widest_range(models: &[(&NamedModel, &Parameter)]) -> ParameterRange {
+    let mut ranges = models.iter().map(|(_, it)| it.range);
+    ranges
+        .find(|it| it.contains(0.0))
+        .unwrap_or(models[0].1.range)
 }
 
 /// Effect, models and defaults of a parameter.
@@ -182,7 +189,7 @@ fn description(models: &[(&NamedModel, &Parameter)]) -> String {
     format!(
         "{}. Range: {}. Default: {}.",
         effects.join(". "),
-        models[0].1.range.expected(),
+        widest_range(models).expected(),
         defaults.collect::<Vec<_>>().join(", ")
     )
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir_bm25::{IndexedFields, Searcher, SearcherError, SegmentedIndex};
+use ir_bm25::{IndexedFields, Searcher, SearcherError, SegmentedIndex, StoredFields};
 use ir_core::Distinct;
 
 use super::existing_file;
@@ -11,7 +11,7 @@ use crate::entries::{Bm25System, CleaningEntry, ExpansionEntry};
 use crate::error::SystemError;
 use crate::observer::StageReport;
 use crate::suggest::did_you_mean;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
 
 /// Fields that every document has, though they may be empty.
 const STANDARD: [&str; 3] = ["id", "title", "text"];
@@ -76,6 +76,16 @@ fn field_error(key: &str, error: SearcherError, index: &SegmentedIndex) -> Syste
 impl System for Bm25System {
     fn files(&self) -> Vec<(String, String)> {
         Self::files(self)
+    }
+
+    fn index_needs(&self) -> IndexNeeds {
+        IndexNeeds {
+            store: match self.feedback.is_some() || self.expansion.is_some() {
+                true => StoredFields::Everything,
+                false => StoredFields::Nothing,
+            },
+            positions: self.has_phrases(),
+        }
     }
 
     fn encoders(&self) -> Vec<(String, String)> {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SystemError;
-use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
+use crate::system::{IndexNeeds, OpenSystem, SharedRetriever, System, SystemContext};
 
 /// Fusion of several systems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +87,10 @@ impl System for HybridSystem {
             return expected("depth", message.to_owned());
         }
         Ok(())
+    }
+
+    fn index_needs(&self) -> IndexNeeds {
+        IndexNeeds::default()
     }
 
     fn inputs(&self) -> Vec<(String, String)> {

@@ -20,6 +20,8 @@ mod sparse;
 mod tfidf;
 pub(crate) mod vectors;
 
+use std::sync::LazyLock;
+
 pub use crate::entries::{
     AnalyzerName, BlankDocsName, Bm25Preset, Bm25System, CleaningEntry, DecayName, DocOrderName,
     EncoderEntry, EncoderReference, ExpansionEntry, IndexedFieldsEntry, IndexedFieldsName,
@@ -46,9 +48,12 @@ use crate::registry::Registry;
 
 impl Default for Registry {
     fn default() -> Self {
-        let mut registry = Self::empty();
-        register(&mut registry);
-        registry
+        static BUILT_IN: LazyLock<Registry> = LazyLock::new(|| {
+            let mut registry = Registry::empty();
+            register(&mut registry);
+            registry
+        });
+        BUILT_IN.clone()
     }
 }
 

@@ -15,7 +15,7 @@ use super::existing_file;
 use crate::collection::open_named;
 use crate::error::SystemError;
 use crate::suggest::did_you_mean;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
 use crate::trec_file::TrecFile;
 
 /// Scores of a system combined with the prior probability of the repository of each document.
@@ -209,6 +209,13 @@ impl System for PriorSystem {
             return invalid("unseen", message.to_owned());
         }
         Ok(())
+    }
+
+    fn index_needs(&self) -> IndexNeeds {
+        IndexNeeds {
+            store: StoredFields::Attributes,
+            positions: false,
+        }
     }
 
     fn inputs(&self) -> Vec<(String, String)> {

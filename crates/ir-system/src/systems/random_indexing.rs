@@ -28,7 +28,9 @@ pub struct RandomIndexingSystem {
     /// Number of dimensions. Range: 2 to 65,536. Default: 200.
     #[schemars(range(min = 2, max = 65_536))]
     pub dim: Option<usize>,
-    /// Number of non-zero entries of an elemental vector. Range: even, 2 to `dim`. Default: 10.
+    /// Number of non-zero entries of an elemental vector: even, at most `dim`. Range: ≥ 2. Default:
+    /// 10.
+    #[schemars(range(min = 2))]
     pub nonzero: Option<usize>,
     /// Objects with elemental (random) vectors. Default: `texts`.
     pub elemental: ElementalVectorsName,

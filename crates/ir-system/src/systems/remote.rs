@@ -81,6 +81,10 @@ impl System for RemoteSystem {
         }
     }
 
+    fn uses_query_ids(&self) -> bool {
+        self.queries.is_some()
+    }
+
     fn files(&self) -> Vec<(String, String)> {
         let queries = self.queries.iter();
         queries

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SystemError;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
 
 /// First hits of one system, ranked by the scores of another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,10 @@ fn default_depth() -> usize {
 }
 
 impl System for RerankSystem {
+    fn index_needs(&self) -> IndexNeeds {
+        IndexNeeds::default()
+    }
+
     fn inputs(&self) -> Vec<(String, String)> {
         vec![
             ("first".to_owned(), self.first.clone()),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::existing_file;
 use crate::error::SystemError;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
 
 /// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///
@@ -81,6 +81,14 @@ fn read(
 }
 
 impl System for SparseSystem {
+    fn index_needs(&self) -> IndexNeeds {
+        IndexNeeds::default()
+    }
+
+    fn uses_query_ids(&self) -> bool {
+        true
+    }
+
     fn files(&self) -> Vec<(String, String)> {
         let files = [("vectors", &self.vectors), ("queries", &self.queries)];
         files

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::Verify;
@@ -45,8 +45,8 @@ pub struct DenseSystem {
     /// documents.
     #[serde(default)]
     pub queries: Option<String>,
-    /// Accepts saved vectors of documents and queries by different recorded encoders, such
-    /// as a query encoder with a model of its own, and those of other query texts. Default: false.
+    /// Accepts saved vectors of documents and queries by different recorded encoders, such as a
+    /// query encoder with a model of its own, and vectors of other query texts. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
     /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`).
@@ -163,6 +163,10 @@ impl System for DenseSystem {
         }
     }
 
+    fn uses_query_ids(&self) -> bool {
+        self.queries.is_some()
+    }
+
     fn files(&self) -> Vec<(String, String)> {
         let saved = self.saved();
         let mut files: Vec<_> = saved
@@ -183,14 +187,12 @@ impl System for DenseSystem {
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let mut content = String::new();
         for (key, path) in self.saved() {
-            let path = context.resolve(key, path)?;
-            if path.is_dir() {
-                content
-                    .push_str(&folder_hash(&path).map_err(SystemError::stage("reading vectors"))?);
+            let path = existing_path(context, key, path)?;
+            content.push_str(&if path.is_dir() {
+                folder_hash(&path).map_err(SystemError::stage("reading vectors"))?
             } else {
-                let path = existing_file(context, key, &path.to_string_lossy())?;
-                content.push_str(&context.file_hash(&path)?);
-            }
+                context.file_hash(&path)?
+            });
         }
         if let Some(encoder) = &self.encoder {
             content.push_str(&encoder.content(context)?);
@@ -212,10 +214,7 @@ impl System for DenseSystem {
             let encoder = self.encoder.as_ref().ok_or_else(missing)?;
             return encoder.retriever(context, self.template()?.as_ref(), self.questions);
         };
-        let resolved = context.resolve("vectors", path)?;
-        if !resolved.is_dir() {
-            existing_file(context, "vectors", path)?;
-        }
+        let resolved = existing_path(context, "vectors", path)?;
         let documents = open_vectors("vectors", &resolved, Verify::AllSections)?;
         let origin = VectorOrigin::read(&documents);
         match &origin {
@@ -276,6 +275,19 @@ impl System for DenseSystem {
     }
 }
 
+/// Path of a file or folder of vectors.
+fn existing_path(
+    context: &SystemContext<'_>,
+    key: &str,
+    path: &str,
+) -> Result<PathBuf, SystemError> {
+    let resolved = context.resolve(key, path)?;
+    if resolved.is_dir() {
+        return Ok(resolved);
+    }
+    existing_file(context, key, path)
+}
+
 /// Opens the vectors of the queries of the key `queries`, which were encoded as the documents were.
 pub(super) fn query_vectors(
     context: &mut SystemContext<'_>,
@@ -283,10 +295,7 @@ pub(super) fn query_vectors(
     documents: Option<&VectorOrigin>,
     any_encoder: bool,
 ) -> Result<PrecomputedEncoder, SystemError> {
-    let resolved = context.resolve("queries", path)?;
-    if !resolved.is_dir() {
-        existing_file(context, "queries", path)?;
-    }
+    let resolved = existing_path(context, "queries", path)?;
     let queries = context.data.all_queries()?;
     let required = context.data.queries().iter();
     let required: HashSet<String> = required.map(|query| query.id.clone()).collect();

@@ -13,7 +13,9 @@ use serde_json::json;
 use super::{Args, STORED};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::{counted, grouped};
-use crate::shared::indexing::{DEFAULT_MEMORY, check_fields, name_of_fields};
+use crate::shared::indexing::{
+    DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years,
+};
 use crate::shared::input::{DocumentOrder, open_documents};
 use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
 
@@ -66,6 +68,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
             grouped(added.deleted)
         ));
     }
+    warn_of_invalid_years(added.invalid_years, console);
     let after = writer.len() as u64;
     if writer.is_empty() {
         console.warn(format_args!("{}: the index is empty", folder.display()));
@@ -89,6 +92,7 @@ struct Added {
     blank: u64,
     /// Number of deleted documents: documents of the index with the id of a blank document.
     deleted: u64,
+    invalid_years: u64,
 }
 
 /// Opens the index in the folder, or creates it for --add.
@@ -211,7 +215,10 @@ fn add(
                 "{collection}: expected unique ids, found {:?} more than once",
                 document.id
             ),
-            _ => added.written += 1,
+            _ => {
+                added.written += 1;
+                added.invalid_years += u64::from(document.attributes.has_invalid_year());
+            }
         }
         let read = added.written + added.blank;
         if read.is_multiple_of(REPORT_DOCS) && bar.report("indexing", read, total) == Flow::Stop {

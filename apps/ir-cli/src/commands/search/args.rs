@@ -9,6 +9,7 @@ use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_data::DocTemplate;
+use ir_system::{IndexNeeds, Registry};
 
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
@@ -206,21 +207,20 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Configuration of an index that the search builds: with positions if the queries may have
-    /// phrases.
+    /// Configuration of an index that the search builds, with positions if the system needs them.
     pub(crate) fn index_config(
         &self,
         documents: &DocumentSource,
         template: Option<&DocTemplate>,
         store: StoredFields,
-    ) -> IndexConfig {
+    ) -> Result<IndexConfig> {
         let config = self.setup.config(documents, template, store);
-        config.with_positions(self.lexical.needs_positions())
+        Ok(config.with_positions(self.index_needs()?.positions))
     }
 
-    /// Whether the texts of the documents are read.
-    pub(super) fn needs_texts(&self) -> bool {
-        self.lexical.needs_texts()
+    /// What the system of the options reads of an index.
+    pub(super) fn index_needs(&self) -> Result<IndexNeeds> {
+        Ok(self.lexical.spec()?.index_needs(&Registry::default())?)
     }
 
     /// How the documents are read.

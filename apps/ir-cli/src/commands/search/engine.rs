@@ -51,7 +51,7 @@ pub(super) fn open_index(
             let index = match &args.cache {
                 None => {
                     let template = args.template.as_ref();
-                    let config = args.index_config(&documents, template, store);
+                    let config = args.index_config(&documents, template, store)?;
                     (args.setup).build(&documents, template, config, args.threads, None, console)?
                 }
                 Some(folder) => cached(&folder.folder(), args, &documents, console)?,
@@ -74,7 +74,7 @@ fn cached(
     console: &Console,
 ) -> Result<Index> {
     let template = args.template.as_ref();
-    let config = args.index_config(documents, template, StoredFields::Everything);
+    let config = args.index_config(documents, template, StoredFields::Everything)?;
     let path = cache_path(folder, args, documents, &config)?;
     if path.exists() {
         match Index::open_with(&path, args.verification()) {

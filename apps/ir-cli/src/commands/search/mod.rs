@@ -80,13 +80,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, args, console);
     }
 
-    let store = if to_read || args.json || args.needs_texts() {
+    let shown = if to_read || args.json {
         StoredFields::Everything
-    } else if args.filter.is_empty() && !args.lexical.is_set("prior") {
+    } else if args.filter.is_empty() {
         StoredFields::Nothing
     } else {
         StoredFields::Attributes
     };
+    let store = shown.max(args.index_needs()?.store);
     let began = Instant::now();
     let engine = open_index(args, store, console)?;
     let building = began.elapsed();

@@ -26,7 +26,7 @@ use crate::shared::input::{
 use crate::shared::options::{first_set, use_threads};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
-use crate::shared::system_options::SYSTEM;
+use crate::shared::system_options::{SYSTEM, open_system};
 
 /// The system of the options, for an index of this configuration, with paths relative to its file.
 pub(super) fn saved(
@@ -176,9 +176,7 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     check(args)?;
-    let registry = Registry::default();
-    let spec = SystemSpec::open(path)?;
-    spec.validate(&registry)?;
+    let spec = open_system(path)?;
     let root = spec.root().context("expected a system")?.clone();
     if let Some(FilterName::PublishedYear | FilterName::YearOfBestRecord) = root.filter {
         let name = &root.name;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueHint;
-use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
+use ir_bm25::{DuplicateIds, SegmentedIndex};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Run};
 use ir_data::TextEncoding;
-use ir_system::{Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
+use ir_system::{IndexNeeds, Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
 use toml::Value;
 
 use crate::shared::console::{Console, bail_usage, check_stopped};
@@ -18,7 +18,7 @@ use crate::shared::input::{self, CollectionSource, open_collection};
 use crate::shared::options::QueryForm;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::suggest::did_you_mean;
-use crate::shared::system_options::{self, SystemOptions};
+use crate::shared::system_options::{self, SystemOptions, open_unfiltered};
 
 /// Parameter grid, searched in place of runs.
 #[derive(Debug, clap::Args)]
@@ -109,9 +109,7 @@ impl GridOptions {
         if let Some(option) = self.lexical.first_set(|_| true) {
             bail_usage!("{option}: expected either --system or options of a system, found both");
         }
-        let spec = SystemSpec::open(path)?;
-        spec.validate(&Registry::default())?;
-        Ok(spec)
+        open_unfiltered(path)
     }
 
     /// The settings, in the order of the values, the last parameter fastest.
@@ -243,16 +241,13 @@ impl GridOptions {
                     Some(asked) => Some(asked),
                     None => input::collection_queries(&documents.collection, split, console)?,
                 };
-                let store = if self.lexical.needs_texts() || self.system.is_some() {
-                    StoredFields::Everything
-                } else if self.lexical.is_set("prior") {
-                    StoredFields::Attributes
-                } else {
-                    StoredFields::Nothing
-                };
-                let config = setup.config(&documents, None, store);
-                let positions = self.lexical.needs_positions() || self.system.is_some();
-                let config = config.with_positions(positions);
+                let registry = Registry::default();
+                let mut needs = points.iter().map(|point| point.spec.index_needs(&registry));
+                let needs = needs.try_fold(IndexNeeds::default(), |all, needs| {
+                    Ok::<_, SpecError>(all.and(needs?))
+                })?;
+                let config = setup.config(&documents, None, needs.store);
+                let config = config.with_positions(needs.positions);
                 let index = setup.build(&documents, None, config, None, None, console)?;
                 (index.into(), asked)
             }

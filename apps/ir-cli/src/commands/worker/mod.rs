@@ -14,8 +14,7 @@ use ir_core::{Ranking, Retriever, Search};
 use ir_data::{DocTemplate, TextEncoding};
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
-use crate::shared::indexing::IndexOptions;
-use crate::shared::indexing::analysis;
+use crate::shared::indexing::{IndexOptions, analysis};
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;

@@ -21,7 +21,7 @@ use crate::shared::repository_priors;
 use option::MODEL;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
 pub(crate) use option::{option_name, shortest};
-pub(crate) use source::{SystemSource, needs_positions, needs_queries};
+pub(crate) use source::{SystemSource, open_system, open_unfiltered};
 
 /// Parameters of a lexical system and of its prior, as options.
 #[derive(Debug, Clone, Default)]
@@ -145,11 +145,6 @@ impl SystemOptions {
         [BM25, "qld", "qljm"].contains(&&*self.model_name()) && !exact
     }
 
-    /// Returns `true` if the texts of the documents are read.
-    pub(crate) fn needs_texts(&self) -> bool {
-        self.is_set("feedback") || self.is_set("nearest-words") || self.is_random_indexing()
-    }
-
     /// Returns `true` if a prior changes the scores: its weight is not 0.
     pub(crate) fn prior_changes_scores(&self) -> bool {
         let weight = self.get("prior-weight").and_then(as_number);
@@ -159,11 +154,6 @@ impl SystemOptions {
     /// Returns `true` if the queries have a syntax.
     pub(crate) fn has_syntax(&self) -> bool {
         self.is_set("syntax")
-    }
-
-    /// Returns `true` if the index needs positions.
-    pub(crate) fn needs_positions(&self) -> bool {
-        self.has_syntax() || self.is_set("sdm")
     }
 
     /// Options that clean the queries, for messages.
@@ -260,8 +250,7 @@ impl SystemOptions {
         Ok(vec![system, entry])
     }
 
-    /// Parameters of an index that has every field that an option names, for options whose index is
-    /// not known yet or decides itself.
+    /// Parameters of an index with every field that an option names, where the index is not known.
     fn any_fields(&self) -> Table {
         let mut fields = vec!["title".to_owned(), "text".to_owned()];
         for option in ["weights", "field-b"] {

@@ -1,14 +1,13 @@
 //! A system as an argument of a command: a file, or options.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args as _, Command, Id};
-use ir_bm25::{SegmentedIndex, StoredFields};
+use ir_bm25::SegmentedIndex;
 use ir_system::{Registry, SystemSpec};
 
 use super::SystemOptions;
-use super::option::PRIOR;
 use crate::shared::console::bail_usage;
 
 /// System to search with: a system file, or the options of a model.
@@ -43,17 +42,6 @@ impl SystemSource {
         ids
     }
 
-    /// What an index of the system stores of the documents, besides what is needed otherwise.
-    pub(crate) fn stored_fields(&self) -> StoredFields {
-        if self.system.is_some() || self.options.needs_texts() {
-            StoredFields::Everything
-        } else if self.options.is_set(PRIOR) {
-            StoredFields::Attributes
-        } else {
-            StoredFields::Nothing
-        }
-    }
-
     /// Name of the system, or its scoring model with parameters, for messages.
     pub(crate) fn label(&self, spec: &SystemSpec, index: &SegmentedIndex) -> Result<String> {
         match spec.root().filter(|_| self.system.is_some()) {
@@ -64,36 +52,30 @@ impl SystemSource {
 
     /// Reads and checks the system, which cleans its queries.
     pub(crate) fn spec(&self) -> Result<SystemSpec> {
-        let Some(path) = &self.system else {
-            self.options.check()?;
-            return self.options.spec();
-        };
-        let spec = SystemSpec::open(path)?;
-        spec.validate(&Registry::default())?;
-        if let Some(root) = spec.root()
-            && root.filter.is_some()
-        {
-            bail_usage!(
-                "--system: {}: expected a system without a filter; give --not-later-than-query",
-                path.display()
-            );
+        if let Some(path) = &self.system {
+            return open_unfiltered(path);
         }
-        Ok(spec)
+        self.options.check()?;
+        self.options.spec()
     }
 }
 
-/// Returns `true` if a system has saved vectors of the queries, by their ids.
-pub(crate) fn needs_queries(spec: &SystemSpec) -> bool {
-    let mut systems = spec.systems.iter();
-    systems.any(|system| system.parameters.contains_key("queries"))
+/// Reads and checks a system file.
+pub(crate) fn open_system(path: &Path) -> Result<SystemSpec> {
+    let spec = SystemSpec::open(path)?;
+    spec.validate(&Registry::default())?;
+    Ok(spec)
 }
 
-/// Returns `true` if a system searches positions.
-pub(crate) fn needs_positions(spec: &SystemSpec) -> bool {
-    let mut systems = spec.systems.iter();
-    systems.any(|system| {
-        ["sdm", "syntax"]
-            .iter()
-            .any(|key| system.parameters.contains_key(*key))
-    })
+/// Reads and checks a system file for a command that filters by its own options or not at all.
+pub(crate) fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
+    let spec = open_system(path)?;
+    if let Some(filter) = spec.root().and_then(|root| root.filter) {
+        let filter = toml::Value::try_from(filter)?;
+        bail_usage!(
+            "{}: filter: expected a system without a filter, found {filter}",
+            path.display()
+        );
+    }
+    Ok(spec)
 }

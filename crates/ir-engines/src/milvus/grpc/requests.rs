@@ -1,5 +1,7 @@
 //! Bodies of requests: schema, rows and searches.
 
+use prost::Message;
+
 use super::messages::{
     Booleans, Doubles, FieldData, FieldSchema, Floats, FunctionSchema, HybridSearchRequest, Longs,
     PlaceholderGroup, PlaceholderValue, ScalarField, Schema, SearchRequest, Strings, VectorField,
@@ -14,7 +16,6 @@ use crate::schema::{CollectionRecord, CollectionSchema};
 use crate::source::RowBatch;
 use crate::text_indexing::contents;
 use crate::{AttributeType, Consistency, RemoteError, TextIndexing};
-use prost::Message;
 
 /// Schema of a collection, with the function that computes BM25 terms of texts.
 pub(super) fn schema(

@@ -290,6 +290,11 @@ impl Bm25System {
     }
 
     /// Configuration of the index.
+    /// Returns `true` if queries may have phrases, for which the index has positions.
+    pub(crate) fn has_phrases(&self) -> bool {
+        self.syntax.is_some() || self.sdm.is_some()
+    }
+
     pub(crate) fn index_config(&self) -> Result<IndexConfig, SystemError> {
         let datafinder = self.preset == Bm25Preset::Datafinder;
         let (order, blank) = if datafinder {
@@ -310,7 +315,7 @@ impl Bm25System {
                 DocOrderName::Insertion => DocOrder::Insertion,
             })
             .with_blank(blank)
-            .with_positions(self.syntax.is_some() || self.sdm.is_some())
+            .with_positions(self.has_phrases())
             .with_store(match self.feedback {
                 Some(_) => StoredFields::Everything,
                 None => StoredFields::Nothing,

@@ -15,7 +15,6 @@ use crate::error::SystemError;
 #[serde(default, deny_unknown_fields)]
 pub struct ExpansionEntry {
     /// Number of words added to a query. Range: ≥ 0; 0 adds none. Default: 10.
-    #[schemars(range(min = 0))]
     pub words: Option<usize>,
     /// Weight of an added word at a cosine of 1; one of the query has weight 1. Range: ≥ 0.
     /// Default: 0.2.

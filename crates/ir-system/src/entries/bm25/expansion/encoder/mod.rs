@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use self::training::{RandomEntry, TrainingEntry};
 use crate::error::SystemError;
-use crate::range::check_ranges;
 use crate::string_or_table::string_or_table;
 use crate::suggest::did_you_mean;
 
@@ -81,12 +80,12 @@ pub enum EncoderReference {
 }
 
 impl EncoderEntry {
-    /// Checks the parameters. Keys of errors are relative to the entry.
+    /// Checks the parameters whose ranges [`check_ranges`](crate::check_ranges) checked. Keys of
+    /// errors are relative to the entry.
     ///
     /// # Errors
     /// Returns [`SystemError::Parameter`] with the key of the first invalid parameter.
     pub fn check(&self) -> Result<(), SystemError> {
-        check_ranges(self)?;
         match (&self.model, &self.random) {
             (Some(_), Some(_)) => {
                 let message = "expected either model or random, found both";

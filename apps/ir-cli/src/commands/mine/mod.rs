@@ -1,6 +1,8 @@
 //! `ir mine`: hard-negative mining.
 
-use std::collections::{HashMap, HashSet};
+mod miner;
+
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,21 +10,17 @@ use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_bm25::{SegmentedIndex, StoredFields};
 use ir_core::store::Verify;
-use ir_core::training::mining::{
-    MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin,
-};
-use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_core::training::mining::{MiningConfig, MiningError, NegativeSelection, ScoreMargin};
+use ir_core::training::{TrainingExample, TrainingSet};
 use ir_core::trec::HeaderLine;
-use ir_core::{
-    DocFilter, DocIds, DocNum, DocSet, Flow, Hit, Predicate, Progress, Query, Ranking, Retriever,
-    Run, ScoredDoc,
-};
+use ir_core::{Flow, Predicate, Progress, Query, Run};
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
 };
 use ir_data::{DataError, DocTemplate};
-use ir_system::SharedRetriever;
+use ir_system::Registry;
 
+use self::miner::{Candidates, Miner};
 use crate::shared::console::{Console, Interrupted, Usage, bail_usage, stop_on_interrupt};
 use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
@@ -32,7 +30,7 @@ use crate::shared::options::{EncodingOption, QueryForm, choice, positive, use_th
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
-use crate::shared::system_options::{SystemSource, needs_positions, needs_queries};
+use crate::shared::system_options::SystemSource;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -280,13 +278,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let (Some(run), Some(file)) = (&other, &args.run) {
         check_run(run, file, &*wanted.set, console)?;
     }
-    let spec = args.model.spec()?;
-    let store = match args.model.stored_fields() {
-        StoredFields::Nothing if !args.filter.is_empty() => StoredFields::Attributes,
-        store => store,
+    let (spec, registry) = (args.model.spec()?, Registry::default());
+    let needs = spec.index_needs(&registry)?;
+    let filtered = if args.filter.is_empty() {
+        StoredFields::Nothing
+    } else {
+        StoredFields::Attributes
     };
-    let config = args.setup.config(&documents, None, store);
-    let config = config.with_positions(needs_positions(&spec));
+    let config = args
+        .setup
+        .config(&documents, None, needs.store.max(filtered));
+    let config = config.with_positions(needs.positions);
     texts.release();
     // The file of the index of many documents is mapped.
     let folder = if texts.is_in_file() {
@@ -305,7 +307,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let candidates = match other {
         Some(run) => Candidates::Run(run, index.ids().clone()),
         None => {
-            let queries = if needs_queries(&spec) {
+            let queries = if spec.uses_query_ids(&registry)? {
                 queries_of(&*wanted.set)?
             } else {
                 Vec::new()
@@ -526,169 +528,4 @@ fn queries_of(set: &dyn TrainingSet) -> Result<Vec<Query>> {
             Ok(Query::new(id, example.query))
         })
         .collect()
-}
-
-/// Where the candidates come from.
-enum Candidates {
-    /// A run, and the documents of the index.
-    Run(Run, DocIds),
-    System(SharedRetriever),
-}
-
-impl Candidates {
-    fn ids(&self) -> &DocIds {
-        match self {
-            Self::Run(_, ids) => ids,
-            Self::System(retriever) => retriever.ids(),
-        }
-    }
-}
-
-/// Filter by numbers of the index, for candidates with other numbers.
-struct Renumbered<'a> {
-    filter: &'a dyn DocFilter,
-    /// Number in the index of each candidate.
-    numbers: &'a [Option<DocNum>],
-}
-
-impl DocFilter for Renumbered<'_> {
-    fn contains(&self, doc: DocNum) -> bool {
-        let number = self.numbers.get(doc.index()).copied().flatten();
-        number.is_some_and(|number| self.filter.contains(number))
-    }
-}
-
-struct Miner {
-    mining: MiningConfig,
-    candidates: Candidates,
-    /// Position in `texts` of each candidate.
-    positions: Vec<Option<DocNum>>,
-    /// Number in the index of each candidate; `None` if the numbers are those of the index.
-    indexed: Option<Vec<Option<DocNum>>>,
-    texts: Arc<DocumentTexts>,
-    /// Ids of positives that were given by text only, by text.
-    named: HashMap<String, String>,
-    filters: QueryFilters,
-}
-
-impl Miner {
-    fn text(&self, doc: DocNum) -> Option<&str> {
-        let position = *self.positions.get(doc.index())?;
-        position.map(|position| self.texts.text(position))
-    }
-
-    /// Resolves the ids of positives given by text only, in one pass over the documents.
-    fn resolve_ids(&mut self, set: &dyn TrainingSet) -> Result<()> {
-        let mut unnamed = HashSet::new();
-        for index in 0..set.len() {
-            let positives = set.get(index)?.positives.into_iter();
-            unnamed.extend(positives.filter(|p| p.id.is_none()).map(|p| p.text));
-        }
-        if unnamed.is_empty() {
-            return Ok(());
-        }
-        let ids = self.candidates.ids();
-        let docs = (0..ids.len() as u32).map(DocNum::new);
-        let named = docs.filter_map(|doc| {
-            let text = unnamed.get(self.text(doc)?)?;
-            Some((text.clone(), ids.id(doc).to_owned()))
-        });
-        self.named = named.collect();
-        Ok(())
-    }
-
-    fn mine(
-        &self,
-        examples: &[TrainingExample],
-        years: &HashMap<String, i64>,
-    ) -> Result<Vec<MinedNegatives>> {
-        let positives: Vec<Vec<&str>> = examples
-            .iter()
-            .map(|example| {
-                let ids = example.positives.iter().filter_map(|text| {
-                    let id = text.id.as_ref();
-                    id.or_else(|| self.named.get(&text.text))
-                });
-                ids.map(String::as_str).collect()
-            })
-            .collect();
-        let ids = examples
-            .iter()
-            .map(|example| example.query_id.as_deref().unwrap_or_default());
-        let years = ids.clone().map(|id| years.get(id).copied());
-        self.filters.apply(years, |filters| {
-            let renumbered: Vec<Option<Renumbered<'_>>> = filters
-                .iter()
-                .map(|filter| {
-                    let (filter, numbers) = ((*filter)?, self.indexed.as_deref()?);
-                    Some(Renumbered { filter, numbers })
-                })
-                .collect();
-            let filters = filters.iter().zip(&renumbered);
-            let filters = filters.map(|(filter, renumbered)| match renumbered {
-                Some(renumbered) => Some(renumbered as &dyn DocFilter),
-                None => *filter,
-            });
-            let questions: Vec<MiningQuery<'_>> = examples
-                .iter()
-                .zip(&positives)
-                .zip(filters)
-                .map(|((example, positives), filter)| MiningQuery {
-                    text: &example.query,
-                    positives,
-                    within: filter,
-                })
-                .collect();
-            let text = |doc: DocNum| self.text(doc);
-            let run = match &self.candidates {
-                Candidates::Run(run, _) => run,
-                Candidates::System(retriever) => {
-                    return Ok(self.mining.mine(&**retriever, &questions, &text)?);
-                }
-            };
-            let select = |(id, question): (&str, &MiningQuery<'_>)| {
-                let ranking = self.ranking(run.get(id).unwrap_or_default())?;
-                let passes = |hit: &Hit| question.within.is_none_or(|f| f.contains(hit.doc));
-                let within = ranking.clone().retain(passes);
-                let ids = self.candidates.ids();
-                Ok(self.mining.select(ids, question, &within, &ranking, &text))
-            };
-            ids.zip(&questions).map(select).collect()
-        })
-    }
-
-    /// A list of the candidate run in document numbers of the index, in line order.
-    fn ranking(&self, list: &[ScoredDoc]) -> Result<Ranking> {
-        let mut seen = DocSet::new();
-        let mut hits = Vec::with_capacity(list.len());
-        for scored in list {
-            // Documents without indexed text are not in the index.
-            if let Some(doc) = self.candidates.ids().get(&scored.doc)
-                && !seen.contains(doc)
-            {
-                seen.insert(doc);
-                hits.push(Hit::new(doc, scored.score as f32));
-            }
-        }
-        Ok(Ranking::from_hits(hits)?)
-    }
-
-    /// Adds mined negatives to an example. Returns the number added.
-    fn add(&self, example: &mut TrainingExample, mined: &MinedNegatives, keep: bool) -> usize {
-        if !keep {
-            example.negatives.clear();
-        }
-        let before = example.negatives.len();
-        for doc in mined.docs() {
-            let id = self.candidates.ids().id(doc);
-            let known = |text: &TrainingText| text.id.as_deref() == Some(id);
-            let Some(text) = self.text(doc) else { continue };
-            let reads = |positive: &TrainingText| positive.text == text;
-            // Positives without an id are identified by their text.
-            if !example.negatives.iter().any(known) && !example.positives.iter().any(reads) {
-                example.negatives.push(TrainingText::new(text).with_id(id));
-            }
-        }
-        example.negatives.len() - before
-    }
 }

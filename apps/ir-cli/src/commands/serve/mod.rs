@@ -1,5 +1,7 @@
 //! `ir serve`: answers to questions on web pages and over REST.
 
+mod collections;
+
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -10,33 +12,26 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_bm25::{Bm25, SegmentedIndex, StoredFields};
-use ir_core::{DocNum, Flow, Progress, store::Verify};
-use ir_data::TextEncoding;
-use ir_experiment::{Cache, Registry, Runner};
+use ir_core::{Flow, Progress};
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::{Job, JobStatus, KeyRole, Store, StoreError};
 use ir_serve::{
-    Collection, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
+    FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
 };
-use ir_system::{IndexData, Resources, SharedRetriever, SystemSpec};
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{
     self, Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt,
 };
 use crate::shared::document_reader::document_reader;
-use crate::shared::experiment::{self, ConsoleObserver};
 use crate::shared::format::grouped;
 use crate::shared::generation_options::GenerationOptions;
-use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed, print};
 use crate::shared::paper_folder::{is_bundled, warn};
 use crate::shared::question_options::QuestionOptions;
-use crate::shared::system_options::needs_queries;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -322,7 +317,9 @@ fn config(
     language.check_questions(&args.questions)?;
     config.frames = language.scientific_frames();
     for (name, index) in &args.collection {
-        config.collections.push(collection(name, index, console)?);
+        config
+            .collections
+            .push(collections::open(name, index, console)?);
     }
     if let Some(generator) = args.questions.generator()? {
         let file = args
@@ -348,87 +345,6 @@ fn config(
         config = config.with_encoder(name, Arc::new(encoder));
     }
     Ok(config)
-}
-
-/// Opens an index, or a system of an experiment file, under a name.
-fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> {
-    if let Some((file, system)) = index.rsplit_once('#')
-        && file.ends_with(".toml")
-    {
-        let experiment = experiment::open(Path::new(file))?;
-        let (cache, registry) = (experiment::cache(None, &experiment), Registry::default());
-        let mut observer = ConsoleObserver::new(console);
-        let runner = Runner::new(&cache, &registry);
-        let opened = runner.open(&experiment, system, &mut observer);
-        observer.finish();
-        let opened = opened.map_err(experiment::failure)?;
-        return Ok(Collection {
-            name: name.to_owned(),
-            retriever: opened.retriever,
-            attributes: opened.attributes,
-        });
-    }
-    let (index, system) = match index.rsplit_once('#') {
-        Some((index, system)) if system.ends_with(".toml") => (index, Some(system)),
-        _ => (index, None),
-    };
-    let source = open_collection(index, TextEncoding::Utf8, Verify::FirstUse, console)?;
-    let CollectionSource::Index(opened) = source else {
-        bail!(
-            "--collection {name}={index}: expected an index of `ir index`, with a system file after #, or a system of an experiment, FILE.toml#SYSTEM"
-        );
-    };
-    let attributes = match opened.config().store {
-        StoredFields::Nothing => Vec::new(),
-        _ => {
-            let docs = (0..opened.len() as u32).map(DocNum::new);
-            docs.map(|doc| opened.attributes(doc))
-                .collect::<Result<_, _>>()
-                .with_context(|| format!("{index}: cannot be read"))?
-        }
-    };
-    let retriever = match system {
-        None => Arc::new(opened.searcher(Bm25::ANSERINI)?),
-        Some(file) => system_of_file(file, name, &opened, console)?,
-    };
-    Ok(Collection {
-        name: name.to_owned(),
-        retriever,
-        attributes,
-    })
-}
-
-/// Opens the system of a file on an index.
-fn system_of_file(
-    file: &str,
-    name: &str,
-    index: &SegmentedIndex,
-    console: &Console,
-) -> Result<SharedRetriever> {
-    let (spec, registry) = (SystemSpec::open(file)?, Registry::default());
-    spec.validate(&registry)?;
-    if spec.root().is_some_and(|root| root.filter.is_some()) {
-        bail!("--collection {name}: {file}: expected a system without a filter, found one");
-    }
-    if needs_queries(&spec) {
-        bail!(
-            "--collection {name}: {file}: expected a system for any query, found saved vectors of queries"
-        );
-    }
-    let data = IndexData::new(name, index.clone(), Vec::new());
-    let mut resources = Resources::new(Cache::temporary()?);
-    let mut observer = ConsoleObserver::new(console);
-    let opened = spec.open_on(&registry, &data, &mut resources, &mut observer);
-    observer.finish();
-    let retriever = opened.map_err(experiment::failure)?.retriever;
-    if retriever.ids() != index.ids() {
-        bail!(
-            "--collection {name}: {file}: expected a system that searches the documents of the index, found {} documents of {}",
-            grouped(retriever.ids().len() as u64),
-            grouped(index.len() as u64)
-        );
-    }
-    Ok(retriever)
 }
 
 /// Creates keys for a new data folder, or replaces all keys if `--new-keys` is given.
