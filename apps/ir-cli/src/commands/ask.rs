@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         OutputSink::colored_stdout()
     };
-    let analysis = Analysis::anserini().build()?;
+    let analysis = Analysis::default().build()?;
     for question in &questions {
         let answers = index.answers(question, args.hits, filter.as_ref())?;
         if answers.is_empty() {

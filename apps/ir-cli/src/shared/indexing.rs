@@ -24,8 +24,8 @@ pub(crate) const DEFAULT_MEMORY: usize = 512_000_000;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct IndexOptions {
-    /// Analyzer: anserini, anserini-unstemmed, english (Porter2), lucene-standard, whitespace, or a
-    /// JSON file with the analysis chain [default: anserini]
+    /// Analyzer: porter (anserini in NFC), anserini, anserini-unstemmed, english (Porter2),
+    /// lucene-standard, whitespace, or a JSON file with the analysis chain [default: porter]
     #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
     pub(crate) analysis: Option<Analysis>,
 
@@ -232,7 +232,7 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
     let given: Map<String, Value> =
         serde_json::from_str(&json).map_err(|error| error.to_string())?;
     // Missing fields take their defaults; saved indexes have all fields.
-    let mut fields = json!(Analysis::anserini());
+    let mut fields = json!(Analysis::default());
     for (name, value) in given {
         fields[name] = value;
     }

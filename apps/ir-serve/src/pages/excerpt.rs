@@ -17,7 +17,7 @@ const CONTEXT: usize = 300;
 /// Analysis of matching words: the analysis of the answers.
 #[expect(clippy::expect_used, reason = "the analysis is a preset")]
 static ANALYSIS: LazyLock<AnalysisPipeline> =
-    LazyLock::new(|| Analysis::anserini().build().expect("presets are valid"));
+    LazyLock::new(|| Analysis::default().build().expect("presets are valid"));
 
 /// Analysis of the words that are marked.
 pub(super) fn analysis() -> &'static AnalysisPipeline {

@@ -13,9 +13,9 @@ pub enum AnalysisError {
     /// A stop word is empty.
     #[error("stop words: expected words, found an empty string")]
     EmptyStopWord,
-    /// A stop word that can never match, because tokens are lowercased first.
-    #[error("stop word {word:?} can never match: tokens are lowercased first, expected {lower:?}")]
-    UpperCaseStopWord { word: String, lower: String },
+    /// A stop word that can never match, because tokens are normalized and lowercased first.
+    #[error("stop word {word:?} can never match: tokens are normalized first, expected {term:?}")]
+    UnmatchableStopWord { word: String, term: String },
     /// The name of an unknown preset.
     #[error("unknown analysis {found:?}: expected one of {expected}")]
     UnknownName { found: String, expected: String },

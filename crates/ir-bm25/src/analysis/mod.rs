@@ -1,4 +1,4 @@
-//! Text analysis: tokenization, lowercasing, stop-word removal and stemming.
+//! Text analysis: tokenization, normalization, lowercasing, stop-word removal and stemming.
 //!
 //! An [`Analysis`] is a configuration, saved with the index; [`Analysis::build`] creates the
 //! [`AnalysisPipeline`] that implements [`Analyzer`](ir_core::Analyzer). Documents and queries must
@@ -9,10 +9,10 @@
 //! use ir_core::Analyzer;
 //!
 //! # fn main() -> Result<(), ir_bm25::analysis::AnalysisError> {
-//! let anserini = Analysis::default().build()?;
-//! assert_eq!(anserini.terms("The dogs' easily-found bowls"), ["dog", "easili", "found", "bowl"]);
+//! let porter = Analysis::default().build()?;
+//! assert_eq!(porter.terms("The dogs' easily-found bowls"), ["dog", "easili", "found", "bowl"]);
 //!
-//! let plain = Analysis::anserini().with_stemmer(Stemmer::None).build()?;
+//! let plain = Analysis::default().with_stemmer(Stemmer::None).build()?;
 //! assert_eq!(plain.terms("The dogs' easily-found bowls"), ["dogs", "easily", "found", "bowls"]);
 //! # Ok(())
 //! # }
@@ -22,6 +22,7 @@ mod cleaning;
 mod error;
 mod highlight;
 mod lowercase;
+mod normalization;
 mod pipeline;
 mod stemmer;
 mod stop_words;
@@ -30,6 +31,7 @@ mod tokenizer;
 pub use cleaning::QueryCleaning;
 pub use error::AnalysisError;
 pub use highlight::{Highlighter, Snippet, mark};
+pub use normalization::Normalization;
 pub use pipeline::AnalysisPipeline;
 pub use stemmer::Stemmer;
 pub use stop_words::StopWords;
@@ -47,20 +49,20 @@ pub const LONGEST_TOKEN: usize = 1 << 20;
 
 /// Analysis configuration, in processing order.
 ///
-/// The default is Anserini's and Pyserini's analysis of English, which equals Lucene's
-/// `EnglishAnalyzer`:
+/// The default is [`Analysis::porter`], which differs from Anserini's and Pyserini's analysis of
+/// English ([`Analysis::anserini`]) in the normalization only: texts in NFC have the same terms.
 ///
 /// ```
-/// use ir_bm25::analysis::{Analysis, StopWords, Stemmer, Tokenizer};
+/// use ir_bm25::analysis::{Analysis, Normalization, StopWords, Stemmer, Tokenizer};
 ///
 /// let analysis = Analysis::default();
-/// assert_eq!(analysis, Analysis::anserini());
+/// assert_eq!(analysis, Analysis::anserini().with_normalization(Normalization::Nfc));
 /// assert_eq!(analysis.tokenizer, Tokenizer::Unicode);
 /// assert_eq!(analysis.max_len, 255);
 /// assert!(analysis.possessive && analysis.lower_case);
 /// assert_eq!(analysis.stop_words, StopWords::Lucene33);
 /// assert_eq!(analysis.stemmer, Stemmer::Porter);
-/// assert_eq!(analysis.to_string(), "anserini");
+/// assert_eq!(analysis.to_string(), "porter");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +73,10 @@ pub struct Analysis {
     /// Maximum token length in UTF-16 units; longer tokens are split. Range: [`SHORTEST_TOKEN`] to
     /// [`LONGEST_TOKEN`]. Default: 255.
     pub max_len: usize,
+    /// Unicode normalization of the tokens. Default: [`Normalization::Nfc`]; indexes that record
+    /// none have [`Normalization::None`].
+    #[serde(default, skip_serializing_if = "Normalization::is_none")]
+    pub normalization: Normalization,
     /// Removes a trailing possessive `'s` (with `'`, `’` or `＇`). Default: true.
     pub possessive: bool,
     /// Lowercases tokens by Unicode's simple case mapping. Accents are kept. Default: true.
@@ -83,15 +89,16 @@ pub struct Analysis {
 }
 
 impl Default for Analysis {
-    /// [`Analysis::anserini`].
+    /// [`Analysis::porter`].
     fn default() -> Self {
-        Self::anserini()
+        Self::porter()
     }
 }
 
 type Preset = fn() -> Analysis;
 
-const NAMED: [(&str, Preset); 5] = [
+const NAMED: [(&str, Preset); 6] = [
+    ("porter", Analysis::porter),
     ("anserini", Analysis::anserini),
     ("anserini-unstemmed", Analysis::anserini_unstemmed),
     ("english", Analysis::english),
@@ -100,12 +107,18 @@ const NAMED: [(&str, Preset); 5] = [
 ];
 
 impl Analysis {
+    /// English words in Unicode's normal form NFC, lower case, 33 stop words, Porter stemmer.
+    pub fn porter() -> Self {
+        Self::anserini().with_normalization(Normalization::Nfc)
+    }
+
     /// Anserini's default for English, which equals Lucene's `EnglishAnalyzer`: Unicode words,
     /// possessive removal, lowercasing, 33 stop words, Porter stemmer.
     pub fn anserini() -> Self {
         Self {
             tokenizer: Tokenizer::Unicode,
             max_len: 255,
+            normalization: Normalization::None,
             possessive: true,
             lower_case: true,
             stop_words: StopWords::Lucene33,
@@ -145,6 +158,7 @@ impl Analysis {
     setters! {
         with_tokenizer: tokenizer, Tokenizer;
         with_max_len: max_len, usize;
+        with_normalization: normalization, Normalization;
         with_possessive: possessive, bool;
         with_lower_case: lower_case, bool;
         with_stop_words: stop_words, StopWords;
@@ -163,7 +177,7 @@ impl Analysis {
                 found: self.max_len,
             });
         }
-        self.stop_words.check(self.lower_case)?;
+        self.stop_words.check(self.normalization, self.lower_case)?;
         Ok(AnalysisPipeline::new(self.clone()))
     }
 }
@@ -180,6 +194,9 @@ impl fmt::Display for Analysis {
         })?;
         if self.max_len != 255 {
             write!(f, "({})", self.max_len)?;
+        }
+        if !self.normalization.is_none() {
+            write!(f, "+{}", self.normalization)?;
         }
         if self.possessive {
             f.write_str("+possessive")?;
@@ -200,8 +217,8 @@ impl fmt::Display for Analysis {
     }
 }
 
-/// Parses the name of a preset: `anserini`, `anserini-unstemmed`, `english`, `lucene-standard`,
-/// `whitespace`.
+/// Parses the name of a preset: `porter`, `anserini`, `anserini-unstemmed`, `english`,
+/// `lucene-standard`, `whitespace`.
 impl FromStr for Analysis {
     type Err = AnalysisError;
 

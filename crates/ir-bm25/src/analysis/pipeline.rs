@@ -30,6 +30,7 @@ impl Analyzer for AnalysisPipeline {
         let Analysis {
             tokenizer,
             max_len,
+            normalization,
             possessive,
             lower_case,
             stemmer,
@@ -39,11 +40,11 @@ impl Analyzer for AnalysisPipeline {
         let mut term = String::with_capacity(64);
         let mut position = 0_u32;
         tokenizer.split(text, max_len, &mut |start, end| {
-            let word = &text[start..end];
+            let normalized = normalization.apply(&text[start..end]);
             let word = if possessive {
-                without_possessive(word)
+                without_possessive(&normalized)
             } else {
-                word
+                &normalized
             };
             term.clear();
             if lower_case {

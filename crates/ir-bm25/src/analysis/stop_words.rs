@@ -2,6 +2,7 @@
 
 use super::error::AnalysisError;
 use super::lowercase::push_lower;
+use super::normalization::Normalization;
 use ir_core::stop_words::NLTK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -48,17 +49,24 @@ impl StopWords {
         }
     }
 
-    pub(super) fn check(&self, lower_case: bool) -> Result<(), AnalysisError> {
+    pub(super) fn check(
+        &self,
+        normalization: Normalization,
+        lower_case: bool,
+    ) -> Result<(), AnalysisError> {
         for word in self.iter() {
             if word.is_empty() {
                 return Err(AnalysisError::EmptyStopWord);
             }
-            let mut lower = String::new();
-            push_lower(&mut lower, word);
-            if lower_case && lower != word {
-                return Err(AnalysisError::UpperCaseStopWord {
+            let mut term = normalization.apply(word).into_owned();
+            if lower_case {
+                let normalized = std::mem::take(&mut term);
+                push_lower(&mut term, &normalized);
+            }
+            if term != word {
+                return Err(AnalysisError::UnmatchableStopWord {
                     word: word.to_owned(),
-                    lower,
+                    term,
                 });
             }
         }
@@ -148,15 +156,19 @@ mod tests {
     #[test]
     fn stop_words_that_cannot_match_are_rejected() {
         assert_eq!(
-            StopWords::custom([""]).check(false),
+            StopWords::custom([""]).check(Normalization::None, false),
             Err(AnalysisError::EmptyStopWord)
         );
-        assert!(StopWords::custom(["The"]).check(false).is_ok());
+        assert!(
+            StopWords::custom(["The"])
+                .check(Normalization::None, false)
+                .is_ok()
+        );
         assert_eq!(
-            StopWords::custom(["The"]).check(true),
-            Err(AnalysisError::UpperCaseStopWord {
+            StopWords::custom(["The"]).check(Normalization::None, true),
+            Err(AnalysisError::UnmatchableStopWord {
                 word: "The".into(),
-                lower: "the".into()
+                term: "the".into()
             })
         );
     }

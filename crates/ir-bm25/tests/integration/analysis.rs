@@ -262,6 +262,7 @@ fn the_saved_form_stays() {
 #[test]
 fn presets_go_by_their_names() {
     for name in [
+        "porter",
         "anserini",
         "anserini-unstemmed",
         "english",
@@ -270,7 +271,7 @@ fn presets_go_by_their_names() {
     ] {
         assert_eq!(name.parse::<Analysis>().unwrap().to_string(), name);
     }
-    let error = "porter".parse::<Analysis>().unwrap_err();
+    let error = "potter".parse::<Analysis>().unwrap_err();
     assert!(
         error.to_string().contains("anserini, anserini-unstemmed"),
         "{error}"
@@ -293,7 +294,7 @@ fn an_analysis_that_cannot_work_is_refused() {
     let upper = Analysis::default().with_stop_words(StopWords::custom(["The"]));
     assert!(matches!(
         upper.build(),
-        Err(AnalysisError::UpperCaseStopWord { .. })
+        Err(AnalysisError::UnmatchableStopWord { .. })
     ));
     assert!(upper.with_lower_case(false).build().is_ok());
 }

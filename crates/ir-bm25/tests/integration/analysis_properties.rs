@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_bm25::analysis::{
-    Analysis, AnalysisPipeline, Highlighter, QueryCleaning, Stemmer, StopWords, Tokenizer, mark,
+    Analysis, AnalysisPipeline, Highlighter, Normalization, QueryCleaning, Stemmer, StopWords,
+    Tokenizer, mark,
 };
 use ir_core::Analyzer;
 use proptest::prelude::*;
@@ -30,9 +31,11 @@ fn analysis_configs() -> impl Strategy<Value = Analysis> {
         StopWords::None,
         StopWords::Lucene33,
         StopWords::Nltk179,
-        StopWords::custom(["é", "aa"]),
+        StopWords::custom(["σ", "aa"]),
     ];
+    let normalizations = [Normalization::None, Normalization::Nfc, Normalization::Fold];
     (
+        prop::sample::select(normalizations.to_vec()),
         prop::sample::select(vec![Tokenizer::Unicode, Tokenizer::Whitespace]),
         prop_oneof![Just(255_usize), 2..12_usize],
         any::<bool>(),
@@ -41,8 +44,9 @@ fn analysis_configs() -> impl Strategy<Value = Analysis> {
         prop::sample::select(stemmers.to_vec()),
     )
         .prop_map(
-            |(tokenizer, max_len, possessive, lower_case, stop_words, stemmer)| {
+            |(normalization, tokenizer, max_len, possessive, lower_case, stop_words, stemmer)| {
                 Analysis::default()
+                    .with_normalization(normalization)
                     .with_tokenizer(tokenizer)
                     .with_max_len(max_len)
                     .with_possessive(possessive)
@@ -81,7 +85,7 @@ proptest! {
             prop_assert!(word.encode_utf16().count() <= analysis.max_len + 1);
             if analysis.stemmer == Stemmer::None {
                 prop_assert!(!analysis.stop_words.contains(&term));
-                if !analysis.lower_case {
+                if !analysis.lower_case && analysis.normalization == Normalization::None {
                     prop_assert!(word.starts_with(&term));
                     prop_assert!(analysis.possessive || word == term);
                 }

@@ -47,7 +47,7 @@ impl Default for LexicalReader {
     #[expect(clippy::expect_used, reason = "the analysis is a preset")]
     fn default() -> Self {
         Self {
-            analyzer: Analysis::anserini().build().expect("presets are valid"),
+            analyzer: Analysis::default().build().expect("presets are valid"),
             max_words: 5,
             type_weight: 1.0,
         }

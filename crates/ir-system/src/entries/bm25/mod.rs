@@ -128,16 +128,19 @@ pub enum AnalyzerName {
     LuceneStandard,
     /// Tokens between white space.
     Whitespace,
+    /// `anserini` with words in Unicode's normal form NFC: the default of `ir index`.
+    Porter,
 }
 
 impl AnalyzerName {
     /// All names, in the order of the documentation.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Anserini,
         Self::AnseriniUnstemmed,
         Self::English,
         Self::LuceneStandard,
         Self::Whitespace,
+        Self::Porter,
     ];
 
     /// Returns the analysis with this name.
@@ -149,6 +152,7 @@ impl AnalyzerName {
             Self::English => Analysis::english(),
             Self::LuceneStandard => Analysis::lucene_standard(),
             Self::Whitespace => Analysis::whitespace(),
+            Self::Porter => Analysis::porter(),
         }
     }
 }
