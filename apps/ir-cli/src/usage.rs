@@ -219,12 +219,35 @@ fn closest_value(error: &clap::Error) -> Option<&str> {
     closest(found, known.iter().map(String::as_str))
 }
 
+/// Names what is expected where the parser of a number says only what is wrong.
+fn in_words(line: String, error: &clap::Error) -> String {
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidValue) else {
+        return line;
+    };
+    let reasons = [
+        ("invalid digit found in string", "an integer of at least 0"),
+        ("cannot parse integer from empty string", "an integer"),
+        ("number too large to fit in target type", "a smaller integer"),
+        ("number too small to fit in target type", "a larger integer"),
+        ("invalid float literal", "a number"),
+        ("cannot parse float from empty string", "a number"),
+    ];
+    let mut ended = reasons.into_iter().filter(|(reason, _)| line.ends_with(reason));
+    match ended.next() {
+        Some((reason, expected)) => {
+            let start = line.strip_suffix(reason).unwrap_or(&line);
+            format!("{start}expected {expected}, found {found:?}")
+        }
+        None => line,
+    }
+}
+
 fn one_line_error(root: &Command, error: &clap::Error, arguments: &[String]) -> String {
     let text = error.to_string();
     // clap's tips include hidden aliases, and names that share a few letters.
     let ends = ["\n\n  tip: ", "\nUsage:", "\nFor more information"].map(|start| text.find(start));
     let end = ends.into_iter().flatten().min().unwrap_or(text.len());
-    let mut line = one_line(&text[..end]);
+    let mut line = in_words(one_line(&text[..end]), error);
     if let Some(tip) = tip_for_unknown(root, error, arguments) {
         line.push_str(&format!("; {tip}"));
     }

@@ -53,5 +53,5 @@ pub use system::{
     System, SystemContext, SystemData, TrainingSet, Validation, file_hash,
 };
 pub use table_schema::check_ranges;
-pub use toml_file::{parse_toml, read_text};
+pub use toml_file::{MAX_TEXT, parse_toml, read_text};
 pub use trec_file::{TrecFile, TrecFileError};

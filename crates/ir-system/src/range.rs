@@ -39,17 +39,32 @@ impl Range {
     }
 
     /// Checks a number, shown as `found` in the error.
-    pub(crate) fn check(
-        &self,
-        key: &str,
-        number: f64,
-        found: &dyn fmt::Display,
-    ) -> Result<(), SystemError> {
+    pub(crate) fn check(&self, key: &str, number: f64, found: Found) -> Result<(), SystemError> {
         if (self.minimum.is_none() && self.maximum.is_none()) || self.contains(number) {
             return Ok(());
         }
         let message = format!("expected {self}, found {found}");
         Err(SystemError::parameter(key, message))
+    }
+}
+
+/// Number of a table, in messages: very large and very small ones with an exponent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    Integer(i64),
+    Float(f64),
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Integer(number) => number.fmt(f),
+            Self::Float(number) if number == 0.0 || (1e-4..1e15).contains(&number.abs()) => {
+                number.fmt(f)
+            }
+            Self::Float(number) if number.is_finite() => write!(f, "{number:e}"),
+            Self::Float(number) => number.fmt(f),
+        }
     }
 }
 

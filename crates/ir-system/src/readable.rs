@@ -21,8 +21,8 @@ pub fn readable(message: &str) -> String {
 /// Name of a type for users.
 fn type_name(kind: &str) -> &str {
     match kind {
-        "usize" | "u8" | "u16" | "u32" | "u64" => "an integer >= 0",
-        "isize" | "i8" | "i16" | "i32" | "i64" => "an integer",
+        "usize" | "u8" | "u16" | "u32" | "u64" | "u128" => "an integer >= 0",
+        "isize" | "i8" | "i16" | "i32" | "i64" | "i128" => "an integer",
         "f32" | "f64" => "a number",
         "a sequence" => "a list",
         "a map" => "a table",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toml::Table;
 
 use crate::error::SystemError;
-use crate::range::Range;
+use crate::range::{Found, Range};
 
 /// JSON Schema of a table, with the schemas that it refers to.
 #[derive(Debug)]
@@ -68,7 +68,9 @@ impl TableSchema {
     ) -> Result<(), SystemError> {
         let schema = self.resolve(schema);
         match value {
-            toml::Value::Integer(number) => Range::of(schema).check(key, *number as f64, number),
+            toml::Value::Integer(number) => {
+                Range::of(schema).check(key, *number as f64, Found::Integer(*number))
+            }
             toml::Value::Float(number) => {
                 // A number of single precision may be infinite in it.
                 let is_single = schema.get("format").is_some_and(|it| it == "float");
@@ -77,7 +79,7 @@ impl TableSchema {
                 } else {
                     *number
                 };
-                Range::of(schema).check(key, value, number)
+                Range::of(schema).check(key, value, Found::Float(*number))
             }
             toml::Value::Array(values) => {
                 let items = schema.get("items").unwrap_or(&Value::Null);

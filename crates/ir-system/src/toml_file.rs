@@ -1,6 +1,7 @@
 //! TOML files, with errors that name file, line and key.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -10,15 +11,25 @@ use crate::error::{Location, SpecError};
 use crate::readable::readable;
 use crate::source::{SourceMap, line_at};
 
-/// Reads a file as text.
+/// Maximum size of a file that [`read_text`] reads, in bytes.
+pub const MAX_TEXT: u64 = 16 << 20;
+
+/// Reads a file as text, such as a system file: at most [`MAX_TEXT`] bytes.
 ///
 /// # Errors
-/// Returns [`SpecError::Read`] if the file cannot be read.
+/// Returns [`SpecError::Read`] if the file cannot be read, is larger, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, SpecError> {
-    fs::read_to_string(path).map_err(|source| SpecError::Read {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_TEXT + 1).read_to_string(&mut text));
+    let size = read.and_then(|size| match size as u64 {
+        0..=MAX_TEXT => Ok(()),
+        _ => Err(io::Error::other("expected at most 16 MiB, found more")),
+    });
+    size.map_err(|source| SpecError::Read {
         path: path.to_owned(),
         source,
-    })
+    })?;
+    Ok(text)
 }
 
 /// Parses TOML into a value, and returns the positions of its keys. `path` is the file of the text.

@@ -12,6 +12,7 @@ use ir_bm25::{
 use ir_core::{Corpus, CorpusRange};
 use ir_data::{DataError, DocTemplate, TemplatedCorpus};
 use ir_studies::datafinder::lexicographic_row_order;
+use ir_system::{read_text, readable};
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
@@ -228,15 +229,17 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
         };
         return Err(format!("{error} (or a file){hint}"));
     }
-    let json = std::fs::read_to_string(text).map_err(|error| error.to_string())?;
-    let given: Map<String, Value> =
-        serde_json::from_str(&json).map_err(|error| error.to_string())?;
+    let json = read_text(Path::new(text)).map_err(|error| error.to_string())?;
+    let given: Map<String, Value> = serde_json::from_str(&json)
+        .map_err(|error| format!("line {}: expected an object of JSON: {error}", error.line()))?;
     // Missing fields take their defaults; saved indexes have all fields.
     let mut fields = json!(Analysis::default());
+    let mut analysis = Analysis::default();
     for (name, value) in given {
-        fields[name] = value;
+        fields[&name] = value;
+        analysis = serde_json::from_value(fields.clone())
+            .map_err(|error| format!("{name}: {}", readable(&error.to_string())))?;
     }
-    let analysis: Analysis = serde_json::from_value(fields).map_err(|error| error.to_string())?;
     analysis.build().map_err(|error| error.to_string())?;
     Ok(analysis)
 }

@@ -58,9 +58,11 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
         "k" | "kb" => 1e3,
         "m" | "mb" => 1e6,
         "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
         "kib" => 1024.0,
         "mib" => 1024.0 * 1024.0,
         "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
         _ => return Err(expected()),
     };
     let size = number * unit;

@@ -1,10 +1,10 @@
 //! Parameters of the type `prior` in the value of `--prior`.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use ir_system::read_text;
 use toml::Table;
 
 /// Parameters of `feedback`, `qrels:FILE` or a file of priors.
@@ -27,7 +27,7 @@ pub(crate) fn parameters(text: &str) -> Result<Table> {
 /// Reads lines `repository TAB probability`.
 fn from_file(path: &Path) -> Result<(Table, Option<f64>)> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    let text = read_text(path)?;
     let mut unseen = None;
     let mut priors = Table::new();
     let mut known = HashSet::new();
