@@ -227,12 +227,17 @@ fn in_words(line: String, error: &clap::Error) -> String {
     let reasons = [
         ("invalid digit found in string", "an integer of at least 0"),
         ("cannot parse integer from empty string", "an integer"),
-        ("number too large to fit in target type", "a smaller integer"),
+        (
+            "number too large to fit in target type",
+            "a smaller integer",
+        ),
         ("number too small to fit in target type", "a larger integer"),
         ("invalid float literal", "a number"),
         ("cannot parse float from empty string", "a number"),
     ];
-    let mut ended = reasons.into_iter().filter(|(reason, _)| line.ends_with(reason));
+    let mut ended = reasons
+        .into_iter()
+        .filter(|(reason, _)| line.ends_with(reason));
     match ended.next() {
         Some((reason, expected)) => {
             let start = line.strip_suffix(reason).unwrap_or(&line);

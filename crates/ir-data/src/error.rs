@@ -448,11 +448,16 @@ impl<'a> Location<'a> {
     }
 
     pub(crate) fn missing_field(self, field: &str) -> DataError {
+        self.missing_field_beside(field, Vec::new())
+    }
+
+    /// Error of a record without a field, which has the fields `found`.
+    pub(crate) fn missing_field_beside(self, field: &str, found: Vec<String>) -> DataError {
         DataError::MissingField {
             path: self.path.to_owned(),
             line: self.line,
             field: field.to_owned(),
-            found: Vec::new(),
+            found,
         }
     }
 

@@ -12,9 +12,10 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<DOCNO>` | id; required once, unique, without inner white space |
+//! | `<DOCNO>` | id, unique, without inner white space; without it the attribute `id` of `<DOC>` |
 //! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title |
-//! | `<TEXT>` | text; without this element, everything that is not id, title or `<DOCHDR>` |
+//! | `<TEXT>` `<LP>` `<LEADPARA>` | text; without them, everything that is not id, title or `<DOCHDR>` |
+//! | `<SCRIPT>` `<STYLE>` | skipped |
 //!
 //! Topics:
 //!
@@ -31,18 +32,25 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<num>` | id; required once, unique, without inner white space |
-//! | `<title>` | text, at most once; without a title, the description is the text |
-//! | `<desc>` `<narr>` | attributes `description` and `narrative` |
+//! | `<num>` `<number>` `<id>` `<identifier>` | id, unique, without inner white space; without it the attribute `number`, `num` or `id` of the topic |
+//! | `<title>` | text, at most once |
+//! | `<query>` `<question>` `<desc>` `<description>` | without a title, the first of them is the text; attributes `query`, `question` and `description` |
+//! | `<narr>` `<narrative>` | attribute `narrative` |
 //!
+//! - Topics are elements `<top>` or `<topic>`, with or without a root element, as TREC, CLEF, NTCIR
+//!   and FIRE have them. A topic without any of these elements is the text itself. A prefix of a
+//!   language is skipped: `<EN-title>`.
 //! - Names of elements are case-insensitive.
-//! - A record ends at `</DOC>` or `</top>`; the next one may start on the same line. `<DOC>` in a
+//! - A record ends at its closing tag; the next one may start on the same line. `<DOC>` in a
 //!   document and `<top>` in a topic are errors.
-//! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of `num`,
-//!   `title`, `desc`, `narr`, `con`, `smry`, `fac`, `def`, `dom`, `head`, `nat` or `time`.
-//! - `Number:` and leading zeros of `<num>` are removed, as in TREC's qrels.
-//! - Other tags are removed. A tag separates words.
-//! - `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded.
+//! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of one of
+//!   the elements above, or of `con`, `conc`, `smry`, `fac`, `def`, `dom`, `head`, `nat`, `time` or
+//!   `subtopic`, which are skipped.
+//! - `Number:` and leading zeros of an id are removed, as in TREC's qrels.
+//! - Other tags and comments are removed; they separate words. Values of attributes may contain
+//!   `>`. CDATA sections are text.
+//! - Character references of HTML are decoded: `&eacute;`, `&#233;`, `&#xE9;`. Unknown ones are
+//!   text.
 //!
 //! ```
 //! let text = "<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>\nTea &amp; <i>milk</i>\n</TEXT>\n</DOC>\n";
@@ -54,39 +62,30 @@
 //! # Ok::<(), ir_data::DataError>(())
 //! ```
 
+mod character_references;
+mod markup;
 mod records;
+mod topics;
+
+pub use topics::read_topics;
 
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
+use ir_core::{Corpus, CorpusError, DocReader, Document};
 
 use crate::collection::collect_documents;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
-use crate::indri::unescaped;
 use crate::text_encoding::TextEncoding;
-use records::{RecordReader, Token, append, one_line, tokens};
+use character_references::decoded;
+use markup::{Token, attribute, tokens};
+use records::{RecordElements, RecordReader, append, one_line};
 
-const DOCUMENT_TAGS: [&str; 2] = ["<DOC>", "</DOC>"];
-const TOPIC_TAGS: [&str; 2] = ["<top>", "</top>"];
-
-/// Topic sections with a result, and the labels at the start of their texts.
-const LABELS: [(&str, &str); 4] = [
-    ("num", "Number:"),
-    ("title", "Topic:"),
-    ("desc", "Description:"),
-    ("narr", "Narrative:"),
-];
-
-/// Positions in [`LABELS`] of the sections that a topic has at most once.
-const ID: usize = 0;
-const TITLE: usize = 1;
-
-/// Topic sections without a result.
-const IGNORED_TOPIC_SECTIONS: [&str; 8] =
-    ["con", "smry", "fac", "def", "dom", "head", "nat", "time"];
-
+const DOCUMENTS: RecordElements = RecordElements {
+    elements: &[("DOC", "</DOC>")],
+    open: "<DOC>",
+};
 /// Maximum number of open sections of a document. Opening tags of deeper sections are ignored.
 const MAX_DEPTH: usize = 64;
 
@@ -205,7 +204,7 @@ impl<R: BufRead> SgmlReader<R> {
     /// Reads from `reader`; `source` names it in errors.
     pub fn new(reader: R, source: &str) -> Self {
         Self {
-            records: RecordReader::new(reader, source, DOCUMENT_TAGS),
+            records: RecordReader::new(reader, source, DOCUMENTS),
             line: 0,
             seen: DuplicateFinder::default(),
         }
@@ -228,7 +227,7 @@ impl<R: BufRead> SgmlReader<R> {
         let mut after_tag = false;
         for (range, token) in tokens(&self.records.markup) {
             match token {
-                Token::Open(name) if section(name).is_some() => {
+                Token::Open(name, _) if section(name).is_some() => {
                     if section(name) == Some(Section::Id) {
                         let at = self.records.location(line, range.start);
                         if id_at.replace(at).is_some() {
@@ -248,9 +247,9 @@ impl<R: BufRead> SgmlReader<R> {
                         open.truncate(start);
                     }
                 }
-                Token::Open(name) => self.records.check_not_nested(line, range, name)?,
-                Token::Close(_) => {}
-                Token::Text(words) => {
+                Token::Open(name, _) => self.records.check_not_nested(line, range, name)?,
+                Token::Close(_) | Token::Skipped => {}
+                Token::Text(words) | Token::Verbatim(words) => {
                     let section = open.last().and_then(|name| section(name));
                     has_text |= section == Some(Section::Text);
                     let target = match section {
@@ -260,12 +259,20 @@ impl<R: BufRead> SgmlReader<R> {
                         Some(Section::Skip) => continue,
                         None => &mut other,
                     };
-                    append(target, words, after_tag);
+                    match token {
+                        Token::Text(_) => append(target, &decoded(words), after_tag),
+                        _ => append(target, words, after_tag),
+                    }
                 }
             }
-            after_tag = !matches!(token, Token::Text(_));
+            after_tag = !matches!(token, Token::Text(_) | Token::Verbatim(_));
         }
-        let id = unescaped(id.trim());
+        let mut id = id.trim().to_owned();
+        if id_at.is_none()
+            && let Some(value) = attribute(&self.records.attributes, "id")
+        {
+            id = decoded(value.trim()).into_owned();
+        }
         if id.is_empty() {
             return Err(at.missing_field("DOCNO"));
         }
@@ -277,7 +284,7 @@ impl<R: BufRead> SgmlReader<R> {
         doc.clear();
         doc.id = id;
         doc.title = one_line(&title);
-        doc.text = unescaped(if has_text { &text } else { &other }.trim());
+        doc.text = if has_text { &text } else { &other }.trim().to_owned();
         Ok(true)
     }
 }
@@ -297,84 +304,6 @@ pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document
     collect_documents(|doc| docs.read_into(doc))
 }
 
-/// Reads all topics as queries; `source` names the reader in errors.
-///
-/// # Errors
-/// The source cannot be read, or a topic does not follow the [format](self): it has no number, two
-/// numbers or titles, the number of another topic, or no text.
-pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
-    let mut records = RecordReader::new(reader, source, TOPIC_TAGS);
-    let mut seen = DuplicateFinder::default();
-    let mut queries = Vec::new();
-    while let Some(line) = records.read()? {
-        let at = Location::new(source, line);
-        let mut fields = [const { String::new() }; LABELS.len()];
-        let mut current = None;
-        let mut starts = [None; 2];
-        let mut after_tag = false;
-        for (range, token) in tokens(&records.markup) {
-            match token {
-                Token::Open(name) | Token::Close(name) if is_topic_section(name) => {
-                    current = None;
-                    if let Token::Open(name) = token {
-                        let same = |(field, _): &(&str, &str)| field.eq_ignore_ascii_case(name);
-                        current = LABELS.iter().position(same);
-                    }
-                    if let Some(field @ (ID | TITLE)) = current {
-                        let at = records.location(line, range.start);
-                        if starts[field].replace(at).is_some() {
-                            return Err(at.repeated_field(LABELS[field].0));
-                        }
-                    }
-                }
-                Token::Open(name) => records.check_not_nested(line, range, name)?,
-                Token::Close(_) => {}
-                Token::Text(words) => {
-                    if let Some(field) = current {
-                        append(&mut fields[field], words, after_tag);
-                    }
-                }
-            }
-            after_tag = !matches!(token, Token::Text(_));
-        }
-        let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
-            let text = one_line(text);
-            text.strip_prefix(label)
-                .map_or_else(|| text.clone(), |rest| rest.trim_start().to_owned())
-        });
-        let [id, title, description, narrative] =
-            std::array::from_fn(|_| values.next().unwrap_or_default());
-        let id = match id.trim_start_matches('0') {
-            number if id.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => number,
-            _ => id.as_str(),
-        };
-        if id.is_empty() {
-            return Err(at.missing_field("num"));
-        }
-        if id.contains(' ') {
-            let at = starts[ID].unwrap_or(at);
-            return Err(at.syntax("an id without white space in <num>", id));
-        }
-        seen.add_id(id, at)?;
-        let text = if title.is_empty() {
-            description.clone()
-        } else {
-            title
-        };
-        if text.is_empty() {
-            return Err(at.missing_field("title"));
-        }
-        let mut query = Query::new(id, text);
-        for (name, value) in [("description", description), ("narrative", narrative)] {
-            if !value.is_empty() {
-                query.attributes.set(name, value);
-            }
-        }
-        queries.push(query);
-    }
-    Ok(queries)
-}
-
 /// Part of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
@@ -388,15 +317,8 @@ fn section(name: &str) -> Option<Section> {
     Some(match name.to_ascii_uppercase().as_str() {
         "DOCNO" => Section::Id,
         "HEADLINE" | "TITLE" | "HEAD" | "HL" | "TTL" => Section::Title,
-        "TEXT" => Section::Text,
+        "TEXT" | "LP" | "LEADPARA" => Section::Text,
         "DOCHDR" => Section::Skip,
         _ => return None,
     })
-}
-
-fn is_topic_section(name: &str) -> bool {
-    let names = LABELS.iter().map(|(name, _)| name);
-    names
-        .chain(&IGNORED_TOPIC_SECTIONS)
-        .any(|known| known.eq_ignore_ascii_case(name))
 }

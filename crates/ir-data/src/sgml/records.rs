@@ -1,37 +1,55 @@
-//! Records of a TREC file in SGML, their tags and text.
+//! Records of a TREC file in SGML.
 
 use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{DataError, Location};
-use crate::indri::unescaped;
 use crate::lines::{LineReader, MAX_LINE};
+use crate::sgml::markup::{Token, tag, tokens};
 
-/// Reader of the records between two tags.
+/// Elements that are records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecordElements {
+    /// Names and closing tags.
+    pub(super) elements: &'static [(&'static str, &'static str)],
+    /// Opening tags, for errors.
+    pub(super) open: &'static str,
+}
+
+/// Reader of the records of a file, which may be the children of a root element.
 #[derive(Debug)]
 pub(super) struct RecordReader<R> {
     lines: LineReader<R>,
     pub(super) source: Arc<str>,
-    tags: [&'static str; 2],
+    kinds: RecordElements,
     line: String,
     number: u64,
     /// Length of the prefix of `line` that belongs to previous records.
     consumed: usize,
+    /// Start in `line` of what is between two records.
+    between: usize,
+    /// Name and closing tag of the element of the current record.
+    element: (&'static str, &'static str),
+    /// Attributes of the current record.
+    pub(super) attributes: String,
     /// Text of the current record between its tags.
     pub(super) markup: String,
 }
 
 impl<R: BufRead> RecordReader<R> {
-    pub(super) fn new(reader: R, source: &str, tags: [&'static str; 2]) -> Self {
+    pub(super) fn new(reader: R, source: &str, kinds: RecordElements) -> Self {
         let lines = LineReader::new(reader, source);
         Self {
             source: lines.source(),
             lines,
-            tags,
+            kinds,
             line: String::new(),
             number: 0,
             consumed: 0,
+            between: 0,
+            element: kinds.elements[0],
+            attributes: String::new(),
             markup: String::new(),
         }
     }
@@ -39,40 +57,77 @@ impl<R: BufRead> RecordReader<R> {
     /// Reads the next record into `markup` and returns the line on which it starts; `None` at the
     /// end.
     pub(super) fn read(&mut self) -> Result<Option<u64>, DataError> {
-        let [open, close] = self.tags;
+        let RecordElements { elements, open } = self.kinds;
         self.markup.clear();
+        let element = |name: &str| {
+            let mut elements = elements.iter();
+            elements.find(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
         loop {
             // White space is skipped once per line, not once per record of the line.
             let rest = self.line[self.consumed..].trim_start();
             self.consumed = self.line.len() - rest.len();
-            if starts_with(rest, open) {
-                self.consumed += open.len();
-                break;
+            if rest.is_empty() {
+                if !self.next_line()? {
+                    return Ok(None);
+                }
+                continue;
             }
-            if !rest.is_empty() {
-                let at = Location::new(&self.source, self.number);
-                let error = at.syntax(open, rest.trim_end());
-                self.consumed = self.line.len();
-                return Err(error);
-            }
-            if !self.next_line()? {
-                return Ok(None);
+            match tag(rest) {
+                Some((Token::Open(name, attributes), length))
+                    if let Some(found) = element(name) =>
+                {
+                    self.element = *found;
+                    attributes.clone_into(&mut self.attributes);
+                    self.consumed += length;
+                    break;
+                }
+                _ if rest.starts_with("<!--") => self.skip_comment()?,
+                // Tags of a root element, and declarations.
+                Some((Token::Close(name), _)) if element(name).is_some() => {
+                    return Err(self.unexpected(open));
+                }
+                Some((_, length)) => self.consumed += length,
+                None => return Err(self.unexpected(open)),
             }
         }
         let start = self.number;
         while !self.read_line()? {
             if !self.next_line()? {
                 let at = Location::new(&self.source, start);
-                return Err(at.syntax(close, "the end of the file"));
+                return Err(at.syntax(self.element.1, "the end of the file"));
             }
         }
         Ok(Some(start))
     }
 
+    /// Error of a text between records. The rest of the line is skipped.
+    fn unexpected(&mut self, expected: &'static str) -> DataError {
+        let at = Location::new(&self.source, self.number);
+        let error = at.syntax(expected, self.line[self.between..].trim());
+        self.consumed = self.line.len();
+        error
+    }
+
+    /// Skips a comment between records.
+    fn skip_comment(&mut self) -> Result<(), DataError> {
+        let start = self.number;
+        loop {
+            if let Some(end) = self.line[self.consumed..].find("-->") {
+                self.consumed += end + "-->".len();
+                return Ok(());
+            }
+            if !self.next_line()? {
+                let at = Location::new(&self.source, start);
+                return Err(at.syntax("-->", "the end of the file"));
+            }
+        }
+    }
+
     /// Reads the next line into `line`; `false` at the end.
     fn next_line(&mut self) -> Result<bool, DataError> {
         self.line.clear();
-        self.consumed = 0;
+        (self.consumed, self.between) = (0, 0);
         let Some(line) = self.lines.read()? else {
             return Ok(false);
         };
@@ -83,13 +138,13 @@ impl<R: BufRead> RecordReader<R> {
 
     /// Appends the current line to `markup` up to the closing tag. Returns whether there is one.
     fn read_line(&mut self) -> Result<bool, DataError> {
-        let [open, close] = self.tags;
+        let (open, close) = (self.kinds.open, self.element.1);
         let rest = &self.line[self.consumed..];
         let at = Location::new(&self.source, self.number);
         let mut end = None;
         for (range, token) in tokens(rest) {
             match token {
-                Token::Open(name) if self.is_record(name) => {
+                Token::Open(name, _) if self.is_record(name) => {
                     let error = at.syntax(close, &rest[range.clone()]);
                     self.consumed += range.start;
                     return Err(error);
@@ -113,13 +168,13 @@ impl<R: BufRead> RecordReader<R> {
             self.markup.push('\n');
         }
         self.consumed += end;
+        self.between = self.consumed;
         Ok(is_last)
     }
 
     /// Returns `true` if `name` is the name of the record's element.
     fn is_record(&self, name: &str) -> bool {
-        let [open, _] = self.tags;
-        name.eq_ignore_ascii_case(open.trim_matches(['<', '>']))
+        name.eq_ignore_ascii_case(self.element.0)
     }
 
     /// Returns an error if an opening tag in `markup` starts a record, as `<DOC` and `>` on two
@@ -133,7 +188,7 @@ impl<R: BufRead> RecordReader<R> {
         if !self.is_record(name) {
             return Ok(());
         }
-        let [_, close] = self.tags;
+        let close = self.element.1;
         let at = self.location(start, range.start);
         Err(at.syntax(close, &self.markup[range]))
     }
@@ -145,11 +200,6 @@ impl<R: BufRead> RecordReader<R> {
     }
 }
 
-fn starts_with(text: &str, tag: &str) -> bool {
-    let start = text.as_bytes().get(..tag.len());
-    start.is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
-}
-
 /// Appends a text to a field. After a tag, the words on both sides are separate.
 pub(super) fn append(field: &mut String, text: &str, after_tag: bool) {
     let is_word = |char: Option<char>| char.is_some_and(|char| !char.is_whitespace());
@@ -159,58 +209,8 @@ pub(super) fn append(field: &mut String, text: &str, after_tag: bool) {
     field.push_str(text);
 }
 
-/// Joins the words of a text by single spaces and decodes entities.
+/// Joins the words of a text by single spaces.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    unescaped(&words.join(" "))
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Token<'a> {
-    Open(&'a str),
-    Close(&'a str),
-    Text(&'a str),
-}
-
-/// Splits a text into names of tags and the text between them, with their byte ranges.
-pub(super) fn tokens(text: &str) -> impl Iterator<Item = (Range<usize>, Token<'_>)> {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let rest = &text[start..];
-        let (token, length) = match tag(rest) {
-            Some(found) => found,
-            None => {
-                let first = rest.chars().next()?.len_utf8();
-                let length = rest[first..].find('<').map_or(rest.len(), |at| first + at);
-                (Token::Text(&rest[..length]), length)
-            }
-        };
-        let range = start..start + length;
-        start = range.end;
-        Some((range, token))
-    })
-}
-
-/// Tag at the start of a text, and its length in bytes. A tag contains no `<`, so that a text of
-/// many `<` is split in linear time.
-fn tag(text: &str) -> Option<(Token<'_>, usize)> {
-    const LONGEST: usize = 4096;
-    let body = text.strip_prefix('<')?;
-    let is_end = |byte| matches!(byte, b'<' | b'>');
-    let end = body.bytes().take(LONGEST).position(is_end)?;
-    let tag = body[end..].starts_with('>').then_some(&body[..end])?;
-    let (is_closing, name) = match tag.strip_prefix('/') {
-        Some(name) => (true, name),
-        None => (false, tag),
-    };
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '?') {
-        return None;
-    }
-    let name = name.split([' ', '\t', '\n', '\r', '/']).next()?;
-    let token = if is_closing {
-        Token::Close(name)
-    } else {
-        Token::Open(name)
-    };
-    Some((token, end + 2))
+    words.join(" ")
 }

@@ -51,7 +51,10 @@ fn trec_topics() {
     assert_eq!(attributes.text("narrative"), Some("All."));
     let table = r#"<top>\n<title> tea\n</top> => f:1: expected a field "num", found none
 <top>\n<num> 1\n</top> => f:1: expected a field "title", found none
-<num> 1 => f:1: expected <top>, found "<num> 1""#;
+<num> 1 => f:1: expected <top> or <topic>, found "<num> 1"
+</topic> => f:1: expected <top> or <topic>, found "</topic>"
+<?xml version='1.0'?>\n<!-- a\n<top> => f:2: expected -->, found "the end of the file"
+<topics>\n<topic number='1'>\n<disease>flu</disease></topic> => f:2: expected a field "title", found "disease""#;
     crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
 }
 
@@ -237,4 +240,59 @@ fn removed_tags_separate_words() {
     let topics = sgml::read_topics(topic.as_bytes(), "f").unwrap();
     assert_eq!(topics[0].text, "tea leaves");
     assert_eq!(topics[0].attributes.text("description"), Some("a b c"));
+}
+
+/// The forms of TREC, TREC in XML (COVID, Web, Clinical Trials), CLEF, NTCIR and FIRE, by hand.
+#[test]
+fn topics_of_all_tracks() {
+    let topics = [
+        "<topics>\n<top lang=\"en\">\n<num>7</num>\n<title>green tea</title>\n</top>\n</topics>\n",
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE topics>\n<topics task='adhoc'>\n<!-- one\ntopic -->\n\
+         <topic number=\"7\" type=\"faceted\">\n  <query>green tea</query>\n  <question>Is green \
+         tea &lt; hot?</question>\n  <narrative>All.</narrative>\n  <subtopic number=\"1\">\
+         black</subtopic>\n</topic>\n</topics>\n",
+        "<topics><topic number=\"7\">\n green\n tea\n</topic></topics>",
+        "<topic><identifier>7</identifier><title>green tea</title><description>Tea \
+         leaves.</description></topic>",
+        "<top>\n<num> 7 </num>\n<EN-title> green tea </EN-title>\n<EN-desc> Tea. </EN-desc>\n\
+         <EN-narr> All. </EN-narr>\n</top>\n",
+        "<TOPIC>\n<NUM>0007</NUM>\n<TITLE>green tea</TITLE>\n<CONC>leaves</CONC>\n</TOPIC>\n",
+        "<topic id='7'><title><![CDATA[green tea]]></title></topic>",
+        "\u{feff}<TOP>\r\n<NUM> Number: 7\r\n<TITLE> green\r\ntea\r\n</TOP>\r\n",
+    ];
+    for text in topics {
+        let read = sgml::read_topics(text.as_bytes(), "f").unwrap();
+        let found: Vec<_> = read
+            .iter()
+            .map(|topic| (&*topic.id, &*topic.text))
+            .collect();
+        assert_eq!(found, [("7", "green tea")], "{text}");
+    }
+    let covid = sgml::read_topics(topics[1].as_bytes(), "f").unwrap();
+    let attributes: Vec<_> = covid[0].attributes.iter().map(|(name, _)| name).collect();
+    assert_eq!(attributes, ["narrative", "question"]);
+    assert_eq!(
+        covid[0].attributes.text("question"),
+        Some("Is green tea < hot?")
+    );
+}
+
+/// The forms of TREC's disks, web pages and Gigaword, by hand.
+#[test]
+fn documents_of_all_collections() {
+    let documents = [
+        "<DOC>\n<DOCNO> d </DOCNO>\n<LP>\nGreen tea.\n</LP>\n<TEXT>\nBlack tea.\n</TEXT>\n</DOC>",
+        "<DOCS>\n<DOC id=\"d\" type='story'>\n<LEADPARA>Green tea.</LEADPARA>\n<TEXT>\nBlack \
+         tea.</TEXT>\n</DOC>\n</DOCS>",
+        "<DOC><DOCNO>d</DOCNO><DOCHDR>http://x.org</DOCHDR><html><script type=\"x>y\">if (a<b) \
+         write(\"<p>no</p>\")</script><style>p > a {}</style><!-- <b>no</b> > no --><p \
+         title=\"a > b\">Green tea.<br>Black tea.</p></html></DOC>",
+        "<DOC><DOCNO>d</DOCNO>Green&#32;tea&#x2e; <![CDATA[Black tea.]]></DOC>",
+    ];
+    for text in documents {
+        let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+        let words: Vec<&str> = docs[0].text.split_whitespace().collect();
+        assert_eq!((docs.len(), &*docs[0].id), (1, "d"), "{text}");
+        assert_eq!(words.join(" "), "Green tea. Black tea.", "{text}");
+    }
 }

@@ -508,7 +508,7 @@ fn from_file(path: &Path, options: DocumentOptions, console: &Console) -> Result
         let corpus = SmartCorpus::cranfield(path).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamp, corpus, "SMART"));
     }
-    if head.is_element("DOC") {
+    if ["DOC", "DOCS"].iter().any(|name| head.is_element(name)) {
         let corpus = SgmlCorpus::new(path).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamp, corpus, "TREC"));
     }

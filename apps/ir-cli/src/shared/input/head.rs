@@ -84,11 +84,9 @@ impl FileHead {
 
     /// Returns `true` if the file starts with an SGML element of this name, in any case.
     pub(super) fn is_element(&self, name: &str) -> bool {
-        let found = self
-            .line
-            .strip_prefix('<')
-            .and_then(|line| line.split_once('>'));
-        found.is_some_and(|(found, _)| found.eq_ignore_ascii_case(name))
+        let rest = self.line.strip_prefix('<').unwrap_or_default();
+        let end = rest.find(|c: char| c == '>' || c.is_whitespace());
+        end.is_some_and(|end| rest[..end].eq_ignore_ascii_case(name))
     }
 
     /// BEIR's field names, with `id` instead of `_id` if the first line has only that; Anserini's
@@ -186,8 +184,8 @@ pub(crate) fn field_names(object: &Map<String, Value>) -> String {
     names.join(", ")
 }
 
-/// Returns `true` if a file starts with the SGML element `<DOC>`, in any case. White space before
-/// it is at most 4 KiB. Files without a size, such as `/proc/kmsg`, are not read: reading may not
+/// Returns `true` if a file starts with the SGML element `<DOC>`, in any case, or with a root
+/// element `<DOCS>`. White space before it is at most 4 KiB. Files without a size, such as `/proc/kmsg`, are not read: reading may not
 /// end.
 pub(super) fn is_trec(path: &Path) -> bool {
     if path.metadata().is_ok_and(|found| found.len() == 0) {
@@ -196,8 +194,13 @@ pub(super) fn is_trec(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = ir_data::open(path).map(|file| file.take(1 << 12).read_to_end(&mut head));
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    let start = head.trim_ascii_start().get(..5);
-    matches!(read, Ok(Ok(_))) && start.is_some_and(|start| start.eq_ignore_ascii_case(b"<DOC>"))
+    let is_start = |byte: &u8| *byte != b'>' && !byte.is_ascii_whitespace();
+    let name = head
+        .trim_ascii_start()
+        .iter()
+        .take_while(|byte| is_start(byte));
+    let name: Vec<u8> = name.map(u8::to_ascii_uppercase).collect();
+    matches!(read, Ok(Ok(_))) && [&b"<DOC"[..], b"<DOCS"].contains(&&*name)
 }
 
 /// Describes a vector file by its magic bytes; `None` for other files.

@@ -113,10 +113,10 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         } else {
             smart::read_queries(encoding.decode(reader), &name)?
         }
-    } else if head.is_element("top") {
-        sgml::read_topics(encoding.decode(reader), &name)?
     } else if head.is_element("parameters") {
         indri::read_queries(encoding.decode(reader), &name)?
+    } else if head.line.starts_with('<') {
+        sgml::read_topics(encoding.decode(reader), &name)?
     } else if head.is_json(path) {
         let mut fields = head.json_fields();
         if head.has("query") && !head.has(&fields.text) {

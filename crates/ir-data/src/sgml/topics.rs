@@ -1,0 +1,186 @@
+//! Topics as queries.
+
+use std::io::BufRead;
+
+use ir_core::Query;
+
+use super::character_references::decoded;
+use super::markup::{Token, attribute, tokens};
+use super::records::{RecordElements, RecordReader, append, one_line};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, Location};
+
+const TOPICS: RecordElements = RecordElements {
+    elements: &[("top", "</top>"), ("topic", "</topic>")],
+    open: "<top> or <topic>",
+};
+
+/// Field of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Id,
+    Title,
+    Query,
+    Question,
+    Description,
+    Narrative,
+    /// Section without a result.
+    Skip,
+}
+
+/// Number of fields with a result.
+const FIELDS: usize = Field::Skip as usize;
+
+/// Names of the attributes of a query, and the labels at the start of TREC's texts.
+const LABELS: [(&str, &str); FIELDS] = [
+    ("num", "Number:"),
+    ("title", "Topic:"),
+    ("query", ""),
+    ("question", ""),
+    ("description", "Description:"),
+    ("narrative", "Narrative:"),
+];
+
+/// Attributes of a topic that are its id.
+const IDS: [&str; 4] = ["number", "num", "id", "qid"];
+
+/// Returns the field of an element; `None` for an element within a field.
+fn field(element: &str) -> Option<Field> {
+    let name = element.to_ascii_lowercase();
+    // `EN-title`, as in topics of CLEF.
+    let name = match name.as_bytes() {
+        [a, b, b'-', ..] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic() => &name[3..],
+        _ => &name,
+    };
+    Some(match name {
+        "num" | "number" | "id" | "identifier" | "qid" => Field::Id,
+        "title" => Field::Title,
+        "query" => Field::Query,
+        "question" => Field::Question,
+        "desc" | "description" => Field::Description,
+        "narr" | "narrative" => Field::Narrative,
+        "con" | "conc" | "smry" | "fac" | "def" | "dom" | "head" | "nat" | "time" | "subtopic" => {
+            Field::Skip
+        }
+        _ => return None,
+    })
+}
+
+/// Reads all topics as queries; `source` names the reader in errors.
+///
+/// # Errors
+/// The source cannot be read, or a topic does not follow the [format](super): it has no number, two
+/// numbers or titles, the number of another topic, or no text.
+///
+/// ```
+/// let text = "<topics>\n<topic number=\"1\">\n<query>origin of tea</query>\n<question>Where \
+///             did tea originate?</question>\n</topic>\n</topics>\n";
+/// let topics = ir_data::sgml::read_topics(text.as_bytes(), "topics.xml")?;
+/// assert_eq!((topics[0].id.as_str(), topics[0].text.as_str()), ("1", "origin of tea"));
+/// assert_eq!(topics[0].attributes.text("question"), Some("Where did tea originate?"));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
+    let mut records = RecordReader::new(reader, source, TOPICS);
+    let mut seen = DuplicateFinder::default();
+    let mut queries = Vec::new();
+    while let Some(line) = records.read()? {
+        let query = topic(&records, line)?;
+        seen.add_id(&query.id, Location::new(source, line))?;
+        queries.push(query);
+    }
+    Ok(queries)
+}
+
+/// Query of the current record, which starts on a line.
+fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, DataError> {
+    let at = Location::new(&records.source, line);
+    let mut fields = [const { String::new() }; FIELDS];
+    let mut other = String::new();
+    let (mut current, mut has_field) = (None, false);
+    let mut unknown: Vec<&str> = Vec::new();
+    let mut starts = [None; 2];
+    let mut after_tag = false;
+    for (range, token) in tokens(&records.markup) {
+        match token {
+            Token::Open(name, _) | Token::Close(name) if field(name).is_some() => {
+                current = field(name).filter(|_| matches!(token, Token::Open(..)));
+                has_field |= current.is_some_and(|field| field != Field::Id);
+                if let Some(field @ (Field::Id | Field::Title)) = current {
+                    let at = records.location(line, range.start);
+                    if starts[field as usize].replace(at).is_some() {
+                        return Err(at.repeated_field(LABELS[field as usize].0));
+                    }
+                }
+            }
+            Token::Open(name, _) => {
+                records.check_not_nested(line, range, name)?;
+                if current.is_none() && !unknown.contains(&name) {
+                    unknown.push(name);
+                }
+            }
+            Token::Close(_) | Token::Skipped => {}
+            Token::Text(words) | Token::Verbatim(words) => {
+                let target = match current {
+                    None => &mut other,
+                    Some(Field::Skip) => continue,
+                    Some(field) => &mut fields[field as usize],
+                };
+                match token {
+                    Token::Text(_) => append(target, &decoded(words), after_tag),
+                    _ => append(target, words, after_tag),
+                }
+            }
+        }
+        after_tag = !matches!(token, Token::Text(_) | Token::Verbatim(_));
+    }
+    let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
+        let text = one_line(text);
+        match text.strip_prefix(label) {
+            Some(rest) => rest.trim_start().to_owned(),
+            None => text,
+        }
+    });
+    let mut values: [String; FIELDS] = std::array::from_fn(|_| values.next().unwrap_or_default());
+    if starts[0].is_none() {
+        let mut ids = IDS
+            .iter()
+            .filter_map(|name| attribute(&records.attributes, name));
+        values[0] = ids
+            .next()
+            .map(|id| one_line(&decoded(id)))
+            .unwrap_or_default();
+    }
+    let [id, texts @ ..] = &values;
+    let id = match id.trim_start_matches('0') {
+        number if id.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => number,
+        _ => id.as_str(),
+    };
+    if id.is_empty() {
+        return Err(at.missing_field("num"));
+    }
+    if id.contains(' ') {
+        let at = starts[0].unwrap_or(at);
+        return Err(at.syntax("an id without white space in <num>", id));
+    }
+    let [title, query, question, description, _] = texts;
+    let texts = [title, query, question, description];
+    let text = texts.into_iter().find(|text| !text.is_empty());
+    let text = match text {
+        Some(text) => text.clone(),
+        None if !has_field && unknown.is_empty() => one_line(&other),
+        None => String::new(),
+    };
+    if text.is_empty() {
+        let found = unknown.into_iter().map(str::to_owned);
+        return Err(at.missing_field_beside("title", found.collect()));
+    }
+    let is_text_of_query = title.is_empty() && !query.is_empty();
+    let mut found = Query::new(id, text);
+    for ((name, _), value) in LABELS.into_iter().zip(&values).skip(2) {
+        if !value.is_empty() && !(name == "query" && is_text_of_query) {
+            found.attributes.set(name, value.as_str());
+        }
+    }
+    Ok(found)
+}
