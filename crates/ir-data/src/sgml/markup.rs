@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(super) enum Token<'a> {
     /// Opening tag: its name, and the attributes after it.
     Open(&'a str, &'a str),
-    /// Closing tag.
+    /// Closing tag, by its name.
     Close(&'a str),
     /// Text with character references.
     Text(&'a str),
@@ -42,7 +42,7 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Length of the rest of the text up to the end of a part, without and with its mark.
+    /// Range of the mark that ends a part, in the rest of the text.
     fn end_of(
         &mut self,
         part: usize,

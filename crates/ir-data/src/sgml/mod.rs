@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `<DOCNO>` | id, unique, without inner white space; without it the attribute `id` of `<DOC>` |
 //! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title |
-//! | `<TEXT>` `<LP>` `<LEADPARA>` | text; without them, everything that is not id, title or `<DOCHDR>` |
+//! | `<TEXT>` `<LP>` `<LEADPARA>` | text; without them, all but id, title and `<DOCHDR>` |
 //! | `<SCRIPT>` `<STYLE>` | skipped |
 //!
 //! Topics:
@@ -32,14 +32,15 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<num>` `<number>` `<id>` `<identifier>` | id, unique, without inner white space; without it the attribute `number`, `num` or `id` of the topic |
+//! | `<num>` `<number>` `<id>` `<identifier>` | id, unique, without inner white space |
 //! | `<title>` | text, at most once |
-//! | `<query>` `<question>` `<desc>` `<description>` | without a title, the first of them is the text; attributes `query`, `question` and `description` |
+//! | `<query>` `<question>` `<desc>` `<description>` | attributes; without a title also the text |
 //! | `<narr>` `<narrative>` | attribute `narrative` |
 //!
 //! - Topics are elements `<top>` or `<topic>`, with or without a root element, as TREC, CLEF, NTCIR
-//!   and FIRE have them. A topic without any of these elements is the text itself. A prefix of a
-//!   language is skipped: `<EN-title>`.
+//!   and FIRE have them. Without an element for the id, it is the attribute `number`, `num`, `id`
+//!   or `qid` of the topic. A topic without any of these elements is the text itself. A prefix of
+//!   a language is skipped: `<EN-title>`.
 //! - Names of elements are case-insensitive.
 //! - A record ends at its closing tag; the next one may start on the same line. `<DOC>` in a
 //!   document and `<top>` in a topic are errors.

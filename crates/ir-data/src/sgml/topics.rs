@@ -1,4 +1,4 @@
-//! Topics as queries.
+//! Reader of TREC topics in SGML and XML.
 
 use std::io::BufRead;
 

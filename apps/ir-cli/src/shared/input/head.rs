@@ -185,8 +185,8 @@ pub(crate) fn field_names(object: &Map<String, Value>) -> String {
 }
 
 /// Returns `true` if a file starts with the SGML element `<DOC>`, in any case, or with a root
-/// element `<DOCS>`. White space before it is at most 4 KiB. Files without a size, such as `/proc/kmsg`, are not read: reading may not
-/// end.
+/// element `<DOCS>`. White space before it is at most 4 KiB. Files without a size, such as
+/// `/proc/kmsg`, are not read: reading may not end.
 pub(super) fn is_trec(path: &Path) -> bool {
     if path.metadata().is_ok_and(|found| found.len() == 0) {
         return false;
