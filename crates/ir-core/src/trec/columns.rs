@@ -1,5 +1,6 @@
 use std::io::{BufRead, Read};
 
+use super::json::is_json_column;
 use super::scan::{BYTE_ORDER_MARK, encoding_error, long_line};
 use super::{MAX_LINE, TrecReadError, columns, is_space};
 
@@ -20,6 +21,8 @@ pub struct ColumnReader<R> {
     path: String,
     bytes: Vec<u8>,
     line: u64,
+    /// `true` before the first non-blank line.
+    is_start: bool,
 }
 
 impl<R: BufRead> ColumnReader<R> {
@@ -30,6 +33,7 @@ impl<R: BufRead> ColumnReader<R> {
             path: path.into(),
             bytes: Vec::new(),
             line: 0,
+            is_start: true,
         }
     }
 
@@ -62,6 +66,11 @@ impl<R: BufRead> ColumnReader<R> {
                     *cell = column;
                 }
                 found += 1;
+            }
+            let is_start = std::mem::take(&mut self.is_start);
+            if is_start && columns(text).next().is_some_and(is_json_column) {
+                let path = self.path.clone();
+                return Err(TrecReadError::Json { path, expected });
             }
             if found != N {
                 return Err(TrecReadError::Columns {

@@ -8,6 +8,10 @@
 //! | qrels of a stratified sample | query id, iteration (ignored), document id, stratum, grade |
 //! | qrels of a diversity task | query id, subtopic, document id, grade |
 //!
+//! Runs and qrels in JSON, as of ranx and pytrec_eval, are detected by their first characters: an
+//! object of query ids with an object of document ids and scores or grades each, in one line or
+//! many. A run in JSON has no tag. A key that repeats is an error, as is a value of another type.
+//!
 //! trec_eval is lenient: text in the score column is read as 0, so a header line becomes a document
 //! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a
 //! [`TrecWarning`], as for infinite and hexadecimal scores. [`HeaderLine::Skip`] drops a header
@@ -30,6 +34,7 @@
 //! ```
 
 mod columns;
+mod json;
 mod number;
 mod read;
 mod read_extended;
@@ -41,7 +46,7 @@ use std::fmt;
 use std::io;
 
 pub use columns::ColumnReader;
-pub use number::{parse_integer, parse_number};
+pub use number::{parse_integer, parse_number, parse_whole};
 pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
 pub use read_extended::{read_stratified_qrels, read_subtopic_qrels};
 pub use split::{RunChunk, split_run};
@@ -179,11 +184,27 @@ pub enum TrecReadError {
         expected: &'static str,
         found: usize,
     },
-    /// The file is JSON.
+    /// The file is JSON, in a format without JSON.
     #[error("{path}: expected lines of {expected} columns, found JSON")]
     Json {
         path: String,
         expected: &'static str,
+    },
+    /// Invalid JSON, or a value of the wrong type.
+    #[error("{path}:{line}: expected {expected} in JSON, found {found}")]
+    JsonValue {
+        path: String,
+        line: u64,
+        expected: &'static str,
+        found: String,
+    },
+    /// A query repeats in JSON.
+    #[error("{path}:{line}: query {query:?} is already in line {first}")]
+    RepeatedQuery {
+        path: String,
+        line: u64,
+        query: String,
+        first: u64,
     },
     /// A score is NaN.
     #[error("{path}:{line}: expected a score, found NaN")]
@@ -269,5 +290,7 @@ fn columns(line: &str) -> impl Iterator<Item = &str> {
         .filter(|field| !field.is_empty())
 }
 
+#[cfg(test)]
+mod json_tests;
 #[cfg(test)]
 mod tests;

@@ -196,3 +196,19 @@ pub fn parse_integer(text: &str) -> Option<Grade> {
         Grade::MAX
     }))
 }
+
+/// Parses an integer, also written as a decimal without a fraction, such as `1.0`. Returns `None`
+/// for other text.
+///
+/// ```
+/// use ir_core::trec::parse_whole;
+/// assert_eq!(parse_whole("2"), Some(2));
+/// assert_eq!(parse_whole("-1.0"), Some(-1));
+/// assert_eq!(parse_whole("0.5"), None);
+/// ```
+#[must_use]
+pub fn parse_whole(text: &str) -> Option<Grade> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_whole = !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
+    is_whole.then(|| whole.parse().ok())?
+}

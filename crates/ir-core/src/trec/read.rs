@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::ops::Range;
 
-use super::number::{c_number, parse_integer};
+use super::json::{Head, is_json_column, scan_json};
+use super::number::{c_number, parse_integer, parse_whole};
 use super::scan::{Position, TrecLine, scan};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::qrels::{Grade, JudgedDocs, Qrels};
@@ -104,10 +105,55 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     mut has_ranks: Option<bool>,
     mut each: impl FnMut(RunLine<'_>) -> Result<(), E>,
 ) -> Result<RunSummary, E> {
+    if position.started {
+        return scan_lines(input, source, header, &mut position, &mut has_ranks, each);
+    }
+    let head = Head::read(input, source)?;
+    if !head.is_json {
+        return scan_lines(
+            head.input,
+            source,
+            header,
+            &mut position,
+            &mut has_ranks,
+            each,
+        );
+    }
+    let mut warnings = TrecWarnings::new(source);
+    let lines = scan_json(head.input, source, &mut warnings, |entry, warnings| {
+        let (text, line) = (entry.number, entry.line);
+        let score = match c_number(text) {
+            Some((score, true)) => score,
+            value => unusual_score(text, value, source, line, "", warnings)?,
+        };
+        each(RunLine {
+            line,
+            query: entry.query,
+            starts_query: entry.starts_query,
+            doc: entry.doc,
+            score,
+        })
+    })?;
+    Ok(RunSummary {
+        tag: String::new(),
+        lines,
+        warnings,
+    })
+}
+
+/// Reads the lines of a run in columns.
+fn scan_lines<E: From<TrecReadError>>(
+    input: impl Read,
+    source: &str,
+    header: HeaderLine,
+    position: &mut Position,
+    has_ranks: &mut Option<bool>,
+    mut each: impl FnMut(RunLine<'_>) -> Result<(), E>,
+) -> Result<RunSummary, E> {
     let mut warnings = TrecWarnings::new(source);
     let mut tag = String::new();
     let mut last: Option<String> = None;
-    scan(input, source, &mut position, |line: TrecLine<'_, 6>| {
+    scan(input, source, position, |line: TrecLine<'_, 6>| {
         let number = line.number;
         let ranks = *has_ranks.get_or_insert_with(|| {
             // Another number may be a score.
@@ -139,35 +185,19 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
                 score: 1.0 / f64::from(rank),
             });
         }
-        if line.columns < 6 || (line.first && is_json(line.field(0))) {
+        if line.columns < 6 || (line.first && is_json_column(line.field(0))) {
             return Err(columns(source, &line, "at least 6").into());
         }
         let (query, doc) = (line.field(0), line.field(2));
-        let (score, name) = (line.field(4), line.field(5));
-        let value = c_number(score);
-        if !matches!(value, Some((_, true))) {
-            match value {
-                None if header == HeaderLine::Skip && line.first => return Ok(()),
-                None => {
-                    let hint = header_hint(line.first);
-                    let message =
-                        format!("the score {score:?} is not a number and was read as 0{hint}");
-                    warnings.push(number, message);
-                }
-                Some((value, _)) if value.is_nan() => {}
-                Some((value, _)) if value.is_infinite() => {
-                    warnings.push(number, format!("the score {score:?} counts as infinite"));
-                }
-                Some((value, _)) => {
-                    warnings.push(number, format!("the score {score:?} was read as {value}"));
-                }
+        let (text, name) = (line.field(4), line.field(5));
+        let score = match c_number(text) {
+            Some((score, true)) => score,
+            None if header == HeaderLine::Skip && line.first => return Ok(()),
+            value => {
+                let hint = header_hint(line.first);
+                unusual_score(text, value, source, number, hint, &mut warnings)?
             }
-        }
-        let score = value.map_or(0.0, |(value, _)| value);
-        if score.is_nan() {
-            let (path, line) = (source.to_owned(), number);
-            return Err(TrecReadError::NanScore { path, line }.into());
-        }
+        };
         if !same(&tag, name) {
             tag.replace_range(.., name);
         }
@@ -185,6 +215,32 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
         lines: position.lines,
         warnings,
     })
+}
+
+/// Score that is not a finite decimal number, with a warning. `value` is the result of
+/// [`c_number`].
+fn unusual_score(
+    text: &str,
+    value: Option<(f64, bool)>,
+    source: &str,
+    line: u64,
+    hint: &str,
+    warnings: &mut TrecWarnings,
+) -> Result<f64, TrecReadError> {
+    let score = value.map_or(0.0, |(value, _)| value);
+    if score.is_nan() {
+        let path = source.to_owned();
+        return Err(TrecReadError::NanScore { path, line });
+    }
+    warnings.push(
+        line,
+        match value {
+            None => format!("the score {text:?} is not a number and was read as 0{hint}"),
+            Some(_) if score.is_infinite() => format!("the score {text:?} counts as infinite"),
+            Some(_) => format!("the score {text:?} was read as {score}"),
+        },
+    );
+    Ok(score)
 }
 
 /// Compares two short strings that are mostly equal, without a call to `memcmp`.
@@ -212,7 +268,8 @@ fn same(a: &str, b: &str) -> bool {
 /// Reads a run. `source` names the file in errors.
 ///
 /// Skips blank lines and lines that start with `#`. The last line determines the tag. The lines of
-/// a query need not be contiguous; the documents of each query keep the order of the file.
+/// a query need not be contiguous; the documents of each query keep the order of the file. A run in
+/// JSON has no tag.
 ///
 /// # Errors
 /// [`TrecReadError`] for the first invalid line.
@@ -238,7 +295,8 @@ pub fn read_run(
 /// Reads qrels. `source` names the file in errors.
 ///
 /// Expects exactly four columns; skips blank lines and lines that start with `#`. The grade is the
-/// leading integer of the fourth column, 0 for text.
+/// leading integer of the fourth column, 0 for text. A grade in JSON is an integer, also written as
+/// `1.0`.
 ///
 /// # Errors
 /// [`TrecReadError`] for the first invalid line.
@@ -249,17 +307,40 @@ pub fn read_qrels(
 ) -> Result<Parsed<Qrels>, TrecReadError> {
     let mut warnings = TrecWarnings::new(source);
     let mut judgments = QrelsBuilder::default();
-    let mut position = Position::default();
-    let scanned = scan(input, source, &mut position, |line: TrecLine<'_, 4>| {
-        if line.columns != 4 || (line.first && is_json(line.field(0))) {
-            return Err(columns(source, &line, "4"));
-        }
-        let (number, grade) = (line.number, line.field(3));
-        if let Some(grade) = parse_grade(grade, number, line.first, header, &mut warnings) {
-            judgments.push(line.field(0), line.field(2), grade, number);
-        }
-        Ok(())
-    });
+    let head = Head::read(input, source)?;
+    let scanned = if head.is_json {
+        let scanned = scan_json(head.input, source, &mut warnings, |entry, _| {
+            let (line, found) = (entry.line, entry.number);
+            let Some(grade) = parse_whole(found) else {
+                return Err(TrecReadError::JsonValue {
+                    path: source.to_owned(),
+                    line,
+                    expected: "an integer as grade",
+                    found: found.to_owned(),
+                });
+            };
+            judgments.push(entry.query, entry.doc, grade, line);
+            Ok(())
+        });
+        scanned.map(drop)
+    } else {
+        let mut position = Position::default();
+        scan(
+            head.input,
+            source,
+            &mut position,
+            |line: TrecLine<'_, 4>| {
+                if line.columns != 4 || (line.first && is_json_column(line.field(0))) {
+                    return Err(columns(source, &line, "4"));
+                }
+                let (number, grade) = (line.number, line.field(3));
+                if let Some(grade) = parse_grade(grade, number, line.first, header, &mut warnings) {
+                    judgments.push(line.field(0), line.field(2), grade, number);
+                }
+                Ok(())
+            },
+        )
+    };
     // A repeated document takes precedence over later errors.
     let data = judgments.finish(source)?;
     scanned?;
@@ -269,17 +350,12 @@ pub fn read_qrels(
     })
 }
 
-/// Returns `true` if the first column of a file is the start of JSON.
-fn is_json(text: &str) -> bool {
-    matches!(text, "{" | "[") || ["{\"", "[{"].iter().any(|start| text.starts_with(start))
-}
-
 fn columns<const N: usize>(
     source: &str,
     line: &TrecLine<'_, N>,
     expected: &'static str,
 ) -> TrecReadError {
-    if line.first && is_json(line.field(0)) {
+    if line.first && is_json_column(line.field(0)) {
         let path = source.to_owned();
         return TrecReadError::Json { path, expected };
     }

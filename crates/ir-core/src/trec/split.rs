@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::json::is_json;
 use super::read::{parse_rank, scan_from};
 use super::scan::{BYTE_ORDER_MARK, Position};
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
@@ -37,7 +38,7 @@ pub struct RunChunk {
 }
 
 /// Splits a run file into chunks of at least `size` bytes each, except the last. Where no query
-/// boundary is found, the rest of the file is one chunk.
+/// boundary is found, the rest of the file is one chunk, and so is a run in JSON.
 ///
 /// # Errors
 /// If the file cannot be opened or is a directory.
@@ -50,11 +51,15 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     }
     let mut reader = BufReader::with_capacity(1 << 16, file);
     // Read errors are reported when the first chunk is read.
+    let is_json = reader
+        .fill_buf()
+        .is_ok_and(|head| is_json(head) == Some(true));
     let has_ranks = has_ranks(&mut reader).unwrap_or(false);
     let mut chunks = Vec::new();
     let mut from = 0_u64;
     loop {
-        let at = from.checked_add(size.max(1)).filter(|&at| at < about.len());
+        let at = from.checked_add(size.max(1));
+        let at = at.filter(|&at| at < about.len() && !is_json);
         // Read errors are reported when the chunk is read.
         let to = at.and_then(|at| cut(&mut reader, at).ok().flatten());
         let path = path.to_owned();

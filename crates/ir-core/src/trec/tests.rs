@@ -412,29 +412,3 @@ fn chunks_of_a_run_of_ms_marco() {
     }
     std::fs::remove_file(&path).unwrap();
 }
-
-#[test]
-fn json_is_named() {
-    let json = "{\"q1\": {\"d1\": 1}}";
-    let error = run(json).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "run: expected lines of at least 6 columns, found JSON"
-    );
-    for json in [
-        json,
-        "{\"q1\": {\"d1\": 1}, \"q2\":\n",
-        "[\n",
-        "{\"q1\": 2, 3",
-    ] {
-        let qrels = read_qrels(json.as_bytes(), "q", HeaderLine::AsData);
-        let error = qrels.unwrap_err().to_string();
-        assert_eq!(error, "q: expected lines of 4 columns, found JSON");
-    }
-    let wide = "{\"q1\": {\"b\": 3, \"a\": 2, \"c\": 1}}";
-    let error = run(wide).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "run: expected lines of at least 6 columns, found JSON"
-    );
-}
