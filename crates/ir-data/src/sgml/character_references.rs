@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use quick_xml::escape::resolve_html5_entity;
-
-/// Characters of Windows-1252 that browsers read for the references `&#128;` to `&#159;`; a blank
-/// stands for a number without a character.
-const WINDOWS_1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
+use html5gum::{Token, Tokenizer};
 
 /// Maximum length of a reference between `&` and `;`. The longest name of HTML has 31 letters.
 const LONGEST: usize = 32;
@@ -22,38 +18,38 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
         plain.push_str(&rest[..start]);
         rest = &rest[start..];
         let end = rest.bytes().take(LONGEST + 2).position(|byte| byte == b';');
-        let end = match end {
-            Some(end) if push_character(&rest[1..end], &mut plain) => end + 1,
-            _ => {
-                plain.push('&');
-                1
-            }
-        };
-        rest = &rest[end..];
+        let found = end.and_then(|end| Some((character_reference(&rest[1..end])?, end + 1)));
+        let (character, length) = found.unwrap_or_else(|| ("&".to_owned(), 1));
+        plain.push_str(&character);
+        rest = &rest[length..];
     }
     plain.push_str(rest);
     Cow::Owned(plain)
 }
 
-/// Appends the characters of a reference. Returns `false` if it is unknown.
-fn push_character(name: &str, plain: &mut String) -> bool {
-    let Some(number) = name.strip_prefix('#') else {
-        let found = resolve_html5_entity(name);
-        plain.push_str(found.unwrap_or_default());
-        return found.is_some();
-    };
-    let code = match number.strip_prefix(['x', 'X']) {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => number.parse(),
-    };
-    let character = match code {
-        Ok(code @ 128..160) => WINDOWS_1252.chars().nth(code as usize - 128),
-        // A reference to NUL has no character.
-        Ok(code @ 1..) => char::from_u32(code),
-        _ => None,
-    };
-    plain.extend(character);
-    character.is_some()
+/// Returns the characters of a reference of HTML, given what is between `&` and `;`; `None` for an
+/// unknown one.
+///
+/// ```
+/// use ir_data::sgml::character_reference;
+///
+/// assert_eq!(character_reference("alpha").as_deref(), Some("α"));
+/// assert_eq!(character_reference("#xE9").as_deref(), Some("é"));
+/// assert_eq!(character_reference("nothing"), None);
+/// ```
+#[must_use]
+pub fn character_reference(name: &str) -> Option<String> {
+    let reference = format!("&{name};");
+    let mut value = String::new();
+    for Ok(token) in Tokenizer::new(&reference) {
+        if let Token::String(text) = token {
+            value.push_str(&String::from_utf8_lossy(&text.value));
+        }
+    }
+    // A value has one or two characters; an unknown reference is kept, with at least three, and an
+    // invalid number is the replacement character.
+    let is_known = value.chars().count() <= 2 && !value.contains('\u{fffd}');
+    is_known.then_some(value)
 }
 
 #[cfg(test)]
@@ -83,6 +79,5 @@ mod tests {
         ] {
             assert_eq!(decoded(text), plain, "{text}");
         }
-        assert_eq!(super::WINDOWS_1252.chars().count(), 32);
     }
 }

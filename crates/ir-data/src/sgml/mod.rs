@@ -13,7 +13,7 @@
 //! | element | result |
 //! |---|---|
 //! | `<DOCNO>` | id, unique, without inner white space; without it the attribute `id` of `<DOC>` |
-//! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title |
+//! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title (not `<HEAD>` after `<DOCHDR>`) |
 //! | `<TEXT>` `<LP>` `<LEADPARA>` | text; without them, all but id, title and `<DOCHDR>` |
 //! | `<SCRIPT>` `<STYLE>` | skipped |
 //!
@@ -68,6 +68,7 @@ mod markup;
 mod records;
 mod topics;
 
+pub use character_references::character_reference;
 pub use topics::read_topics;
 
 use std::io::BufRead;
@@ -225,11 +226,13 @@ impl<R: BufRead> SgmlReader<R> {
         let [mut id, mut title, mut text, mut other] = [const { String::new() }; 4];
         let mut has_text = false;
         let mut open: Vec<&str> = Vec::new();
-        let mut after_tag = false;
+        let (mut after_tag, mut is_page) = (false, false);
         for (range, token) in tokens(&self.records.markup) {
             match token {
-                Token::Open(name, _) if section(name).is_some() => {
-                    if section(name) == Some(Section::Id) {
+                Token::Open(name, _) if section(name, is_page).is_some() => {
+                    let opened = section(name, is_page);
+                    is_page |= opened == Some(Section::Skip);
+                    if opened == Some(Section::Id) {
                         let at = self.records.location(line, range.start);
                         if id_at.replace(at).is_some() {
                             return Err(at.repeated_field("DOCNO"));
@@ -242,7 +245,7 @@ impl<R: BufRead> SgmlReader<R> {
                         open.push(name);
                     }
                 }
-                Token::Close(name) if section(name).is_some() => {
+                Token::Close(name) if section(name, is_page).is_some() => {
                     let same = |open: &&str| open.eq_ignore_ascii_case(name);
                     if let Some(start) = open.iter().rposition(same) {
                         open.truncate(start);
@@ -251,7 +254,7 @@ impl<R: BufRead> SgmlReader<R> {
                 Token::Open(name, _) => self.records.check_not_nested(line, range, name)?,
                 Token::Close(_) | Token::Skipped => {}
                 Token::Text(words) | Token::Verbatim(words) => {
-                    let section = open.last().and_then(|name| section(name));
+                    let section = open.last().and_then(|name| section(name, is_page));
                     has_text |= section == Some(Section::Text);
                     let target = match section {
                         Some(Section::Id) => &mut id,
@@ -314,10 +317,12 @@ enum Section {
     Skip,
 }
 
-fn section(name: &str) -> Option<Section> {
+/// Section of an element, of a web page after its `<DOCHDR>`: `<HEAD>` is no title there.
+fn section(name: &str, is_page: bool) -> Option<Section> {
     Some(match name.to_ascii_uppercase().as_str() {
         "DOCNO" => Section::Id,
-        "HEADLINE" | "TITLE" | "HEAD" | "HL" | "TTL" => Section::Title,
+        "HEADLINE" | "TITLE" | "HL" | "TTL" => Section::Title,
+        "HEAD" if !is_page => Section::Title,
         "TEXT" | "LP" | "LEADPARA" => Section::Text,
         "DOCHDR" => Section::Skip,
         _ => return None,

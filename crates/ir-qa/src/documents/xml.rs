@@ -4,9 +4,10 @@
 //! document type, so a tree of its events, limited in depth, is safe. roxmltree rejects the
 //! document type of every JATS file, or expands it.
 
-use html5gum::{Token, Tokenizer};
+use ir_data::sgml::character_reference;
 use quick_xml::Reader;
 use quick_xml::XmlVersion;
+// Its table of HTML's entities has wrong values: `;` for `alpha`.
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 
@@ -87,7 +88,7 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
                 let predefined = character.map(String::from);
                 let predefined =
                     predefined.or_else(|| resolve_xml_entity(&name).map(str::to_owned));
-                match predefined.or_else(|| html_entity(&name)) {
+                match predefined.or_else(|| character_reference(&name)) {
                     Some(value) => push_text(&mut open, &value),
                     None => {
                         let ((path, line), entity) = (here(), name.into_owned());
@@ -139,19 +140,6 @@ fn element(tag: &BytesStart<'_>) -> Result<Element, String> {
         attributes,
         children: Vec::new(),
     })
-}
-
-/// Value of an entity of HTML. `quick_xml` 0.42 has wrong values: `;` for `alpha`.
-fn html_entity(name: &str) -> Option<String> {
-    let reference = format!("&{name};");
-    let mut value = String::new();
-    for Ok(token) in Tokenizer::new(&reference) {
-        if let Token::String(text) = token {
-            value.push_str(&String::from_utf8_lossy(&text.value));
-        }
-    }
-    // A value has one or two characters; an unknown reference is kept, with at least three.
-    (value.chars().count() <= 2).then_some(value)
 }
 
 fn push_text(open: &mut [Element], text: &str) {
