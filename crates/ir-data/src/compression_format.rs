@@ -18,7 +18,7 @@ impl Compression {
         match *head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             // A frame or a skippable frame.
-            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Self::Zstd),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
     }
@@ -29,6 +29,33 @@ impl Compression {
         let mut formats = formats.into_iter();
         formats.find_map(|(name, it)| extension.eq_ignore_ascii_case(name).then_some(it))
     }
+}
+
+/// Number of bytes by which compression is detected.
+pub(crate) const MAGIC: u64 = 10;
+
+/// Content of a file in a format of compression that is not read, by its first [`MAGIC`] bytes.
+pub(crate) fn other_compression(head: &[u8]) -> Option<&'static str> {
+    const FORMATS: [(&[u8], &str); 11] = [
+        (b"\xfd7zXZ\0", "xz data"),
+        (b"\x04\x22\x4d\x18", "lz4 data"),
+        (b"\x02\x21\x4c\x18", "lz4 data"),
+        (b"LZIP\x01", "lzip data"),
+        (b"\x1f\x9d", "data of compress (.Z)"),
+        (b"\xff\x06\0\0sNaPpY", "snappy data"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"PK\x05\x06", "an empty zip archive"),
+        (b"PK\x07\x08", "a part of a zip archive"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+        (b"Rar!\x1a\x07", "a rar archive"),
+    ];
+    // A block or the end follows the level.
+    let is_bzip2 = matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
+        if rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17rE8P\x90"));
+    let known = FORMATS.iter().find(|(magic, _)| head.starts_with(magic));
+    known
+        .map(|(_, name)| *name)
+        .or(is_bzip2.then_some("bzip2 data"))
 }
 
 impl fmt::Display for Compression {
@@ -43,6 +70,8 @@ impl fmt::Display for Compression {
 /// Error inside an [`io::Error`] of a compressed stream.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StreamError {
+    #[error("{path}: expected uncompressed, gzip or zstd data, found {found}")]
+    Unsupported { path: String, found: &'static str },
     #[error("{path}: expected more {compression} data, found the end of the file")]
     Truncated {
         path: String,
@@ -57,6 +86,14 @@ pub(crate) enum StreamError {
 }
 
 impl StreamError {
+    pub(crate) fn unsupported(path: &str, found: &'static str) -> io::Error {
+        let path = path.to_owned();
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            Self::Unsupported { path, found },
+        )
+    }
+
     pub(crate) fn truncated(path: &str, compression: Compression) -> io::Error {
         let path = path.to_owned();
         let error = Self::Truncated { path, compression };
@@ -70,5 +107,13 @@ impl StreamError {
             found,
         };
         io::Error::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// Format of an error of [`StreamError::unsupported`].
+pub(crate) fn unsupported_format(error: &io::Error) -> Option<&'static str> {
+    match error.get_ref()?.downcast_ref()? {
+        StreamError::Unsupported { found, .. } => Some(found),
+        _ => None,
     }
 }

@@ -48,6 +48,11 @@ pub enum DataError {
         compression: Compression,
         found: String,
     },
+    /// The file is compressed in a format that is not read.
+    #[error(
+        "{path}: expected uncompressed, gzip or zstd data, found {found} (decompress the file first)"
+    )]
+    UnsupportedCompression { path: String, found: &'static str },
     /// The path of a file names a directory.
     #[error("{path}: expected a file, found a directory")]
     Directory { path: String },
@@ -246,6 +251,15 @@ pub enum DataError {
         path: String,
         first: String,
         expected: &'static str,
+    },
+    /// Two files of a folder have different judgments of a split. `query` is the first with others.
+    #[error(
+        "{path}: expected the judgments of {first}, found others of query {query:?} (remove one of the files)"
+    )]
+    DifferentJudgments {
+        path: String,
+        first: String,
+        query: String,
     },
     /// Documents of a collection are missing beside its topics and judgments. `expected` lists the
     /// names of their file or folder.

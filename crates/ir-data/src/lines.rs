@@ -150,6 +150,9 @@ pub(crate) fn at_line(error: std::io::Error, path: &str, line: u64) -> DataError
             compression: *compression,
             found: found.clone(),
         },
+        Some(&StreamError::Unsupported { found, .. }) => {
+            DataError::UnsupportedCompression { path, found }
+        }
         None => DataError::ReadLine {
             path,
             line,

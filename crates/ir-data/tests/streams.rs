@@ -90,6 +90,45 @@ fn frame_of_the_reference_implementation() {
     assert_eq!(error, expected);
 }
 
+/// Heads of files written by bzip2 1.0.8, xz 5.4, lz4 1.9, Info-ZIP 3.0, lzip 1.24 and ncompress 5;
+/// of 7z, rar and snappy by their specifications.
+#[test]
+fn other_formats_of_compression_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (head, found) in [
+        (&b"BZh91AY&SY\x5e\xe5"[..], "bzip2 data"),
+        (b"BZh9\x17rE8P\x90\0\0\0\0", "bzip2 data"),
+        (b"\xfd7zXZ\0\0\x04", "xz data"),
+        (b"\x04\x22\x4d\x18\x64\x40", "lz4 data"),
+        (b"\x02\x21\x4c\x18\x05\0", "lz4 data"),
+        (b"PK\x03\x04\x14\0\x09\0", "a zip archive"),
+        (b"PK\x05\x06\0\0\0\0", "an empty zip archive"),
+        (b"PK\x07\x08PK\x03\x04", "a part of a zip archive"),
+        (b"LZIP\x01\x0c", "lzip data"),
+        (b"\x1f\x9d\x90", "data of compress (.Z)"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
+        (b"Rar!\x1a\x07\x01\0", "a rar archive"),
+        (b"\xff\x06\0\0sNaPpY", "snappy data"),
+    ] {
+        let expected = format!("expected uncompressed, gzip or zstd data, found {found}");
+        let error = read(head).unwrap_err().to_string();
+        assert_eq!(error, format!("file: {expected}"));
+        // By content, not by name.
+        for name in ["a.txt", "a.gz", "a.bz2"] {
+            let path = folder.path().join(name);
+            fs::write(&path, head).unwrap();
+            let error = open(&path).err().unwrap();
+            assert!(matches!(error, DataError::UnsupportedCompression { .. }));
+            let path = path.display();
+            let expected = format!("{path}: {expected} (decompress the file first)");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+    for text in ["BZh9 text", "BZh", "PK", "LZIP", "7z 1", "Rar!", "B"] {
+        assert_eq!(read(text.as_bytes()).unwrap(), text.as_bytes());
+    }
+}
+
 #[test]
 fn every_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
-use crate::compression_format::{Compression, StreamError};
+use crate::compression_format::{
+    Compression, MAGIC, StreamError, other_compression, unsupported_format,
+};
 use crate::error::{DataError, name_of, read_error};
 
-/// Detects the compression format of a file by its first bytes; `None` for an uncompressed file.
+/// Detects the compression format of a file by its first bytes; `None` for an uncompressed file or
+/// one in a format that [`open`] does not read.
 ///
 /// ```
 /// let path = std::env::temp_dir().join(format!("ir-data-detect-{}.gz", std::process::id()));
@@ -21,9 +24,9 @@ use crate::error::{DataError, name_of, read_error};
 /// The file cannot be read.
 pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>, DataError> {
     let path = path.as_ref();
-    let mut head = Vec::with_capacity(4);
+    let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(4).read_to_end(&mut head))
+        .and_then(|file| file.take(MAGIC).read_to_end(&mut head))
         .map_err(read_error(path))?;
     Ok(Compression::from_magic(&head))
 }
@@ -48,7 +51,8 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 /// ```
 ///
 /// # Errors
-/// The file does not exist, is a directory or cannot be read, or a `.gz` or `.zst` file is empty.
+/// The file does not exist, is a directory or cannot be read, a `.gz` or `.zst` file is empty, or
+/// the file is compressed in another format, such as bzip2, xz, lz4 or zip.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
     let name = name_of(path);
@@ -67,19 +71,25 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError
             compression,
         });
     }
-    decompress(reader, &name).map_err(read_error(path))
+    decompress(reader, &name).map_err(|error| match unsupported_format(&error) {
+        Some(found) => DataError::UnsupportedCompression { path: name, found },
+        None => read_error(path)(error),
+    })
 }
 
 /// Decompresses a reader as [`open`] decompresses a file. `source` names it in errors.
 ///
 /// # Errors
-/// The first bytes cannot be read.
+/// The first bytes cannot be read, or belong to another format of compression.
 pub fn decompress<'a>(
     mut reader: impl BufRead + Send + 'a,
     source: &str,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
-    let mut head = Vec::with_capacity(4);
-    reader.by_ref().take(4).read_to_end(&mut head)?;
+    let mut head = Vec::new();
+    reader.by_ref().take(MAGIC).read_to_end(&mut head)?;
+    if let Some(found) = other_compression(&head) {
+        return Err(StreamError::unsupported(source, found));
+    }
     let whole = head.len() < 4;
     match *head {
         [0x1f] if whole => return Err(StreamError::truncated(source, Compression::Gzip)),
