@@ -5,12 +5,15 @@
 //! | `corpus.jsonl` | one document per line: `_id`, `title`, `text`, `metadata` ([`jsonl`]) |
 //! | `queries.jsonl` | one query of any split per line: `_id`, `text`, `metadata` |
 //! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | header; query id, document id, grade, tab-separated |
+//! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
 //!
 //! Every file may be compressed, with or without `.gz` or `.zst` in its name.
 //!
 //! - The header of the qrels is required, since a reader that always skips the first line would
 //!   lose a judgment. `query_id` and upper case are accepted.
-//! - Qrels lines end with `\n` or `\r\n`. Grades are integers, also written as `1.0`.
+//! - Qrels lines end with `\n` or `\r\n`. Grades are integers, also written as `1.0`. A header
+//!   without `score` gives every judgment the grade 1.
+//! - Two files of a split, `test.tsv` and `test.jsonl`, must have the same judgments.
 //! - In some collections (ArguAna) queries are documents: remove the document with the query's id
 //!   ([`Run::remove_identical_ids`](ir_core::Run::remove_identical_ids)).
 //!
@@ -26,13 +29,14 @@ use std::fs;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use ir_core::{Document, Grade, Qrels, Query};
+use ir_core::trec::parse_whole;
+use ir_core::{AttributeValue, Document, Qrels, Query};
 
 use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::{Compression, create, open};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of, read_error, write_error};
-use crate::json::JsonFields;
+use crate::json::{JsonFields, parse_object, type_name};
 use crate::jsonl::{self, JsonlCorpus, JsonlWriter};
 use crate::lines::LineReader;
 
@@ -42,7 +46,7 @@ pub struct BeirFolder {
     root: PathBuf,
     corpus: PathBuf,
     queries: PathBuf,
-    splits: BTreeMap<String, PathBuf>,
+    splits: BTreeMap<String, Vec<PathBuf>>,
 }
 
 impl BeirFolder {
@@ -58,20 +62,7 @@ impl BeirFolder {
                 collection: name_of(&root),
                 advice: "a BEIR folder has one, possibly with .gz or .zst".to_owned(),
             })?;
-        let mut splits = BTreeMap::new();
-        let folder = root.join("qrels");
-        if folder.is_dir() {
-            for entry in fs::read_dir(&folder).map_err(read_error(&folder))? {
-                let path = entry.map_err(read_error(&folder))?.path();
-                let name = path.file_name().and_then(|name| name.to_str());
-                if let Some(split) = name.and_then(split_of) {
-                    let split = split.to_owned();
-                    // An uncompressed copy takes precedence.
-                    let plain = folder.join(format!("{split}.tsv"));
-                    splits.insert(split, existing(&plain).unwrap_or(path));
-                }
-            }
-        }
+        let splits = qrels_files(&root.join("qrels"))?;
         let queries = root.join("queries.jsonl");
         Ok(Self {
             corpus,
@@ -86,8 +77,8 @@ impl BeirFolder {
         let mut files = files.into_iter();
         let (corpus, queries) = (files.next(), files.next());
         let splits = files.filter_map(|path| {
-            let name = path.file_name()?.to_str()?;
-            Some((split_of(name)?.to_owned(), path))
+            let (split, _) = split_of(&path)?;
+            Some((split.to_owned(), vec![path]))
         });
         Self {
             root,
@@ -129,16 +120,65 @@ impl JudgedQueries for BeirFolder {
     }
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        let path = value_of_split(&self.splits, split, &self.source())?;
-        read_qrels(open(path)?, &name_of(path))
+        let files = value_of_split(&self.splits, split, &self.source())?;
+        let read = |path: &Path| {
+            let (reader, source) = (open(path)?, name_of(path));
+            match split_of(path) {
+                Some((_, "jsonl")) => read_jsonl_qrels(reader, &source),
+                _ => read_qrels(reader, &source),
+            }
+        };
+        Ok(read_files(files, |path| Ok((read(path)?, ())))?.map_or_else(Qrels::new, |read| read.0))
     }
 }
 
-/// Split of a qrels file: `dev` for `dev.tsv.gz`.
-fn split_of(name: &str) -> Option<&str> {
+/// Reads the first file of a split, and returns an error if another one differs.
+pub(crate) fn read_files<T>(
+    files: &[PathBuf],
+    read: impl Fn(&Path) -> Result<(Qrels, T), DataError>,
+) -> Result<Option<(Qrels, T)>, DataError> {
+    let Some((path, others)) = files.split_first() else {
+        return Ok(None);
+    };
+    let first = read(path)?;
+    for other in others {
+        let (found, _) = read(other)?;
+        let mut queries = first.0.iter().chain(found.iter()).map(|(query, _)| query);
+        if let Some(query) = queries.find(|query| first.0.get(query) != found.get(query)) {
+            return Err(DataError::DifferentJudgments {
+                path: name_of(other),
+                first: name_of(path),
+                query: query.to_owned(),
+            });
+        }
+    }
+    Ok(Some(first))
+}
+
+/// Files of the judgments by split, `.tsv` before `.jsonl`. An uncompressed copy takes precedence.
+pub(crate) fn qrels_files(folder: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>, DataError> {
+    let mut splits = BTreeMap::new();
+    if !folder.is_dir() {
+        return Ok(splits);
+    }
+    for entry in fs::read_dir(folder).map_err(read_error(folder))? {
+        let path = entry.map_err(read_error(folder))?.path();
+        if let Some((split, _)) = split_of(&path) {
+            let files = ["tsv", "jsonl"].map(|ending| folder.join(format!("{split}.{ending}")));
+            let files = files.iter().filter_map(|plain| existing(plain)).collect();
+            splits.insert(split.to_owned(), files);
+        }
+    }
+    Ok(splits)
+}
+
+/// Split and format of a qrels file: `dev` and `tsv` for `dev.tsv.gz`.
+fn split_of(path: &Path) -> Option<(&str, &str)> {
+    let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(".gz").unwrap_or(name);
     let name = name.strip_suffix(".zst").unwrap_or(name);
-    name.strip_suffix(".tsv")
+    let (split, ending) = name.rsplit_once('.')?;
+    matches!(ending, "tsv" | "jsonl").then_some((split, ending))
 }
 
 /// Path of an existing file, possibly with `.zst` or `.gz` appended.
@@ -156,8 +196,8 @@ fn existing(plain: &Path) -> Option<PathBuf> {
 /// Reads qrels in BEIR format; `source` names the reader in errors.
 ///
 /// # Errors
-/// The source is empty or cannot be read, the header line is missing, a line does not have three
-/// columns or the third is not an integer, or a pair is judged twice.
+/// The source is empty or cannot be read, the header line is missing, a line does not have the
+/// columns of the header or the third is not an integer, or a pair is judged twice.
 pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
     let mut lines = LineReader::new(reader, source);
     let mut qrels = Qrels::new();
@@ -178,16 +218,15 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
             width = text.split('\t').count();
             continue;
         }
-        let mut columns = text.split('\t');
-        let first = (columns.next(), columns.next(), columns.next());
-        let found = 3 + columns.count();
-        let (Some(query), Some(doc), Some(grade)) = first else {
-            return Err(at.columns(width..=width, text.split('\t').count()));
-        };
+        let found = text.split('\t').count();
         if found != width {
             return Err(at.columns(width..=width, found));
         }
-        let grade = parse_grade(grade).ok_or_else(|| at.syntax("an integer as grade", grade))?;
+        let mut columns = text.split('\t');
+        let mut next = || columns.next().unwrap_or_default();
+        let (query, doc) = (next(), next());
+        let grade = if width == 2 { "1" } else { next().trim_ascii() };
+        let grade = parse_whole(grade).ok_or_else(|| at.syntax("an integer as grade", grade))?;
         if query.is_empty() || doc.is_empty() {
             return Err(at.syntax("a query id and a document id", text));
         }
@@ -205,21 +244,81 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
     Ok(qrels)
 }
 
-/// Parses a grade: an integer, also written as a decimal without a fraction, such as `1.0`.
-fn parse_grade(text: &str) -> Option<Grade> {
-    let text = text.trim_ascii();
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let is_whole = !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
-    is_whole.then(|| whole.parse().ok())?
+/// Returns `true` if the first columns are the names of the header; others may follow. The score
+/// may be missing.
+pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
+    let names: Vec<String> = columns.take(3).map(field_name).collect();
+    names == ["query-id", "corpus-id"] || names == ["query-id", "corpus-id", "score"]
 }
 
-/// Returns `true` if the first columns are the names of the header; others may follow.
-pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
-    let name = |column: &str| column.trim_ascii().to_ascii_lowercase().replace('_', "-");
-    columns
-        .take(3)
-        .map(name)
-        .eq(["query-id", "corpus-id", "score"])
+/// Name of a field in lower case, with hyphens.
+fn field_name(name: &str) -> String {
+    name.trim_ascii().to_ascii_lowercase().replace('_', "-")
+}
+
+/// Returns `true` if a line is a judgment in JSON.
+pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
+    let members = parse_object(line, Location::new("", 1)).unwrap_or_default();
+    let is_id = |value: &AttributeValue| !matches!(value, AttributeValue::Map(_));
+    let mut ids = members.iter().filter(|(_, value)| is_id(value));
+    ids.any(|(name, _)| field_name(name) == "query-id")
+}
+
+/// Reads qrels in JSON lines, as on the Hugging Face hub: `query-id` and `corpus-id`, strings or
+/// integers, and `score`, an integer, also written as `1.0`. Other fields are ignored. `source`
+/// names the reader in errors.
+///
+/// ```
+/// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";
+/// let qrels = ir_data::beir::read_jsonl_qrels(text.as_bytes(), "test.jsonl")?;
+/// assert_eq!(qrels.grade("PLAIN-2", "MED-2427"), Some(2));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+///
+/// # Errors
+/// The source is empty or cannot be read, a line is not a JSON object, a field is missing or of
+/// another type, or a pair is judged twice.
+pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
+    let mut lines = LineReader::new(reader, source);
+    let mut qrels = Qrels::new();
+    let mut seen = DuplicateFinder::default();
+    while let Some(line) = lines.read()? {
+        if line.text.trim_ascii().is_empty() {
+            continue;
+        }
+        let at = Location::new(source, line.number);
+        let members = parse_object(line.text, at)?;
+        let field = |wanted: &str| {
+            let mut members = members.iter();
+            let found = members.find(|(name, _)| field_name(name) == wanted);
+            found.ok_or_else(|| at.missing_field(wanted))
+        };
+        let id = |wanted| match field(wanted)? {
+            (_, AttributeValue::Text(id)) if !id.is_empty() => Ok(id.clone()),
+            (_, AttributeValue::Int(id)) => Ok(id.to_string()),
+            (name, AttributeValue::Text(_)) => Err(at.wrong_type(name, "an id", "an empty string")),
+            (name, other) => Err(at.wrong_type(name, "an id", type_name(other))),
+        };
+        let (query, doc) = (id("query-id")?, id("corpus-id")?);
+        let (name, score) = field("score")?;
+        let found = match score {
+            AttributeValue::Int(grade) => grade.to_string(),
+            AttributeValue::Float(grade) => grade.to_string(),
+            other => return Err(at.wrong_type(name, "an integer as grade", type_name(other))),
+        };
+        let grade = parse_whole(&found).ok_or_else(|| at.syntax("an integer as grade", &found))?;
+        if let Some(first) = seen.add(&[&query, &doc], at.line) {
+            return Err(at.repeated_judgment(&query, &doc, first));
+        }
+        qrels.insert(&query, &doc, grade);
+    }
+    if qrels.is_empty() {
+        return Err(DataError::Empty {
+            path: source.to_owned(),
+            expected: "lines of JSON with `query-id`, `corpus-id` and `score`",
+        });
+    }
+    Ok(qrels)
 }
 
 /// Writes qrels in BEIR format atomically.

@@ -40,7 +40,7 @@ pub use error::{DataError, InvalidText};
 pub use json::JsonFields;
 pub use jsonl::{DuplicateIds, JsonlCorpus, JsonlWriter};
 pub use lines::{Line, LineReader, MAX_LINE};
-pub use qrels::{parse_qrels_any, read_qrels_any};
+pub use qrels::{parse_qrels_any, read_qrels_any, read_split_qrels};
 pub use template::{DocTemplate, TemplateError};
 pub use templated_corpus::TemplatedCorpus;
 pub use text_encoding::TextEncoding;

@@ -1,4 +1,5 @@
-//! TREC runs and qrels in files, uncompressed or compressed. Parsing rules: [`ir_core::trec`].
+//! TREC runs and qrels in files, uncompressed or compressed, in columns or JSON. Parsing rules:
+//! [`ir_core::trec`].
 
 use std::path::Path;
 

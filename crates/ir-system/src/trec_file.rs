@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::string_or_table::string_or_table;
 
-/// Run or qrels file in TREC format: a path, or a table with a path and options.
+/// Run or qrels file in TREC format or JSON: a path, or a table with a path and options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrecFile {
     /// Path, relative to the experiment file; it may start with an environment variable. Compressed
@@ -22,7 +22,7 @@ pub struct TrecFile {
     /// score 0, as in trec_eval.
     pub header: bool,
     /// Ignores lines that equal an earlier line; a document that repeats within a query is an error
-    /// otherwise. Default: false.
+    /// otherwise. No effect on JSON. Default: false.
     pub unique_lines: bool,
 }
 
@@ -56,7 +56,8 @@ impl TrecFile {
     pub fn read(&self, path: &Path) -> Result<Vec<u8>, TrecFileError> {
         let mut reader = ir_data::open(path)?;
         let mut bytes = Vec::new();
-        if !self.unique_lines {
+        // Equal lines of JSON may belong to different queries.
+        if !self.unique_lines || is_json(reader.fill_buf()?) {
             reader.read_to_end(&mut bytes)?;
             return Ok(bytes);
         }
@@ -82,6 +83,12 @@ impl TrecFile {
             HeaderLine::AsData
         }
     }
+}
+
+/// Returns `true` if a file starts with a brace.
+fn is_json(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    text.trim_ascii_start().starts_with(b"{")
 }
 
 /// Table of a [`TrecFile`].

@@ -6,11 +6,12 @@ use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
 use ir_core::Qrels;
-use ir_core::trec::{self, HeaderLine, Parsed};
+use ir_core::trec::{self, ColumnReader, HeaderLine, Parsed, TrecWarnings};
 
 use crate::beir;
 use crate::compression::open;
-use crate::error::{DataError, name_of};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, Location, name_of};
 use crate::lines::at_line;
 
 pub use smart::{
@@ -19,15 +20,18 @@ pub use smart::{
 
 /// Reads a qrels file in TREC, BEIR, Cranfield or CISI format, by its first 4 KiB:
 ///
-/// - BEIR: the first line is a header of three tab-separated columns, which others may follow.
-/// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, without tabs,
-///   and every query has one code -1.
+/// - BEIR: the first line is a header of two or three tab-separated columns, which others may
+///   follow, or a JSON object with a field `query-id`.
+/// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, separated by
+///   spaces, and every query has one code -1.
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
 ///   two zeros.
-/// - TREC: otherwise.
+/// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so.
+/// - TREC: otherwise, also in JSON.
 ///
 /// # Errors
 /// Returns the error of [`trec::read_qrels`](ir_core::trec::read_qrels), [`beir::read_qrels`],
+/// [`beir::read_jsonl_qrels`],
 /// [`read_cranfield_judgments`](crate::smart::read_cranfield_judgments) or
 /// [`read_cisi_judgments`](crate::smart::read_cisi_judgments), by the format, or
 /// [`DataError::Read`] if the file cannot be opened.
@@ -37,6 +41,25 @@ pub fn read_qrels_any(
 ) -> Result<Parsed<Qrels>, DataError> {
     let path = path.as_ref();
     parse_qrels_any(open(path)?, &name_of(path), header)
+}
+
+/// Reads the judgments of a split of a BEIR folder, which may have no corpus, in any format of
+/// [`read_qrels_any`]. Returns `None` if the subfolder `qrels` has no file of the split.
+///
+/// # Errors
+/// A file cannot be read, or two files of the split have different judgments.
+pub fn read_split_qrels(
+    folder: impl AsRef<Path>,
+    split: &str,
+    header: HeaderLine,
+) -> Result<Option<Parsed<Qrels>>, DataError> {
+    let files = beir::qrels_files(&folder.as_ref().join("qrels"))?;
+    let read = |path: &Path| {
+        let parsed = read_qrels_any(path, header)?;
+        Ok((parsed.data, parsed.warnings))
+    };
+    let read = beir::read_files(files.get(split).map_or(&[], Vec::as_slice), read)?;
+    Ok(read.map(|(data, warnings)| Parsed { data, warnings }))
 }
 
 /// Reads qrels from a reader as [`read_qrels_any`] does.
@@ -58,7 +81,9 @@ pub fn parse_qrels_any(
     let reader = Cursor::new(head).chain(reader);
     let data = match format {
         QrelsFormat::Trec => return Ok(trec::read_qrels(reader, source, header)?),
+        QrelsFormat::Pairs => return read_pairs(reader, source),
         QrelsFormat::Beir => beir::read_qrels(reader, source)?,
+        QrelsFormat::BeirJsonl => beir::read_jsonl_qrels(reader, source)?,
         QrelsFormat::Cranfield => {
             let (grades, document) = Default::default();
             read_cranfield_judgments(reader, source, grades, document)?
@@ -77,7 +102,9 @@ const HEAD: u64 = 1 << 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QrelsFormat {
     Trec,
+    Pairs,
     Beir,
+    BeirJsonl,
     Cranfield,
     Cisi,
 }
@@ -87,6 +114,9 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
     let first = text.lines().next().unwrap_or_default();
     if beir::is_header(first.split_ascii_whitespace()) {
         return QrelsFormat::Beir;
+    }
+    if first.trim_start().starts_with('{') && beir::is_jsonl_judgment(first) {
+        return QrelsFormat::BeirJsonl;
     }
     // The last line may be incomplete.
     let lines = match text.rsplit_once('\n') {
@@ -106,27 +136,16 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         matches!(row[..], [query, doc, "0", "0" | "0.000000"]
             if is_number(query) && is_number(doc) && doc.contains(|digit| digit != '0'))
     };
-    // Every query of Cranfield has one document with the code -1, and its columns are separated by
-    // spaces; the last query may be incomplete.
-    let mut sources = rows.iter().filter(|row| row.len() == 3 && row[2] == "-1");
-    let mut queries = rows.iter().map(|row| row[0]).collect::<Vec<_>>();
-    queries.dedup();
-    let has_sources = queries[..queries.len().saturating_sub(1)]
-        .iter()
-        .all(|query| sources.next().is_some_and(|row| row[0] == *query));
-    let is_complete = has_sources && sources.count() <= 1;
     let is_tab_separated = lines
         .trim()
         .lines()
         .all(|line| line.trim().split('\t').count() == 3);
-    if rows.iter().all(is_cranfield)
-        && !is_tab_separated
-        && is_complete
-        && rows.iter().any(|row| row[2] == "-1")
-    {
+    if rows.iter().all(is_cranfield) && !is_tab_separated && has_source_documents(&rows) {
         QrelsFormat::Cranfield
     } else if !rows.is_empty() && rows.iter().all(is_cisi) {
         QrelsFormat::Cisi
+    } else if !rows.is_empty() && rows.iter().all(|row| row.len() == 2) {
+        QrelsFormat::Pairs
     } else if first.split('\t').count() == 3 && first.split_ascii_whitespace().count() == 3 {
         // BEIR format without a header, which its reader reports.
         QrelsFormat::Beir
@@ -134,3 +153,37 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         QrelsFormat::Trec
     }
 }
+
+/// Returns `true` if every query has one document with Cranfield's code -1. The last query may be
+/// incomplete.
+fn has_source_documents(rows: &[Vec<&str>]) -> bool {
+    let queries = rows.chunk_by(|a, b| a[0] == b[0]);
+    let counts = queries.map(|rows| rows.iter().filter(|row| row[2] == "-1").count());
+    let counts: Vec<usize> = counts.collect();
+    counts.split_last().is_some_and(|(last, before)| {
+        before.iter().all(|&count| count == 1) && *last <= 1 && counts.contains(&1)
+    })
+}
+
+/// Reads lines of a query id and a document id. All grades are 1.
+fn read_pairs(reader: impl BufRead, source: &str) -> Result<Parsed<Qrels>, DataError> {
+    let mut rows = ColumnReader::new(reader, source);
+    let mut qrels = Qrels::new();
+    let mut seen = DuplicateFinder::default();
+    let mut warnings = TrecWarnings::new(source);
+    while let Some((line, [query, doc])) = rows.next_row("2")? {
+        if seen.is_empty() {
+            warnings.push(line, PAIRS);
+        }
+        if let Some(first) = seen.add(&[query, doc], line) {
+            return Err(Location::new(source, line).repeated_judgment(query, doc, first));
+        }
+        qrels.insert(query, doc, 1);
+    }
+    let (data, warnings) = (qrels, warnings.finish());
+    Ok(Parsed { data, warnings })
+}
+
+/// Warning about judgments without grades.
+const PAIRS: &str = "read as query and document, without a grade; every grade is 1 (the output of \
+                     `ir pool` has no grades before documents are judged)";

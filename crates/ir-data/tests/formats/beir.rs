@@ -169,3 +169,94 @@ fn qrels_in_trec_or_beir_format() {
     let again = ir_data::read_qrels_any(&path, HeaderLine::AsData).unwrap();
     assert_eq!(again.data, trec);
 }
+
+#[test]
+fn qrels_in_json_lines() {
+    let read = |text: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        read.map_err(|error| error.to_string())
+    };
+    let expected = beir::read_qrels(
+        "query-id\tcorpus-id\tscore\n7\td\t2\nq\te\t-1\n".as_bytes(),
+        "f",
+    );
+    let expected = expected.unwrap();
+    for text in [
+        "{\"query-id\": 7, \"corpus-id\": \"d\", \"score\": 2}\n{\"query-id\": \"q\", \"corpus-id\": \"e\", \"score\": -1}",
+        "\u{feff}{\"score\": 2.0, \"query_id\": \"7\", \"Corpus-ID\": \"d\", \"split\": \"test\"}\r\n\r\n{\"query-id\": \"q\", \"corpus-id\": \"e\", \"score\": -1.0}\r\n",
+    ] {
+        let parsed = read(text).unwrap();
+        assert_eq!(parsed.data, expected);
+        assert!(parsed.warnings.is_empty());
+    }
+    let first = "{\"query-id\": \"q\", \"corpus-id\": \"d\", \"score\": 1}\n";
+    let table = r#"{"query-id": "q", "score": 1} => f:2: expected a field "corpus-id", found none
+{"query-id": "q", "corpus-id": "e"} => f:2: expected a field "score", found none
+{"query-id": "q", "corpus-id": "e", "score": 0.5} => f:2: expected an integer as grade, found "0.5"
+{"query-id": "q", "corpus-id": "e", "score": "1"} => f:2: expected an integer as grade in score, found a string
+{"query-id": [], "corpus-id": "e", "score": 1} => f:2: expected an id in query-id, found an array
+{"query-id": "", "corpus-id": "e", "score": 1} => f:2: expected an id in query-id, found an empty string
+q\te\t1 => f:2: expected JSON, found an error at column 1 (expected value)
+{"query-id": "q", "corpus-id": "d", "score": 0} => f:2: expected one judgment per pair, found query "q" and document "d" of line 1 again"#;
+    crate::assert_cases(table, |text| read(&format!("{first}{text}")).unwrap_err());
+    // An object of queries, one of which is named so.
+    let object = "{\"query-id\": {\"d\": 1}}";
+    assert_eq!(read(object).unwrap().data.grade("query-id", "d"), Some(1));
+    let error = read("{\"q\": {\"d\": \"high\"}}").unwrap_err();
+    assert_eq!(error, "f:1: expected a number in JSON, found \"high\"");
+}
+
+#[test]
+fn qrels_of_two_columns() {
+    let read = |text: &str| ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+    for (text, line) in [("q\td\nq\te\n", 1), ("\u{feff}q d\r\n\r\nq  e", 1)] {
+        let parsed = read(text).unwrap();
+        let grades = ["d", "e"].map(|doc| parsed.data.grade("q", doc));
+        assert_eq!(grades, [Some(1), Some(1)]);
+        let expected = format!(
+            "f:{line}: read as query and document, without a grade; every grade is 1 (the output \
+             of `ir pool` has no grades before documents are judged)"
+        );
+        let warnings: Vec<_> = parsed.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, [expected]);
+    }
+    // The header says so.
+    let parsed = read("query-id\tcorpus-id\nq\td\n").unwrap();
+    assert_eq!(parsed.data.grade("q", "d"), Some(1));
+    assert!(parsed.warnings.is_empty());
+    let error = read("q d\nq d\n").unwrap_err().to_string();
+    assert!(error.starts_with("f:2: expected one judgment per pair"));
+}
+
+#[test]
+fn splits_in_two_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+    fs::create_dir(root.join("qrels")).unwrap();
+    let json = "{\"query-id\": \"q\", \"corpus-id\": \"d\", \"score\": 1}\n";
+    write("qrels/test.jsonl", json);
+    let split = |split: &str| ir_data::read_split_qrels(root, split, HeaderLine::AsData);
+    assert_eq!(split("test").unwrap().unwrap().data.judgments(), 1);
+    assert!(split("dev").unwrap().is_none());
+    write("corpus.jsonl", "{\"_id\": \"d\", \"text\": \"tea\"}\n");
+    let qrels = || {
+        beir::BeirFolder::open(root)
+            .unwrap()
+            .into_collection()
+            .qrels("test")
+    };
+    assert_eq!(qrels().unwrap().judgments(), 1);
+    let table = "query-id\tcorpus-id\tscore\nq\td\t1\n";
+    write("qrels/test.tsv", table);
+    assert_eq!(qrels().unwrap().judgments(), 1);
+    write("qrels/test.tsv", &format!("{table}r\td\t0\n"));
+    let file = |name: &str| root.join("qrels").join(name).display().to_string();
+    let expected = format!(
+        "{}: expected the judgments of {}, found others of query \"r\" (remove one of the files)",
+        file("test.jsonl"),
+        file("test.tsv")
+    );
+    assert_eq!(qrels().unwrap_err().to_string(), expected);
+    assert_eq!(split("test").unwrap_err().to_string(), expected);
+}

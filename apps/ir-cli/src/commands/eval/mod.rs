@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// or `-` for standard input
     qrels: String,
 
-    /// TREC runs (six columns); one may be `-` for standard input
+    /// TREC runs (six columns) or runs in JSON; one may be `-` for standard input
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
 

@@ -334,10 +334,13 @@ fn qrels_in_folder(
             folder.display()
         );
     }
-    let plain = judged.join(format!("{split}.tsv"));
-    if plain.is_file() {
+    let [plain, lines] = ["tsv", "jsonl"].map(|end| judged.join(format!("{split}.{end}")));
+    if plain.is_file() && !lines.is_file() {
         let (reader, name) = open(plain, console)?;
         return Ok(ir_data::parse_qrels_any(reader, &name, header)?);
+    }
+    if let Some(read) = ir_data::read_split_qrels(folder, split, header)? {
+        return Ok(read);
     }
     if let Some(topics) = BioCaddieTopics::find(folder) {
         return Ok(without_warnings(topics.qrels(split)?));
