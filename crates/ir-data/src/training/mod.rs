@@ -29,12 +29,14 @@
 mod document_texts;
 mod file;
 mod format;
+mod ids_by_text;
 mod judged;
 mod write;
 
 pub use document_texts::DocumentTexts;
 pub use file::TrainingFile;
 pub use format::{OnInvalidExample, TrainingFormat};
+pub use ids_by_text::ids_by_text;
 pub use judged::JudgedTrainingSet;
 pub use write::{TrainingWriter, write_example};
 

@@ -1,11 +1,11 @@
 //! Negatives of training examples from a run or a system.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
 use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningQuery};
-use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Run, ScoredDoc};
 use ir_data::training::DocumentTexts;
 use ir_system::SharedRetriever;
@@ -51,7 +51,7 @@ pub(super) struct Miner {
     pub(super) indexed: Option<Vec<Option<DocNum>>>,
     pub(super) texts: Arc<DocumentTexts>,
     /// Ids of positives that were given by text only, by text.
-    pub(super) named: HashMap<String, String>,
+    pub(super) named: HashMap<String, Vec<String>>,
     pub(super) filters: QueryFilters,
 }
 
@@ -59,26 +59,6 @@ impl Miner {
     fn text(&self, doc: DocNum) -> Option<&str> {
         let position = *self.positions.get(doc.index())?;
         position.map(|position| self.texts.text(position))
-    }
-
-    /// Resolves the ids of positives given by text only, in one pass over the documents.
-    pub(super) fn resolve_ids(&mut self, set: &dyn TrainingSet) -> Result<()> {
-        let mut unnamed = HashSet::new();
-        for index in 0..set.len() {
-            let positives = set.get(index)?.positives.into_iter();
-            unnamed.extend(positives.filter(|p| p.id.is_none()).map(|p| p.text));
-        }
-        if unnamed.is_empty() {
-            return Ok(());
-        }
-        let ids = self.candidates.ids();
-        let docs = (0..ids.len() as u32).map(DocNum::new);
-        let named = docs.filter_map(|doc| {
-            let text = unnamed.get(self.text(doc)?)?;
-            Some((text.clone(), ids.id(doc).to_owned()))
-        });
-        self.named = named.collect();
-        Ok(())
     }
 
     pub(super) fn mine(
@@ -89,9 +69,9 @@ impl Miner {
         let positives: Vec<Vec<&str>> = examples
             .iter()
             .map(|example| {
-                let ids = example.positives.iter().filter_map(|text| {
-                    let id = text.id.as_ref();
-                    id.or_else(|| self.named.get(&text.text))
+                let ids = example.positives.iter().flat_map(|text| match &text.id {
+                    Some(id) => std::slice::from_ref(id),
+                    None => self.named.get(&text.text).map_or(&[][..], Vec::as_slice),
                 });
                 ids.map(String::as_str).collect()
             })

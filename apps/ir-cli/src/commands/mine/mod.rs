@@ -2,7 +2,7 @@
 
 mod miner;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use ir_core::training::{TrainingExample, TrainingSet};
 use ir_core::trec::HeaderLine;
 use ir_core::{Flow, Predicate, Progress, Query, Run};
 use ir_data::training::{
-    DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
+    DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, ids_by_text,
+    write_example,
 };
 use ir_data::{DataError, DocTemplate};
 use ir_system::Registry;
@@ -47,8 +48,8 @@ by rank (--first-rank) or by score (--margin, --relative-margin).
 
 Output: JSON lines in Tevatron's format: query_id, query, positive_passages
 and negative_passages with docid and text. A negative is never a positive,
-never has a positive's text, and occurs once. Output is deterministic for an
-input and a seed.
+never has a positive's text, with or without its title, and occurs once.
+Output is deterministic for an input and a seed.
 
 Examples (--examples) are JSON lines: query, and positives or
 positive_passages, which are texts with ids, or ids of the collection.";
@@ -323,16 +324,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
     };
     let ids = candidates.ids();
-    let mut miner = Miner {
+    let miner = Miner {
         mining,
         positions: ids.iter().map(|id| texts.ids().get(id)).collect(),
         indexed: (ids != index.ids()).then(|| ids.iter().map(|id| index.ids().get(id)).collect()),
         texts,
-        named: HashMap::new(),
+        named: named_positives(args, &*wanted.set, &documents)?,
         filters,
         candidates,
     };
-    miner.resolve_ids(&*wanted.set)?;
 
     let part = args.part(&*wanted.set, &documents, console)?;
     let range = part.as_ref().map_or(0..wanted.set.len(), ShardPart::range);
@@ -528,4 +528,26 @@ fn queries_of(set: &dyn TrainingSet) -> Result<Vec<Query>> {
             Ok(Query::new(id, example.query))
         })
         .collect()
+}
+
+/// Ids of the documents with the text of a positive that has no id.
+fn named_positives(
+    args: &Args,
+    set: &dyn TrainingSet,
+    documents: &DocumentSource,
+) -> Result<HashMap<String, Vec<String>>> {
+    let mut texts = HashSet::new();
+    for index in 0..set.len() {
+        let positives = set.get(index)?.positives.into_iter();
+        texts.extend(positives.filter(|p| p.id.is_none()).map(|p| p.text));
+    }
+    if texts.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let template = documents.template(args.template.as_ref())?;
+    Ok(ids_by_text(
+        documents.collection.corpus(),
+        &template,
+        texts,
+    )?)
 }
