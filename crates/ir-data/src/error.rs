@@ -124,6 +124,15 @@ pub enum DataError {
         field: String,
         found: Vec<String>,
     },
+    /// A record has no field with a name of the id or text, or several. `expected` lists the names;
+    /// `found` are the fields of the record, or the several ones.
+    #[error("{path}:{line}: expected {expected}, found {}", quoted_or_none(found))]
+    FieldNames {
+        path: String,
+        line: u64,
+        expected: String,
+        found: Vec<String>,
+    },
     /// A field occurs twice in one record.
     #[error("{path}:{line}: expected one field {field:?}, found two")]
     RepeatedField {

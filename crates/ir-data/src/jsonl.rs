@@ -8,7 +8,8 @@
 //! | metadata | `metadata` | object, each member becomes an attribute; optional |
 //! | any other | | becomes an attribute; `null` is omitted, also inside arrays and objects |
 //!
-//! Lines end with `\n`. Blank lines are skipped. Field names are configurable ([`JsonFields`]).
+//! Lines end with `\n`. Blank lines are skipped. Field names are configurable ([`JsonFields`]), or
+//! detected from the first record ([`JsonFields::detect`]).
 //!
 //! ```
 //! use ir_core::{DocReader, Document};
@@ -30,11 +31,11 @@ use std::sync::Arc;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
 
-use crate::collection::{collect_documents, query_from_document};
+use crate::collection::query_from_document;
 use crate::compression::{DataFile, create, open};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of, write_error};
-use crate::json::{JsonFields, parse_document, write_document};
+use crate::json::{JsonFields, for_each_record, parse_document, write_document};
 use crate::lines::LineReader;
 
 /// Treatment of records with the id of an earlier record.
@@ -151,7 +152,17 @@ impl Corpus for JsonlCorpus {
     }
 }
 
-/// Reads all queries of a source. A title becomes the attribute `title`.
+/// Reads all queries of a source: JSON lines, or one JSON array of records. A title becomes the
+/// attribute `title`.
+///
+/// ```
+/// use ir_data::{JsonFields, jsonl};
+/// let array = "[{\"qid\": 1, \"query\": \"tea\"},\n {\"qid\": 2, \"query\": \"milk\"}]";
+/// let fields = JsonFields { id: "qid".into(), text: "query".into(), ..JsonFields::beir() };
+/// let queries = jsonl::read_queries(array.as_bytes(), "queries.json", &fields)?;
+/// assert_eq!((queries[1].id.as_str(), queries[1].text.as_str()), ("2", "milk"));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
 ///
 /// # Errors
 /// The source cannot be read, a record does not follow the [format](self), or an id occurs twice.
@@ -164,9 +175,17 @@ pub fn read_queries(
         title: None,
         ..fields.clone()
     };
-    let mut docs = JsonlReader::new(reader, source, fields, DuplicateIds::Reject);
-    let docs = collect_documents(|doc| docs.read_into(doc))?;
-    Ok(docs.into_iter().map(query_from_document).collect())
+    let mut queries = Vec::new();
+    let mut seen = DuplicateFinder::default();
+    for_each_record(reader, source, |text, line| {
+        let at = Location::new(source, line);
+        let mut doc = Document::default();
+        parse_document(text, &fields, &mut doc, at)?;
+        seen.add_id(&doc.id, at)?;
+        queries.push(query_from_document(doc));
+        Ok(())
+    })?;
+    Ok(queries)
 }
 
 /// Writer of documents or queries as JSON lines. The write is atomic: [`JsonlWriter::commit`]

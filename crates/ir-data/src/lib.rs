@@ -37,7 +37,7 @@ pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{Compression, DataFile, create, decompress, detect_compression, open};
 pub use error::{DataError, InvalidText};
-pub use json::JsonFields;
+pub use json::{JsonFields, RecordKind};
 pub use jsonl::{DuplicateIds, JsonlCorpus, JsonlWriter};
 pub use lines::{Line, LineReader, MAX_LINE};
 pub use qrels::{parse_qrels_any, read_qrels_any, read_split_qrels};

@@ -48,6 +48,21 @@ pub enum Column {
 /// Common layout: id, text and an optional title.
 pub const ID_TEXT_TITLE: [Column; 3] = [Column::Id, Column::Text, Column::Title];
 
+/// Layout of MS MARCO's documents (`msmarco-docs.tsv`): id, URL as attribute `url`, title and text.
+///
+/// ```
+/// let line = "D1\thttps://example.org\tTea\tGreen tea and black tea\n";
+/// let layout = ir_data::tsv::msmarco_documents();
+/// let docs = ir_data::tsv::read_documents(line.as_bytes(), "docs.tsv", &layout)?;
+/// assert_eq!((docs[0].title.as_str(), docs[0].text.as_str()), ("Tea", "Green tea and black tea"));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+#[must_use]
+pub fn msmarco_documents() -> [Column; 4] {
+    let url = Column::Attribute("url".to_owned());
+    [Column::Id, url, Column::Title, Column::Text]
+}
+
 /// Reader of documents as tab-separated columns.
 #[derive(Debug)]
 pub struct TsvReader<R> {

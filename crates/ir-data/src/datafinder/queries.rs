@@ -3,13 +3,11 @@ use std::io::BufRead;
 
 use crate::attribute;
 use ir_core::{AttributeValue, Qrels, Query};
-use serde_json::value::RawValue;
 
 use crate::datafinder::underscored;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
-use crate::json::{JsonLineNumbers, json_error, parse_object, type_name};
-use crate::lines::LineReader;
+use crate::json::{for_each_record, parse_object, type_name};
 
 /// Name of the attribute with the query id of the published qrels and runs: the [`underscored`]
 /// query text.
@@ -131,7 +129,6 @@ fn read(
     prefix: &str,
     format: &QueryFileFormat,
 ) -> Result<Vec<DatasetQuery>, DataError> {
-    let mut lines = LineReader::new(reader, source);
     let mut queries = QueryFileReader {
         source,
         prefix,
@@ -139,20 +136,7 @@ fn read(
         list: Vec::new(),
         seen: DuplicateFinder::default(),
     };
-    while let Some(line) = lines.read()? {
-        if queries.list.is_empty() && line.text.trim_ascii_start().starts_with('[') {
-            // Preceding blank lines are kept for the line numbers of errors.
-            let mut text = "\n".repeat(line.number as usize - 1);
-            text.push_str(line.text);
-            while let Some(line) = lines.read()? {
-                text.push('\n');
-                text.push_str(line.text);
-            }
-            queries.array(&text)?;
-        } else if !line.text.trim_ascii().is_empty() {
-            queries.row(line.text, line.number)?;
-        }
-    }
+    for_each_record(reader, source, |text, line| queries.row(text, line))?;
     Ok(queries.list)
 }
 
@@ -165,16 +149,6 @@ struct QueryFileReader<'a> {
 }
 
 impl QueryFileReader<'_> {
-    fn array(&mut self, text: &str) -> Result<(), DataError> {
-        let rows: Vec<&RawValue> = serde_json::from_str(text)
-            .map_err(|e| json_error(&e, Location::new(self.source, 1)))?;
-        let mut lines = JsonLineNumbers::new(text);
-        for row in rows {
-            self.row(row.get(), lines.line(row))?;
-        }
-        Ok(())
-    }
-
     fn row(&mut self, text: &str, line: u64) -> Result<(), DataError> {
         let at = Location::new(self.source, line);
         let mut members = parse_object(text, at)?;

@@ -1,9 +1,13 @@
 //! JSON records: documents, attribute values and error positions.
 
 mod document;
+mod names;
+mod records;
 mod value;
 
 pub(crate) use document::{parse_document, write_document};
+pub use names::RecordKind;
+pub(crate) use records::for_each_record;
 pub(crate) use value::{JsonLineNumbers, json_error, parse_object, type_name};
 
 /// Names of the fields of a JSON document or query. Every other field becomes an attribute.

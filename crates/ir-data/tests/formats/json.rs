@@ -113,3 +113,43 @@ fn json_array_of_queries() {
         );
     }
 }
+
+#[test]
+fn json_array_of_queries_with_any_field_names() {
+    let fields = JsonFields {
+        id: "qid".into(),
+        text: "query".into(),
+        ..JsonFields::beir()
+    };
+    let read = |text: &str| jsonl::read_queries(text.as_bytes(), "f", &fields);
+    let row = "{\"qid\": 1, \"query\": \"tea\", \"title\": \"Tea\"}";
+    let other = row.replace('1', "2");
+    let lines = read(&format!("{row}\r\n\r\n{other}\r\n")).unwrap();
+    assert_eq!((lines.len(), lines[1].id.as_str()), (2, "2"));
+    assert_eq!(lines[0].attributes.text("title"), Some("Tea"));
+    for before in ["", "\u{feff}", "\u{feff} \r\n\r\n  "] {
+        let array = read(&format!("{before}[{row},\r\n{other}]\r\n")).unwrap();
+        assert_eq!(array, lines);
+    }
+    assert!(read("[]").unwrap().is_empty());
+    for (text, expected) in [
+        (
+            format!("[{row},\n\n{row}]"),
+            "f:3: expected a unique id, found \"1\", which is also on line 1",
+        ),
+        (
+            format!("[\n{row},\n{{\"qid\": 2}}]"),
+            "f:3: expected a field \"query\", found none",
+        ),
+        (
+            format!("[\n{row}, 7]"),
+            "f:2: expected an object in the line, found a number",
+        ),
+        (
+            format!("{row}\n[{other}]"),
+            "f:2: expected an object in the line, found an array",
+        ),
+    ] {
+        assert_eq!(read(&text).unwrap_err().to_string(), expected);
+    }
+}

@@ -1,0 +1,264 @@
+//! Names of the id and text fields in published collections.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+
+use super::JsonFields;
+use crate::error::{DataError, Location};
+
+/// Content of a record: a document or a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RecordKind {
+    /// Document with an id, a text and optionally a title.
+    Document,
+    /// Query or topic with an id and a text.
+    Query,
+}
+
+/// Names by precedence. A record has at most one name of a group.
+type Names = &'static [&'static [&'static str]];
+
+const DOCUMENT_IDS: Names = &[
+    &["_id"],
+    &["id"],
+    // The document of a passage of MS MARCO 2 is its `docid`.
+    &["pid"],
+    &["docid", "docno", "doc_id"],
+];
+const QUERY_IDS: Names = &[
+    &["_id"],
+    &["id"],
+    &["qid", "query_id", "query-id", "queryid"],
+];
+const DOCUMENT_TEXTS: Names = &[
+    &["text"],
+    &["contents"],
+    &["passage", "body", "segment", "content"],
+];
+const QUERY_TEXTS: Names = &[&["text"], &["contents"], &["query", "question"], &["title"]];
+
+impl RecordKind {
+    const fn ids(self) -> Names {
+        match self {
+            Self::Document => DOCUMENT_IDS,
+            Self::Query => QUERY_IDS,
+        }
+    }
+
+    const fn texts(self) -> Names {
+        match self {
+            Self::Document => DOCUMENT_TEXTS,
+            Self::Query => QUERY_TEXTS,
+        }
+    }
+
+    /// Names of id fields and of columns with ids, in order of precedence.
+    ///
+    /// ```
+    /// use ir_data::RecordKind;
+    /// assert_eq!(RecordKind::Document.id_names().last(), Some("doc_id"));
+    /// ```
+    pub fn id_names(self) -> impl Iterator<Item = &'static str> {
+        self.ids().iter().copied().flatten().copied()
+    }
+
+    /// Names of text fields and of columns with texts, in order of precedence.
+    ///
+    /// ```
+    /// use ir_data::RecordKind;
+    /// assert_eq!(RecordKind::Query.text_names().last(), Some("title"));
+    /// ```
+    pub fn text_names(self) -> impl Iterator<Item = &'static str> {
+        self.texts().iter().copied().flatten().copied()
+    }
+}
+
+impl JsonFields {
+    /// Field names of a file, by the fields of its first record.
+    ///
+    /// | field | names, by precedence |
+    /// |---|---|
+    /// | id of a document | `_id`; `id`; `pid`; `docid`, `docno`, `doc_id` |
+    /// | text of a document | `text`; `contents`; `passage`, `body`, `segment`, `content` |
+    /// | id of a query | `_id`; `id`; `qid`, `query_id`, `query-id`, `queryid` |
+    /// | text of a query | `text`; `contents`; `query`, `question`; `title` |
+    ///
+    /// There is no precedence between names that a comma separates. `contents` takes precedence
+    /// over `text` unless the id is `_id`. A `record` that is not a JSON object gives
+    /// [`JsonFields::beir`]; the reader of the file reports it. `line` is the line of the record
+    /// in `source`.
+    ///
+    /// ```
+    /// use ir_data::{JsonFields, RecordKind};
+    /// let record = "{\"pid\": \"m_1\", \"passage\": \"Green tea\", \"docid\": \"m\"}";
+    /// let fields = JsonFields::detect(record, RecordKind::Document, "docs.jsonl", 1)?;
+    /// assert_eq!((fields.id.as_str(), fields.text.as_str()), ("pid", "passage"));
+    /// # Ok::<(), ir_data::DataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`DataError::FieldNames`] if the record has no id or no text of these names, or two
+    /// between which there is no precedence, such as `docid` and `docno`.
+    pub fn detect(
+        record: &str,
+        kind: RecordKind,
+        source: &str,
+        line: u64,
+    ) -> Result<Self, DataError> {
+        let Ok(members) = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(record) else {
+            return Ok(Self::beir());
+        };
+        let names: Vec<&str> = members.keys().map(String::as_str).collect();
+        let at = Location::new(source, line);
+        let id = one_name(kind.ids(), &names, at)?;
+        let text = if id != "_id" && names.contains(&"contents") {
+            "contents"
+        } else {
+            one_name(kind.texts(), &names, at)?
+        };
+        let beir = Self::beir();
+        Ok(Self {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            // Anserini's records have no object of metadata.
+            metadata: beir.metadata.filter(|_| text != "contents"),
+            title: beir.title,
+        })
+    }
+}
+
+/// Returns the accepted name that a record has.
+fn one_name(accepted: Names, names: &[&str], at: Location<'_>) -> Result<&'static str, DataError> {
+    let error = |expected: &[&str], found: &[&str], start: &str| DataError::FieldNames {
+        path: at.path.to_owned(),
+        line: at.line,
+        expected: format!("{start} {}", alternatives(expected)),
+        found: found.iter().map(|&name| name.to_owned()).collect(),
+    };
+    for group in accepted {
+        let found = group.iter().copied().filter(|name| names.contains(name));
+        let found: Vec<_> = found.collect();
+        match found[..] {
+            [] => {}
+            [name] => return Ok(name),
+            _ => return Err(error(group, &found, "one field of")),
+        }
+    }
+    Err(error(&accepted.concat(), names, "a field"))
+}
+
+/// Quoted names, as in `"text", "body" or "passage"`.
+fn alternatives(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_by_precedence() {
+        use RecordKind::{Document, Query};
+        for (kind, record, expected) in [
+            (Document, r#"{"_id": 1, "id": 2, "text": ""}"#, "_id text"),
+            (Document, r#"{"id": 1, "docid": 2, "text": ""}"#, "id text"),
+            (
+                Document,
+                r#"{"id": 1, "text": "", "contents": ""}"#,
+                "id contents",
+            ),
+            (
+                Document,
+                r#"{"_id": 1, "text": "", "contents": ""}"#,
+                "_id text",
+            ),
+            (
+                Document,
+                r#"{"docid": 1, "title": "", "text": ""}"#,
+                "docid text",
+            ),
+            (Document, r#"{"docno": 1, "body": ""}"#, "docno body"),
+            (
+                Document,
+                r#"{"doc_id": 1, "content": ""}"#,
+                "doc_id content",
+            ),
+            (
+                Document,
+                r#"{"pid": 1, "docid": 2, "passage": ""}"#,
+                "pid passage",
+            ),
+            (Document, r#"{"docid": 1, "segment": ""}"#, "docid segment"),
+            (Query, r#"{"_id": 1, "text": "", "query": ""}"#, "_id text"),
+            (Query, r#"{"qid": 1, "query": ""}"#, "qid query"),
+            (
+                Query,
+                r#"{"query_id": 1, "title": "", "question": ""}"#,
+                "query_id question",
+            ),
+            (Query, r#"{"id": 1, "title": ""}"#, "id title"),
+            (Query, r#"{"id": 1, "contents": ""}"#, "id contents"),
+            // The reader reports these.
+            (Query, "[1]", "_id text"),
+            (Document, "{\"id\": ", "_id text"),
+        ] {
+            let fields = JsonFields::detect(record, kind, "f", 1).unwrap();
+            assert_eq!(
+                format!("{} {}", fields.id, fields.text),
+                expected,
+                "{record}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_are_missing_or_ambiguous() {
+        use RecordKind::{Document, Query};
+        for (kind, record, expected) in [
+            (
+                Document,
+                r#"{"docno": 1, "docid": 2, "text": ""}"#,
+                r#"f:7: expected one field of "docid", "docno" or "doc_id", found "docid", "docno""#,
+            ),
+            (
+                Document,
+                r#"{"name": 1, "text": ""}"#,
+                r#"f:7: expected a field "_id", "id", "pid", "docid", "docno" or "doc_id", found "name", "text""#,
+            ),
+            (
+                Document,
+                r#"{"id": 1, "abstract": ""}"#,
+                r#"f:7: expected a field "text", "contents", "passage", "body", "segment" or "content", found "abstract", "id""#,
+            ),
+            (
+                Document,
+                r#"{"id": 1, "body": "", "passage": ""}"#,
+                r#"f:7: expected one field of "passage", "body", "segment" or "content", found "passage", "body""#,
+            ),
+            (
+                Query,
+                r#"{"docno": 1, "text": ""}"#,
+                r#"f:7: expected a field "_id", "id", "qid", "query_id", "query-id" or "queryid", found "docno", "text""#,
+            ),
+            (
+                Query,
+                "{}",
+                r#"f:7: expected a field "_id", "id", "qid", "query_id", "query-id" or "queryid", found none"#,
+            ),
+            (
+                Query,
+                r#"{"qid": 1, "body": ""}"#,
+                r#"f:7: expected a field "text", "contents", "query", "question" or "title", found "body", "qid""#,
+            ),
+        ] {
+            let error = JsonFields::detect(record, kind, "f", 7).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}
