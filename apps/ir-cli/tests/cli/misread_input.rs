@@ -236,27 +236,95 @@ fn files_of_collections() {
 fn fields_of_json_lines() {
     let here = Folder::new();
     tiny(&here);
-    here.write("none.jsonl", "\n{\"docno\": 1, \"text\": \"tea\"}\n");
-    here.write("body.jsonl", "{\"id\": 1, \"body\": \"tea\"}\n");
-    here.write("contents.jsonl", "{\"id\": \"q\", \"contents\": \"tea\"}\n");
-    for (name, expected) in [
-        (
-            "none.jsonl",
-            "none.jsonl:2: expected a field \"_id\" or \"id\", found \"docno\", \"text\"",
-        ),
-        (
-            "body.jsonl",
-            "body.jsonl:1: expected a field \"text\" or \"contents\", found \"body\", \"id\"",
-        ),
-    ] {
-        here.ir(&["index", name, "-o", "x.ir"])
-            .fails(1, &[expected]);
-        here.ir(&["search", "tiny", "--queries", name])
+    here.write("none.jsonl", "\n{\"name\": 1, \"text\": \"tea\"}\n");
+    here.write(
+        "two.jsonl",
+        "{\"docid\": 1, \"docno\": 2, \"text\": \"tea\"}\n",
+    );
+    here.write("abstract.jsonl", "{\"id\": 1, \"abstract\": \"tea\"}\n");
+    here.write("array.json", "[\n\n  {\"name\": 1, \"text\": \"tea\"}\n]\n");
+    here.write("numbers.json", "[1, 2]\n");
+    let ids = "none.jsonl:2: expected a field \"_id\", \"id\", \"pid\", \"docid\", \"docno\" or \"doc_id\", found \"name\", \"text\"";
+    let two = "two.jsonl:1: expected one field of \"docid\", \"docno\" or \"doc_id\", found \"docid\", \"docno\"";
+    let texts = "abstract.jsonl:1: expected a field \"text\", \"contents\", \"passage\", \"body\", \"segment\" or \"content\", found \"abstract\", \"id\"";
+    for (name, expected) in [("none", ids), ("two", two), ("abstract", texts)] {
+        let name = format!("{name}.jsonl");
+        here.ir(&["index", &name, "-o", "x.ir"])
             .fails(1, &[expected]);
     }
-    here.ir("search tiny --queries contents.jsonl").ok();
+    let ids = "expected a field \"_id\", \"id\", \"qid\", \"query_id\", \"query-id\" or \"queryid\", found";
+    let texts =
+        "expected a field \"text\", \"contents\", \"query\", \"question\" or \"title\", found";
+    for (name, at, expected) in [
+        ("none.jsonl", "none.jsonl:2:", ids),
+        ("two.jsonl", "two.jsonl:1:", ids),
+        ("array.json", "array.json:3:", ids),
+        ("abstract.jsonl", "abstract.jsonl:1:", texts),
+        ("numbers.json", "numbers.json:1:", "expected an object"),
+    ] {
+        here.ir(&["search", "tiny", "--queries", name])
+            .fails(1, &[at, expected]);
+    }
     let help = here.ir("index --help").ok().out;
-    assert!(help.contains("`_id` or `id`"), "{help}");
+    assert!(help.contains("`_id`, `id`, `pid`, `docid`"), "{help}");
+}
+
+/// Records as PyTerrier, Mr. TyDi, MS MARCO 1 and 2 and question files have them.
+#[test]
+fn names_of_fields_in_published_collections() {
+    let here = Folder::new();
+    for (file, document) in [
+        (
+            "pyterrier.jsonl",
+            "{\"docno\": \"d\", \"text\": \"green tea\"}",
+        ),
+        (
+            "tydi.jsonl",
+            "\u{feff}{\"docid\": \"d\", \"title\": \"Tea\", \"text\": \"green\"}\r\n",
+        ),
+        (
+            "v2.jsonl",
+            "{\"pid\": \"d\", \"passage\": \"green tea\", \"docid\": \"other\"}",
+        ),
+        (
+            "v2-documents.jsonl",
+            "{\"docid\": \"d\", \"title\": \"Tea\", \"body\": \"green\"}",
+        ),
+        ("v1.tsv", "d\thttps://example.org/tea\tTea\tgreen\r\n"),
+    ] {
+        here.write(file, document);
+        let run = here.ir(&["search", file, "tea", "-o", "-"]).ok().out;
+        assert!(run.starts_with("1 Q0 d 1 "), "{file}: {run}");
+    }
+    here.write("four.tsv", "d\tTea\tgreen\tblack\n");
+    here.ir(&["search", "four.tsv", "tea"])
+        .fails(1, &["four.tsv:1: expected 2 to 3 columns, found 4"]);
+    for (file, queries) in [
+        (
+            "qid.jsonl",
+            "{\"qid\": 7, \"query\": \"tea\", \"answer_pids\": [1]}\n",
+        ),
+        (
+            "question.jsonl",
+            "{\"query_id\": \"7\", \"question\": \"tea\"}\n",
+        ),
+        (
+            "title.jsonl",
+            "{\"id\": \"7\", \"title\": \"tea\", \"description\": \"black\"}\n",
+        ),
+        ("array.json", "[\n{\"_id\": \"7\", \"text\": \"tea\"}\n]\n"),
+        (
+            "bom.json",
+            "\u{feff}\r\n[{\"qid\": \"7\", \"query\": \"tea\"}]\r\n",
+        ),
+    ] {
+        here.write(file, queries);
+        let run = here
+            .ir(&["search", "pyterrier.jsonl", "--queries", file, "-o", "-"])
+            .ok()
+            .out;
+        assert!(run.starts_with("7 Q0 d 1 "), "{file}: {run}");
+    }
 }
 
 #[test]

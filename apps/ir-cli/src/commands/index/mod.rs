@@ -22,7 +22,8 @@ Examples:
   ir index beir/nfcorpus -o nfcorpus.ir           a collection by name
   ir index ~/beir/scifact -o scifact.ir           a folder in BEIR's layout
   ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
-  ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
+  ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`; also
+                              `id TAB URL TAB title TAB text` (MS MARCO)
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
   ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
@@ -39,11 +40,12 @@ Parts of a large collection, in one process each:
   ir index corpus.jsonl -o part-2.ir --shard 2/8  one of 8 parts
   ir merge -o corpus.ir part-*.ir                 bytes of the whole index
 
-JSON lines have an id (`_id` or `id`), a text (`text`; with `id`, also
-`contents`) and optionally `title`. Other fields, and the members of
-`metadata`, are attributes for --filter. The title of a note is its first
-Markdown heading, otherwise its file name without extension. Titles are
-indexed like text: a heading of a note counts twice.
+JSON lines have an id (`_id`, `id`, `pid`, `docid`, `docno`, `doc_id`), a
+text (`text`, `contents`, `passage`, `body`, `segment`, `content`) and
+optionally `title`. Other fields, and the members of `metadata`, are
+attributes for --filter. The title of a note is its first Markdown heading,
+otherwise its file name without extension. Titles are indexed like text: a
+heading of a note counts twice.
 
 A JSON file for --analysis has these fields; missing ones are as here:
   {\"tokenizer\": \"unicode\", \"max_len\": 255, \"possessive\": true,
@@ -239,8 +241,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ));
     }
     if stats.blank_dropped > 0 {
-        console.note(format_args!(
-            "{} documents without indexed text were skipped",
+        console.warn(format_args!(
+            "{} of the documents have no indexed text and were skipped",
             grouped(stats.blank_dropped)
         ));
     }

@@ -85,7 +85,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with = "queries")]
     query: Option<String>,
 
-    /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text` or `query`, lines
+    /// Query file: BEIR's queries.jsonl, JSON lines or a JSON array with an id (`_id`, `id`, `qid`,
+    /// `query_id`) and a text (`text`, `contents`, `query`, `question`, `title`), lines
     /// `id TAB text`, TREC topics (`<top>`, their titles), Indri topics (`<parameters>`) or SMART
     /// (`.I`); `-` for standard input. Or a collection, by name or folder: its queries of --split,
     /// also written COLLECTION:SPLIT

@@ -15,7 +15,7 @@ use ir_data::smart::{SmartCorpus, SmartFolder};
 use ir_data::training::DocumentTexts;
 use ir_data::{
     Collection, DataError, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonlCorpus,
-    TextEncoding, TsvCorpus, tsv,
+    RecordKind, TextEncoding, TsvCorpus, tsv,
 };
 
 use super::head::{FileHead, has_json_extension, is_trec};
@@ -513,18 +513,28 @@ fn from_file(path: &Path, options: DocumentOptions, console: &Console) -> Result
         return Ok(unjudged(path, encoding, &stamp, corpus, "TREC"));
     }
     if !head.is_json(path) {
+        let is_msmarco = head.is_msmarco_document();
+        let layout = if is_msmarco {
+            tsv::msmarco_documents().to_vec()
+        } else {
+            tsv::ID_TEXT_TITLE.to_vec()
+        };
         // Errors of the first line say that the file is read as TSV.
         let first = encoding.decode(&*head.bytes);
-        let first = tsv::read_documents(first, &name, &tsv::ID_TEXT_TITLE);
+        let first = tsv::read_documents(first, &name, &layout);
         if let Err(error @ DataError::Columns { .. }) = first {
             return Err(head.documents_error(path, error));
         }
         head.warn_of_column_names(&name, console);
-        let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus, "TSV"));
+        let format = if is_msmarco {
+            "TSV of id, URL, title, text"
+        } else {
+            "TSV"
+        };
+        let corpus = TsvCorpus::new(path, &layout).with_encoding(encoding);
+        return Ok(unjudged(path, encoding, &stamp, corpus, format));
     }
-    let fields = head.json_fields();
-    head.check_fields(&name, &fields)?;
+    let fields = head.json_fields(&name, RecordKind::Document)?;
     let corpus = JsonlCorpus::new(path)
         .with_fields(fields)
         .with_duplicate_ids(DuplicateIds::Reject);

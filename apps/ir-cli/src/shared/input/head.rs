@@ -4,19 +4,11 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
-use ir_data::{DataError, JsonFields, MAX_LINE};
+use ir_data::{DataError, JsonFields, MAX_LINE, RecordKind};
 use serde_json::{Map, Value};
 
 use super::notes::is_note;
 use crate::shared::console::Console;
-
-/// Names of columns of TSV files in use, such as the files of DPR and MS MARCO.
-const ID_COLUMNS: [&str; 10] = [
-    "id", "_id", "qid", "query_id", "query-id", "queryid", "docid", "doc_id", "docno", "pid",
-];
-const TEXT_COLUMNS: [&str; 8] = [
-    "text", "query", "question", "title", "contents", "content", "passage", "body",
-];
 
 /// First non-blank line of a file, and the bytes consumed to find it.
 pub(super) struct FileHead {
@@ -89,39 +81,30 @@ impl FileHead {
         end.is_some_and(|end| rest[..end].eq_ignore_ascii_case(name))
     }
 
-    /// BEIR's field names, with `id` instead of `_id` if the first line has only that; Anserini's
-    /// if it also has `contents`.
-    pub(super) fn json_fields(&self) -> JsonFields {
-        let mut fields = JsonFields::beir();
-        if self.has("id") && !self.has("_id") {
-            if self.has("contents") {
-                return JsonFields::anserini();
-            }
-            fields.id = "id".to_owned();
+    /// Replaces the first line by the first record of a JSON array.
+    pub(super) fn first_of_array(&mut self, array: &[u8]) {
+        let text = array.strip_prefix(b"\xef\xbb\xbf").unwrap_or(array);
+        let start = text.trim_ascii_start();
+        let Some(records) = start.strip_prefix(b"[") else {
+            return;
+        };
+        let space = records.len() - records.trim_ascii_start().len();
+        let lines = records[..space].iter().filter(|&&byte| byte == b'\n');
+        let mut values = serde_json::Deserializer::from_slice(records).into_iter::<Value>();
+        if let Some(Ok(first)) = values.next() {
+            self.line = first.to_string();
+            self.line_number += lines.count() as u64;
         }
-        fields
     }
 
-    /// Checks that the first line, if it is a JSON object, has an id and a text. The error names
-    /// the accepted fields and the fields of the line.
-    pub(super) fn check_fields(&self, name: &str, fields: &JsonFields) -> Result<()> {
-        let Ok(object) = serde_json::from_str::<Map<String, Value>>(&self.line) else {
-            return Ok(());
-        };
-        let expected = if !object.contains_key(&fields.id) {
-            "\"_id\" or \"id\""
-        } else if object.contains_key(&fields.text) {
-            return Ok(());
-        } else if fields.id == "id" {
-            "\"text\" or \"contents\""
-        } else {
-            "\"text\""
-        };
-        bail!(
-            "{name}:{}: expected a field {expected}, found {}",
+    /// Field names of the first line. An error if it is a JSON object without an id or a text.
+    pub(super) fn json_fields(&self, name: &str, kind: RecordKind) -> Result<JsonFields> {
+        Ok(JsonFields::detect(
+            &self.line,
+            kind,
+            name,
             self.line_number,
-            field_names(&object)
-        )
+        )?)
     }
 
     /// Warns if the first line of a TSV file has the names of its columns: it is read as a row.
@@ -129,9 +112,18 @@ impl FileHead {
         let line = self.line.to_lowercase();
         let mut columns = line.split('\t').map(str::trim);
         let (id, text) = (columns.next(), columns.next());
-        if id.is_some_and(|id| ID_COLUMNS.contains(&id))
-            && text.is_some_and(|text| TEXT_COLUMNS.contains(&text))
-        {
+        let kinds = [RecordKind::Document, RecordKind::Query];
+        let is_id = |id| {
+            kinds
+                .iter()
+                .any(|kind| kind.id_names().any(|name| name == id))
+        };
+        let is_text = |text| {
+            kinds
+                .iter()
+                .any(|kind| kind.text_names().any(|name| name == text))
+        };
+        if id.is_some_and(is_id) && text.is_some_and(is_text) {
             console.warn(format_args!(
                 "{name}:{}: a line of column names? it is read as a row; remove it (tail -n +2)",
                 self.line_number
@@ -150,12 +142,19 @@ impl FileHead {
         }
     }
 
+    /// Returns `true` if the first line is a row of MS MARCO's documents: id, URL, title and text.
+    pub(super) fn is_msmarco_document(&self) -> bool {
+        let columns: Vec<&str> = self.line.split('\t').collect();
+        matches!(columns[..], [_, url, _, _] if url.contains("://"))
+    }
+
     /// [`Self::documents_error`] of queries.
     pub(super) fn queries_error(&self, error: DataError) -> Error {
         let format = format_of_columns(&self.line);
         anyhow!("{error} (read as TSV: id, tab, text{format})")
     }
 
+    /// Returns `true` if the first line is a JSON object with this field.
     pub(super) fn has(&self, field: &str) -> bool {
         serde_json::from_str::<serde_json::Value>(&self.line)
             .is_ok_and(|object| object.get(field).is_some())

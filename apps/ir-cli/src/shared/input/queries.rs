@@ -3,10 +3,10 @@
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use ir_core::{Qrels, Query};
 use ir_data::tsv::{self, Column};
-use ir_data::{Collection, DataError, TextEncoding};
+use ir_data::{Collection, DataError, RecordKind, TextEncoding};
 use ir_data::{datafinder, indri, jsonl, sgml, smart};
 
 use super::head::FileHead;
@@ -89,9 +89,9 @@ pub(crate) fn of_collection(
     }))
 }
 
-/// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
-/// and `contents`; a JSON array of DataFinder queries; TREC topics; Indri topics; SMART; lines
-/// `id TAB text`. `encoding` applies to formats other than JSON. `-` reads standard input.
+/// Reads queries. Formats: JSON lines or a JSON array, with the names of [`JsonFields::detect`] or
+/// of DataFinder (`query`, `documents`); TREC topics; Indri topics; SMART; lines `id TAB text`.
+/// `encoding` applies to formats other than JSON. `-` reads standard input.
 pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Result<Vec<Query>> {
     let (mut reader, name) = super::open(path, console)?;
     let mut head = FileHead::read(&mut reader, &name)?;
@@ -100,9 +100,15 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
     }
     let reader = Cursor::new(std::mem::take(&mut head.bytes)).chain(reader);
     let reader = LimitedReader::new(reader, MAX_BYTES);
-    let has_id = head.has("id") || head.has("_id");
-    let is_datafinder = head.has("query") && (head.has("documents") || !has_id);
-    let queries = if head.line.starts_with('[') || is_datafinder {
+    let (mut reader, mut array) = (reader, Vec::new());
+    let is_array = head.line.starts_with('[');
+    if is_array {
+        reader.read_to_end(&mut array).context(name.clone())?;
+        head.first_of_array(&array);
+    }
+    let reader = Cursor::new(array).chain(reader);
+    let is_datafinder = head.has("query") && head.has("documents");
+    let queries = if is_datafinder {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
     } else if head.is_smart() {
@@ -117,12 +123,8 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         indri::read_queries(encoding.decode(reader), &name)?
     } else if head.line.starts_with('<') {
         sgml::read_topics(encoding.decode(reader), &name)?
-    } else if head.is_json(path) {
-        let mut fields = head.json_fields();
-        if head.has("query") && !head.has(&fields.text) {
-            fields.text = "query".to_owned();
-        }
-        head.check_fields(&name, &fields)?;
+    } else if is_array || head.is_json(path) {
+        let fields = head.json_fields(&name, RecordKind::Query)?;
         jsonl::read_queries(reader, &name, &fields)?
     } else {
         head.warn_of_column_names(&name, console);
