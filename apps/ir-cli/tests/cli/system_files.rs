@@ -325,7 +325,10 @@ fn mining_and_workers_search_by_system_files() {
         "systems = [{ name = \"b\", type = \"bm25\", filter = \"year\" }]\n",
     );
     here.ir(&["mine", "bundled", "--system", "later.toml"])
-        .fails(2, &["later.toml: filter: expected a system without a filter"]);
+        .fails(
+            2,
+            &["later.toml: filter: expected a system without a filter"],
+        );
 }
 
 /// A system with documents of its own: candidates, filters and texts are found by their ids.
