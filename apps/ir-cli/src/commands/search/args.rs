@@ -87,9 +87,9 @@ pub(crate) struct Args {
 
     /// Query file: BEIR's queries.jsonl, JSON lines or a JSON array with an id (`_id`, `id`, `qid`,
     /// `query_id`) and a text (`text`, `contents`, `query`, `question`, `title`), lines
-    /// `id TAB text`, TREC topics (`<top>` or `<topic>`, their titles), Indri topics (`<parameters>`) or SMART
-    /// (`.I`); `-` for standard input. Or a collection, by name or folder: its queries of --split,
-    /// also written COLLECTION:SPLIT
+    /// `id TAB text`, TREC topics (`<top>` or `<topic>`, their titles), Indri topics
+    /// (`<parameters>`) or SMART (`.I`); `-` for standard input. Or a collection, by name or
+    /// folder: its queries of --split, also written COLLECTION:SPLIT
     #[arg(long, value_name = "FILE|COLLECTION", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
 
