@@ -15,6 +15,8 @@ pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: String,
+    /// Value of `WWW-Authenticate`.
+    challenge: Option<&'static str>,
 }
 
 /// Body of an error.
@@ -39,7 +41,15 @@ impl ApiError {
             status,
             code,
             message: message.into(),
+            challenge: None,
         }
+    }
+
+    /// Sets the header `WWW-Authenticate`, which a response with status 401 must have (RFC 9110,
+    /// section 11.6.1).
+    pub(crate) fn with_challenge(mut self, challenge: &'static str) -> Self {
+        self.challenge = Some(challenge);
+        self
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -113,6 +123,12 @@ impl IntoResponse for ApiError {
             message: self.message,
         };
         let mut response = (self.status, Json(ErrorBody { error })).into_response();
+        if let Some(challenge) = self.challenge {
+            let challenge = HeaderValue::from_static(challenge);
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, challenge);
+        }
         if matches!(
             self.status,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE

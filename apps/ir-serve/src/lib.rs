@@ -8,6 +8,7 @@ mod app;
 mod batching;
 mod config;
 mod error;
+mod host;
 mod metrics;
 mod pages;
 mod published;
@@ -18,6 +19,7 @@ mod server;
 mod service;
 pub mod store;
 mod timed_writes;
+mod watched_body;
 
 pub use api::openapi;
 pub use config::{

@@ -1,4 +1,4 @@
-//! Connections that end when their client does not read.
+//! Connections that end when their client does not read, and close without losing a response.
 
 use std::io;
 use std::pin::Pin;
@@ -16,7 +16,12 @@ pub(crate) struct TimedWrites<S> {
     /// End of the wait for the peer.
     timer: Pin<Box<Sleep>>,
     is_waiting: bool,
+    /// End of the reading after the last response, once it has begun.
+    linger: Option<Pin<Box<Sleep>>>,
 }
+
+/// Maximum time for what a client still sends after the last response.
+const LINGER_TIME: Duration = Duration::from_secs(10);
 
 impl<S> TimedWrites<S> {
     pub(crate) fn new(stream: S, time: Duration) -> Self {
@@ -25,6 +30,7 @@ impl<S> TimedWrites<S> {
             time,
             timer: Box::pin(sleep(time)),
             is_waiting: false,
+            linger: None,
         }
     }
 
@@ -57,7 +63,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedWrites<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimedWrites<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedWrites<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -72,9 +78,28 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedWrites<S> {
         self.timed(flushed, context)
     }
 
+    /// Ends the writes, then discards what the peer still sends, such as the rest of a body that is
+    /// too large. Closing a socket with unread bytes resets it, and the peer may lose the response.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let closed = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.timed(closed, context)
+        if self.linger.is_none() {
+            let closed = Pin::new(&mut self.stream).poll_shutdown(context);
+            ready!(self.timed(closed, context))?;
+        }
+        let this = &mut *self;
+        let linger = this
+            .linger
+            .get_or_insert_with(|| Box::pin(sleep(LINGER_TIME)));
+        let mut bytes = [0; 1 << 14];
+        while linger.as_mut().poll(context).is_pending() {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            let read = Pin::new(&mut this.stream).poll_read(context, &mut buffer);
+            match ready!(read) {
+                Ok(()) if !buffer.filled().is_empty() => {}
+                // The peer has closed the connection.
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

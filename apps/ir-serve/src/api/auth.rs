@@ -13,19 +13,42 @@ pub(crate) struct QueryAccess;
 /// Request with an admin key.
 pub(crate) struct AdminAccess;
 
-/// The role of the key of a request: the header `Authorization`, with or without the scheme
-/// `Bearer`.
+/// Challenge of a request without a key (RFC 6750, section 3).
+const NO_KEY: &str = r#"Bearer realm="ir""#;
+
+/// Challenge of a request with an unknown key.
+const UNKNOWN_KEY: &str = r#"Bearer realm="ir", error="invalid_token""#;
+
+/// Challenge of a request that needs an admin key.
+const NOT_ADMIN: &str = r#"Bearer realm="ir", error="insufficient_scope""#;
+
+/// The key of a value of `Authorization`, with or without the scheme `Bearer` in any case
+/// (RFC 9110, section 11.1).
+fn key_of(value: &str) -> &str {
+    let value = value.trim();
+    match value.split_once([' ', '\t']) {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("Bearer") => key.trim(),
+        _ => value,
+    }
+}
+
+/// The role of the key of a request.
 pub(crate) fn role_of_request(headers: &HeaderMap, app: &App) -> Result<KeyRole, ApiError> {
-    let unauthorized = |message| ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message);
+    let unauthorized = |message, challenge| {
+        ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message).with_challenge(challenge)
+    };
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         return Err(unauthorized(
             "header Authorization: expected a key, found none",
+            NO_KEY,
         ));
     };
-    let key = value.to_str().unwrap_or_default().trim();
-    let key = key.strip_prefix("Bearer ").unwrap_or(key).trim();
+    let key = key_of(value.to_str().unwrap_or_default());
     let Some(role) = app.service.role(key) else {
-        return Err(unauthorized("header Authorization: unknown key"));
+        return Err(unauthorized(
+            "header Authorization: unknown key",
+            UNKNOWN_KEY,
+        ));
     };
     app.check_rate(&sha256(key.as_bytes()))?;
     Ok(role)
@@ -49,7 +72,8 @@ impl FromRequestParts<Arc<App>> for AdminAccess {
                 StatusCode::FORBIDDEN,
                 "forbidden",
                 "expected an admin key, found a query key",
-            )),
+            )
+            .with_challenge(NOT_ADMIN)),
         }
     }
 }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::header::{ALLOW, ORIGIN};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ir_core::Predicate;
@@ -20,6 +22,7 @@ use super::query::{check_filter_size, filter_warnings};
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::error::ServiceError;
+use crate::host::has_own_origin;
 use crate::service::{AnswerList, Question, Service};
 
 /// Version of the protocol. Earlier ones demand batches.
@@ -78,6 +81,7 @@ struct ReadPaper {
 /// Answers a request of the protocol.
 pub(super) async fn call(
     State(app): State<Arc<App>>,
+    _: OwnOrigin,
     _: QueryAccess,
     headers: HeaderMap,
     JsonBody(request): JsonBody<RpcRequest>,
@@ -117,13 +121,35 @@ pub(super) async fn call(
     .into_response())
 }
 
-/// Answer for `GET`, which would open a stream.
-pub(super) async fn no_stream() -> ApiError {
-    ApiError::new(
+/// Request without `Origin`, or from a page of this server. The specification demands the check,
+/// as other pages could reach a server of the visitor by DNS rebinding.
+pub(super) struct OwnOrigin;
+
+impl FromRequestParts<Arc<App>> for OwnOrigin {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        match parts.headers.get(ORIGIN) {
+            Some(origin) if !has_own_origin(&parts.headers, &app.access.hosts) => {
+                Err(ApiError::new(
+                    StatusCode::FORBIDDEN,
+                    "forbidden",
+                    format!("header Origin: expected this server, found {origin:?}"),
+                ))
+            }
+            _ => Ok(Self),
+        }
+    }
+}
+
+/// Answer for other methods: `GET` would open a stream, `DELETE` end a session.
+pub(super) async fn no_stream() -> impl IntoResponse {
+    let error = ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
-        "streams are not supported; POST a request",
-    )
+        "streams and sessions are not supported; POST a request",
+    );
+    ([(ALLOW, "POST")], error)
 }
 
 fn initialize() -> Value {

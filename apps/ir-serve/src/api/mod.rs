@@ -52,7 +52,7 @@ pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
         .route("/v1/op/status/{op_id}", get(operations::status))
         .route("/v1/collections", get(collections::list))
         .route("/v1/collections/{name}/search", post(collections::search))
-        .route("/mcp", post(mcp::call).get(mcp::no_stream))
+        .route("/mcp", post(mcp::call).fallback(mcp::no_stream))
         .route("/openapi.json", get(openapi::document))
         .route("/v1/{*path}", axum::routing::any(not_found))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES.min(body_bytes)));

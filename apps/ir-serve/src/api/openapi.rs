@@ -19,7 +19,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     info(
         title = "ir-serve",
         description = "Answer sentences of papers. Documents are added, published, and then found by queries. \
-                       The header Authorization has a key: an admin key for the index, a query key or an admin key for searches."
+                       The header Authorization has a key: an admin key for the index, a query key or an admin key for searches. \
+                       The scheme Bearer before it is optional."
     ),
     paths(
         query::query,

@@ -1,6 +1,5 @@
 //! Checks of every request to the pages, and headers of every response.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -16,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use super::access::{VISITOR_COOKIE, VisitorToken, cookie_value, visitor_cookie};
 use super::error::PageError;
 use crate::app::App;
+use crate::host::{is_known_host, is_origin_of};
 use crate::store::random_hex;
 
 /// What pages may load, and where their forms go: this server.
@@ -109,20 +109,6 @@ fn rejection(app: &App, request: &Request) -> Option<String> {
     None
 }
 
-/// Returns `true` if a host is a name of the server or an IP address. Other names may be rebound to
-/// the address of the server (DNS rebinding), which would let their pages read from it.
-fn is_known_host(host: &str, hosts: &[String]) -> bool {
-    let Ok(authority) = host.parse::<Authority>() else {
-        return false;
-    };
-    let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
-    let address = name.trim_start_matches('[').trim_end_matches(']');
-    name == "localhost"
-        || name.ends_with(".localhost")
-        || address.parse::<IpAddr>().is_ok()
-        || hosts.iter().any(|known| known.eq_ignore_ascii_case(&name))
-}
-
 /// Returns `true` if a page of this server sent a request, by `Sec-Fetch-Site` or else `Origin`.
 /// Every current browser sends one of them.
 fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
@@ -132,8 +118,7 @@ fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
     let Some(origin) = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
         return false;
     };
-    let authority = origin.split_once("://").map(|(_, authority)| authority);
-    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+    is_origin_of(origin, host)
 }
 
 /// Returns `true` if a request is logged: a page of this server or the visitor sent it, for example
@@ -148,35 +133,6 @@ pub(super) fn is_logged(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_others_are_unknown_hosts() {
-        let hosts = ["papers.example.org".to_owned()];
-        for host in [
-            "localhost",
-            "localhost:8080",
-            "LOCALHOST.",
-            "papers.localhost:1",
-            "127.0.0.1:8080",
-            "[::1]:8080",
-            "192.168.1.7",
-            "papers.example.org",
-            "Papers.Example.org:443",
-        ] {
-            assert!(is_known_host(host, &hosts), "{host}");
-        }
-        for host in [
-            "",
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "example.org",
-            "a b",
-            "papers.example.org.evil.example",
-        ] {
-            assert!(!is_known_host(host, &hosts), "{host}");
-        }
-    }
 
     #[test]
     fn forms_come_from_the_same_origin() {

@@ -3,12 +3,14 @@
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -22,9 +24,11 @@ use crate::api;
 use crate::api_error::ApiError;
 use crate::app::{App, BLOCKING_THREADS};
 use crate::config::AccessConfig;
+use crate::host::host_conflict;
 use crate::pages;
 use crate::service::Service;
 use crate::timed_writes::TimedWrites;
+use crate::watched_body::WatchedBody;
 
 /// Web server of a service, bound to an address.
 #[derive(Debug)]
@@ -217,6 +221,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             ApiError::new(status, "internal", "internal error").into_response()
         }))
+        .layer(from_fn(check_host))
         .layer(from_fn_with_state(Arc::clone(&app), observe))
         .with_state(app)
 }
@@ -233,7 +238,18 @@ async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: 
     }
 }
 
-/// Ends a request that takes too long.
+/// Rejects a request with two hosts.
+async fn check_host(request: Request, next: Next) -> Response {
+    match host_conflict(&request) {
+        None => next.run(request).await,
+        Some(message) => {
+            let error = ApiError::invalid(message);
+            failure(request.method(), request.uri().path(), error)
+        }
+    }
+}
+
+/// Ends a request that takes too long: with status 408 if its body has not arrived, or else 504.
 pub(crate) async fn limit_time(
     State(app): State<Arc<App>>,
     request: Request,
@@ -241,8 +257,19 @@ pub(crate) async fn limit_time(
 ) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let time = app.service.limits().time;
+    let is_awaited = Arc::<AtomicBool>::default();
+    let watched = Arc::clone(&is_awaited);
+    let request = request.map(|body| Body::new(WatchedBody::new(body, watched)));
     match tokio::time::timeout(time, next.run(request)).await {
         Ok(response) => response,
+        Err(_) if is_awaited.load(Ordering::Relaxed) => {
+            let message = format!("body: incomplete after {} s", time.as_secs_f64());
+            let error = ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message);
+            let mut response = failure(&method, &path, error);
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+            response
+        }
         Err(_) => {
             let message = format!("no answer in {} s, the time limit", time.as_secs_f64());
             let error = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message);

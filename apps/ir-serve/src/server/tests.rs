@@ -21,7 +21,10 @@ fn serving<F: Future<Output = ()>>(
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().route("/", get(async || "tea"));
+        let router = Router::new().route(
+            "/",
+            get(async || "tea").post(async |_: axum::body::Bytes| "tea"),
+        );
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async {
             let _ = stopped.await;
@@ -97,5 +100,23 @@ fn slow_heads_end_their_connections() {
             assert!(matches!(read, Ok(Ok(0) | Err(_))), "{is_asking} {read:?}");
         }
         assert!(is_answered(&mut connect(address).await).await);
+    });
+}
+
+/// Clients that send all of a body before they read see why it was rejected.
+#[test]
+fn rejected_uploads_are_answered() {
+    serving(9, Duration::from_secs(60), async |address| {
+        let mut stream = connect(address).await;
+        let body = vec![b'x'; 32 << 20];
+        let head = format!(
+            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 413"), "{response}");
     });
 }

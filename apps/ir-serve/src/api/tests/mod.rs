@@ -1,5 +1,6 @@
 mod abandoned;
 mod generation;
+mod headers;
 mod index;
 mod limits;
 mod mcp;
