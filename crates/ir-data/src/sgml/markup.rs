@@ -80,8 +80,8 @@ impl<'a> Tokens<'a> {
         }
         if let Some((token, length)) = tag(rest) {
             if let Token::Open(name, _) = token {
-                let is_name = |code: &&str| code.eq_ignore_ascii_case(name);
-                self.code = CODE.iter().position(|code| is_name(&code));
+                let is_code = |code: &&str| code.eq_ignore_ascii_case(name);
+                self.code = CODE.iter().position(is_code);
             }
             return Some((token, length));
         }

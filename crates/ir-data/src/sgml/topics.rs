@@ -175,10 +175,11 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         let found = unknown.into_iter().map(str::to_owned);
         return Err(at.missing_field_beside("title", found.collect()));
     }
-    let is_text_of_query = title.is_empty() && !query.is_empty();
+    // A query that is the text is no attribute.
+    let skipped = if title.is_empty() { "query" } else { "" };
     let mut found = Query::new(id, text);
     for ((name, _), value) in LABELS.into_iter().zip(&values).skip(2) {
-        if !value.is_empty() && !(name == "query" && is_text_of_query) {
+        if !value.is_empty() && name != skipped {
             found.attributes.set(name, value.as_str());
         }
     }
