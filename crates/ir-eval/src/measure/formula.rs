@@ -217,16 +217,20 @@ impl Formula {
         text.replace("[`", "").replace("`]", "").replace('`', "")
     }
 
-    /// Returns `true` if a name with an underscore is in ir_measures' syntax.
+    /// Returns `true` if a name is in ir_measures' syntax.
     pub(super) fn is_native_name(name: &str) -> bool {
         let mut formulas = Self::DEFAULTS.iter();
-        name.contains('_') && formulas.any(|formula| formula.properties().is_name(name))
+        formulas.any(|formula| formula.properties().is_name(name))
     }
 }
 
 /// Parses a measure in the syntax of ir_measures, or of another tool than trec_eval.
 pub(super) fn parse_native(text: &str) -> Result<Measure, ParseMeasureError> {
-    let text = MeasureText::split(text)?;
+    parse_split(MeasureText::split(text)?)
+}
+
+/// [`parse_native`] of a text that is split.
+pub(super) fn parse_split(text: MeasureText<'_>) -> Result<Measure, ParseMeasureError> {
     let mut formulas = Formula::DEFAULTS.iter();
     let claimed = formulas.find(|formula| formula.definition().claims(&text));
     let mut measure = Measure::new(*claimed.ok_or_else(|| text.unknown())?);

@@ -69,7 +69,8 @@ pub(crate) const CUTOFF: &str = "an integer >= 1 as cutoff";
 pub(crate) struct MeasureText<'a> {
     text: &'a str,
     pub(crate) name: &'a str,
-    given: Vec<(&'a str, &'a str)>,
+    /// Keys and values in brackets.
+    pub(super) given: Vec<(&'a str, &'a str)>,
     /// Text after `@`.
     pub(crate) at: Option<&'a str>,
 }

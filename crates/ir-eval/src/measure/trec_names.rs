@@ -3,13 +3,13 @@
 use std::num::NonZeroU32;
 
 use super::Measure;
-use super::formula::{self, Formula, parse_native};
+use super::formula::{self, Formula, parse_native, parse_split};
 use super::parameters::{CUTOFF, MeasureText, ParseMeasureError, braced, gain_table};
 use super::trec_syntax::{TrecName, TrecSyntax};
 use crate::decimal::Decimal;
 
 /// trec_eval's default persistence of `rbp` and `rbp_resid`.
-const PERSISTENCE: Decimal = Decimal::new(9, 1);
+const PERSISTENCE: &str = "0.9";
 
 /// trec_eval's names of all measures.
 pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
@@ -18,17 +18,45 @@ pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
 }
 
 /// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
-/// sample_eval or ranx use.
+/// sample_eval or ranx use. Names of trec_eval are also read in ir_measures' syntax: `bpref@10`.
 pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
     // Without the last condition `P_IA` would be precision at cutoff "IA".
     match split(text) {
         Some((known, parameters))
-            if !text.contains(['@', '(']) && !Formula::is_native_name(text) =>
+            if !text.contains(['@', '('])
+                && !(text.contains('_') && Formula::is_native_name(text)) =>
         {
             read(known, parameters, text)
         }
-        _ => parse_native(text),
+        _ => parse_split(with_native_name(MeasureText::split(text)?)?),
     }
+}
+
+/// Replaces a name that only trec_eval uses by ir_measures' name and parameters. A cutoff or
+/// fraction of trec_eval is the text after `@`.
+fn with_native_name(mut text: MeasureText<'_>) -> Result<MeasureText<'_>, ParseMeasureError> {
+    let known = all().find(|known| known.0 == text.name && !Formula::is_native_name(known.0));
+    let Some((_, native, syntax)) = known else {
+        return Ok(text);
+    };
+    let native = MeasureText::split(native)?;
+    text.name = native.name;
+    for (key, value) in native.given {
+        if text.has(key) {
+            continue;
+        }
+        let value = match syntax {
+            _ if !value.contains("{}") => value,
+            TrecSyntax::Persistence => PERSISTENCE,
+            TrecSyntax::Fractions(..) => {
+                let value = text.take("@");
+                value.ok_or_else(|| text.missing_cutoff("Rprec_mult@0.2"))?
+            }
+            _ => continue,
+        };
+        text.given.push((key, value));
+    }
+    Ok(text)
 }
 
 /// Splits a text into the longest of trec_eval's names that it starts with, and the parameters.

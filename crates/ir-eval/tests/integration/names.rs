@@ -359,6 +359,50 @@ fn names_of_ranx() {
     assert!("precision".parse::<Measure>().is_err() && "recall".parse::<Measure>().is_err());
 }
 
+/// Names that only trec_eval uses are read in ir_measures' syntax, too.
+#[test]
+fn names_of_trec_eval_with_parameters_of_ir_measures() {
+    assert_printed(&[
+        ("bpref@10", "Bpref@10"),
+        ("bpref(rel=2)", "Bpref(rel=2)"),
+        ("ndcg_cut@10", "nDCG@10"),
+        ("ndcg_cut(judged_only=True)@5", "nDCG(judged_only=True)@5"),
+        ("map_cut@100", "AP@100"),
+        ("recip_rank@10", "RR@10"),
+        ("success(rel=2)@5", "Success(rel=2)@5"),
+        ("unj@10", "Unjudged@10"),
+        ("relative_P@20", "P(relative=True)@20"),
+        ("set_relative_P(rel=2)", "SetP(rel=2,relative=True)"),
+        ("set_F(beta=0.5)", "SetF(beta=0.5)"),
+        ("iprec_at_recall@0.1", "IPrec@0.1"),
+        ("Rprec_mult@0.2", "Rprec(mult=0.2)"),
+        ("Rprec_mult(mult=0.4)", "Rprec(mult=0.4)"),
+        ("rbp@10", "RBP(p=0.9,gain=graded)@10"),
+        ("rbp(p=0.5)@10", "RBP(p=0.5,gain=graded)@10"),
+        ("num_ret(rel=1)", "NumRet(rel=1)"),
+    ]);
+    for (text, error) in [
+        (
+            "num_q@5",
+            "\"num_q@5\": this measure takes no cutoff, found \"5\"",
+        ),
+        (
+            "bpref@0",
+            "\"bpref@0\": expected an integer >= 1 as cutoff, found \"0\"",
+        ),
+        (
+            "Rprec_mult(rel=2)",
+            "\"Rprec_mult(rel=2)\": expected a cutoff, as in Rprec_mult@0.2",
+        ),
+        (
+            "bpref(p=2)",
+            "\"bpref(p=2)\": this measure has no parameter \"p\"",
+        ),
+    ] {
+        assert_eq!(text.parse::<Measure>().unwrap_err().to_string(), error);
+    }
+}
+
 /// Every name of the list is a name of the measure, and every description is a sentence.
 #[test]
 fn listed_formulas() {
