@@ -5,11 +5,30 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Sample standard deviation, with n − 1 in the denominator.
-pub(crate) fn standard_deviation(values: &[f64]) -> f64 {
+/// Rounding error of a value, relative to the magnitude of the numbers that it is computed from.
+const ROUNDING: f64 = 1e-12;
+
+/// Largest absolute value; 0 for no values.
+pub(crate) fn magnitude(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |most, value| most.max(value.abs()))
+}
+
+/// Returns `true` if all values are equal up to the rounding of numbers of this magnitude.
+pub(crate) fn are_equal(values: &[f64], magnitude: f64) -> bool {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    high - low <= ROUNDING * magnitude
+}
+
+/// Sample standard deviation, with n − 1 in the denominator; `None` if all values are equal up to
+/// rounding, so that the deviation computed from them would be a rounding error.
+pub(crate) fn standard_deviation(values: &[f64]) -> Option<f64> {
+    if are_equal(values, magnitude(values)) {
+        return None;
+    }
     let mean = mean(values);
     let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
+    Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
 /// Quantile of values in ascending order, linearly interpolated (type 7 of Hyndman and Fan, 1996,

@@ -57,8 +57,9 @@ fn differences(system: &str, reports: &[Report]) -> Result<()> {
             let mut found = contrasts.filter(|c| c.measure == measure && c.system == report.run());
             found.next().map_or(String::new(), |c| {
                 let p = match c.adjusted_p {
-                    p if p < 0.001 => "p < .001".to_owned(),
-                    p => format!("p = {p:.3}"),
+                    None => "no p".to_owned(),
+                    Some(p) if p < 0.001 => "p < .001".to_owned(),
+                    Some(p) => format!("p = {p:.3}"),
                 };
                 format!("{:>+7.2} {p:>9}", -100.0 * c.difference)
             })

@@ -60,7 +60,7 @@ fn options_without_effect_are_rejected() {
 fn the_same_options_are_accepted_where_they_have_an_effect() {
     let here = here();
     for args in [
-        "compare qrels a b --test bootstrap --samples 10 --seed 1",
+        "compare qrels a b --test bootstrap --samples 20 --seed 1",
         "compare qrels a b --interval bootstrap --samples 10 --seed 1",
         "fuse a b --rrf-k 10",
         "interleave a b --seed 1",

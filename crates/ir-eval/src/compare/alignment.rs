@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::CompareError;
 use crate::evaluate::Report;
 use crate::measure::{Measure, Summary};
+use crate::statistics::{are_equal, magnitude};
 
 /// Run tags, numbered where they repeat: `bm25`, `bm25 (2)`.
 pub(super) fn unique_names(reports: &[Report]) -> Vec<String> {
@@ -123,16 +124,25 @@ pub(super) fn on_common_queries(reports: &[Report]) -> Result<Vec<Cow<'_, Report
 }
 
 /// Differences per query between two systems, on the scale on which the measure averages.
+/// Differences that are all equal up to the rounding of the values are made equal, so that the
+/// rounding errors are not tested.
 pub(super) fn differences_on_averaging_scale(
     measure: Measure,
     values: &[f64],
     against: &[f64],
 ) -> Vec<f64> {
-    on_averaging_scale(measure, values)
-        .iter()
-        .zip(on_averaging_scale(measure, against))
-        .map(|(value, against)| value - against)
-        .collect()
+    let values = on_averaging_scale(measure, values);
+    let against = on_averaging_scale(measure, against);
+    let pairs = values.iter().zip(&against);
+    let mut differences: Vec<f64> = pairs.map(|(value, against)| value - against).collect();
+    let largest = magnitude(&values).max(magnitude(&against));
+    if let Some(&first) = differences.first()
+        && are_equal(&differences, largest)
+    {
+        let is_zero = are_equal(&[0.0, first], largest);
+        differences.fill(if is_zero { 0.0 } else { first });
+    }
+    differences
 }
 
 /// Values on the scale on which the measure averages: logarithms for geometric means.

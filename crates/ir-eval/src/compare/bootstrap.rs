@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::alignment::{self, check_queries, evaluated_queries};
-use super::significance::SampleProgress;
+use super::significance::{SampleProgress, bootstrap_p_value};
 use super::sweep::round;
 use super::{CompareError, ParameterSweep};
 use crate::evaluate::Report;
@@ -60,7 +60,8 @@ pub enum BootstrapScheme {
     /// ⌊n/2⌋ draws with replacement, of which duplicates are dropped, from the queries of qrels and
     /// run together, so that queries without judgments dilute a sample. Scores are rounded to four
     /// decimals, and the variance divides by the number of samples. The standard error is about a
-    /// quarter larger than the textbook's. Use reports in which missing queries count as 0.
+    /// quarter larger than the textbook's. The p value of b samples that are not won is b / B. Use
+    /// reports in which missing queries count as 0.
     Datafinder {
         /// If `true`, every sample contains the header line of the published files, read as one
         /// more query that scores 0.
@@ -155,6 +156,7 @@ impl Bootstrap {
         Ok(PairedBootstrapResult {
             wins,
             samples: self.samples,
+            scheme: self.scheme,
         })
     }
 
@@ -200,14 +202,23 @@ pub struct PairedBootstrapResult {
     pub wins: u32,
     /// Number of bootstrap samples drawn.
     pub samples: u32,
+    /// Sampling scheme, which determines the formula of p.
+    #[serde(default)]
+    pub scheme: BootstrapScheme,
 }
 
 impl PairedBootstrapResult {
-    /// One-sided p value of the alternative that the first system is better: the fraction of
-    /// samples that it does not win.
+    /// One-sided p value of the alternative that the first system is better. It does not win b of B
+    /// samples: p = (b + 1) / (B + 1), as for
+    /// [`BootstrapResampling`](super::significance::BootstrapResampling), or b / B, as published,
+    /// for [`BootstrapScheme::Datafinder`].
     #[must_use]
     pub fn p(&self) -> f64 {
-        f64::from(self.samples - self.wins) / f64::from(self.samples)
+        let not_won = self.samples - self.wins;
+        match self.scheme {
+            BootstrapScheme::Textbook => bootstrap_p_value(not_won, self.samples),
+            BootstrapScheme::Datafinder { .. } => f64::from(not_won) / f64::from(self.samples),
+        }
     }
 }
 
@@ -348,12 +359,16 @@ mod tests {
     #[test]
     fn systems_are_compared_on_the_same_samples() {
         let (low, high) = (report(50, 0, 0), report(50, 3, 1));
-        for bootstrap in [Bootstrap::TEXTBOOK, Bootstrap::DATAFINDER] {
+        // (0 + 1) / (1000 + 1), and the published 0 / 1000.
+        for (bootstrap, least) in [
+            (Bootstrap::TEXTBOOK, 1.0 / 1001.0),
+            (Bootstrap::DATAFINDER, 0.0),
+        ] {
             let same = bootstrap.compare(&low, &low, Measure::RR).unwrap();
             assert_eq!((same.wins, same.p()), (0, 1.0));
             let better = report(50, 0, 30);
             let won = bootstrap.compare(&better, &low, Measure::RR).unwrap();
-            assert_eq!((won.wins, won.p()), (1000, 0.0));
+            assert_eq!((won.wins, won.p()), (1000, least));
         }
         let compare = |other: &Report| Bootstrap::TEXTBOOK.compare(&low, other, Measure::RR);
         assert!(compare(&high).is_ok());

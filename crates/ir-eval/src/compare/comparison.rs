@@ -110,9 +110,10 @@ pub struct PairwiseTest {
     pub effect: EffectSize,
     /// Result of the significance test, not corrected.
     pub result: TestResult,
-    /// p value, corrected for multiple testing.
-    pub adjusted_p: f64,
-    /// If `true`, `adjusted_p` is at most [`ComparisonConfig::level`].
+    /// p value, corrected for multiple testing; `None` if the test has no p. Tests without p do not
+    /// count in the family.
+    pub adjusted_p: Option<f64>,
+    /// If `true`, `adjusted_p` is at most [`ComparisonConfig::level`]. `false` if there is no p.
     pub significant: bool,
 }
 

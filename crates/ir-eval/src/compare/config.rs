@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::CompareError;
 use super::bootstrap::{Bootstrap, BootstrapScheme};
 use super::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
@@ -123,9 +124,10 @@ pub enum SignificanceTest {
     Randomization(RandomizationTest),
     /// Paired bootstrap test of the mean difference.
     Bootstrap(BootstrapResampling),
-    /// One-sided bootstrap test on the scores of both systems: p is the fraction of samples that
-    /// the system does not win, ties included; the statistic is the number of samples won. With
-    /// [`BootstrapScheme::Datafinder`], the test of DataFinder's published evaluation.
+    /// One-sided bootstrap test on the scores of both systems, from the b of B samples that the
+    /// system does not win, ties included: p = (b + 1) / (B + 1). The statistic is the number of
+    /// samples won. With [`BootstrapScheme::Datafinder`], the test of DataFinder's published
+    /// evaluation, p = b / B.
     BootstrapWins(Bootstrap),
 }
 
@@ -139,10 +141,7 @@ impl SignificanceTest {
     /// Returns whether the test draws random samples.
     #[must_use]
     pub const fn draws_samples(&self) -> bool {
-        matches!(
-            self,
-            Self::Randomization(_) | Self::Bootstrap(_) | Self::BootstrapWins(_)
-        )
+        self.samples().is_some()
     }
 
     /// Returns the test with a number of random samples and a seed. `None` keeps the number. A test
@@ -168,6 +167,47 @@ impl SignificanceTest {
         *samples = count.unwrap_or(*samples);
         *seed = random_seed;
         self
+    }
+
+    /// Number of random samples; `None` if the test draws none.
+    #[must_use]
+    pub const fn samples(&self) -> Option<u32> {
+        match self {
+            Self::PairedT(_) | Self::Wilcoxon(_) => None,
+            Self::Randomization(test) => Some(test.samples),
+            Self::Bootstrap(test) => Some(test.samples),
+            Self::BootstrapWins(test) => Some(test.samples),
+        }
+    }
+
+    /// Checks that the number of random samples can reach significance at a level: at least
+    /// 1 / `level`. Tests that draw no samples have no such bound.
+    ///
+    /// ```
+    /// use ir_eval::compare::SignificanceTest;
+    /// use ir_eval::compare::significance::BootstrapResampling;
+    /// let test = SignificanceTest::Bootstrap(BootstrapResampling::default());
+    /// assert!(test.with_sampling(Some(20), 0).check_samples(0.05).is_ok());
+    /// let error = test.with_sampling(Some(19), 0).check_samples(0.05).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "expected at least 20 random samples to reach significance at level 0.05, found 19"
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`CompareError::SamplesForLevel`] for fewer samples.
+    pub fn check_samples(&self, level: f64) -> Result<(), CompareError> {
+        // Rounding can make the quotient a little larger than an integer.
+        let expected = (1.0 / level - 1e-9).ceil();
+        match self.samples() {
+            Some(found) if f64::from(found) < expected => Err(CompareError::SamplesForLevel {
+                expected,
+                found,
+                level,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the alternative hypothesis of a test for which none is given: greater for the

@@ -47,6 +47,15 @@ pub enum CompareError {
     /// Fewer than two bootstrap samples.
     #[error("expected at least 2 bootstrap samples, found {found}")]
     TooFewSamples { found: u32 },
+    /// Fewer random samples than can reach significance: fewer than 1 / `level`.
+    #[error(
+        "expected at least {expected} random samples to reach significance at level {level}, found {found}"
+    )]
+    SamplesForLevel {
+        expected: f64,
+        found: u32,
+        level: f64,
+    },
     /// A significance level outside (0, 1).
     #[error("expected a significance level between 0 and 1, found {found}")]
     Level { found: f64 },

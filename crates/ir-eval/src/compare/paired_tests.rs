@@ -237,9 +237,11 @@ impl Comparison {
             HypothesisFamily::Measure => tests / self.measures.len().max(1),
         };
         for family in self.pairwise_tests.chunks_mut(family.max(1)) {
-            let p: Vec<f64> = family.iter().map(|test| test.result.p).collect();
-            for (test, adjusted_p) in family.iter_mut().zip(correction.adjust(&p)) {
-                test.adjusted_p = adjusted_p;
+            // A test without p is none of the family, as for R's `p.adjust`.
+            let p: Vec<f64> = family.iter().filter_map(|test| test.result.p).collect();
+            let tested = family.iter_mut().filter(|test| test.result.p.is_some());
+            for (test, adjusted_p) in tested.zip(correction.adjust(&p)) {
+                test.adjusted_p = Some(adjusted_p);
                 test.significant = adjusted_p <= level;
             }
         }
@@ -249,12 +251,7 @@ impl Comparison {
 impl ComparisonConfig {
     /// Number of random samples drawn to compare systems on one measure.
     fn samples(&self, systems: usize) -> u64 {
-        let test = match self.test {
-            SignificanceTest::PairedT(_) | SignificanceTest::Wilcoxon(_) => 0,
-            SignificanceTest::Randomization(test) => test.samples,
-            SignificanceTest::Bootstrap(test) => test.samples,
-            SignificanceTest::BootstrapWins(test) => test.samples,
-        };
+        let test = self.test.samples().unwrap_or(0);
         let interval = match self.interval {
             IntervalMethod::Student => 0,
             IntervalMethod::Bootstrap(interval) => interval.samples,
@@ -276,7 +273,7 @@ impl ComparisonConfig {
         if one_sided && self.alternative == Alternative::TwoSided {
             return Err(CompareError::TwoSided);
         }
-        Ok(())
+        self.test.check_samples(self.level)
     }
 }
 
@@ -293,8 +290,8 @@ fn count_wins(
     };
     let paired = test.compare_with_progress(first, second, measure, progress)?;
     Ok(TestResult {
-        statistic: f64::from(paired.wins),
-        p: paired.p(),
+        statistic: Some(f64::from(paired.wins)),
+        p: Some(paired.p()),
         null_distribution: NullDistribution::MonteCarlo {
             samples: paired.samples,
         },

@@ -8,14 +8,43 @@ use crate::{compared, reports, run, three};
 
 #[test]
 fn json_round_trip() {
-    // The second one has an infinite t.
-    let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
-    let constant = compared(&reports(Rules::default(), &[Measure::RR], &runs));
-    assert_eq!(constant.pairwise_tests[0].result.p, 0.0);
-    for comparison in [compared(&three()), constant] {
+    for comparison in [compared(&three()), constant()] {
         let json = serde_json::to_string(&comparison).unwrap();
         assert_eq!(comparison, serde_json::from_str(&json).unwrap());
     }
+}
+
+/// A comparison of systems whose differences are all 1/2.
+fn constant() -> Comparison {
+    let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
+    compared(&reports(Rules::default(), &[Measure::RR], &runs))
+}
+
+#[test]
+fn equal_differences_have_a_note_and_no_t_p_or_mark() {
+    let comparison = constant();
+    let pairwise = &comparison.pairwise_tests[0];
+    assert!(!pairwise.significant);
+    assert_eq!((pairwise.adjusted_p, pairwise.result.p), (None, None));
+    // By hand: 1/2 - 1/3 and 1/3 - 1/6 are 1/6, with different rounding errors.
+    let runs = [run("a", &[3, 6, 3, 6]), run("b", &[2, 3, 2, 3])];
+    let rounded = compared(&reports(Rules::default(), &[Measure::RR], &runs));
+    assert_eq!(rounded.pairwise_tests[0].result, pairwise.result);
+    assert_ne!(1.0 / 2.0 - 1.0 / 3.0, 1.0 / 3.0 - 1.0 / 6.0);
+    let note = "no Cohen's d, t and p, because all differences are equal up to rounding: \
+                RR of b against a";
+    let text = comparison.to_text();
+    assert!(text.contains(note), "{text}");
+    let row = text.lines().find(|line| line.starts_with("RR ")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!((cells[8], &cells[12..]), ("-", &["-", "-"][..]), "{row}");
+    let json = serde_json::to_value(&comparison).unwrap();
+    let result = &json["pairwise_tests"][0]["result"];
+    assert!(
+        result["p"].is_null() && result["statistic"].is_null(),
+        "{json}"
+    );
+    assert_eq!(result["null_distribution"], "equal-differences");
 }
 
 fn pairs() -> Comparison {
@@ -201,7 +230,7 @@ fn csv_has_one_row_per_score_and_test() {
         .iter()
         .find(|row| &row[at("system")] == "none & nil" && &row[at("against")] == "low_1")
         .unwrap();
-    assert_eq!(row[at("p")].parse(), Ok(pairwise.result.p));
+    assert_eq!(row[at("p")].parse().ok(), pairwise.result.p);
     assert_eq!(row[at("difference")].parse(), Ok(pairwise.difference));
     assert_eq!(&row[at("p_by")], "Student's t, 7 degrees of freedom");
     assert_eq!(&row[at("missing")], "2");

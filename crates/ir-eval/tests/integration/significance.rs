@@ -92,11 +92,13 @@ fn t_wilcoxon_and_randomization_tests_equal_scipy() {
         for (alternative, p) in ALTERNATIVES.into_iter().zip(&expected[1..]) {
             let found = PairedTTest.test(&d, alternative).unwrap();
             match expected[0] {
-                Some(t) => assert_close(found.statistic, t, &label("t")),
-                // All differences are equal: t is infinite.
-                None => assert!(found.statistic.is_infinite(), "{}", label("t")),
+                Some(t) => {
+                    assert_close(found.statistic.unwrap(), t, &label("t"));
+                    assert_close(found.p.unwrap(), p.unwrap(), &label("t"));
+                }
+                // All differences are equal: scipy divides by 0, and its t is infinite.
+                None => assert_eq!((found.statistic, found.p), (None, None), "{}", label("t")),
             }
-            assert_close(found.p, p.unwrap(), &label("t"));
             compared += 2;
         }
         let expected = numbers(&line["interval"]);
@@ -127,8 +129,9 @@ fn t_wilcoxon_and_randomization_tests_equal_scipy() {
                 for (at, alternative) in ALTERNATIVES.into_iter().enumerate() {
                     let found = test.test(&d, alternative).unwrap();
                     let statistic = expected[usize::from(at > 0)].unwrap();
-                    assert_close(found.statistic, statistic, &label(&name));
-                    assert_close(found.p, expected[2 + at].unwrap().min(1.0), &label(&name));
+                    assert_close(found.statistic.unwrap(), statistic, &label(&name));
+                    let p = expected[2 + at].unwrap().min(1.0);
+                    assert_close(found.p.unwrap(), p, &label(&name));
                     compared += 2;
                 }
             }
@@ -138,7 +141,7 @@ fn t_wilcoxon_and_randomization_tests_equal_scipy() {
             for (alternative, p) in ALTERNATIVES.into_iter().zip(numbers(expected)) {
                 let found = RandomizationTest::default().test(&d, alternative).unwrap();
                 assert_eq!(found.null_distribution, NullDistribution::Exact);
-                assert_close(found.p, p.unwrap(), &label("sign flips"));
+                assert_close(found.p.unwrap(), p.unwrap(), &label("sign flips"));
                 compared += 1;
             }
         }
@@ -175,7 +178,7 @@ fn worked_example() {
     let a = [0.5, 0.2, 0.9, 0.4, 0.7, 0.3, 0.8, 0.1];
     let b = [0.6, 0.1, 1.0, 0.4, 0.9, 0.5, 0.7, 0.3];
     let d: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let shown = |o: TestResult| format!("{:.5} {:.6}", o.statistic, o.p);
+    let shown = |o: TestResult| format!("{:.5} {:.6}", o.statistic.unwrap(), o.p.unwrap());
     let two = Alternative::TwoSided;
     let t = PairedTTest.test(&d, two).unwrap();
     assert_eq!(shown(t), "-1.65503 0.141892");
@@ -209,22 +212,22 @@ fn worked_example() {
     let flips = RandomizationTest::default().test(&d, two).unwrap();
     assert_eq!(
         (flips.p, flips.null_distribution),
-        (56.0 / 256.0, NullDistribution::Exact)
+        (Some(56.0 / 256.0), NullDistribution::Exact)
     );
     // Rounding makes ties: four of 0.1 and three of 0.2. The smaller rank sum is 2.5 + 2.5.
     let rounded = WilcoxonTest {
         decimals: Some(6),
         ..WilcoxonTest::default()
     };
-    assert_eq!(rounded.test(&d, two).unwrap().statistic, 5.0);
+    assert_eq!(rounded.test(&d, two).unwrap().statistic, Some(5.0));
 }
 
 #[test]
 fn constant_differences() {
     let zeros = [0.0; 5];
     let none = TestResult {
-        statistic: 0.0,
-        p: 1.0,
+        statistic: Some(0.0),
+        p: Some(1.0),
         null_distribution: NullDistribution::NoDifference,
     };
     for alternative in ALTERNATIVES {
@@ -234,13 +237,33 @@ fn constant_differences() {
     }
     let cohens_d = |d: &[f64]| EffectSize::from_differences(d).unwrap().cohens_d;
     assert_eq!(cohens_d(&zeros), Some(0.0));
-    // 0.1 is not exact in binary: a naive standard deviation is not 0.
-    let same = [0.1; 3];
-    let t = |alternative| PairedTTest.test(&same, alternative).unwrap().p;
-    assert_eq!((t(Alternative::Greater), t(Alternative::Less)), (0.0, 1.0));
+    // 0.1 is not exact in binary: a naive standard deviation is not 0. The other ones
+    // are equal in decimals only, or up to a relative error of 1e-15.
+    for same in [
+        [0.1; 3],
+        [0.3 - 0.2, 0.4 - 0.3, 0.6 - 0.5],
+        [-1e6, -1e6, -1e6 - 1e-9],
+    ] {
+        for alternative in ALTERNATIVES {
+            let t = PairedTTest.test(&same, alternative).unwrap();
+            assert_eq!((t.statistic, t.p), (None, None));
+            assert_eq!(t.null_distribution, NullDistribution::EqualDifferences);
+        }
+        assert_eq!(cohens_d(&same), None);
+        let interval = IntervalMethod::Student.mean_interval(&same, 0.95).unwrap();
+        assert_eq!(interval.low, interval.high);
+    }
     let flips = RandomizationTest::default();
-    assert_eq!(flips.test(&same, Alternative::TwoSided).unwrap().p, 0.25);
-    assert_eq!(cohens_d(&same), None);
+    let p = flips.test(&[0.1; 3], Alternative::TwoSided).unwrap().p;
+    assert_eq!(p, Some(0.25));
+    // Small differences that are not rounding errors are tested.
+    for scale in [1.0, 1e-9, 1e9] {
+        let d = [0.1, 0.2, 0.3].map(|d| d * scale);
+        let t = PairedTTest.test(&d, Alternative::TwoSided).unwrap();
+        // By hand: mean 0.2, s 0.1.
+        assert_close(t.statistic.unwrap(), 2.0 * 3.0_f64.sqrt(), "t");
+        assert_close(cohens_d(&d).unwrap(), 2.0, "Cohen's d");
+    }
 }
 
 #[test]
@@ -303,7 +326,11 @@ fn randomization_test_is_exact_for_few_queries_and_close_for_many() {
         }
         for alternative in ALTERNATIVES {
             let found = RandomizationTest::default().test(&d, alternative).unwrap();
-            assert_close(found.p, enumerate_signs(&d, alternative), "all signs");
+            assert_close(
+                found.p.unwrap(),
+                enumerate_signs(&d, alternative),
+                "all signs",
+            );
         }
     }
     // 21 differing queries are sampled, 20 are enumerated. The 21st difference is negligible.
@@ -313,13 +340,14 @@ fn randomization_test_is_exact_for_few_queries_and_close_for_many() {
     for alternative in ALTERNATIVES {
         let test = |d: &[f64]| RandomizationTest::default().test(d, alternative).unwrap();
         let (exact, drawn) = (test(&d), test(&more));
+        let (exact_p, drawn_p) = (exact.p.unwrap(), drawn.p.unwrap());
         assert_eq!(exact.null_distribution, NullDistribution::Exact);
         let samples = 100_000;
         let expected = NullDistribution::MonteCarlo { samples };
         assert_eq!(drawn.null_distribution, expected);
-        let error = (exact.p * (1.0 - exact.p) / f64::from(samples)).sqrt();
-        let off = (exact.p - drawn.p).abs();
-        assert!(off < 4.0 * error + 1e-5, "{} {}", exact.p, drawn.p);
+        let error = (exact_p * (1.0 - exact_p) / f64::from(samples)).sqrt();
+        let off = (exact_p - drawn_p).abs();
+        assert!(off < 4.0 * error + 1e-5, "{exact_p} {drawn_p}");
     }
 }
 
@@ -328,10 +356,27 @@ fn monte_carlo_p_is_never_0_and_depends_on_the_seed_only() {
     let d = vec![0.5; 100];
     let test = |seed| RandomizationTest { samples: 999, seed };
     let result = test(1).test(&d, Alternative::TwoSided).unwrap();
-    assert_eq!(result.p, 1.0 / 1000.0);
+    assert_eq!(result.p, Some(1.0 / 1000.0));
+    // The bootstrap, too: Davison and Hinkley 1997, section 4.2.
+    for alternative in [Alternative::TwoSided, Alternative::Greater] {
+        let bootstrap = BootstrapResampling {
+            samples: 999,
+            seed: 1,
+        };
+        assert_eq!(
+            bootstrap.test(&d, alternative).unwrap().p,
+            Some(1.0 / 1000.0)
+        );
+    }
     let mut random = Random(11);
     let d: Vec<f64> = (0..300).map(|_| random.normal()).collect();
-    let p = |seed| test(seed).test(&d, Alternative::TwoSided).unwrap().p;
+    let p = |seed| {
+        test(seed)
+            .test(&d, Alternative::TwoSided)
+            .unwrap()
+            .p
+            .unwrap()
+    };
     assert_eq!(p(1), p(1));
     assert_ne!((p(1), p(2)), (p(3), p(4)));
 }
@@ -348,7 +393,7 @@ fn type_i_error_rate_equals_the_level() {
         for (at, alternative) in ALTERNATIVES.into_iter().enumerate() {
             let p = all_tests(&d, alternative, Some(500));
             for (rejected, p) in rejected.iter_mut().zip(p) {
-                rejected[at] += u32::from(p.unwrap().p <= 0.1);
+                rejected[at] += u32::from(p.unwrap().p.unwrap() <= 0.1);
             }
         }
     }
@@ -393,7 +438,7 @@ fn one_sided_p_values_mirror() {
         let mirrored: Vec<f64> = d.iter().map(|d| -d).collect();
         let (samples, seed) = (2000, 9);
         let test = RandomizationTest { samples, seed };
-        let p = |d: &[f64], alternative| test.test(d, alternative).unwrap().p;
+        let p = |d: &[f64], alternative| test.test(d, alternative).unwrap().p.unwrap();
         let (greater, less) = (p(&d, Alternative::Greater), p(&mirrored, Alternative::Less));
         let error = if n <= 20 { 0.0 } else { 0.04 };
         assert!((greater - less).abs() <= error, "{n}: {greater} {less}");

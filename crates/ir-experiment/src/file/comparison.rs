@@ -41,8 +41,8 @@ pub struct ComparisonEntry {
     /// Significance level; confidence intervals have the level 1 − `level`. Range: between 0 and 1.
     /// Default: 0.05.
     pub level: f64,
-    /// Random samples of the tests `randomization`, `bootstrap` and `datafinder`. Range: ≥ 1.
-    /// Default: 100000, 10000, 1000.
+    /// Random samples of the tests `randomization`, `bootstrap` and `datafinder`. Range: ≥
+    /// 1 / `level`. Default: 100000, 10000, 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub samples: Option<u32>,
@@ -138,6 +138,9 @@ impl ComparisonEntry {
                            test draws samples";
             return Err(("samples", message.to_owned()));
         }
+        let test = self.significance_test();
+        test.check_samples(self.level)
+            .map_err(|error| ("samples", error.to_string()))?;
         Ok(())
     }
 }

@@ -99,8 +99,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(intervals()), default_value = "student", value_name = "NAME")]
     interval: IntervalMethod,
 
-    /// Random samples of the tests randomization, bootstrap and datafinder and of
-    /// --interval bootstrap [default: 100000, 10000, 1000, 10000]
+    /// Random samples of the tests randomization, bootstrap and datafinder, at least 1 / alpha,
+    /// and of --interval bootstrap [default: 100000, 10000, 1000, 10000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     samples: Option<u32>,
 
@@ -293,6 +293,10 @@ impl Args {
             bail_usage!(
                 "{option}: expected --test randomization, bootstrap or datafinder, or --interval bootstrap; no other test or interval draws samples"
             );
+        }
+        let test = self.test.with_sampling(self.samples, 0);
+        if let Err(error) = test.check_samples(self.alpha) {
+            bail_usage!("--samples, --alpha: {error}");
         }
         if let Some(found) = self
             .samples

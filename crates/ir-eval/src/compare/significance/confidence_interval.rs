@@ -45,7 +45,8 @@ impl fmt::Display for ConfidenceInterval {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum IntervalMethod {
-    /// Student's t interval: mean ± t · s / √n. Not clipped to the range of the measure.
+    /// Student's t interval: mean ± t · s / √n. Not clipped to the range of the measure. s is 0 for
+    /// values that are equal up to rounding.
     #[default]
     Student,
     /// Percentile bootstrap interval, with linearly interpolated percentiles.
@@ -80,7 +81,8 @@ impl IntervalMethod {
             Self::Student => {
                 let n = values.len();
                 let t = critical_value(confidence, n as u64 - 1);
-                let half_width = t * standard_deviation(values) / (n as f64).sqrt();
+                let deviation = standard_deviation(values).unwrap_or(0.0);
+                let half_width = t * deviation / (n as f64).sqrt();
                 let mean = mean(values);
                 Ok(ConfidenceInterval {
                     low: mean - half_width,

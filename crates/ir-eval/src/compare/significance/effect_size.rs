@@ -20,7 +20,7 @@ pub struct EffectSize {
     pub mean: f64,
     /// Cohen's d of paired differences, d_z: mean difference divided by the standard deviation of
     /// the differences (Cohen, *Statistical Power Analysis for the Behavioral Sciences*, 1988).
-    /// `None` if all differences are equal and not 0.
+    /// `None` if all differences are equal up to rounding and not 0.
     pub cohens_d: Option<f64>,
     /// Number of queries with a positive difference.
     pub wins: usize,
@@ -39,11 +39,10 @@ impl EffectSize {
         validate(differences)?;
         let [wins, ties, losses] = count_wins_ties_losses(differences);
         let mean = mean(differences);
-        let constant = differences.iter().all(|&d| d == differences[0]);
-        let cohens_d = match (constant, mean) {
-            (true, 0.0) => Some(0.0),
-            (true, _) => None,
-            (false, mean) => Some(mean / standard_deviation(differences)),
+        let cohens_d = if differences.iter().all(|&d| d == 0.0) {
+            Some(0.0)
+        } else {
+            standard_deviation(differences).map(|deviation| mean / deviation)
         };
         Ok(Self {
             mean,

@@ -17,9 +17,9 @@
 //! let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
 //!
 //! let t = PairedTTest.test(&differences, Alternative::TwoSided)?;
-//! assert_eq!(format!("{:.5} {:.6}", t.statistic, t.p), "1.65503 0.141892");
+//! assert_eq!(t.p.map(|p| format!("{p:.6}")).as_deref(), Some("0.141892"));
 //! let w = WilcoxonTest::default().test(&differences, Alternative::TwoSided)?;
-//! assert_eq!(format!("{} {:.5}", w.statistic, w.p), "7 0.28125");
+//! assert_eq!((w.statistic, w.p), (Some(7.0), Some(0.28125)));
 //! # Ok::<(), ir_eval::compare::significance::SignificanceError>(())
 //! ```
 
@@ -43,6 +43,7 @@ pub(super) use effect_size::count_wins_ties_losses;
 pub use multiple_testing::MultipleTestingCorrection;
 pub use randomization::RandomizationTest;
 pub use resampling::BootstrapResampling;
+pub(super) use resampling::bootstrap_p_value;
 pub use student::PairedTTest;
 pub use wilcoxon::{WilcoxonMethod, WilcoxonTest, ZeroDifferences};
 
@@ -85,17 +86,23 @@ impl fmt::Display for Alternative {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TestResult {
     /// Test statistic: t, Wilcoxon's W, the mean difference, or the number of bootstrap samples
-    /// won. An infinite t is serialized as text.
-    #[serde(with = "crate::compare::significance::extended")]
-    pub statistic: f64,
+    /// won. `None` for [`NullDistribution::EqualDifferences`].
+    pub statistic: Option<f64>,
     /// The p value: probability, under the null hypothesis, of a statistic at least as extreme as
-    /// the observed one.
-    pub p: f64,
-    /// Null distribution from which p was computed.
+    /// the observed one. `None` for [`NullDistribution::EqualDifferences`].
+    pub p: Option<f64>,
+    /// Null distribution from which p was computed, or the reason why there is no p.
     pub null_distribution: NullDistribution,
 }
 
 impl TestResult {
+    /// Result of a test that divides by the standard deviation, on equal differences.
+    const EQUAL_DIFFERENCES: Self = Self {
+        statistic: None,
+        p: None,
+        null_distribution: NullDistribution::EqualDifferences,
+    };
+
     /// Validates the differences. Returns the result p = 1 if all of them are 0.
     fn if_all_zero(differences: &[f64]) -> Result<Option<Self>, SignificanceError> {
         validate(differences)?;
@@ -105,8 +112,8 @@ impl TestResult {
     /// Returns the result p = 1 if all differences are 0.
     fn no_difference(differences: &[f64]) -> Option<Self> {
         let result = Self {
-            statistic: 0.0,
-            p: 1.0,
+            statistic: Some(0.0),
+            p: Some(1.0),
             null_distribution: NullDistribution::NoDifference,
         };
         differences.iter().all(|&d| d == 0.0).then_some(result)
@@ -130,6 +137,9 @@ pub enum NullDistribution {
     MonteCarlo { samples: u32 },
     /// No distribution: all differences are 0 and p is 1.
     NoDifference,
+    /// No distribution and no p: all differences are equal up to rounding and not 0, and the
+    /// statistic is a quotient by their standard deviation.
+    EqualDifferences,
 }
 
 impl fmt::Display for NullDistribution {
@@ -142,6 +152,7 @@ impl fmt::Display for NullDistribution {
             Self::Exact => f.write_str("exact"),
             Self::MonteCarlo { samples } => write!(f, "{samples} random samples"),
             Self::NoDifference => f.write_str("all differences are 0"),
+            Self::EqualDifferences => f.write_str("all differences are equal up to rounding"),
         }
     }
 }
@@ -221,31 +232,4 @@ fn tolerance(differences: &[f64]) -> f64 {
         .iter()
         .fold(1.0, |most: f64, d| most.max(d.abs()));
     1e-12 * largest
-}
-
-/// Serialization of numbers that may be infinite: as text, because JSON has no infinity.
-pub(crate) mod extended {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(untagged)]
-    enum ExtendedNumber {
-        Finite(f64),
-        Text(String),
-    }
-
-    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        if value.is_finite() {
-            ExtendedNumber::Finite(*value).serialize(to)
-        } else {
-            ExtendedNumber::Text(value.to_string()).serialize(to)
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        match ExtendedNumber::deserialize(from)? {
-            ExtendedNumber::Finite(value) => Ok(value),
-            ExtendedNumber::Text(text) => text.parse().map_err(de::Error::custom),
-        }
-    }
 }

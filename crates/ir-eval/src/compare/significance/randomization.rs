@@ -95,8 +95,8 @@ impl RandomizationTest {
             (p, NullDistribution::MonteCarlo { samples })
         };
         Ok(TestResult {
-            statistic: observed / n,
-            p,
+            statistic: Some(observed / n),
+            p: Some(p),
             null_distribution,
         })
     }

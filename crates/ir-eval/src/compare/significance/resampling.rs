@@ -13,12 +13,14 @@ use ir_core::SplitMix64;
 ///
 /// Every bootstrap sample draws n queries with replacement, the same for both systems.
 ///
-/// - One-sided (percentile): p is the fraction of samples with a mean difference that does not have
-///   the sign of the alternative; 0 counts against it.
-/// - Two-sided (shifted): the differences are centered at 0 first, and p is the fraction of samples
-///   with a mean at least as far from 0 as the observed mean.
+/// - One-sided (percentile): b counts the samples with a mean difference that does not have the
+///   sign of the alternative; 0 counts against it.
+/// - Two-sided (shifted): the differences are centered at 0 first, and b counts the samples with a
+///   mean at least as far from 0 as the observed mean.
 ///
-/// p is a fraction of the drawn samples. A p of 0 means less than 1 / `samples`.
+/// p = (b + 1) / (B + 1) for B samples, so that p is never 0 (Davison and Hinkley, *Bootstrap
+/// Methods and their Application*, 1997, section 4.2; Phipson and Smyth, 2010), as for
+/// [`RandomizationTest`](super::RandomizationTest).
 ///
 /// # Source
 /// Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, chapters 13 and 16; Sakai,
@@ -30,6 +32,11 @@ pub struct BootstrapResampling {
     pub samples: u32,
     /// Random seed. The same seed draws the same samples for every pair of systems. Default: 0.
     pub seed: u64,
+}
+
+/// The p value (b + 1) / (B + 1) of B samples, of which b support the null hypothesis.
+pub(in crate::compare) fn bootstrap_p_value(count: u32, samples: u32) -> f64 {
+    (1.0 + f64::from(count)) / (1.0 + f64::from(samples))
 }
 
 impl Default for BootstrapResampling {
@@ -79,8 +86,8 @@ impl BootstrapResampling {
         }
         let samples = self.samples;
         Ok(TestResult {
-            statistic: observed,
-            p: f64::from(count) / f64::from(samples),
+            statistic: Some(observed),
+            p: Some(bootstrap_p_value(count, samples)),
             null_distribution: NullDistribution::MonteCarlo { samples },
         })
     }

@@ -12,8 +12,8 @@ use crate::statistics::{mean, standard_deviation};
 /// retrieval measures do not have; from about 50 queries on it agrees with the randomization test
 /// (Smucker, Allan and Carterette, CIKM 2007). Urbano, Lima and Hanjalic, SIGIR 2019, recommend it.
 ///
-/// If all differences are equal and not 0, t is infinite and p is 0 (1 for the opposite one-sided
-/// alternative).
+/// If all differences are equal up to rounding and not 0, the standard deviation s is 0 and there
+/// is no t and no p ([`NullDistribution::EqualDifferences`]).
 ///
 /// # Source
 /// Student, "The probable error of a mean", Biometrika 1908.
@@ -35,19 +35,17 @@ impl PairedTTest {
         }
         let n = differences.len();
         let mean = mean(differences);
-        // Rounding can make the standard deviation of equal numbers differ from 0.
-        let t = if differences.iter().all(|&d| d == differences[0]) {
-            f64::INFINITY.copysign(mean)
-        } else {
-            mean / (standard_deviation(differences) / (n as f64).sqrt())
+        let Some(deviation) = standard_deviation(differences) else {
+            return Ok(TestResult::EQUAL_DIFFERENCES);
         };
+        let t = mean / (deviation / (n as f64).sqrt());
         let degrees_of_freedom = n as u64 - 1;
         Ok(TestResult {
-            statistic: t,
-            p: alternative.p_value(
+            statistic: Some(t),
+            p: Some(alternative.p_value(
                 upper_tail(t, degrees_of_freedom),
                 upper_tail(-t, degrees_of_freedom),
-            ),
+            )),
             null_distribution: NullDistribution::StudentT { degrees_of_freedom },
         })
     }
@@ -55,9 +53,6 @@ impl PairedTTest {
 
 /// P(T ≥ t) of Student's t distribution.
 fn upper_tail(t: f64, degrees_of_freedom: u64) -> f64 {
-    if t.is_infinite() {
-        return if t > 0.0 { 0.0 } else { 1.0 };
-    }
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).map_or(f64::NAN, |student| student.cdf(-t))
 }
 

@@ -96,11 +96,11 @@ impl WilcoxonTest {
             ranks.normal_tails(self.continuity_correction, alternative)
         };
         Ok(TestResult {
-            statistic: match alternative {
+            statistic: Some(match alternative {
                 Alternative::TwoSided => positive.min(total - positive) as f64 / 2.0,
                 _ => positive as f64 / 2.0,
-            },
-            p: alternative.p_value(greater, less),
+            }),
+            p: Some(alternative.p_value(greater, less)),
             null_distribution: if exact {
                 NullDistribution::Exact
             } else {

@@ -24,12 +24,12 @@ const COLUMNS: [CsvColumn; 30] = [
     ("wins", |r| r.test(|t| t.effect.wins.to_string())),
     ("ties", |r| r.test(|t| t.effect.ties.to_string())),
     ("losses", |r| r.test(|t| t.effect.losses.to_string())),
-    ("statistic", |r| r.test(|t| t.result.statistic.to_string())),
-    ("p", |r| r.test(|t| t.result.p.to_string())),
+    ("statistic", |r| r.test(|t| or_empty(t.result.statistic))),
+    ("p", |r| r.test(|t| or_empty(t.result.p))),
     ("p_by", |r| {
         r.test(|t| t.result.null_distribution.to_string())
     }),
-    ("adjusted_p", |r| r.test(|t| t.adjusted_p.to_string())),
+    ("adjusted_p", |r| r.test(|t| or_empty(t.adjusted_p))),
     ("significant", |r| r.test(|t| t.significant.to_string())),
     ("queries", |r| r.comparison.queries.len().to_string()),
     ("missing", |r| r.system.missing.to_string()),

@@ -88,6 +88,7 @@ impl Comparison {
                  those of the logarithms"
             ));
         }
+        notes.extend(self.equal_differences());
         notes.push(match self.baseline() {
             Some(baseline) => self.dagger_legend(baseline),
             None => format!(
@@ -96,6 +97,30 @@ impl Comparison {
             ),
         });
         notes
+    }
+
+    /// Note on tests of equal differences, which have no standard deviation to divide by.
+    fn equal_differences(&self) -> Option<String> {
+        let tests = self.pairwise_tests.iter();
+        let constant: Vec<&PairwiseTest> = tests.filter(|t| t.effect.cohens_d.is_none()).collect();
+        let missing = match constant.first()?.result.p {
+            None => "Cohen's d, t and p",
+            Some(_) => "Cohen's d",
+        };
+        let pairs = constant.iter().map(|test| {
+            let PairwiseTest {
+                measure,
+                system,
+                against,
+                ..
+            } = test;
+            format!("{measure} of {system} against {against}")
+        });
+        let pairs: Vec<String> = pairs.collect();
+        Some(format!(
+            "no {missing}, because all differences are equal up to rounding: {}",
+            pairs.join(", ")
+        ))
     }
 
     fn query_counts(&self) -> String {
@@ -248,10 +273,11 @@ impl Comparison {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let relative = test.relative.map(|r| format!("{:+.1} %", 100.0 * r));
         let cohens_d = effect.cohens_d.map(|d| format!("{d:.2}"));
-        let p = test.result.p;
         // The resolution of p: 0 of 1,000 samples means p < 0.001.
         let resolution = match test.result.null_distribution {
-            NullDistribution::MonteCarlo { samples } if p == 0.0 => 1.0 / f64::from(samples),
+            NullDistribution::MonteCarlo { samples } if test.result.p == Some(0.0) => {
+                1.0 / f64::from(samples)
+            }
             _ => 0.0,
         };
         vec![
@@ -265,9 +291,12 @@ impl Comparison {
             effect.wins.to_string().into(),
             effect.ties.to_string().into(),
             effect.losses.to_string().into(),
-            format_p(p, resolution).into(),
+            or_dash(test.result.p.map(|p| format_p(p, resolution))).into(),
             TableCell {
-                text: format_p(test.adjusted_p, resolution * self.largest_factor()),
+                text: or_dash(
+                    test.adjusted_p
+                        .map(|p| format_p(p, resolution * self.largest_factor())),
+                ),
                 mark: self.direction(test).into(),
                 best: false,
             },
