@@ -32,15 +32,50 @@ pub fn suggested_measure(text: &str, others: &[&str]) -> String {
         }
     }
     let (name, parameters) = text.split_at(end);
-    match closest(name, known.iter().copied()) {
-        Some(name) if !parameters.is_empty() => format!(" (did you mean {name}{parameters}?)"),
-        _ => did_you_mean(name, known),
-    }
+    let Some(name) = closest(name, known) else {
+        return String::new();
+    };
+    // A suggestion is a name that is accepted.
+    let spellings = [parameters, "", "@10", "_10"].map(|end| format!("{name}{end}"));
+    let is_accepted =
+        |text: &&String| others.contains(&&***text) || text.parse::<Measure>().is_ok();
+    let found = spellings.iter().find(is_accepted);
+    found.map_or_else(String::new, |measure| format!(" (did you mean {measure}?)"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names with changes, inside and at the end, and parameters of all kinds.
+    #[test]
+    fn suggestions_are_accepted() {
+        let names = Formula::all().flat_map(|formula| {
+            let names = formula.names().chain(formula.trec_eval_names());
+            names.collect::<Vec<_>>()
+        });
+        let mut found = 0;
+        for name in names {
+            let wrong = [
+                format!("{name}x"),
+                name[1..].to_owned(),
+                name.replacen('_', "", 1),
+            ];
+            for wrong in wrong {
+                for parameters in ["", "@10", "@0.5", "_10", "(rel=2)", "(x=1)@3", "5"] {
+                    let text = format!("{wrong}{parameters}");
+                    let message = suggested_measure(&text, &[]);
+                    let Some(measure) = message.strip_prefix(" (did you mean ") else {
+                        continue;
+                    };
+                    let measure = measure.trim_end_matches("?)");
+                    assert!(measure.parse::<Measure>().is_ok(), "{text}: {measure}");
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 100, "{found}");
+    }
 
     #[test]
     fn suggested_measures() {

@@ -20,6 +20,9 @@ pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
 /// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
 /// sample_eval or ranx use. Names of trec_eval are also read in ir_measures' syntax: `bpref@10`.
 pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
+    if let Some(text) = with_level(text) {
+        return parse(&text);
+    }
     // Without the last condition `P_IA` would be precision at cutoff "IA".
     match split(text) {
         Some((known, parameters))
@@ -30,6 +33,18 @@ pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
         }
         _ => parse_split(with_native_name(MeasureText::split(text)?)?),
     }
+}
+
+/// Rewrites a relevance level of ranx, `map@10-l2` or `map-l2@10`, as `map(rel=2)@10`.
+fn with_level(text: &str) -> Option<String> {
+    let (start, rest) = text.rsplit_once("-l")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit());
+    let (level, end) = rest.split_at(digits.unwrap_or(rest.len()));
+    if level.is_empty() || !(end.is_empty() || end.starts_with('@')) {
+        return None;
+    }
+    let (name, at) = start.split_at(start.find('@').unwrap_or(start.len()));
+    Some(format!("{name}(rel={level}){at}{end}"))
 }
 
 /// Replaces a name that only trec_eval uses by ir_measures' name and parameters. A cutoff or

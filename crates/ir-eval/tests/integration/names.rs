@@ -355,6 +355,10 @@ fn names_of_ranx() {
         ("recall@100", "R@100"),
         ("hit_rate@1", "Success@1"),
         ("r-precision", "Rprec"),
+        ("map-l2", "AP(rel=2)"),
+        ("precision-l3@5", "P(rel=3)@5"),
+        ("precision@5-l3", "P(rel=3)@5"),
+        ("r-precision-l2", "Rprec(rel=2)"),
     ]);
     assert!("precision".parse::<Measure>().is_err() && "recall".parse::<Measure>().is_err());
 }
