@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
     match split(text) {
         Some((known, parameters))
             if !text.contains(['@', '('])
-                && !(text.contains('_') && Formula::is_native_name(text)) =>
+                && (!text.contains('_') || !Formula::is_native_name(text)) =>
         {
             read(known, parameters, text)
         }
