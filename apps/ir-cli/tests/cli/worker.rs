@@ -208,6 +208,11 @@ fn invalid_records_name_the_line() {
         ("{\"text\": \"b\"}", ["line 2", "id"]),
         ("tea", ["line 2, column 2: expected a record", "ident"]),
         (
+            "[\"b\", \"\", \"tea\"]",
+            ["line 2: expected an object", "JSON"],
+        ),
+        ("7", ["line 2: expected an object", "JSON"]),
+        (
             "{\"id\": 7.5, \"text\": \"b\"}",
             ["line 2, column 10", "string"],
         ),

@@ -142,7 +142,7 @@ struct SearchArgs {
 
 #[derive(Debug, clap::Args)]
 struct TokenizeArgs {
-    /// Analyzer, as in `ir index` [default: anserini]
+    /// Analyzer, as in `ir index` [default: porter]
     #[arg(long, value_parser = analysis, value_name = "NAME")]
     analysis: Option<Analysis>,
 
@@ -169,7 +169,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 const BATCH: usize = 128;
 
 fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
-    let analysis = args.analysis.clone().unwrap_or_else(Analysis::anserini);
+    let analysis = args.analysis.clone().unwrap_or_default();
     let analyzer = analysis.build()?;
     let template = args.template.template()?;
     let format = args.format.format();

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use ir_data::LineReader;
-use serde::de::Visitor;
+use serde::de::{IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -103,6 +103,12 @@ fn read_line(lines: &mut LineReader<BufReader<Stdin>>) -> Result<Option<InputRec
             continue;
         }
         let number = line.number;
+        // serde reads an array as the fields in their order.
+        if !line.text.trim_start().starts_with('{') {
+            let parsed = serde_json::from_str::<IgnoredAny>(line.text);
+            parsed.map_err(|error| no_record(number, &error))?;
+            bail!("{STDIN}, line {number}: expected an object, found other JSON");
+        }
         let record = serde_json::from_str(line.text).map_err(|error| no_record(number, &error))?;
         let JsonRecord {
             id,
