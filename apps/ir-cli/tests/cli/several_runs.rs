@@ -45,6 +45,20 @@ fn several_measures_in_one_option() {
 }
 
 #[test]
+fn measures_after_the_runs() {
+    let here = here();
+    let run = |args: &str| here.ir(&format!("eval -c {args}")[..]).ok().out;
+    let named = run("-m P.5,10 -m AP qrels a.run b.run");
+    assert_eq!(run("qrels a.run P.5,10 b.run AP"), named);
+    assert_eq!(run("-m P.5,10 qrels a.run b.run AP"), named);
+    // A file is a run, also with the name of a measure; a name that is neither is no file.
+    std::fs::copy(here.at("b.run"), here.at("AP")).unwrap();
+    assert_eq!(run("-m RR qrels a.run AP"), run("-m RR qrels a.run b.run"));
+    here.ir("eval qrels a.run nDGC@10").fails(1, &["nDGC@10"]);
+    here.ir("eval qrels RR").fails(1, &["RR"]);
+}
+
+#[test]
 fn a_column_per_run() {
     let here = here();
     let args = "eval -c -m RR,P_5,num_ret qrels a.run b.run part.run";

@@ -5,11 +5,12 @@ mod measures;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueHint;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail, OutputValue};
-use ir_eval::{EvalError, Measure, MissingQueries, Report, RunFileOptions};
+use ir_eval::{EvalError, Measure, MissingQueries, Report, Rules, RunFileOptions};
 use serde_json::json;
 
 use self::forms::JudgmentFormat;
@@ -25,6 +26,7 @@ use crate::shared::runs::{at_most_one_stdin, run_names, warn_of_repeated};
 const EXAMPLES: &str = "\
 Examples:
   ir eval qrels.txt run.trec                    trec_eval's official measures
+  ir eval qrels.txt run.trec nDCG@10 AP         two measures
   ir eval -c -m nDCG@10 -m 'P(rel=2)@5' beir/nfcorpus:test run.trec
   ir eval -q -m map qrels.tsv run.trec          per query, then averages
   ir eval -m nDCG@10,AP qrels a.trec b.trec     a column per run
@@ -77,7 +79,8 @@ pub(crate) struct Args {
     /// or `-` for standard input
     qrels: String,
 
-    /// TREC runs (six columns) or runs in JSON; one may be `-` for standard input
+    /// TREC runs (six columns) or runs in JSON; one may be `-` for standard input. After the first
+    /// run also measures, as in `ir eval QRELS RUN nDCG@10`: a name that is no file
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
 
@@ -113,6 +116,18 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Runs and measures of the arguments. Files and standard input are runs.
+    fn runs_and_measures(&self, rules: &Rules) -> (Vec<String>, Vec<String>) {
+        let (mut runs, mut measures) = (Vec::new(), self.measure.clone());
+        for (n, argument) in self.runs.iter().enumerate() {
+            let may_be_measure = n > 0 && argument != "-" && !Path::new(argument).exists();
+            let is_measure = may_be_measure
+                && select_measures(self.forms.judgments(), &[argument], rules).is_ok();
+            if is_measure { &mut measures } else { &mut runs }.push(argument.clone());
+        }
+        (runs, measures)
+    }
+
     /// Printed detail; `None` prints nothing.
     fn detail(&self) -> Option<OutputDetail> {
         match (self.queries, self.no_summary) {
@@ -136,16 +151,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 }
 
 fn evaluate(args: &Args, console: &Console) -> Result<()> {
-    at_most_one_stdin(std::iter::once(&args.qrels).chain(&args.runs))?;
     check_threads(args.threads.map(NonZeroUsize::get))?;
     args.forms.check()?;
-    warn_of_repeated(&args.runs, console);
     let rules = args.rules.rules(if args.complete {
         MissingQueries::Zero
     } else {
         MissingQueries::Skip
     });
-    let selection = select_measures(args.forms.judgments(), &args.measure, &rules)?;
+    let (runs, measures) = args.runs_and_measures(&rules);
+    at_most_one_stdin(std::iter::once(&args.qrels).chain(&runs))?;
+    warn_of_repeated(&runs, console);
+    let selection = select_measures(args.forms.judgments(), &measures, &rules)?;
     let reference = args.forms.reference(console)?;
     let out = forms::Output {
         detail: args.detail(),
@@ -157,7 +173,7 @@ fn evaluate(args: &Args, console: &Console) -> Result<()> {
         JudgmentFormat::Graded(form) => form,
         JudgmentFormat::Other(form) => {
             args.rules.grades_only()?;
-            let files = (args.qrels.as_str(), &args.runs[..]);
+            let files = (args.qrels.as_str(), &runs[..]);
             return forms::FormArgs::evaluate(form, files, &selection, &out, console);
         }
     };
@@ -175,16 +191,16 @@ fn evaluate(args: &Args, console: &Console) -> Result<()> {
         header: args.rules.header(),
         threads: args.threads,
     };
-    let mut reports = Vec::with_capacity(args.runs.len());
-    for run in &args.runs {
+    let mut reports = Vec::with_capacity(runs.len());
+    for run in &runs {
         check_stopped()?;
         let report = input::evaluate(&evaluator, run, &args.qrels, reading, console);
         let report = report.map_err(|error| with_judgments_hint(error, &args.qrels))?;
-        let name = (args.runs.len() > 1).then_some(run.as_str());
+        let name = (runs.len() > 1).then_some(run.as_str());
         forms::warn_of_gaps(name, &rules, report.missing(), report.unjudged(), console);
         reports.push(report);
     }
-    let names = run_names(reports.iter().map(Report::run), &args.runs);
+    let names = run_names(reports.iter().map(Report::run), &runs);
     if reference.is_some() || !args.json {
         let sheets = reports.iter().map(|report| selection.output(report));
         return out.print(sheets.collect(), &names);
