@@ -99,9 +99,9 @@ pub(crate) struct Args {
     pub(crate) split: Option<String>,
 
     /// Text of the queries to search: text, keyphrases (the attribute keyphrase_query), or another
-    /// text attribute, such as short, stopped, weighted and structured of bioCADDIE's topics, the
-    /// last two with --syntax indri
-    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
+    /// text attribute, such as description and narrative of TREC topics, or short, stopped,
+    /// weighted and structured of bioCADDIE's topics, the last two with --syntax indri
+    #[arg(long, alias = "query-field", default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
     #[command(flatten)]
