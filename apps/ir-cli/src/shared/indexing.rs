@@ -139,7 +139,7 @@ impl IndexOptions {
             DuplicateIds::Reject
         };
         IndexConfig::default()
-            .with_analysis(self.analysis.clone().unwrap_or_else(Analysis::anserini))
+            .with_analysis(self.analysis.clone().unwrap_or_default())
             .with_fields(fields)
             .with_order(order)
             .with_duplicates(duplicates)
