@@ -185,8 +185,8 @@ fn large_run_is_streamed() {
     here.write("qrels", qrels);
     assert!(run.len() > 120_000_000);
     let program = env!("CARGO_BIN_EXE_ir");
-    // The program itself takes 48 MB of address space.
-    let script = format!("ulimit -v 81920; exec {program} eval -m recip_rank qrels run --threads");
+    // The program itself takes 48 MB of address space, with all features more; the run has 120 MB.
+    let script = format!("ulimit -v 112640; exec {program} eval -m recip_rank qrels run --threads");
     for threads in ["1", "2"] {
         let output = std::process::Command::new("sh")
             .args(["-c", &format!("{script} {threads}")])

@@ -82,7 +82,7 @@ fn rankings_are_those_of_an_index_built_once() {
         list,
         here.ir_inside("search left.ir tea --explain").ok().out
     );
-    let settings = words("--analysis anserini --fields one --store all");
+    let settings = words("--analysis porter --fields one --store all");
     here.write("none.jsonl", documents(&[("e", "", 2006)]));
     let add = ["index", "none.jsonl", "-o", "notes", "--add"];
     let blank = here.ir_inside(&[&add[..], &settings].concat()).ok();
@@ -153,7 +153,7 @@ fn misuse_is_an_error_and_changes_nothing() {
         index one.jsonl -o notes --compact
           2: one.jsonl: expected --add to add documents
         index one.jsonl -o notes --add --analysis english
-          2: --analysis: expected anserini, with which notes was created, found english
+          2: --analysis: expected porter, with which notes was created, found english
         index one.jsonl -o notes --add --store nothing
           2: --store: expected all, with which notes was created, found nothing
         index one.jsonl -o one.jsonl --add

@@ -13,7 +13,10 @@ fn documented_analysis_chain() {
     let start = help.find("{\"tokenizer\"").unwrap();
     let end = start + help[start..].find('}').unwrap() + 1;
     here.write("chain.json", &help[start..end]);
-    here.write("unstemmed.json", "{\"stemmer\": \"none\"}");
+    here.write(
+        "unstemmed.json",
+        "{\"stemmer\": \"none\", \"normalization\": \"none\"}",
+    );
     here.ir("index tiny -o default.ir").ok();
     let index = |analysis: &str, output: &str| {
         let args = ["index", "tiny", "-o", output, "--analysis", analysis];

@@ -151,7 +151,7 @@ fn judgments_in_other_formats() {
     here.write("ungraded.tsv", "q1\td1\n");
     here.write("qrels", QRELS);
     let convert = |file: &str| format!("ir pool --merge POOL --form plain {file} -o NAME.qrels");
-    for file in ["ann.tsv", "spaces.tsv", "ungraded.tsv"] {
+    for file in ["ann.tsv", "spaces.tsv"] {
         for args in [
             &["pool", "a.trec", "--judged", file][..],
             &["eval", file, "a.trec"],
@@ -161,6 +161,10 @@ fn judgments_in_other_formats() {
             here.ir(args).fails(1, &[&convert(file)]);
         }
     }
+
+    // Two columns are judgments of grade 1, or a pool that is not judged yet.
+    let ran = here.ir("eval ungraded.tsv a.trec").ok();
+    assert!(ran.err.contains("ir pool"), "{}", ran.err);
 
     let draw = ["pool", "-k", "3", "a.trec", "-o", "x", "--pool", "pool"];
     here.ir(&draw).ok();

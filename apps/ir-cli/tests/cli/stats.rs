@@ -52,7 +52,7 @@ fn statistics_of_an_index() {
     for (name, value) in [
         ("BM25 index ", "tiny.ir"),
         ("documents ", "3"),
-        ("analyzer ", "anserini"),
+        ("analyzer ", "porter"),
         ("order of equal scores ", "id"),
         ("stored fields ", "title, text and attributes"),
         ("positions ", "yes"),

@@ -26,7 +26,7 @@ use ir_core::setters;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct IndexConfig {
-    /// Text analysis of documents and queries. Default: [`Analysis::anserini`].
+    /// Text analysis of documents and queries. Default: [`Analysis::porter`].
     pub analysis: Analysis,
     /// Indexed fields. Default: [`IndexedFields::One`].
     pub fields: IndexedFields,

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
+use unicode_normalization::is_nfc;
 
 /// The fields (joined by a newline) of every record of a JSONL file.
 fn texts(path: &Path, fields: &str) -> Vec<String> {
@@ -71,8 +72,8 @@ fn every_token_is_lucenes() {
         let (mut sha, mut seen, mut counts) = (Sha256::new(), HashSet::new(), [0_usize; 3]);
         for text in texts(&data.join(file_of(name)), fields) {
             let terms = pipeline.terms(&text);
-            // The collections are in NFC: the default analysis has the terms of Lucene.
-            if kind != "standard" && !text.is_ascii() {
+            // Of a text in NFC, the default analysis has the terms of Lucene.
+            if kind != "standard" && !text.is_ascii() && is_nfc(&text) {
                 assert_eq!(composed.terms(&text), terms, "{text}");
             }
             sha.update(terms.join(" "));

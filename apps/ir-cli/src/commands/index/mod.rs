@@ -22,8 +22,8 @@ Examples:
   ir index beir/nfcorpus -o nfcorpus.ir           a collection by name
   ir index ~/beir/scifact -o scifact.ir           a folder in BEIR's layout
   ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
-  ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`; also
-                              `id TAB URL TAB title TAB text` (MS MARCO)
+  ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
+  ir index msmarco-docs.tsv -o msmarco.ir         id, URL, title, text (TSV)
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
   ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
@@ -48,16 +48,17 @@ otherwise its file name without extension. Titles are indexed like text: a
 heading of a note counts twice.
 
 A JSON file for --analysis has these fields; missing ones are as here:
-  {\"tokenizer\": \"unicode\", \"max_len\": 255, \"possessive\": true,
-   \"lower_case\": true, \"stop_words\": \"lucene33\", \"stemmer\": \"porter\"}
-Also tokenizer whitespace; stop words none, nltk179 or a list,
-{\"custom\": [\"a\", \"the\"]}; stemmers none, porter1980, english.
+  {\"tokenizer\": \"unicode\", \"max_len\": 255, \"normalization\": \"nfc\",
+   \"possessive\": true, \"lower_case\": true, \"stop_words\": \"lucene33\",
+   \"stemmer\": \"porter\"}
+Also tokenizer whitespace; normalizations none, fold; stop words none, nltk179
+or a list, {\"custom\": [\"a\", \"the\"]}; stemmers none, porter1980, english.
 
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
-field; Unicode word segmentation, possessive removal, lower-casing, 33 stop
-words, Porter stemmer; ties broken by id. BM25's k1 and b are set at search
-time. The index is one file, written atomically; its bytes do not depend on
---memory or --threads.
+field; Unicode word segmentation, NFC (in Anserini none), possessive removal,
+lower-casing, 33 stop words, Porter stemmer; ties broken by id. BM25's k1 and
+b are set at search time. The index is one file, written atomically; its bytes
+do not depend on --memory or --threads.
 
 With --add, --delete or --compact the index is a folder with one writer at a
 time. `ir search` opens its last commit, and ranks and scores as in an index

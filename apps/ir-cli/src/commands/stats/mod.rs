@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'l', value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     level: Option<Grade>,
 
-    /// Analyzer of lengths and vocabulary, as in `ir index` [default: anserini]
+    /// Analyzer of lengths and vocabulary, as in `ir index` [default: porter]
     #[arg(long, value_parser = analysis, value_name = "NAME")]
     analysis: Option<Analysis>,
 
@@ -168,7 +168,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 impl Args {
     fn analyzer(&self) -> Result<impl Analyzer> {
         let analysis = self.analysis.clone();
-        Ok(analysis.unwrap_or_else(Analysis::anserini).build()?)
+        Ok(analysis.unwrap_or_default().build()?)
     }
 }
 

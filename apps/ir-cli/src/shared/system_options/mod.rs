@@ -236,6 +236,8 @@ impl SystemOptions {
         }
         if kind == BM25 {
             parameters.extend(of_the_index.clone());
+        } else if let Some(analyzer) = of_the_index.get("analyzer") {
+            parameters.insert("analyzer".to_owned(), analyzer.clone());
         }
         let mut system = SystemEntry::new(SYSTEM, kind);
         system.parameters = parameters;
