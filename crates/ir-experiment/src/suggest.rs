@@ -58,7 +58,7 @@ mod tests {
         for name in names {
             let wrong = [
                 format!("{name}x"),
-                name[1..].to_owned(),
+                name.chars().skip(1).collect(),
                 name.replacen('_', "", 1),
             ];
             for wrong in wrong {
@@ -87,7 +87,7 @@ mod tests {
             ("offical", " (did you mean official?)"),
             ("nDCG10", " (did you mean nDCG@10?)"),
             ("recal100", " (did you mean recall@100?)"),
-            ("ndcg_cut10", " (did you mean ndcg_cut_10?)"),
+            ("ndcg_cut10", " (did you mean ndcg_cut@10?)"),
             ("nonsense", ""),
         ] {
             assert_eq!(suggested_measure(text, &["official"]), expected, "{text}");

@@ -152,11 +152,15 @@ fn reference() -> String {
 
 /// Keys that all types of systems have, then those of each type.
 fn write_systems(text: &mut String, schema: &Value, system: &Value, explained: &mut Vec<String>) {
-    let types = system["oneOf"].as_array().unwrap();
+    // The type of the feature `remote` is described by docs/engines.md.
+    let types = system["oneOf"].as_array().unwrap().iter();
+    let types: Vec<&Value> = types
+        .filter(|kind| kind["properties"]["type"]["const"] != "remote")
+        .collect();
     let properties = |kind: &Value| object(&kind["properties"]).clone();
     let is_common = |key: &String| types.iter().all(|kind| properties(kind).contains_key(key));
     let (common, _): (Map<_, _>, Map<_, _>) =
-        (properties(&types[0]).into_iter()).partition(|(key, _)| is_common(key));
+        (properties(types[0]).into_iter()).partition(|(key, _)| is_common(key));
     text.push_str("\n### `[[systems]]`\n\n");
     write_keys(text, schema, &common, explained);
     for kind in types {
