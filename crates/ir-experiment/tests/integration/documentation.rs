@@ -163,7 +163,7 @@ fn write_systems(text: &mut String, schema: &Value, system: &Value, explained: &
         (properties(types[0]).into_iter()).partition(|(key, _)| is_common(key));
     text.push_str("\n### `[[systems]]`\n\n");
     write_keys(text, schema, &common, explained);
-    for kind in types {
+    for &kind in &types {
         let name = kind["properties"]["type"]["const"].as_str().unwrap();
         let own = properties(kind).into_iter();
         let own: Map<String, Value> = own.filter(|(key, _)| !is_common(key)).collect();
