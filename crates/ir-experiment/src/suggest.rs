@@ -23,7 +23,13 @@ pub fn suggested_measure(text: &str, others: &[&str]) -> String {
         && cutoff.len() < end
         && let Some(name) = closest(cutoff, known.iter().copied())
     {
-        let spellings = ["@", "_"].map(|at| format!("{name}{at}{}", &text[cutoff.len()..]));
+        // The spelling of trec_eval for its own names.
+        let ends = if name.contains('_') {
+            ["_", "@"]
+        } else {
+            ["@", "_"]
+        };
+        let spellings = ends.map(|at| format!("{name}{at}{}", &text[cutoff.len()..]));
         let mut valid = spellings
             .iter()
             .filter(|text| text.parse::<Measure>().is_ok());
@@ -87,7 +93,7 @@ mod tests {
             ("offical", " (did you mean official?)"),
             ("nDCG10", " (did you mean nDCG@10?)"),
             ("recal100", " (did you mean recall@100?)"),
-            ("ndcg_cut10", " (did you mean ndcg_cut@10?)"),
+            ("ndcg_cut10", " (did you mean ndcg_cut_10?)"),
             ("nonsense", ""),
         ] {
             assert_eq!(suggested_measure(text, &["official"]), expected, "{text}");

@@ -10,6 +10,7 @@ mod error;
 mod graph;
 mod hash;
 mod index_data;
+mod index_needs;
 mod indexes;
 mod lookup;
 #[cfg(feature = "dense")]
@@ -39,6 +40,7 @@ pub use error::{Location, SpecError, SystemError};
 pub use graph::order;
 pub use hash::ContentHash;
 pub use index_data::IndexData;
+pub use index_needs::IndexNeeds;
 pub use lookup::{EntryLock, Lookup, find_or_lock};
 pub use observer::{Observer, StageReport, StageStatus};
 pub use parameter::{Parameter, ParameterValues};
@@ -49,8 +51,8 @@ pub use source::{SourceMap, line_at};
 pub use spec::{Resources, SystemSpec, check_encoders};
 pub use string_or_table::string_or_table;
 pub use system::{
-    FileHashes, IndexNeeds, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever,
-    System, SystemContext, SystemData, TrainingSet, Validation, file_hash,
+    FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever, System,
+    SystemContext, SystemData, TrainingSet, Validation, file_hash,
 };
 pub use table_schema::check_ranges;
 pub use toml_file::{MAX_TEXT, parse_toml, read_text};

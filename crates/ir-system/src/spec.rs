@@ -13,12 +13,12 @@ use crate::entries::EncoderEntry;
 use crate::entry::SystemEntry;
 use crate::error::SpecError;
 use crate::graph::order;
+use crate::index_needs::IndexNeeds;
 use crate::observer::Observer;
 use crate::registry::Registry;
 use crate::source::SourceMap;
 use crate::system::{
-    FileHashes, IndexNeeds, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext,
-    SystemData,
+    FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext, SystemData,
 };
 use crate::table_schema::check_ranges;
 use crate::toml_file::{parse_toml, read_text};

@@ -21,6 +21,7 @@ use crate::cache::{CACHE_VERSION, Cache, Stage};
 use crate::entries::EncoderEntry;
 use crate::error::{SpecError, SystemError};
 use crate::hash::ContentHash;
+use crate::index_needs::IndexNeeds;
 use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::source::SourceMap;
@@ -108,36 +109,6 @@ pub trait System: fmt::Debug + Send + Sync {
     /// # Errors
     /// Data are missing, or a stage failed.
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError>;
-}
-
-/// What a system reads of an index, besides terms and lengths. The default is nothing else.
-///
-/// ```
-/// use ir_system::{Registry, SystemSpec};
-///
-/// let registry = Registry::default();
-/// let phrases = "version = 1\n[[systems]]\nname = \"a\"\ntype = \"bm25\"\nsyntax = \"lucene\"";
-/// let needs = SystemSpec::from_toml(phrases)?.index_needs(&registry)?;
-/// assert!(needs.positions);
-/// # Ok::<(), ir_system::SpecError>(())
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IndexNeeds {
-    /// Fields of the documents.
-    pub store: StoredFields,
-    /// Positions of the terms, for phrases.
-    pub positions: bool,
-}
-
-impl IndexNeeds {
-    /// Returns what two systems need together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            store: self.store.max(other.store),
-            positions: self.positions || other.positions,
-        }
-    }
 }
 
 /// Retriever of text queries, shared between systems.

@@ -19,17 +19,20 @@ pub const MAX_TEXT: u64 = 16 << 20;
 /// # Errors
 /// Returns [`SpecError::Read`] if the file cannot be read, is larger, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, SpecError> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_TEXT + 1).read_to_string(&mut text));
-    let size = read.and_then(|size| match size as u64 {
-        0..=MAX_TEXT => Ok(()),
-        _ => Err(io::Error::other("expected at most 16 MiB, found more")),
-    });
-    size.map_err(|source| SpecError::Read {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?
+            .take(MAX_TEXT + 1)
+            .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_TEXT {
+            return Err(io::Error::other("expected at most 16 MiB, found more"));
+        }
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    };
+    read().map_err(|source| SpecError::Read {
         path: path.to_owned(),
         source,
-    })?;
-    Ok(text)
+    })
 }
 
 /// Parses TOML into a value, and returns the positions of its keys. `path` is the file of the text.

@@ -185,16 +185,30 @@ fn large_run_is_streamed() {
     here.write("qrels", qrels);
     assert!(run.len() > 120_000_000);
     let program = env!("CARGO_BIN_EXE_ir");
-    // The program itself takes 48 MB of address space, with all features more; the run has 120 MB.
-    let script = format!("ulimit -v 112640; exec {program} eval -m recip_rank qrels run --threads");
-    for threads in ["1", "2"] {
-        let output = std::process::Command::new("sh")
-            .args(["-c", &format!("{script} {threads}")])
+    let evaluate = |mib: u64, qrels: &str, run: &str, threads: &str| {
+        let files = format!("{qrels} {run} --threads {threads}");
+        let script = format!(
+            "ulimit -v {}; exec {program} eval -m recip_rank {files}",
+            mib << 10
+        );
+        std::process::Command::new("sh")
+            .args(["-c", &script])
             .current_dir(here.path())
             // By default, the allocator reserves address space for each thread.
             .env("MALLOC_ARENA_MAX", "1")
             .output()
-            .unwrap();
+            .unwrap()
+    };
+    here.write("few.qrels", QRELS);
+    here.write("few.run", RUN);
+    for threads in ["1", "2"] {
+        // Address space of the program itself, which depends on its features.
+        let own = (8..).step_by(8).find(|&mib| {
+            evaluate(mib, "few.qrels", "few.run", threads)
+                .status
+                .success()
+        });
+        let output = evaluate(own.unwrap() + 32, "qrels", "run", threads);
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(value(&text(&output.stdout), "recip_rank"), 0.5);

@@ -95,6 +95,21 @@ fn rankings_are_those_of_an_index_built_once() {
 }
 
 #[test]
+fn invalid_years_are_reported() {
+    let here = Folder::new();
+    here.write(
+        "one.jsonl",
+        "{\"id\": \"a\", \"text\": \"tea\", \"year\": \"spring\"}\n",
+    );
+    for add in [&[][..], &["--add"]] {
+        let args = ["index", "one.jsonl", "-o", ["one.ir", "folder"][add.len()]];
+        let ran = here.ir(&[&args[..], add].concat()).ok();
+        let expected = "1 document with an attribute \"year\" that is neither a number nor a date";
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+}
+
+#[test]
 fn a_blank_document_deletes_the_one_with_its_id() {
     let here = updated();
     here.write(

@@ -29,6 +29,38 @@ fn documented_analysis_chain() {
     assert!(index("unstemmed.json", "unstemmed.ir") == unstemmed && unstemmed != default);
 }
 
+/// Values of options, and of a file of `--analysis`, are named in words.
+#[test]
+fn numbers_in_words() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("range.json", "{\"max_len\": -1}");
+    here.write("list.json", "[1]");
+    here.write("large.toml", "#".repeat((16 << 20) + 1));
+    here.errors(
+        "
+        mine bundled --seed -1
+          2: --seed | expected an integer of at least 0, found \"-1\"
+        mine bundled -n -5
+          2: --negatives | expected an integer of at least 0, found \"-5\"
+        mine bundled --seed 99999999999999999999
+          2: --seed | expected a smaller integer, found \"99999999999999999999\"
+        mine bundled --margin x
+          2: --margin | expected a number, found \"x\"
+        search tiny tea --k1 1e308
+          2: --k1: expected a finite number >= 0, found 1e308
+        index tiny -o x.ir --analysis range.json
+          2: max_len: | expected an integer >= 0
+        index tiny -o x.ir --analysis list.json
+          2: line 1: expected an object of JSON
+        search tiny tea --system large.toml
+          1: large.toml | expected at most 16 MiB
+        ",
+    );
+    here.ir("index tiny -o x.ir --memory 1TB").ok();
+    here.ir("index tiny -o y.ir --memory 1TiB").ok();
+}
+
 /// `-hits` is an error, not a request of help by `-h`.
 #[test]
 fn options_with_one_dash() {

@@ -269,6 +269,26 @@ fn fields_of_json_lines() {
     assert!(help.contains("`_id`, `id`, `pid`, `docid`"), "{help}");
 }
 
+/// Topics of a root element, by their titles and by a field.
+#[test]
+fn fields_of_topics() {
+    let here = Folder::new();
+    here.write(
+        "d.jsonl",
+        "{\"id\": \"a\", \"text\": \"tea\"}\n{\"id\": \"b\", \"text\": \"milk\"}\n",
+    );
+    here.write(
+        "topics.xml",
+        "<topics>\n<topic number=\"7\">\n<query>tea</query>\n<narrative>milk</narrative>\n</topic>\n</topics>\n",
+    );
+    let search = ["search", "d.jsonl", "--queries", "topics.xml", "-o", "-"];
+    let found = |options: &[&str]| here.ir(&[&search[..], options].concat()).ok().out;
+    assert!(found(&[]).starts_with("7 Q0 a 1 "));
+    assert!(found(&["--query-field", "narrative"]).starts_with("7 Q0 b 1 "));
+    let unknown = [&search[..], &["--query-field", "title"]].concat();
+    here.ir(&unknown).fails(1, &["title", "narrative"]);
+}
+
 /// Records as PyTerrier, Mr. TyDi, MS MARCO 1 and 2 and question files have them.
 #[test]
 fn names_of_fields_in_published_collections() {

@@ -329,6 +329,17 @@ fn mining_and_workers_search_by_system_files() {
             2,
             &["later.toml: filter: expected a system without a filter"],
         );
+    let sweep = [
+        "sweep",
+        "bundled",
+        "bundled",
+        "--system",
+        "later.toml",
+        "--grid",
+        "k1=1,2",
+    ];
+    let filter = "later.toml: filter: expected a system without a filter";
+    here.ir(&sweep).fails(2, &[filter]);
 }
 
 /// A system with documents of its own: candidates, filters and texts are found by their ids.

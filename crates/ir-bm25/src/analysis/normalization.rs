@@ -8,7 +8,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 /// Unicode normalization of tokens, so that different encodings of a word are the same term.
-/// Offsets of tokens stay those of the text.
+/// Tokens keep their offsets in the text.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, Normalization};
@@ -36,7 +36,9 @@ pub enum Normalization {
     /// Canonical composition (NFC): a letter with combining marks and the composed letter are one.
     Nfc,
     /// Folding of case, accents, width and ligatures: compatibility decomposition (NFKD) without
-    /// combining marks, in lower case, `ß` as `ss`. Close to Lucene's `ICUFoldingFilter`.
+    /// combining marks, in lower case whatever [`Analysis::lower_case`] is, `ß` as `ss`.
+    ///
+    /// [`Analysis::lower_case`]: super::Analysis::lower_case
     Fold,
 }
 

@@ -39,6 +39,10 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
 /// ```
 #[must_use]
 pub fn character_reference(name: &str) -> Option<String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'#';
+    if !name.bytes().all(is_name) {
+        return None;
+    }
     let reference = format!("&{name};");
     let mut value = String::new();
     for Ok(token) in Tokenizer::new(&reference) {
@@ -74,6 +78,7 @@ mod tests {
                 "AT&T R&D &unknown; & &; &#; &#x; &#0; &#99999999;",
             ),
             ("&#xD800;&eacute", "&#xD800;&eacute"),
+            ("a &b<c; d", "a &b<c; d"),
             ("&&eacute;;", "&é;"),
             ("", ""),
         ] {

@@ -14,7 +14,7 @@ fn json_round_trip() {
     }
 }
 
-/// A comparison of systems whose differences are all 1/2.
+/// Comparison of two systems that differ by 1/2 in every query.
 fn constant() -> Comparison {
     let runs = [run("a", &[1; 8]), run("b", &[2; 8])];
     compared(&reports(Rules::default(), &[Measure::RR], &runs))

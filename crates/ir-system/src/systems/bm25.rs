@@ -9,9 +9,10 @@ use super::existing_file;
 use crate::cache::Stage;
 use crate::entries::{Bm25System, CleaningEntry, ExpansionEntry};
 use crate::error::SystemError;
+use crate::index_needs::IndexNeeds;
 use crate::observer::StageReport;
 use crate::suggest::did_you_mean;
-use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
+use crate::system::{OpenSystem, System, SystemContext};
 
 /// Fields that every document has, though they may be empty.
 const STANDARD: [&str; 3] = ["id", "title", "text"];

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SystemError;
-use crate::system::{IndexNeeds, OpenSystem, SharedRetriever, System, SystemContext};
+use crate::index_needs::IndexNeeds;
+use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
 
 /// Fusion of several systems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

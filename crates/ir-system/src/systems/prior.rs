@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::existing_file;
 use crate::collection::open_named;
 use crate::error::SystemError;
+use crate::index_needs::IndexNeeds;
 use crate::suggest::did_you_mean;
-use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
+use crate::system::{OpenSystem, System, SystemContext};
 use crate::trec_file::TrecFile;
 
 /// Scores of a system combined with the prior probability of the repository of each document.

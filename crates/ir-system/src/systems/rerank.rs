@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SystemError;
-use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
+use crate::index_needs::IndexNeeds;
+use crate::system::{OpenSystem, System, SystemContext};
 
 /// First hits of one system, ranked by the scores of another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

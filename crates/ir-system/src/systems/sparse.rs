@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::existing_file;
 use crate::error::SystemError;
-use crate::system::{IndexNeeds, OpenSystem, System, SystemContext};
+use crate::index_needs::IndexNeeds;
+use crate::system::{OpenSystem, System, SystemContext};
 
 /// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///

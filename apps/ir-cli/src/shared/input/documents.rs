@@ -508,16 +508,18 @@ fn from_file(path: &Path, options: DocumentOptions, console: &Console) -> Result
         let corpus = SmartCorpus::cranfield(path).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamp, corpus, "SMART"));
     }
-    if ["DOC", "DOCS"].iter().any(|name| head.is_element(name)) {
+    if head.is_trec() {
         let corpus = SgmlCorpus::new(path).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamp, corpus, "TREC"));
     }
     if !head.is_json(path) {
-        let is_msmarco = head.is_msmarco_document();
-        let layout = if is_msmarco {
-            tsv::msmarco_documents().to_vec()
+        let (layout, format) = if head.is_msmarco_document() {
+            (
+                tsv::msmarco_documents().to_vec(),
+                "TSV of id, URL, title, text",
+            )
         } else {
-            tsv::ID_TEXT_TITLE.to_vec()
+            (tsv::ID_TEXT_TITLE.to_vec(), "TSV")
         };
         // Errors of the first line say that the file is read as TSV.
         let first = encoding.decode(&*head.bytes);
@@ -526,11 +528,6 @@ fn from_file(path: &Path, options: DocumentOptions, console: &Console) -> Result
             return Err(head.documents_error(path, error));
         }
         head.warn_of_column_names(&name, console);
-        let format = if is_msmarco {
-            "TSV of id, URL, title, text"
-        } else {
-            "TSV"
-        };
         let corpus = TsvCorpus::new(path, &layout).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamp, corpus, format));
     }

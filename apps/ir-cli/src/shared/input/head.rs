@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 use super::notes::is_note;
 use crate::shared::console::Console;
 
+/// Elements at the start of TREC documents.
+const TREC_ELEMENTS: [&str; 2] = ["DOC", "DOCS"];
+
 /// First non-blank line of a file, and the bytes consumed to find it.
 pub(super) struct FileHead {
     /// Bytes consumed so far; the parser reads them again.
@@ -76,9 +79,12 @@ impl FileHead {
 
     /// Returns `true` if the file starts with an SGML element of this name, in any case.
     pub(super) fn is_element(&self, name: &str) -> bool {
-        let rest = self.line.strip_prefix('<').unwrap_or_default();
-        let end = rest.find(|c: char| c == '>' || c.is_whitespace());
-        end.is_some_and(|end| rest[..end].eq_ignore_ascii_case(name))
+        starts_element(&self.line, name)
+    }
+
+    /// Returns `true` if the file starts with a TREC document, or with the root element of several.
+    pub(super) fn is_trec(&self) -> bool {
+        TREC_ELEMENTS.iter().any(|name| self.is_element(name))
     }
 
     /// Replaces the first line by the first record of a JSON array.
@@ -154,11 +160,17 @@ impl FileHead {
         anyhow!("{error} (read as TSV: id, tab, text{format})")
     }
 
-    /// Returns `true` if the first line is a JSON object with this field.
-    pub(super) fn has(&self, field: &str) -> bool {
-        serde_json::from_str::<serde_json::Value>(&self.line)
-            .is_ok_and(|object| object.get(field).is_some())
+    /// Fields of the first line; none if it is not a JSON object.
+    pub(super) fn fields(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.line).unwrap_or_default()
     }
+}
+
+/// Returns `true` if a text starts with the opening tag of an element, in any case.
+fn starts_element(text: &str, name: &str) -> bool {
+    let rest = text.strip_prefix('<').unwrap_or_default();
+    let end = rest.find(|c: char| c == '>' || c.is_whitespace());
+    end.is_some_and(|end| rest[..end].eq_ignore_ascii_case(name))
 }
 
 /// End of a hint that names the format of a line of a run or of judgments; empty for other lines.
@@ -193,13 +205,8 @@ pub(super) fn is_trec(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = ir_data::open(path).map(|file| file.take(1 << 12).read_to_end(&mut head));
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    let is_start = |byte: &u8| *byte != b'>' && !byte.is_ascii_whitespace();
-    let name = head
-        .trim_ascii_start()
-        .iter()
-        .take_while(|byte| is_start(byte));
-    let name: Vec<u8> = name.map(u8::to_ascii_uppercase).collect();
-    matches!(read, Ok(Ok(_))) && [&b"<DOC"[..], b"<DOCS"].contains(&&*name)
+    let line = String::from_utf8_lossy(head.trim_ascii_start());
+    matches!(read, Ok(Ok(_))) && TREC_ELEMENTS.iter().any(|name| starts_element(&line, name))
 }
 
 /// Describes a vector file by its magic bytes; `None` for other files.
@@ -237,7 +244,7 @@ mod tests {
         let mut reader = "\u{feff}\n \r\n  {\"a\": 1}\nnext".as_bytes();
         let head = FileHead::read(&mut reader, "x").unwrap();
         assert_eq!(head.line, "{\"a\": 1}");
-        assert!(head.has("a") && !head.has("b"));
+        assert!(head.fields().keys().eq(["a"]));
         assert_eq!(reader, b"next");
         assert!(
             FileHead::read(&mut "\n\n".as_bytes(), "x")

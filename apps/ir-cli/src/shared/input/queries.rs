@@ -107,8 +107,10 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         head.first_of_array(&array);
     }
     let reader = Cursor::new(array).chain(reader);
-    let has_id = RecordKind::Query.id_names().any(|name| head.has(name));
-    let is_datafinder = head.has("query") && (head.has("documents") || !has_id);
+    let fields = head.fields();
+    let has = |name: &str| fields.contains_key(name);
+    let has_id = RecordKind::Query.id_names().any(has);
+    let is_datafinder = has("query") && (has("documents") || !has_id);
     let queries = if is_datafinder {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()

@@ -80,8 +80,8 @@ pub enum EncoderReference {
 }
 
 impl EncoderEntry {
-    /// Checks the parameters whose ranges [`check_ranges`](crate::check_ranges) checked. Keys of
-    /// errors are relative to the entry.
+    /// Checks what [`check_ranges`](crate::check_ranges) does not: keys that exclude or need one
+    /// another. Keys of errors are relative to the entry.
     ///
     /// # Errors
     /// Returns [`SystemError::Parameter`] with the key of the first invalid parameter.
