@@ -286,7 +286,10 @@ fn fields_of_topics() {
     assert!(found(&[]).starts_with("7 Q0 a 1 "));
     assert!(found(&["--query-field", "narrative"]).starts_with("7 Q0 b 1 "));
     let unknown = [&search[..], &["--query-field", "title"]].concat();
-    here.ir(&unknown).fails(1, &["title", "narrative"]);
+    here.ir(&unknown).fails(
+        2,
+        &["--query-form: expected a form of the queries (narrative, text), found \"title\""],
+    );
 }
 
 /// Records as PyTerrier, Mr. TyDi, MS MARCO 1 and 2 and question files have them.
