@@ -89,9 +89,10 @@ pub(crate) fn of_collection(
     }))
 }
 
-/// Reads queries. Formats: JSON lines or a JSON array, with the names of [`JsonFields::detect`] or
-/// of DataFinder (`query`, `documents`); TREC topics; Indri topics; SMART; lines `id TAB text`.
-/// `encoding` applies to formats other than JSON. `-` reads standard input.
+/// Reads queries. Formats: JSON lines or a JSON array, with the names of
+/// [`ir_data::JsonFields::detect`] or of DataFinder (`query`, `documents`); TREC topics; Indri
+/// topics; SMART; lines `id TAB text`. `encoding` applies to formats other than JSON. `-` reads
+/// standard input.
 pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Result<Vec<Query>> {
     let (mut reader, name) = super::open(path, console)?;
     let mut head = FileHead::read(&mut reader, &name)?;
