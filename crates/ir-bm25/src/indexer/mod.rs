@@ -246,8 +246,8 @@ impl IndexBuilder {
         self.indexed.ids.len()
     }
 
-    /// Returns the number of documents with an attribute [`Attributes::YEAR`] that is neither an
-    /// integral number nor a date: they have no year.
+    /// Returns the number of documents with an invalid year
+    /// ([`Attributes::has_invalid_year`](ir_core::Attributes::has_invalid_year)).
     #[must_use]
     pub const fn invalid_years(&self) -> u64 {
         self.invalid_years
