@@ -223,9 +223,7 @@ fn other_files_as_vectors() {
     here.write("empty.ir", "");
     here.write("folder/x", "");
     for (name, found) in [
-        ("x.npy", "a .npy file, which has no ids"),
         ("bm25.ir", "a BM25 index (written by `ir index`)"),
-        ("docs.jsonl", "another file"),
         ("empty.ir", "an empty file"),
         ("folder", "a folder"),
     ] {
@@ -236,6 +234,39 @@ fn other_files_as_vectors() {
         let ran = here.ir(&[&args[..], &["--encoder", bert]].concat());
         ran.fails(1, &[&expected]);
     }
+    for (name, expected) in [
+        (
+            "x.npy",
+            "x.npy: expected the ids of its rows in x.ids, one per line, found no such file",
+        ),
+        (
+            "docs.jsonl",
+            "docs.jsonl:1: expected JSON with id and vector, an array of numbers",
+        ),
+    ] {
+        let args = ["search", "docs.jsonl", "tea", "--vectors", name];
+        let ran = here.ir(&[&args[..], &["--encoder", bert]].concat());
+        ran.fails(1, &[&format!("--vectors: {expected}")]);
+    }
+}
+
+/// An array with its ids has the ranking of the index of the same vectors.
+#[test]
+fn vectors_of_arrays() {
+    let here = Folder::new();
+    here.write("docs.jsonl", crate::common::CORPUS);
+    let bert = &format!("{TINY}bert");
+    let encode = ["encode", bert, "docs.jsonl", "-o"];
+    here.ir(&[&encode[..], &["x.ir"]].concat()).ok();
+    here.ir(&[&encode[..], &["x.npy", "--ids", "x.ids"]].concat())
+        .ok();
+    let search = |vectors: &str| {
+        let args = ["search", "docs.jsonl", "tea", "--vectors", vectors];
+        here.ir(&[&args[..], &["--encoder", bert]].concat()).ok()
+    };
+    let expected = search("x.ir").stdout();
+    let found = search("x.npy");
+    assert_eq!(found.stdout(), expected);
 }
 
 const TINY: &str = concat!(

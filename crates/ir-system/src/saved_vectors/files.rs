@@ -5,13 +5,23 @@ use std::path::Path;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_knn::{FlatIndex, SegmentedVectorIndex};
 
+use super::other_formats::read_vectors;
 use crate::error::SystemError;
 
 /// Opens the vector index in a file or folder. `key` is its key or option, for errors.
 ///
+/// Vectors of other encoders are read into memory, possibly compressed, and compared by inner
+/// product:
+///
+/// | file | content |
+/// |---|---|
+/// | `docs.npy`, `docs.ids` | array of one row per vector; one id per line |
+/// | `docs.fvecs`, `docs.ids` | rows of a 32-bit dimension and 32-bit floats; one id per line |
+/// | JSON lines | `id`, a string or an integer, and `vector` or `embedding`, an array of numbers |
+///
 /// # Errors
-/// Returns [`SystemError::Parameter`] with the format of a file that is no vector index, and
-/// [`SystemError::Stage`] for a damaged one.
+/// Returns [`SystemError::Parameter`] with the format of a file without vectors, or with the line
+/// of invalid vectors or ids, and [`SystemError::Stage`] for a damaged index.
 pub fn open_vectors(
     key: &str,
     path: &Path,
@@ -22,6 +32,12 @@ pub fn open_vectors(
     } else {
         FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
     };
+    if let Err(OpenIndexError::NotAnIndex { .. }) = opened {
+        let read = read_vectors(path).map_err(|message| SystemError::parameter(key, message))?;
+        if let Some(vectors) = read {
+            return Ok(vectors.into());
+        }
+    }
     let found = match opened {
         Ok(vectors) => return Ok(vectors),
         Err(OpenIndexError::Directory { .. }) => "a folder",
@@ -30,7 +46,6 @@ pub fn open_vectors(
             found if found.starts_with("ir-bm25") || found.starts_with("ir-segs") => {
                 "a BM25 index (written by `ir index`)"
             }
-            found if found.contains("NUMPY") => "a .npy file, which has no ids",
             found if found.starts_with("ir-") => "another index",
             _ => "another file",
         },

@@ -1,11 +1,14 @@
-//! Files of vectors by `ir encode`: how they were encoded, of which texts, and for which queries.
+//! Files of vectors by `ir encode`: how they were encoded, of which texts, and for which queries;
+//! files of other encoders.
 
 mod files;
 mod origin;
+mod other_formats;
 mod queries;
 mod text_hashes;
 
 pub use files::open_vectors;
 pub use origin::{COMPARED_FIELDS, VectorOrigin};
+pub(crate) use other_formats::vectors_hash;
 pub use queries::QueryVectors;
 pub use text_hashes::{TextHashes, text_hash};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::vectors::query_vectors;
 use crate::error::SystemError;
 use crate::saved_vectors::VectorOrigin;
+use crate::saved_vectors::vectors_hash;
 use crate::system::{OpenSystem, System, SystemContext};
 
 /// Collection on a server, loaded by `ir load`.
@@ -96,7 +97,7 @@ impl System for RemoteSystem {
         // What was loaded, so that the cached run of other documents is not used.
         let record = self.record()?;
         let queries = match &self.queries {
-            Some(path) => context.file_hash(&context.resolve("queries", path)?)?,
+            Some(path) => vectors_hash(context, &context.resolve("queries", path)?)?,
             None => String::new(),
         };
         let record = serde_json::to_string(&record).map_err(SystemError::stage("connecting"))?;

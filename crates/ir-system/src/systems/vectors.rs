@@ -20,7 +20,7 @@ use crate::hash::ContentHash;
 use crate::observer::StageReport;
 #[cfg(feature = "dense")]
 use crate::saved_vectors::COMPARED_FIELDS;
-use crate::saved_vectors::{QueryVectors, VectorOrigin, open_vectors};
+use crate::saved_vectors::{QueryVectors, VectorOrigin, open_vectors, vectors_hash};
 use crate::system::{OpenSystem, System, SystemContext, file_hash};
 
 /// Dense retrieval with an encoder or with saved vectors.
@@ -191,7 +191,7 @@ impl System for DenseSystem {
             content.push_str(&if path.is_dir() {
                 folder_hash(&path).map_err(SystemError::stage("reading vectors"))?
             } else {
-                context.file_hash(&path)?
+                vectors_hash(context, &path)?
             });
         }
         if let Some(encoder) = &self.encoder {

@@ -1,0 +1,381 @@
+//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, and JSON lines.
+
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+
+use ir_core::DocIds;
+use ir_data::{DataError, LineReader};
+use ir_knn::{FlatIndex, VectorSimilarity, npy};
+use serde::Deserialize;
+
+use crate::error::SystemError;
+use crate::system::SystemContext;
+
+/// Extension of the file with the ids of an array, one per line.
+const IDS: &str = "ids";
+
+/// Reads a file of vectors that is not an index, detected by its first bytes; `.fvecs` by its name.
+/// `None` for other files. The similarity is the inner product, which has the rankings of the
+/// cosine if the vectors are normalized.
+pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
+    let mut reader = match ir_data::open(path) {
+        Ok(reader) => reader,
+        Err(error @ DataError::UnsupportedCompression { .. }) => return Err(error.to_string()),
+        // Opening the index returns the error.
+        Err(_) => return Ok(None),
+    };
+    let name = path.display().to_string();
+    let head = reader.fill_buf().map_err(|error| error.to_string())?;
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let (ids, dim, values) = if head.starts_with(b"\x93NUMPY") {
+        let array = npy::read(reader, &name).map_err(|error| full_message(&error))?;
+        let ids = read_ids(path, array.nrows())?;
+        (
+            ids,
+            array.ncols(),
+            array.iter().map(|&x| x as f32).collect(),
+        )
+    } else if text.trim_ascii_start().starts_with(b"{") {
+        read_json_lines(reader, &name)?
+    } else if has_extension(path, "fvecs") {
+        let (dim, values) = read_fvecs(reader, &name)?;
+        let ids = read_ids(path, values.len().checked_div(dim).unwrap_or(0))?;
+        (ids, dim, values)
+    } else {
+        return Ok(None);
+    };
+    let similarity = VectorSimilarity::InnerProduct;
+    let index = FlatIndex::from_row_major(ids, dim, values, similarity);
+    let index = index.map_err(|error| format!("{name}: {}", full_message(&error)))?;
+    Ok(Some(index))
+}
+
+/// Path of a file of vectors without the extension of compression.
+fn without_compression(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(end) if end.eq_ignore_ascii_case("gz") || end.eq_ignore_ascii_case("zst") => {
+            path.with_extension("")
+        }
+        _ => path.to_owned(),
+    }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    let plain = without_compression(path);
+    let found = plain.extension();
+    found.is_some_and(|end| end.eq_ignore_ascii_case(extension))
+}
+
+/// Path of the ids of an array: `docs.ids` for `docs.npy` and `docs.npy.gz`. `None` for files with
+/// ids of their own.
+fn ids_path(path: &Path) -> Option<PathBuf> {
+    let has_no_ids = ["npy", "fvecs"].iter().any(|end| has_extension(path, end));
+    has_no_ids.then(|| without_compression(path).with_extension(IDS))
+}
+
+/// Hash of a file of vectors, and of its ids if they are in another file.
+pub(crate) fn vectors_hash(
+    context: &SystemContext<'_>,
+    path: &Path,
+) -> Result<String, SystemError> {
+    let mut hash = context.file_hash(path)?;
+    if let Some(ids) = ids_path(path).filter(|ids| ids.is_file()) {
+        hash.push_str(&context.file_hash(&ids)?);
+    }
+    Ok(hash)
+}
+
+/// Reads the ids of the `rows` of an array.
+fn read_ids(path: &Path, rows: usize) -> Result<DocIds, String> {
+    let file = without_compression(path).with_extension(IDS);
+    let (name, vectors) = (file.display().to_string(), path.display());
+    let reader = match ir_data::open(&file) {
+        Ok(reader) => reader,
+        Err(DataError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Err(format!(
+                "{vectors}: expected the ids of its rows in {name}, one per line, found no such \
+                 file (`ir encode --ids` writes it)"
+            ));
+        }
+        Err(error) => return Err(full_message(&error)),
+    };
+    let mut lines = LineReader::new(reader, &name);
+    let mut ids = DocIds::new();
+    while let Some(line) = lines.read().map_err(|error| full_message(&error))? {
+        let id = line.text.strip_suffix('\r').unwrap_or(line.text);
+        push_id(&mut ids, id, &name, line.number)?;
+    }
+    if ids.len() != rows {
+        return Err(format!(
+            "{name}: expected {rows} ids, one per row of {vectors}, found {}",
+            ids.len()
+        ));
+    }
+    check_unique(&ids, &name)?;
+    Ok(ids)
+}
+
+fn push_id(ids: &mut DocIds, id: &str, name: &str, line: u64) -> Result<(), String> {
+    if id.is_empty() {
+        return Err(format!("{name}:{line}: expected an id, found none"));
+    }
+    ids.push(id)
+        .map(drop)
+        .map_err(|error| format!("{name}:{line}: {error}"))
+}
+
+fn check_unique(ids: &DocIds, name: &str) -> Result<(), String> {
+    ids.check_unique()
+        .map_err(|error| format!("{name}: {error}"))
+}
+
+/// Line of a file with the vector of a document or query.
+#[derive(Deserialize)]
+struct JsonVector {
+    #[serde(alias = "_id", alias = "docid", alias = "doc_id", alias = "query_id")]
+    id: JsonId,
+    #[serde(alias = "embedding", alias = "values")]
+    vector: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JsonId {
+    Number(i64),
+    Text(String),
+}
+
+/// Ids, dimension and row-major values.
+type Rows = (DocIds, usize, Vec<f32>);
+
+fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Rows, String> {
+    let mut lines = LineReader::new(reader, name);
+    let (mut ids, mut values) = (DocIds::new(), Vec::new());
+    // Dimension and line of the first vector.
+    let mut first = None;
+    while let Some(line) = lines.read().map_err(|error| full_message(&error))? {
+        if line.text.trim_ascii().is_empty() {
+            continue;
+        }
+        let number = line.number;
+        let row: JsonVector = serde_json::from_str(line.text).map_err(|error| {
+            let message = error.to_string();
+            let found = message.split(" at line ").next().unwrap_or_default();
+            format!(
+                "{name}:{number}: expected JSON with id and vector, an array of numbers, found an \
+                 error at column {} ({found})",
+                error.column()
+            )
+        })?;
+        let &mut (dim, at) = first.get_or_insert((row.vector.len(), number));
+        if row.vector.len() != dim {
+            return Err(format!(
+                "{name}:{number}: expected {dim} numbers, as in line {at}, found {}",
+                row.vector.len()
+            ));
+        }
+        let id = match row.id {
+            JsonId::Number(id) => id.to_string(),
+            JsonId::Text(id) => id,
+        };
+        push_id(&mut ids, &id, name, number)?;
+        values.extend(row.vector);
+    }
+    check_unique(&ids, name)?;
+    Ok((ids, first.map_or(0, |(dim, _)| dim), values))
+}
+
+/// Reads rows of a little-endian 32-bit dimension and as many `f32`. Returns the dimension and the
+/// values.
+fn read_fvecs(mut reader: impl Read, name: &str) -> Result<(usize, Vec<f32>), String> {
+    let (mut dim, mut values, mut row) = (None, Vec::new(), 0_u64);
+    let mut bytes = Vec::new();
+    loop {
+        let mut read = |length: u64, bytes: &mut Vec<u8>| {
+            bytes.clear();
+            let read = reader.by_ref().take(length).read_to_end(bytes);
+            read.map_err(|error| format!("{name}: cannot be read: {error}"))
+        };
+        if read(4, &mut bytes)? == 0 {
+            return Ok((dim.unwrap_or(0), values));
+        }
+        let truncated =
+            || format!("{name}: row {row}: expected a whole row, found the end of the file");
+        let head = bytes.first_chunk().ok_or_else(truncated)?;
+        let found = i32::from_le_bytes(*head);
+        let expected = *dim.get_or_insert(usize::try_from(found).unwrap_or(0));
+        if found < 1 || usize::try_from(found) != Ok(expected) {
+            let expected = match expected {
+                0 => "a dimension of at least 1".to_owned(),
+                expected => format!("the dimension {expected} of row 0"),
+            };
+            return Err(format!(
+                "{name}: row {row}: expected {expected}, found {found}"
+            ));
+        }
+        let size = 4 * expected as u64;
+        if read(size, &mut bytes)? as u64 != size {
+            return Err(truncated());
+        }
+        let floats = bytes.as_chunks().0.iter();
+        values.extend(floats.map(|&bytes| f32::from_le_bytes(bytes)));
+        row += 1;
+    }
+}
+
+/// Message of an error and its causes.
+fn full_message(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message = format!("{message}: {error}");
+        cause = error.source();
+    }
+    message
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use ir_core::DocNum;
+
+    use super::*;
+
+    fn read(path: &Path) -> Result<Vec<(String, Vec<f32>)>, String> {
+        let index = read_vectors(path)?.unwrap();
+        let rows = (0..).map(DocNum::new).zip(index.ids().iter());
+        let rows = rows.map(|(doc, id)| (id.to_owned(), index.vector(doc).to_vec()));
+        Ok(rows.collect())
+    }
+
+    fn fvecs(rows: &[&[f32]]) -> Vec<u8> {
+        let row = |row: &&[f32]| {
+            let head = (row.len() as i32).to_le_bytes().to_vec();
+            let values = row.iter().flat_map(|value| value.to_le_bytes());
+            head.into_iter().chain(values).collect::<Vec<u8>>()
+        };
+        rows.iter().flat_map(row).collect()
+    }
+
+    /// The same vectors in all formats.
+    #[test]
+    fn formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let expected = vec![
+            ("d1".to_owned(), vec![0.5, -1.25]),
+            ("7".to_owned(), vec![2.0, 0.1]),
+        ];
+        let ids: DocIds = ["x", "y"].into_iter().collect();
+        let values = vec![0.5, -1.25, 2.0, 0.1];
+        let index = FlatIndex::from_row_major(ids, 2, values, VectorSimilarity::default()).unwrap();
+        npy::write(index.vectors(), fs::File::create(path("a.npy")).unwrap()).unwrap();
+        fs::write(path("b.fvecs"), fvecs(&[&[0.5, -1.25], &[2.0, 0.1]])).unwrap();
+        fs::write(path("a.ids"), "d1\r\n7").unwrap();
+        fs::write(path("b.ids"), "d1\n7\n").unwrap();
+        let json = "\u{feff}{\"id\": \"d1\", \"text\": \"tea\", \"vector\": [0.5, -1.25]}\r\n\n\
+                    {\"embedding\": [2, 1e-1], \"_id\": 7}";
+        fs::write(path("c.jsonl"), json).unwrap();
+        let packed = |from: &str, to: &str| {
+            let mut file = ir_data::create(path(to)).unwrap();
+            io::Write::write_all(&mut file, &fs::read(path(from)).unwrap()).unwrap();
+            file.commit().unwrap();
+        };
+        packed("a.npy", "a.npy.gz");
+        packed("b.fvecs", "b.fvecs.zst");
+        packed("c.jsonl", "c.gz");
+        for name in [
+            "a.npy",
+            "b.fvecs",
+            "c.jsonl",
+            "a.npy.gz",
+            "b.fvecs.zst",
+            "c.gz",
+        ] {
+            assert_eq!(read(&path(name)).unwrap(), expected, "{name}");
+        }
+        for (name, ids) in [
+            ("a.npy", Some("a.ids")),
+            ("b.FVECS.zst", Some("b.ids")),
+            ("c.jsonl", None),
+            ("d.ir", None),
+        ] {
+            assert_eq!(ids_path(Path::new(name)), ids.map(PathBuf::from), "{name}");
+        }
+        fs::write(path("other"), "tea").unwrap();
+        assert!(read_vectors(&path("other")).unwrap().is_none());
+        assert!(read_vectors(&path("missing")).unwrap().is_none());
+    }
+
+    #[test]
+    fn errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let message = |name: &str| {
+            let error = read(&path(name)).unwrap_err();
+            error.replace(&format!("{}/", folder.path().display()), "")
+        };
+        for (text, expected) in [
+            (
+                "{\"id\": \"d\"}",
+                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 11 (missing field `vector`)",
+            ),
+            (
+                "{\"id\": \"d\", \"vector\": [1, 2]}\n{\"id\": \"e\", \"vector\": [1]}",
+                "x:2: expected 2 numbers, as in line 1, found 1",
+            ),
+            (
+                "{\"id\": \"\", \"vector\": [1, 2]}",
+                "x:1: expected an id, found none",
+            ),
+            (
+                "{\"id\": \"d\", \"vector\": [1, 2]}\nx",
+                "x:2: expected JSON with id and vector, an array of numbers, found an error at column 1 (expected value)",
+            ),
+        ] {
+            fs::write(path("x"), text).unwrap();
+            assert_eq!(message("x"), expected);
+        }
+        fs::write(path("x"), "{\"id\": \"d\", \"vector\": [1]}\n".repeat(2)).unwrap();
+        assert!(message("x").contains("\"d\""));
+        let rows = fvecs(&[&[1.0, 2.0], &[3.0, 4.0]]);
+        fs::write(path("f.fvecs"), &rows).unwrap();
+        assert_eq!(
+            message("f.fvecs"),
+            "f.fvecs: expected the ids of its rows in f.ids, one per line, found no such file \
+             (`ir encode --ids` writes it)"
+        );
+        fs::write(path("f.ids"), "d\n").unwrap();
+        assert_eq!(
+            message("f.fvecs"),
+            "f.ids: expected 2 ids, one per row of f.fvecs, found 1"
+        );
+        fs::write(path("f.ids"), "d\n\ne\n").unwrap();
+        assert_eq!(message("f.fvecs"), "f.ids:2: expected an id, found none");
+        fs::write(path("f.ids"), "d\ne\n").unwrap();
+        for cut in [1, 4, 13, 23] {
+            fs::write(path("f.fvecs"), &rows[..cut]).unwrap();
+            let expected = format!(
+                "row {}: expected a whole row, found the end of the file",
+                cut / 12
+            );
+            assert_eq!(message("f.fvecs"), format!("f.fvecs: {expected}"));
+        }
+        fs::write(path("f.fvecs"), fvecs(&[&[1.0, 2.0], &[3.0]])).unwrap();
+        assert_eq!(
+            message("f.fvecs"),
+            "f.fvecs: row 1: expected the dimension 2 of row 0, found 1"
+        );
+        fs::write(path("f.fvecs"), (-1_i32).to_le_bytes()).unwrap();
+        assert_eq!(
+            message("f.fvecs"),
+            "f.fvecs: row 0: expected a dimension of at least 1, found -1"
+        );
+        fs::write(path("f.fvecs"), fvecs(&[&[1.0, f32::NAN], &[3.0, 1.0]])).unwrap();
+        assert!(message("f.fvecs").starts_with("f.fvecs: "));
+        fs::write(path("z.npy"), b"PK\x03\x04").unwrap();
+        assert!(message("z.npy").contains("found a zip archive"));
+    }
+}
