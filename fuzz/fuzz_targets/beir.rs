@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use ir_core::Document;
-use ir_data::{JsonFields, DuplicateIds, beir, jsonl};
+use ir_data::{FieldNames, DuplicateIds, beir, jsonl};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut docs = jsonl::JsonlReader::new(bytes, "fuzz", JsonFields::beir(), DuplicateIds::Reject);
+    let mut docs = jsonl::JsonlReader::new(bytes, "fuzz", FieldNames::beir(), DuplicateIds::Reject);
     let (mut doc, mut ids) = (Document::default(), HashSet::new());
     while let Ok(true) = docs.read_into(&mut doc) {
         assert!(!doc.id.is_empty() && ids.insert(doc.id.clone()));
     }
-    if let Ok(queries) = jsonl::read_queries(bytes, "fuzz", &JsonFields::beir()) {
+    if let Ok(queries) = jsonl::read_queries(bytes, "fuzz", &FieldNames::beir()) {
         let ids: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
         assert!(ids.len() == queries.len() && !ids.contains(""));
     }

@@ -1,14 +1,19 @@
-//! Parquet files of the ICLR dataset: an error or papers.
+//! Parquet files: an error, or papers of the ICLR dataset, documents, judgments and vectors.
 //!
 //! Odd first byte: the rest is the file. Even: the rest overwrites bytes of a valid file.
 #![no_main]
 
 use std::fs;
 
+use ir_core::Corpus;
 use ir_data::iclr::read;
+use ir_data::{DocumentFile, ReadOptions, parquet};
 use libfuzzer_sys::fuzz_target;
 
-const VALID: &[u8] = include_bytes!("../../crates/ir-data/testdata/iclr/papers.parquet");
+const VALID: [&[u8]; 2] = [
+    include_bytes!("../../crates/ir-data/testdata/iclr/papers.parquet"),
+    include_bytes!("../../crates/ir-data/testdata/parquet/corpus-snappy.parquet"),
+];
 
 fuzz_target!(
     // The reader catches panics of the Parquet library; the hook must not abort before.
@@ -19,7 +24,7 @@ fuzz_target!(
         };
         let mut bytes = rest.to_vec();
         if kind % 2 == 0 {
-            bytes = VALID.to_vec();
+            bytes = VALID[usize::from(kind / 2 % 2)].to_vec();
             for change in rest.chunks_exact(3) {
                 let at = usize::from(u16::from_le_bytes([change[0], change[1]])) % bytes.len();
                 bytes[at] = change[2];
@@ -29,6 +34,15 @@ fuzz_target!(
         fs::write(&path, bytes).expect("a temporary file");
         if let Ok(papers) = read(&path) {
             let _ = papers.len();
+        }
+        if let Ok(docs) = DocumentFile::open(&path, &ReadOptions::default())
+            && let Ok(docs) = docs.docs()
+        {
+            docs.take_while(Result::is_ok).for_each(drop);
+        }
+        let _ = parquet::read_qrels(&[&path]);
+        if let Ok(vectors) = parquet::read_vectors(&path) {
+            assert_eq!(vectors.values.len(), vectors.ids.len() * vectors.dimension);
         }
     }
 );

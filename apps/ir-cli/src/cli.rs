@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ir_data::{DataError, InvalidText, TextEncoding};
+use ir_data::{DataError, FORMATS, InvalidText, TextEncoding};
 
 #[cfg(feature = "remote")]
 use crate::commands::load;
@@ -16,14 +16,15 @@ use crate::commands::pdf_text;
 use crate::commands::serve;
 use crate::commands::{
     agree, ask, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index,
-    interleave, knn_accuracy, merge, mine, overlap, pool, reproduce, run, search, stats, sweep,
-    worker,
+    inspect, interleave, knn_accuracy, merge, mine, overlap, pool, reproduce, run, search, stats,
+    sweep, worker,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train, train_reader};
 use crate::shared::console::Console;
+use crate::shared::list_style::wrapped;
 use crate::shared::options::ENCODING_HINT;
-use crate::shared::output::{OutputSink, WorkPath};
+use crate::shared::output::{OutputSink, WorkPath, print};
 use crate::shared::suggest::did_you_mean;
 use crate::usage::report_usage_error;
 
@@ -41,7 +42,8 @@ Examples:
   ir index corpus.jsonl -o corpus.ir               build an index once
   ir search corpus.ir 'vitamin d'                  search the saved index
 
-`ir help COMMAND` explains a command; `ir help eval` lists every measure.
+`ir help COMMAND` explains a command; `ir help eval` lists every measure,
+`ir help formats` every format that is read.
 `ir datasets` lists named collections. Compressed files (gzip, zstd) are
 detected by content.";
 
@@ -131,6 +133,8 @@ pub(crate) enum Command {
     #[cfg(feature = "pdf")]
     #[command(hide = true)]
     PdfText(pdf_text::Args),
+    /// Report what a file is taken for: format, fields, counts, first records
+    Inspect(inspect::Args),
     /// Report statistics of a collection or index: lengths, vocabulary, judgments
     Stats(stats::Args),
     /// List, verify and download known collections
@@ -141,7 +145,7 @@ pub(crate) enum Command {
         /// Shell that reads the script
         shell: Shell,
     },
-    /// Print the help of a command; the help of `eval` lists every measure
+    /// Print the help of a command; `eval` lists every measure, `formats` every format
     Help {
         /// Command, such as `eval` or `datasets fetch`
         #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
@@ -206,6 +210,7 @@ impl Command {
             Self::Serve(args) => serve::run(args, console),
             #[cfg(feature = "pdf")]
             Self::PdfText(args) => pdf_text::run(args),
+            Self::Inspect(args) => inspect::run_command(args, console),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),
@@ -232,6 +237,7 @@ impl Command {
             Self::Index(args) => Some(args.text.encoding),
             Self::Search(args) => Some(args.text.encoding),
             Self::Mine(args) => Some(args.text.encoding),
+            Self::Inspect(args) => Some(args.text.encoding),
             Self::Stats(args) => Some(args.text.encoding),
             Self::ImportResults(args) => Some(args.text.encoding),
             #[cfg(feature = "dense")]
@@ -304,6 +310,34 @@ impl Command {
     }
 }
 
+/// Formats that are read, one paragraph each.
+fn list_formats() -> String {
+    const WIDTH: usize = 78;
+    const LABEL: usize = 12;
+    let mut paragraphs = Vec::new();
+    for format in FORMATS {
+        let mut lines = vec![format!("{} ({})", format.name, format.content)];
+        for (label, text) in [
+            ("by", format.recognized_by),
+            ("fields", format.fields),
+            ("encodings", format.encodings),
+            ("skipped", format.skipped),
+        ] {
+            for (n, line) in wrapped(text, WIDTH - LABEL).iter().enumerate() {
+                let label = if n == 0 { label } else { "" };
+                lines.push(format!("  {label:<10}{line}"));
+            }
+        }
+        paragraphs.push(lines.join("\n"));
+    }
+    paragraphs.push(
+        "Files may be compressed by gzip or zstd, whatever their names; bzip2, xz, lz4, zip and\n\
+         7z are named in an error. `ir inspect FILE` prints what a file is taken for."
+            .to_owned(),
+    );
+    paragraphs.join("\n\n")
+}
+
 /// Lets every option of the command and its subcommands have a negative number as its value, so
 /// that the error names the valid range.
 pub(crate) fn with_negative_values(command: clap::Command) -> clap::Command {
@@ -323,6 +357,12 @@ fn print_completions(shell: Shell) -> Result<()> {
 
 /// Prints what `ir COMMAND --help` prints and, for `eval`, all measures. Returns the exit code.
 fn print_help(names: &[String]) -> ExitCode {
+    if names == ["formats"] {
+        return match print(list_formats()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => Console::new(false).fail(&error),
+        };
+    }
     let names = names.iter().map(String::as_str);
     let arguments = ["ir"].into_iter().chain(names).chain(["--help"]);
     let command = Cli::command().mut_subcommand("eval", |command| {

@@ -132,6 +132,12 @@ pub trait Corpus: Send + Sync {
         None
     }
 
+    /// Returns the number of NUL bytes that a reader has skipped up to the end of the documents. Not
+    /// 0 for formats that allow them, such as TREC's, whose old collections have some.
+    fn skipped_nul_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns an iterator over the documents. Allocates per document; [`Corpus::open`] does not.
     ///
     /// # Errors

@@ -160,6 +160,10 @@ impl Corpus for CorpusRange<'_> {
         let end = total.min(self.range.end as u64);
         Some(end.saturating_sub(self.range.start as u64))
     }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        self.corpus.skipped_nul_bytes()
+    }
 }
 
 struct RangeReader<'a> {

@@ -273,6 +273,10 @@ impl<C: Corpus> Corpus for CountedCorpus<C> {
     fn len_hint(&self) -> Option<u64> {
         Some(self.expected)
     }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        self.corpus.skipped_nul_bytes()
+    }
 }
 
 struct CountedCorpusReader<'a> {

@@ -90,6 +90,17 @@ pub enum DataError {
         column: u64,
         found: String,
     },
+    /// A Parquet file is damaged, or compressed in a way that is not read. `found` is the message
+    /// of the Parquet library.
+    #[error("{path}: expected a Parquet file, found an error ({found})")]
+    Parquet { path: String, found: String },
+    /// A file has another format. `found` is that format.
+    #[error("{path}: expected {expected}, found {found}")]
+    OtherFormat {
+        path: String,
+        expected: &'static str,
+        found: String,
+    },
     /// A field with a JSON text, inside a record, is not valid JSON. `column` is a byte position
     /// from 1; `found` is the parser's message.
     #[error(
@@ -167,6 +178,13 @@ pub enum DataError {
         min: u64,
         max: u64,
         found: u64,
+    },
+    /// The first line of a file without names of columns has the wrong number of columns. `guess`
+    /// ends the message with another format of the line, or is empty.
+    #[error("{error} (read as TSV: id, tab, text{guess})")]
+    TsvColumns {
+        error: Box<DataError>,
+        guess: &'static str,
     },
     /// A line does not follow the format.
     #[error("{path}:{line}: expected {expected}, found {found:?}")]

@@ -1,4 +1,4 @@
-//! Documents and queries as JSON lines.
+//! Documents and queries as JSON lines, or as one JSON array of such records.
 //!
 //! | field | name in BEIR | value |
 //! |---|---|---|
@@ -8,14 +8,15 @@
 //! | metadata | `metadata` | object, each member becomes an attribute; optional |
 //! | any other | | becomes an attribute; `null` is omitted, also inside arrays and objects |
 //!
-//! Lines end with `\n`. Blank lines are skipped. Field names are configurable ([`JsonFields`]), or
-//! detected from the first record ([`JsonFields::detect`]).
+//! Lines end with `\n`. Blank lines are skipped. A file that starts with `[` is an array, whose
+//! records are streamed, too. Field names are configurable ([`FieldNames`]), or
+//! detected from the first record ([`FieldNames::detect`]).
 //!
 //! ```
 //! use ir_core::{DocReader, Document};
-//! use ir_data::{DuplicateIds, JsonFields, jsonl};
+//! use ir_data::{DuplicateIds, FieldNames, jsonl};
 //! let lines = "{\"_id\": \"d1\", \"text\": \"tea\", \"year\": 2017}\n{\"_id\": 7}\n";
-//! let (fields, duplicates) = (JsonFields::beir(), DuplicateIds::Reject);
+//! let (fields, duplicates) = (FieldNames::beir(), DuplicateIds::Reject);
 //! let mut docs = jsonl::JsonlReader::new(lines.as_bytes(), "corpus.jsonl", fields, duplicates);
 //! let mut doc = Document::default();
 //! assert!(docs.read(&mut doc)?);
@@ -35,7 +36,7 @@ use crate::collection::query_from_document;
 use crate::compression::{DataFile, create, open};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of, write_error};
-use crate::json::{JsonFields, for_each_record, parse_document, write_document};
+use crate::json::{FieldNames, RecordReader, for_each_record, parse_document, write_document};
 use crate::lines::LineReader;
 
 /// Treatment of records with the id of an earlier record.
@@ -48,12 +49,12 @@ pub enum DuplicateIds {
     Keep,
 }
 
-/// Reader of documents as JSON lines.
+/// Reader of documents as JSON lines or as the elements of a JSON array.
 #[derive(Debug)]
 pub struct JsonlReader<R> {
-    lines: LineReader<R>,
+    records: RecordReader<R>,
     source: Arc<str>,
-    fields: JsonFields,
+    fields: FieldNames,
     seen: Option<DuplicateFinder>,
     /// If `true`, the end of the file is an error, because no document was read.
     requires_document: bool,
@@ -61,15 +62,15 @@ pub struct JsonlReader<R> {
 
 impl<R: BufRead> JsonlReader<R> {
     /// Reads from `reader`; `source` names it in errors.
-    pub fn new(reader: R, source: &str, fields: JsonFields, duplicates: DuplicateIds) -> Self {
+    pub fn new(reader: R, source: &str, fields: FieldNames, duplicates: DuplicateIds) -> Self {
         Self::from_lines(LineReader::new(reader, source), fields, duplicates)
     }
 
     /// Reads from lines with a configured length limit.
-    pub fn from_lines(lines: LineReader<R>, fields: JsonFields, duplicates: DuplicateIds) -> Self {
+    pub fn from_lines(lines: LineReader<R>, fields: FieldNames, duplicates: DuplicateIds) -> Self {
         Self {
             source: lines.source(),
-            lines,
+            records: RecordReader::new(lines),
             fields,
             seen: (duplicates == DuplicateIds::Reject).then(DuplicateFinder::default),
             requires_document: false,
@@ -82,12 +83,12 @@ impl<R: BufRead> JsonlReader<R> {
     /// # Errors
     /// The source cannot be read, or a record does not follow the [format](self).
     pub fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
-        while let Some(line) = self.lines.read()? {
-            if line.text.trim_ascii().is_empty() {
+        while let Some((text, line)) = self.records.read()? {
+            if text.trim_ascii().is_empty() {
                 continue;
             }
-            let at = Location::new(&self.source, line.number);
-            parse_document(line.text, &self.fields, doc, at)?;
+            let at = Location::new(&self.source, line);
+            parse_document(text, &self.fields, doc, at)?;
             if let Some(seen) = &mut self.seen {
                 seen.add_id(&doc.id, at)?;
             }
@@ -110,13 +111,13 @@ impl<R: BufRead + Send> DocReader for JsonlReader<R> {
     }
 }
 
-/// Corpus in a JSON lines file, possibly compressed. Every reader opens the file again.
+/// Corpus in a file of JSON lines or with a JSON array, possibly compressed. Every reader opens the file again.
 #[derive(Debug, Clone)]
 pub struct JsonlCorpus {
     /// Path of the file.
     pub path: PathBuf,
-    /// Field names. Default: [`JsonFields::beir`].
-    pub fields: JsonFields,
+    /// Field names. Default: [`FieldNames::beir`].
+    pub fields: FieldNames,
     /// Treatment of duplicate ids. Default: [`DuplicateIds::Reject`].
     pub duplicates: DuplicateIds,
     /// If `true`, a file without documents, as a failed copy may leave, is an error instead of an
@@ -129,14 +130,14 @@ impl JsonlCorpus {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
-            fields: JsonFields::beir(),
+            fields: FieldNames::beir(),
             duplicates: DuplicateIds::Reject,
             require_documents: false,
         }
     }
 
     ir_core::setters! {
-        with_fields: fields, JsonFields;
+        with_fields: fields, FieldNames;
         with_duplicate_ids: duplicates, DuplicateIds;
         with_required_documents: require_documents, bool;
     }
@@ -156,9 +157,9 @@ impl Corpus for JsonlCorpus {
 /// attribute `title`.
 ///
 /// ```
-/// use ir_data::{JsonFields, jsonl};
+/// use ir_data::{FieldNames, jsonl};
 /// let array = "[{\"qid\": 1, \"query\": \"tea\"},\n {\"qid\": 2, \"query\": \"milk\"}]";
-/// let fields = JsonFields { id: "qid".into(), text: "query".into(), ..JsonFields::beir() };
+/// let fields = FieldNames { id: "qid".into(), text: "query".into(), ..FieldNames::beir() };
 /// let queries = jsonl::read_queries(array.as_bytes(), "queries.json", &fields)?;
 /// assert_eq!((queries[1].id.as_str(), queries[1].text.as_str()), ("2", "milk"));
 /// # Ok::<(), ir_data::DataError>(())
@@ -169,9 +170,9 @@ impl Corpus for JsonlCorpus {
 pub fn read_queries(
     reader: impl BufRead,
     source: &str,
-    fields: &JsonFields,
+    fields: &FieldNames,
 ) -> Result<Vec<Query>, DataError> {
-    let fields = JsonFields {
+    let fields = FieldNames {
         title: None,
         ..fields.clone()
     };
@@ -193,7 +194,7 @@ pub fn read_queries(
 #[derive(Debug)]
 pub struct JsonlWriter {
     file: DataFile,
-    fields: JsonFields,
+    fields: FieldNames,
     line: u64,
     buffer: Vec<u8>,
 }
@@ -206,7 +207,7 @@ impl JsonlWriter {
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,
-            fields: JsonFields::beir(),
+            fields: FieldNames::beir(),
             line: 0,
             buffer: Vec::new(),
         })
@@ -214,7 +215,7 @@ impl JsonlWriter {
 
     /// Field names. Without a metadata field, attributes become fields.
     #[must_use]
-    pub fn with_fields(mut self, fields: JsonFields) -> Self {
+    pub fn with_fields(mut self, fields: FieldNames) -> Self {
         self.fields = fields;
         self
     }

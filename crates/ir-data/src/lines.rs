@@ -31,12 +31,15 @@ pub struct Line<'a> {
 /// ```
 #[derive(Debug)]
 pub struct LineReader<R> {
-    reader: R,
-    source: Arc<str>,
-    limit: u64,
-    number: u64,
+    pub(crate) reader: R,
+    pub(crate) source: Arc<str>,
+    pub(crate) limit: u64,
+    /// Number of lines that were read.
+    pub(crate) number: u64,
     /// Number of bytes of the lines that were read, line ends included.
     pub(crate) consumed: u64,
+    /// Number of NUL bytes that were skipped; `None` if they are an error.
+    pub(crate) skipped_nul: Option<u64>,
     buffer: Vec<u8>,
 }
 
@@ -49,6 +52,7 @@ impl<R: BufRead> LineReader<R> {
             limit: MAX_LINE,
             number: 0,
             consumed: 0,
+            skipped_nul: None,
             buffer: Vec::new(),
         }
     }
@@ -57,6 +61,12 @@ impl<R: BufRead> LineReader<R> {
     #[must_use]
     pub fn with_limit(mut self, limit: u64) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Skips and counts NUL bytes, which are an error otherwise.
+    pub(crate) fn with_skipped_nul(mut self) -> Self {
+        self.skipped_nul = Some(0);
         self
     }
 
@@ -104,6 +114,13 @@ impl<R: BufRead> LineReader<R> {
                 });
             }
             Some(_) => {}
+        }
+        if let Some(skipped) = &mut self.skipped_nul
+            && self.buffer.contains(&0)
+        {
+            let before = self.buffer.len();
+            self.buffer.retain(|&byte| byte != 0);
+            *skipped += (before - self.buffer.len()) as u64;
         }
         let mut bytes = self.buffer.as_slice();
         let invalid = |found| DataError::InvalidText {

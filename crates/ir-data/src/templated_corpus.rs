@@ -48,6 +48,10 @@ impl Corpus for TemplatedCorpus<'_> {
     fn len_hint(&self) -> Option<u64> {
         self.corpus.len_hint()
     }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        self.corpus.skipped_nul_bytes()
+    }
 }
 
 struct TemplatedReader<'a> {

@@ -11,7 +11,7 @@ use ir_data::biocaddie::Record;
 use ir_data::datafinder::{self, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
-    Compression, DataError, DuplicateIds, JsonFields, JsonlWriter, LineReader, TextEncoding,
+    Compression, DataError, DuplicateIds, FieldNames, JsonlWriter, LineReader, TextEncoding,
     TsvWriter, beir, decompress, indri, jsonl, smart, squad, trec, tsv,
 };
 use proptest::collection::{btree_map, hash_set, vec};
@@ -103,7 +103,7 @@ proptest! {
     fn json_lines(docs in documents(), compression in 0..3_usize) {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, "docs.jsonl", compression);
-        let fields = JsonFields { text: "body".into(), ..JsonFields::anserini() };
+        let fields = FieldNames { text: "body".into(), ..FieldNames::anserini() };
         let mut writer = JsonlWriter::create(&path).unwrap().with_fields(fields.clone());
         for doc in &docs {
             writer.document(doc).unwrap();
@@ -259,7 +259,7 @@ fn parse(bytes: &[u8]) {
         assert!(line.text.len() <= 50 && !line.text.contains('\n'));
     }
     let mut doc = Document::default();
-    for fields in [JsonFields::beir(), JsonFields::anserini()] {
+    for fields in [FieldNames::beir(), FieldNames::anserini()] {
         let mut docs = jsonl::JsonlReader::new(bytes, "f", fields.clone(), DuplicateIds::Reject);
         let mut ids = HashSet::new();
         while let Ok(true) = docs.read_into(&mut doc) {

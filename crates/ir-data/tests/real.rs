@@ -15,7 +15,7 @@ use ir_data::squad::Squad;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat,
 };
-use ir_data::{DocTemplate, JsonFields, JsonlCorpus, JudgedQueries, indri, open};
+use ir_data::{DocTemplate, FieldNames, JsonlCorpus, JudgedQueries, indri, open};
 
 /// The catalog, if the files of a collection exist.
 fn catalog(collection: &str) -> Option<Catalog> {
@@ -532,9 +532,9 @@ fn iclr_as_json_lines() {
     let Some(path) = file("iclr/abstracts_2017_2018_2021.jsonl.zst") else {
         return;
     };
-    let fields = JsonFields {
+    let fields = FieldNames {
         text: "abstract".into(),
-        ..JsonFields::anserini()
+        ..FieldNames::anserini()
     };
     let corpus = JsonlCorpus::new(path).with_fields(fields);
     let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();

@@ -13,7 +13,7 @@ use ir_data::results::{
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, collection_queries, open_documents, read_queries_of};
-use crate::shared::options::{EncodingOption, positive, tag};
+use crate::shared::options::{ReadingOptions, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::{self, at_most_one_stdin};
 
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     split: Option<String>,
 
     #[command(flatten)]
-    pub(crate) text: EncodingOption,
+    pub(crate) text: ReadingOptions,
 
     /// Maximum number of results read from each list [default: all]
     #[arg(long, value_parser = positive, value_name = "N")]
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     at_most_one_stdin(args.files.iter().chain(&args.map))?;
     check_columns(&args.columns)?;
-    let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    let documents = open_documents(&args.collection, args.text.read_options(), console)?;
     documents.check_encoding(args.text.encoding)?;
     let collection = &documents.collection;
     let split = args.split.as_deref();

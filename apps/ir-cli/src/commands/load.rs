@@ -18,7 +18,7 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::hashes_of;
 use crate::shared::format::grouped;
 use crate::shared::input::open_documents;
-use crate::shared::options::{EncodingOption, choice, positive};
+use crate::shared::options::{ReadingOptions, choice, positive};
 use crate::shared::output::print;
 use crate::shared::remote::ClientOptions;
 
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     collection: Option<String>,
 
     #[command(flatten)]
-    text: EncodingOption,
+    text: ReadingOptions,
 
     /// Vectors of the documents, in the same order, written by `ir encode COLLECTION -o FILE`
     #[arg(long, value_name = "FILE")]
@@ -292,7 +292,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         return print(template);
     }
     let documents = args.collection.as_deref();
-    let documents = documents.map(|name| open_documents(name, args.text.encoding, console));
+    let documents = documents.map(|name| open_documents(name, args.text.read_options(), console));
     let documents = documents.transpose()?;
     let source = match (&vectors, &documents) {
         (Some(vectors), Some(documents)) => {

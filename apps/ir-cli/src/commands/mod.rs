@@ -13,6 +13,7 @@ pub(crate) mod frames;
 pub(crate) mod fuse;
 pub(crate) mod import_results;
 pub(crate) mod index;
+pub(crate) mod inspect;
 pub(crate) mod interleave;
 pub(crate) mod knn_accuracy;
 #[cfg(feature = "remote")]

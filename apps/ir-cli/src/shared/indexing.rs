@@ -199,6 +199,12 @@ impl IndexOptions {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
         warn_of_invalid_years(builder.invalid_years(), console);
+        let skipped = corpus.skipped_nul_bytes();
+        if skipped > 0 {
+            let name = documents.collection.name();
+            let bytes = counted(skipped, "NUL byte");
+            console.warn(format_args!("{name}: {bytes} skipped"));
+        }
         Ok(match path {
             Some(path) => builder.finish_to(path, &mut bar)?,
             None => builder.finish(&mut bar)?,

@@ -5,10 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueHint;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
-use ir_data::{TextEncoding, attribute};
+use ir_data::{GivenNames, ReadOptions, TextEncoding, attribute};
 
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::suggest::did_you_mean;
@@ -199,13 +200,39 @@ impl QueryForm {
     }
 }
 
-/// Character encoding of the input as an option.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct EncodingOption {
+/// How files of documents are read, as options.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ReadingOptions {
     /// Character encoding of TREC, SMART, Indri and TSV files, and of notes. For XML records of
     /// bioCADDIE, latin-1 replaces the declared encoding; JSON is UTF-8
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
+
+    /// Field or column with the ids, in JSON, CSV or Parquet [default: by its name]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    id_field: Option<String>,
+
+    /// Field or column with the texts [default: by its name]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    text_field: Option<String>,
+
+    /// Field or column with the titles [default: title, if there is one]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    title_field: Option<String>,
+}
+
+impl ReadingOptions {
+    /// Options of the readers.
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            encoding: self.encoding,
+            names: GivenNames {
+                id: self.id_field.clone(),
+                title: self.title_field.clone(),
+                text: self.text_field.clone(),
+            },
+        }
+    }
 }
 
 const ENCODINGS: [(&str, &str, TextEncoding); 2] = [

@@ -1,16 +1,29 @@
 //! Parquet files of the ICLR dataset.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::Result;
 
 /// Returns `true` if an argument is a Parquet file, by its first bytes.
 pub(crate) fn is_parquet(argument: &str) -> bool {
-    let mut mark = [0; 4];
-    let file = (argument != "-").then(|| File::open(argument));
-    let read = file.map(|file| file.and_then(|mut file| file.read_exact(&mut mark)));
-    matches!(read, Some(Ok(()))) && mark == *b"PAR1"
+    ir_data::is_parquet(Path::new(argument)).unwrap_or(false)
+}
+
+/// Returns `true` if an argument is a Parquet file with the columns of the ICLR dataset, or cannot
+/// be read.
+#[cfg(feature = "parquet")]
+pub(crate) fn is_iclr(argument: &str) -> bool {
+    let has = |columns: &Vec<String>, name: &str| columns.iter().any(|column| column == name);
+    is_parquet(argument)
+        && ir_data::parquet::columns(argument).map_or(true, |found| {
+            has(&found.read, "decision") && has(&found.read, "labels")
+        })
+}
+
+/// Without the feature, the error names it.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn is_iclr(argument: &str) -> bool {
+    is_parquet(argument)
 }
 
 /// Reads all papers of a file.

@@ -16,7 +16,7 @@ use crate::datafinder::{
     read_training_queries, without_test_queries,
 };
 use crate::error::{DataError, check_count, name_of};
-use crate::json::JsonFields;
+use crate::json::FieldNames;
 use crate::jsonl::{self, JsonlCorpus};
 use crate::smart::{SmartCorpus, SmartQueries};
 use crate::squad::{SquadFile, SquadSentences};
@@ -79,9 +79,9 @@ pub(super) fn open_entry(
             counted(entry, file.clone(), file)
         }
         CatalogFormat::Iclr => {
-            let fields = JsonFields {
+            let fields = FieldNames {
                 text: "abstract".to_owned(),
-                ..JsonFields::anserini()
+                ..FieldNames::anserini()
             };
             let corpus = JsonlCorpus::new(file(0)).with_fields(fields);
             counted(entry, corpus, InMemoryJudgedQueries::default())
@@ -174,7 +174,7 @@ impl DatasetSplits {
             return Ok(rows);
         };
         let source = name_of(cleaned);
-        let cleaned = jsonl::read_queries(open(cleaned)?, &source, &JsonFields::beir())?;
+        let cleaned = jsonl::read_queries(open(cleaned)?, &source, &FieldNames::beir())?;
         let mut ids: HashMap<String, String> = cleaned
             .into_iter()
             .map(|query| (query.text, query.id))

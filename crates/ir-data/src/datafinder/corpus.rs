@@ -7,7 +7,7 @@ use ir_core::{AttributeValue, Attributes, Corpus, CorpusError, DocReader, Docume
 use super::metadata::{DatasetMetadata, STRUCTURED_INFO};
 use crate::compression::open;
 use crate::error::name_of;
-use crate::json::JsonFields;
+use crate::json::FieldNames;
 use crate::jsonl::{DuplicateIds, JsonlReader};
 
 /// Name of the attribute with the name of a dataset as in the corpus, with spaces.
@@ -54,7 +54,7 @@ impl DatasetCorpus {
 
     /// Reads documents from a reader; `source` names it in errors.
     pub fn read<'a>(reader: impl BufRead + Send + 'a, source: &str) -> Box<dyn DocReader + 'a> {
-        let fields = JsonFields::anserini();
+        let fields = FieldNames::anserini();
         let docs = JsonlReader::new(reader, source, fields, DuplicateIds::Keep);
         Box::new(DatasetReader(docs))
     }

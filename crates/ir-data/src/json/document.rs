@@ -5,14 +5,14 @@ use ir_core::{AttributeValue, Attributes, Document};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::JsonFields;
+use super::FieldNames;
 use super::value::{AnyValue, json_error, parse_object, type_name};
 use crate::error::{DataError, Location};
 
 /// Parses a JSON object into `doc`, and reuses the buffers of `doc`.
 pub(crate) fn parse_document(
     text: &str,
-    fields: &JsonFields,
+    fields: &FieldNames,
     doc: &mut Document,
     at: Location<'_>,
 ) -> Result<(), DataError> {
@@ -49,7 +49,7 @@ pub(crate) fn parse_document(
 }
 
 struct DocumentVisitor<'a> {
-    fields: &'a JsonFields,
+    fields: &'a FieldNames,
     doc: &'a mut Document,
     at: Location<'a>,
     has_id: bool,
@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for TextVisitor<'_> {
 /// without one, fields.
 pub(crate) fn write_document(
     out: &mut Vec<u8>,
-    fields: &JsonFields,
+    fields: &FieldNames,
     id: &str,
     title: Option<&str>,
     text: &str,

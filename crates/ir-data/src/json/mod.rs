@@ -6,19 +6,20 @@ mod records;
 mod value;
 
 pub(crate) use document::{parse_document, write_document};
-pub use names::RecordKind;
-pub(crate) use records::for_each_record;
+pub use names::{GivenNames, RecordKind};
+pub(crate) use records::{RecordReader, for_each_record};
 pub(crate) use value::{JsonLineNumbers, json_error, parse_object, type_name};
 
-/// Names of the fields of a JSON document or query. Every other field becomes an attribute.
+/// Names of the fields of a document or query: members of a JSON object, or columns of a table.
+/// Every other field becomes an attribute.
 ///
 /// ```
-/// use ir_data::JsonFields;
-/// let mine = JsonFields { id: "docno".into(), text: "body".into(), ..JsonFields::beir() };
+/// use ir_data::FieldNames;
+/// let mine = FieldNames { id: "docno".into(), text: "body".into(), ..FieldNames::beir() };
 /// assert_eq!(mine.title.as_deref(), Some("title"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonFields {
+pub struct FieldNames {
     /// Id field, a string or an integer. Required.
     pub id: String,
     /// Title field. None: documents have no title.
@@ -29,7 +30,7 @@ pub struct JsonFields {
     pub metadata: Option<String>,
 }
 
-impl JsonFields {
+impl FieldNames {
     /// Fields of BEIR: `_id`, `title`, `text`, `metadata`.
     #[must_use]
     pub fn beir() -> Self {

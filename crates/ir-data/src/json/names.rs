@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 
-use super::JsonFields;
+use super::FieldNames;
 use crate::error::{DataError, Location};
 
 /// Content of a record: a document or a query.
@@ -25,6 +25,8 @@ const DOCUMENT_IDS: Names = &[
     // The document of a passage of MS MARCO 2 is its `docid`.
     &["pid"],
     &["docid", "docno", "doc_id"],
+    // CORD-19.
+    &["cord_uid"],
 ];
 const QUERY_IDS: Names = &[
     &["_id"],
@@ -35,6 +37,7 @@ const DOCUMENT_TEXTS: Names = &[
     &["text"],
     &["contents"],
     &["passage", "body", "segment", "content"],
+    &["abstract"],
 ];
 const QUERY_TEXTS: Names = &[&["text"], &["contents"], &["query", "question"], &["title"]];
 
@@ -57,7 +60,7 @@ impl RecordKind {
     ///
     /// ```
     /// use ir_data::RecordKind;
-    /// assert_eq!(RecordKind::Document.id_names().last(), Some("doc_id"));
+    /// assert_eq!(RecordKind::Document.id_names().last(), Some("cord_uid"));
     /// ```
     pub fn id_names(self) -> impl Iterator<Item = &'static str> {
         self.ids().iter().copied().flatten().copied()
@@ -74,25 +77,25 @@ impl RecordKind {
     }
 }
 
-impl JsonFields {
+impl FieldNames {
     /// Field names of a file, by the fields of its first record.
     ///
     /// | field | names, by precedence |
     /// |---|---|
-    /// | id of a document | `_id`; `id`; `pid`; `docid`, `docno`, `doc_id` |
-    /// | text of a document | `text`; `contents`; `passage`, `body`, `segment`, `content` |
+    /// | id of a document | `_id`; `id`; `pid`; `docid`, `docno`, `doc_id`; `cord_uid` |
+    /// | text of a document | `text`; `contents`; `passage`, `body`, `segment`, `content`; `abstract` |
     /// | id of a query | `_id`; `id`; `qid`, `query_id`, `query-id`, `queryid` |
     /// | text of a query | `text`; `contents`; `query`, `question`; `title` |
     ///
     /// There is no precedence between names that a comma separates. `contents` takes precedence
     /// over `text` unless the id is `_id`. A `record` that is not a JSON object gives
-    /// [`JsonFields::beir`]; the reader of the file reports it. `line` is the line of the record
+    /// [`FieldNames::beir`]; the reader of the file reports it. `line` is the line of the record
     /// in `source`.
     ///
     /// ```
-    /// use ir_data::{JsonFields, RecordKind};
+    /// use ir_data::{FieldNames, RecordKind};
     /// let record = "{\"pid\": \"m_1\", \"passage\": \"Green tea\", \"docid\": \"m\"}";
-    /// let fields = JsonFields::detect(record, RecordKind::Document, "docs.jsonl", 1)?;
+    /// let fields = FieldNames::detect(record, RecordKind::Document, "docs.jsonl", 1)?;
     /// assert_eq!((fields.id.as_str(), fields.text.as_str()), ("pid", "passage"));
     /// # Ok::<(), ir_data::DataError>(())
     /// ```
@@ -106,30 +109,114 @@ impl JsonFields {
         source: &str,
         line: u64,
     ) -> Result<Self, DataError> {
+        Self::detect_with(record, kind, &GivenNames::default(), source, line)
+    }
+
+    /// [`FieldNames::detect`] with names that the user has given.
+    ///
+    /// # Errors
+    /// The record has no field of a given name, or the other names are an error of
+    /// [`FieldNames::detect`].
+    pub fn detect_with(
+        record: &str,
+        kind: RecordKind,
+        given: &GivenNames,
+        source: &str,
+        line: u64,
+    ) -> Result<Self, DataError> {
         let Ok(members) = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(record) else {
             return Ok(Self::beir());
         };
         let names: Vec<&str> = members.keys().map(String::as_str).collect();
-        let at = Location::new(source, line);
-        let id = one_name(kind.ids(), &names, at)?;
-        let text = if id != "_id" && names.contains(&"contents") {
-            "contents"
-        } else {
-            one_name(kind.texts(), &names, at)?
+        Self::of_columns(&names, kind, given, Location::new(source, line))
+    }
+
+    /// Field names of a record or table with these names. Upper and lower case are equal, unless
+    /// there is a name in the case of the table of [`FieldNames::detect`].
+    pub(crate) fn of_columns(
+        names: &[&str],
+        kind: RecordKind,
+        given: &GivenNames,
+        at: Location<'_>,
+    ) -> Result<Self, DataError> {
+        let id = match &given.id {
+            Some(name) => given_name(name, names, at)?,
+            None => one_name(kind.ids(), names, at)?,
+        };
+        let contents = find_name("contents", names).filter(|_| id != "_id");
+        let text = match (&given.text, contents) {
+            (Some(name), _) => given_name(name, names, at)?,
+            (None, Some(contents)) => contents,
+            (None, None) => one_name(kind.texts(), names, at)?,
         };
         let beir = Self::beir();
+        let title = match (&given.title, beir.title) {
+            (Some(name), _) => Some(given_name(name, names, at)?.to_owned()),
+            (None, Some(title)) => Some(find_name(&title, names).map_or(title, str::to_owned)),
+            (None, None) => None,
+        };
         Ok(Self {
+            title: title.filter(|title| *title != text),
             id: id.to_owned(),
-            text: text.to_owned(),
             // Anserini's records have no object of metadata.
-            metadata: beir.metadata.filter(|_| text != "contents"),
-            title: beir.title,
+            metadata: beir.metadata.filter(|_| contents != Some(text)),
+            text: text.to_owned(),
         })
     }
 }
 
+/// Names of fields that replace those of [`FieldNames::detect`].
+///
+/// ```
+/// use ir_data::{FieldNames, GivenNames, RecordKind};
+/// let given = GivenNames { text: Some("summary".to_owned()), ..GivenNames::default() };
+/// let record = "{\"id\": 1, \"summary\": \"Green tea\", \"text\": \"...\"}";
+/// let fields = FieldNames::detect_with(record, RecordKind::Document, &given, "docs.jsonl", 1)?;
+/// assert_eq!((fields.id.as_str(), fields.text.as_str()), ("id", "summary"));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GivenNames {
+    /// Id field. Default: detected.
+    pub id: Option<String>,
+    /// Title field. Default: `title`, if there is one.
+    pub title: Option<String>,
+    /// Text field. Default: detected.
+    pub text: Option<String>,
+}
+
+impl GivenNames {
+    /// Returns `true` if no name is given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Returns the name of a record that equals `wanted`, or differs from it in case only.
+fn find_name<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
+    let mut equal = names.iter().copied().filter(|&name| name == wanted);
+    let mut similar = names.iter().copied();
+    let in_other_case = || similar.find(|name| name.eq_ignore_ascii_case(wanted));
+    equal.next().or_else(in_other_case)
+}
+
+/// Returns the field of a record with a name that the user gave.
+fn given_name<'a>(name: &str, names: &[&'a str], at: Location<'_>) -> Result<&'a str, DataError> {
+    find_name(name, names).ok_or_else(|| DataError::FieldNames {
+        path: at.path.to_owned(),
+        line: at.line,
+        expected: format!("a field {name:?}"),
+        found: names.iter().map(|&name| name.to_owned()).collect(),
+    })
+}
+
 /// Returns the accepted name that a record has.
-fn one_name(accepted: Names, names: &[&str], at: Location<'_>) -> Result<&'static str, DataError> {
+fn one_name<'a>(
+    accepted: Names,
+    names: &[&'a str],
+    at: Location<'_>,
+) -> Result<&'a str, DataError> {
     let error = |expected: &[&str], found: &[&str], start: &str| DataError::FieldNames {
         path: at.path.to_owned(),
         line: at.line,
@@ -137,7 +224,7 @@ fn one_name(accepted: Names, names: &[&str], at: Location<'_>) -> Result<&'stati
         found: found.iter().map(|&name| name.to_owned()).collect(),
     };
     for group in accepted {
-        let found = group.iter().copied().filter(|name| names.contains(name));
+        let found = group.iter().filter_map(|name| find_name(name, names));
         let found: Vec<_> = found.collect();
         match found[..] {
             [] => {}
@@ -195,6 +282,13 @@ mod tests {
                 "pid passage",
             ),
             (Document, r#"{"docid": 1, "segment": ""}"#, "docid segment"),
+            (Document, r#"{"ID": 1, "Text": ""}"#, "ID Text"),
+            (Document, r#"{"Id": 0, "id": 1, "text": ""}"#, "id text"),
+            (
+                Document,
+                r#"{"cord_uid": 1, "title": "", "abstract": ""}"#,
+                "cord_uid abstract",
+            ),
             (Query, r#"{"_id": 1, "text": "", "query": ""}"#, "_id text"),
             (Query, r#"{"qid": 1, "query": ""}"#, "qid query"),
             (
@@ -208,7 +302,7 @@ mod tests {
             (Query, "[1]", "_id text"),
             (Document, "{\"id\": ", "_id text"),
         ] {
-            let fields = JsonFields::detect(record, kind, "f", 1).unwrap();
+            let fields = FieldNames::detect(record, kind, "f", 1).unwrap();
             assert_eq!(
                 format!("{} {}", fields.id, fields.text),
                 expected,
@@ -229,12 +323,12 @@ mod tests {
             (
                 Document,
                 r#"{"name": 1, "text": ""}"#,
-                r#"f:7: expected a field "_id", "id", "pid", "docid", "docno" or "doc_id", found "name", "text""#,
+                r#"f:7: expected a field "_id", "id", "pid", "docid", "docno", "doc_id" or "cord_uid", found "name", "text""#,
             ),
             (
                 Document,
-                r#"{"id": 1, "abstract": ""}"#,
-                r#"f:7: expected a field "text", "contents", "passage", "body", "segment" or "content", found "abstract", "id""#,
+                r#"{"id": 1, "notes": ""}"#,
+                r#"f:7: expected a field "text", "contents", "passage", "body", "segment", "content" or "abstract", found "id", "notes""#,
             ),
             (
                 Document,
@@ -257,7 +351,7 @@ mod tests {
                 r#"f:7: expected a field "text", "contents", "query", "question" or "title", found "body", "qid""#,
             ),
         ] {
-            let error = JsonFields::detect(record, kind, "f", 7).unwrap_err();
+            let error = FieldNames::detect(record, kind, "f", 7).unwrap_err();
             assert_eq!(error.to_string(), expected);
         }
     }

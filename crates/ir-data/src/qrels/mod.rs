@@ -10,6 +10,7 @@ use ir_core::trec::{self, ColumnReader, HeaderLine, Parsed, TrecWarnings};
 
 use crate::beir;
 use crate::compression::open;
+use crate::documents::is_parquet;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::lines::at_line;
@@ -27,6 +28,7 @@ pub use smart::{
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
 ///   two zeros.
 /// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so.
+/// - Parquet, of a file: [`parquet::read_qrels`](crate::parquet::read_qrels).
 /// - TREC: otherwise, also in JSON.
 ///
 /// # Errors
@@ -40,11 +42,14 @@ pub fn read_qrels_any(
     header: HeaderLine,
 ) -> Result<Parsed<Qrels>, DataError> {
     let path = path.as_ref();
+    if is_parquet(path)? {
+        return read_parquet(path);
+    }
     parse_qrels_any(open(path)?, &name_of(path), header)
 }
 
-/// Reads the judgments of a split of a BEIR folder, which may have no corpus, in any format of
-/// [`read_qrels_any`]. Returns `None` if the subfolder `qrels` has no file of the split.
+/// Reads the judgments of a split of a [BEIR folder](beir), which may have no corpus, in any format
+/// of [`read_qrels_any`]. Returns `None` if there is no file of the split.
 ///
 /// # Errors
 /// A file cannot be read, or two files of the split have different judgments.
@@ -53,13 +58,28 @@ pub fn read_split_qrels(
     split: &str,
     header: HeaderLine,
 ) -> Result<Option<Parsed<Qrels>>, DataError> {
-    let files = beir::qrels_files(&folder.as_ref().join("qrels"))?;
-    let read = |path: &Path| {
+    let files = beir::files_of_splits(folder.as_ref())?;
+    let Some(files) = files.get(split) else {
+        return Ok(None);
+    };
+    let read = files.read(|path| {
         let parsed = read_qrels_any(path, header)?;
         Ok((parsed.data, parsed.warnings))
-    };
-    let read = beir::read_files(files.get(split).map_or(&[], Vec::as_slice), read)?;
+    })?;
     Ok(read.map(|(data, warnings)| Parsed { data, warnings }))
+}
+
+#[cfg(feature = "parquet")]
+fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
+    Ok(Parsed {
+        data: crate::parquet::read_qrels(&[path])?,
+        warnings: Vec::new(),
+    })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
+    Err(crate::documents::no_parquet(path))
 }
 
 /// Reads qrels from a reader as [`read_qrels_any`] does.

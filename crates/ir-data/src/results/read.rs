@@ -3,11 +3,10 @@ use std::io::BufRead;
 use std::str::FromStr;
 
 use ir_core::AttributeValue;
-use serde_json::value::RawValue;
 
 use crate::error::{DataError, Location};
-use crate::json::{JsonLineNumbers, json_error, parse_object, type_name};
-use crate::lines::{LineReader, read_all};
+use crate::json::{for_each_record, parse_object, type_name};
+use crate::lines::LineReader;
 
 /// Results of one search, best first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,23 +148,11 @@ pub fn read_results_tsv(
 /// # Errors
 /// The source cannot be read, or an object does not follow the format.
 pub fn read_results_json(reader: impl BufRead, source: &str) -> Result<Vec<ResultList>, DataError> {
-    let text = read_all(reader, source)?;
     let mut lists = Vec::new();
-    if text.trim_start().starts_with('[') {
-        let rows: Vec<&RawValue> = serde_json::from_str(&text)
-            .map_err(|error| json_error(&error, Location::new(source, 1)))?;
-        let mut lines = JsonLineNumbers::new(&text);
-        for row in rows {
-            let line = lines.line(row);
-            lists.push(json_list(row.get(), Location::new(source, line))?);
-        }
-    } else {
-        for (line, row) in (1..).zip(text.split('\n')) {
-            if !row.trim().is_empty() {
-                lists.push(json_list(row, Location::new(source, line))?);
-            }
-        }
-    }
+    for_each_record(reader, source, |text, line| {
+        lists.push(json_list(text, Location::new(source, line))?);
+        Ok(())
+    })?;
     Ok(lists)
 }
 

@@ -50,6 +50,7 @@
 //! - `Number:` and leading zeros of an id are removed, as in TREC's qrels.
 //! - Other tags and comments are removed; they separate words. Values of attributes may contain
 //!   `>`. CDATA sections are text.
+//! - NUL bytes are skipped; [`Corpus::skipped_nul_bytes`] counts them.
 //! - Character references of HTML are decoded: `&eacute;`, `&#233;`, `&#xE9;`. Unknown ones are
 //!   text.
 //!
@@ -73,6 +74,8 @@ pub use topics::read_topics;
 
 use std::io::BufRead;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ir_core::{Corpus, CorpusError, DocReader, Document};
 
@@ -96,6 +99,8 @@ const MAX_DEPTH: usize = 64;
 pub struct SgmlCorpus {
     files: Vec<PathBuf>,
     encoding: TextEncoding,
+    /// Number of NUL bytes that a reader has skipped.
+    skipped_nul: Arc<AtomicU64>,
 }
 
 impl SgmlCorpus {
@@ -126,6 +131,7 @@ impl SgmlCorpus {
         Self {
             files: files.into_iter().collect(),
             encoding: TextEncoding::Utf8,
+            skipped_nul: Arc::default(),
         }
     }
 
@@ -143,10 +149,15 @@ impl Corpus for SgmlCorpus {
             corpus: self,
             next: 0,
             current: None,
+            skipped_nul: 0,
             seen: DuplicateFinder::default(),
         };
         files.open_next()?;
         Ok(Box::new(files))
+    }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        self.skipped_nul.load(Ordering::Relaxed)
     }
 }
 
@@ -156,6 +167,8 @@ struct SgmlFilesReader<'a> {
     /// Number of opened files.
     next: usize,
     current: Option<SgmlReader<Box<dyn BufRead + Send>>>,
+    /// Number of NUL bytes of the files that were read.
+    skipped_nul: u64,
     /// Ids of all files, if there are several.
     seen: DuplicateFinder,
 }
@@ -181,8 +194,11 @@ impl SgmlFilesReader<'_> {
                 }
                 return Ok(true);
             }
+            self.skipped_nul += current.records.skipped_nul();
             self.open_next()?;
         }
+        let skipped = &self.corpus.skipped_nul;
+        skipped.fetch_max(self.skipped_nul, Ordering::Relaxed);
         Ok(false)
     }
 }

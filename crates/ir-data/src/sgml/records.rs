@@ -39,7 +39,7 @@ pub(super) struct RecordReader<R> {
 
 impl<R: BufRead> RecordReader<R> {
     pub(super) fn new(reader: R, source: &str, kinds: RecordElements) -> Self {
-        let lines = LineReader::new(reader, source);
+        let lines = LineReader::new(reader, source).with_skipped_nul();
         Self {
             source: lines.source(),
             lines,
@@ -52,6 +52,11 @@ impl<R: BufRead> RecordReader<R> {
             attributes: String::new(),
             markup: String::new(),
         }
+    }
+
+    /// Number of NUL bytes that were skipped.
+    pub(super) fn skipped_nul(&self) -> u64 {
+        self.lines.skipped_nul.unwrap_or(0)
     }
 
     /// Reads the next record into `markup` and returns the line on which it starts; `None` at the

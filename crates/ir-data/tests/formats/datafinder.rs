@@ -66,7 +66,7 @@ fn datafinder_queries() {
 {"query": "a", "documents": [1]} => f:1: expected an array of strings in documents, found a number
 [{"query": "a", "documents": []},\n{"query": "a"}] => f:2: expected a field "documents", found none
 [\n{"query": "a", "documents": []},\n3] => f:3: expected an object in the line, found a number
-[{"query": "a", "documents": []} => f:1: expected JSON, found an error at column 32 (EOF while parsing a list)
+[{"query": "a", "documents": []} => f:1: expected `,` or `]` after an element of the array, found "the end of the file"
 {"id": "x", "query": "a", "documents": []}\n{"id": "x", "query": "a", "documents": []} => f:2: expected a unique id, found "x", which is also on line 1"#;
     crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
     let train = "{\"query\": \"a\", \"n\": 12, \"positives\": [\"B C\"]}\n{\"query\": \"a\"}";

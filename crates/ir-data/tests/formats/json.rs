@@ -2,13 +2,13 @@
 
 use ir_core::{AttributeValue, Document};
 use ir_data::datafinder;
-use ir_data::{DataError, DuplicateIds, JsonFields, jsonl};
+use ir_data::{DataError, DuplicateIds, FieldNames, jsonl};
 
 fn json(text: &str) -> Result<Vec<Document>, DataError> {
     let mut docs = jsonl::JsonlReader::new(
         text.as_bytes(),
         "f",
-        JsonFields::beir(),
+        FieldNames::beir(),
         DuplicateIds::Reject,
     );
     let mut all = Vec::new();
@@ -25,7 +25,7 @@ fn invalid_json_lines() {
 {"_id": "a", "text": "b} => f:1: expected JSON, found an error at column 24 (EOF while parsing a string)
 \n\n{] => f:3: expected JSON, found an error at column 2 (key must be a string)
 {"_id": "a", "text": ""} x => f:1: expected JSON, found an error at column 26 (trailing characters)
-[1, 2] => f:1: expected an object in the line, found an array
+[1, 2] => f:1: expected an object in the line, found a number
 "text" => f:1: expected an object in the line, found a string
 17 => f:1: expected an object in the line, found a number
 null => f:1: expected an object in the line, found null
@@ -78,18 +78,84 @@ fn valid_json_lines() {
 fn unwritable_json() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("docs.jsonl");
-    let rejected = |fields: JsonFields, doc: Document| {
+    let rejected = |fields: FieldNames, doc: Document| {
         let mut writer = ir_data::JsonlWriter::create(&path)
             .unwrap()
             .with_fields(fields);
         writer.document(&doc).unwrap_err().to_string()
     };
     let doc = Document::new("a").with("x", f64::NAN);
-    assert!(rejected(JsonFields::beir(), doc).contains("finite numbers in attributes"));
+    assert!(rejected(FieldNames::beir(), doc).contains("finite numbers in attributes"));
     let doc = Document::new("a").with("contents", "b");
-    assert!(rejected(JsonFields::anserini(), doc).contains("without the name of a field"));
-    assert!(rejected(JsonFields::beir(), Document::new("")).contains("an id"));
+    assert!(rejected(FieldNames::anserini(), doc).contains("without the name of a field"));
+    assert!(rejected(FieldNames::beir(), Document::new("")).contains("an id"));
     assert!(!path.exists());
+}
+
+/// Arrays as pandas and jq write them have the documents of the lines.
+#[test]
+fn json_array_of_documents() {
+    let [one, other] = [
+        r#"{"_id": "a", "text": "x ] } \" , [ {", "tags": ["}", {"y": [1]}]}"#,
+        r#"{"_id": "b", "title": "\\", "text": "é\n"}"#,
+    ];
+    let lines = json(&format!("{one}\n{other}\n")).unwrap();
+    assert_eq!(lines.len(), 2);
+    let pretty = |text: &str| text.replace(", \"", ",\n  \"");
+    for array in [
+        format!("[{one},{other}]"),
+        format!("\u{feff}\r\n [\r\n{one}\r\n,\r\n{other}\r\n]\r\n\n"),
+        format!("[ {}, {} ]", pretty(one), pretty(other)),
+    ] {
+        assert_eq!(json(&array).unwrap(), lines, "{array}");
+        // Readers may get single bytes.
+        let bytes = std::io::BufReader::with_capacity(1, array.as_bytes());
+        let (fields, duplicates) = (FieldNames::beir(), DuplicateIds::Reject);
+        let mut docs = jsonl::JsonlReader::new(bytes, "f", fields, duplicates);
+        for expected in &lines {
+            let mut doc = Document::default();
+            assert!(docs.read_into(&mut doc).unwrap());
+            assert_eq!(doc, *expected);
+        }
+        assert!(!docs.read_into(&mut Document::default()).unwrap());
+    }
+    assert!(json("[]").unwrap().is_empty());
+    for (text, expected) in [
+        (
+            format!("[{one}\n{other}]"),
+            "f:2: expected `,` or `]` after an element of the array, found \"{\"",
+        ),
+        (
+            format!("[{one},,{other}]"),
+            "f:1: expected a value after `,`, found \",\"",
+        ),
+        (
+            format!("[{one}]\n{other}"),
+            "f:2: expected the end of the file after the array, found \"more text\"",
+        ),
+        (
+            format!("[{one},"),
+            "f:1: expected `]` at the end of the array, found \"the end of the file\"",
+        ),
+        (
+            "[".to_owned(),
+            "f:1: expected `]` at the end of the array, found \"the end of the file\"",
+        ),
+        (
+            "[\n{\"_id\": \"a\",\n \"text\": 1}]".to_owned(),
+            "f:2: expected a string in \"text\", found a number",
+        ),
+        (
+            "[\n{\"_id\": \"a\",\n \"text\"]".to_owned(),
+            "f:3: expected JSON, found an error at column 8 (expected `:`)",
+        ),
+        (
+            format!("[{one},\n{one}]"),
+            "f:2: expected a unique id, found \"a\", which is also on line 1",
+        ),
+    ] {
+        assert_eq!(json(&text).unwrap_err().to_string(), expected, "{text}");
+    }
 }
 
 #[test]
@@ -107,19 +173,17 @@ fn json_array_of_queries() {
         let error = read(&format!("{before}[{row},\n]"))
             .unwrap_err()
             .to_string();
-        assert!(
-            error.starts_with(&format!("f:{lines}: expected JSON")),
-            "{error}"
-        );
+        let expected = format!("f:{lines}: expected a value after `,`, found \"]\"");
+        assert_eq!(error, expected);
     }
 }
 
 #[test]
 fn json_array_of_queries_with_any_field_names() {
-    let fields = JsonFields {
+    let fields = FieldNames {
         id: "qid".into(),
         text: "query".into(),
-        ..JsonFields::beir()
+        ..FieldNames::beir()
     };
     let read = |text: &str| jsonl::read_queries(text.as_bytes(), "f", &fields);
     let row = "{\"qid\": 1, \"query\": \"tea\", \"title\": \"Tea\"}";

@@ -1,4 +1,5 @@
-//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, and JSON lines.
+//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, JSON lines, and
+//! Parquet.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,12 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let name = path.display().to_string();
     let head = reader.fill_buf().map_err(|error| error.to_string())?;
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let (ids, dim, values) = if head.starts_with(b"\x93NUMPY") {
+    let (ids, dim, values) = if head.starts_with(b"PAR1") {
+        let read = ir_data::parquet::read_vectors(path).map_err(|error| full_message(&error))?;
+        let ids: DocIds = read.ids.into_iter().collect();
+        check_unique(&ids, &name)?;
+        (ids, read.dimension, read.values)
+    } else if head.starts_with(b"\x93NUMPY") {
         let array = npy::read(reader, &name).map_err(|error| full_message(&error))?;
         let ids = read_ids(path, array.nrows())?;
         (

@@ -21,7 +21,7 @@ use crate::shared::encoder::{
 };
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{open_documents, read_queries};
-use crate::shared::options::{EncodingOption, QueryForm, first_set, positive, use_threads};
+use crate::shared::options::{QueryForm, ReadingOptions, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::vector_files::is_npy;
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     collection: Option<String>,
 
     #[command(flatten)]
-    pub(crate) text: EncodingOption,
+    pub(crate) text: ReadingOptions,
 
     /// Encode queries: the judged queries of a collection, or a query file
     #[arg(long)]
@@ -298,7 +298,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         return encode(args, (model, collection), texts, console);
     }
-    let documents = open_documents(collection, args.text.encoding, console)?;
+    let documents = open_documents(collection, args.text.read_options(), console)?;
     documents.check_encoding(args.text.encoding)?;
     let template = documents.template(args.template.as_ref())?;
     let corpus = documents.collection.corpus();
@@ -445,7 +445,7 @@ fn queries(args: &Args, argument: &str, console: &Console) -> Result<Vec<ir_core
         read_queries(path, args.text.encoding, console)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");
-        let documents = open_documents(argument, args.text.encoding, console)?;
+        let documents = open_documents(argument, args.text.read_options(), console)?;
         documents.check_encoding(args.text.encoding)?;
         documents.collection.queries(split)?
     };

@@ -131,7 +131,7 @@ impl Source {
     /// reported before the first document is encoded.
     fn open(args: &Args, model: &Path, collection: &str, console: &Console) -> Result<Self> {
         super::check_order(model, collection)?;
-        let documents = open_documents(collection, args.text.encoding, console)?;
+        let documents = open_documents(collection, args.text.read_options(), console)?;
         documents.check_encoding(args.text.encoding)?;
         let template = documents.template(args.template.as_ref())?;
         let (mut ids, mut hashes) = (DocIds::new(), TextHashes::default());

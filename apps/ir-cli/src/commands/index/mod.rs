@@ -13,7 +13,7 @@ use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open_documents};
-use crate::shared::options::{EncodingOption, choice, positive, use_threads};
+use crate::shared::options::{ReadingOptions, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath, create};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     collection: Option<String>,
 
     #[command(flatten)]
-    pub(crate) text: EncodingOption,
+    pub(crate) text: ReadingOptions,
 
     /// Output index file; with --add, --delete or --compact, the folder of the index
     #[arg(short = 'o', long, value_name = "FILE", required_unless_present_any = ["delete", "compact"])]
@@ -149,7 +149,7 @@ impl Args {
     /// How the documents are read.
     fn documents(&self) -> DocumentOptions {
         DocumentOptions {
-            encoding: self.text.encoding,
+            read: self.text.read_options(),
             text_rule: self.rule.text_rule,
         }
     }

@@ -116,7 +116,7 @@ pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<La
                 bail!(
                     "{at}: expected a field {:?}, found {} (--text-field names the field of the text){hint}",
                     args.text_field,
-                    input::field_names(&object)
+                    field_names(&object)
                 )
             }
         }
@@ -211,4 +211,13 @@ fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts
 fn papers(argument: &str, _: &Args, _: &Console) -> Result<LabeledTexts> {
     read(argument)?;
     bail!("{argument}: expected texts, found a Parquet file")
+}
+
+/// Names of the fields of an object, quoted, for messages.
+fn field_names(object: &Map<String, Value>) -> String {
+    if object.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<String> = object.keys().map(|name| format!("{name:?}")).collect();
+    names.join(", ")
 }

@@ -27,7 +27,7 @@ use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
-use crate::shared::options::{EncodingOption, QueryForm, choice, positive, use_threads};
+use crate::shared::options::{QueryForm, ReadingOptions, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     collection: String,
 
     #[command(flatten)]
-    pub(crate) text: EncodingOption,
+    pub(crate) text: ReadingOptions,
 
     /// Output file of the examples; .gz and .zst are compressed [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -259,7 +259,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.shard.check(args.output.as_ref())?;
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
-    let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    let documents = open_documents(&args.collection, args.text.read_options(), console)?;
     check_split(args, &documents)?;
     let mut out = OutputSink::open(args.output.as_ref())?;
     let other = args.run.as_deref();

@@ -15,7 +15,7 @@ use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption};
-use crate::shared::options::{EncodingOption, QueryForm, choice, first_set, positive, tag};
+use crate::shared::options::{QueryForm, ReadingOptions, choice, first_set, positive, tag};
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
 use crate::shared::system_options::SystemOptions;
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     pub(crate) collection: String,
 
     #[command(flatten)]
-    pub(crate) text: EncodingOption,
+    pub(crate) text: ReadingOptions,
 
     /// Query words
     #[arg(value_name = "WORDS", value_hint = ValueHint::Other, conflicts_with_all = ["query", "queries"])]
@@ -227,7 +227,7 @@ impl Args {
     /// How the documents are read.
     pub(crate) fn documents(&self) -> DocumentOptions {
         DocumentOptions {
-            encoding: self.text.encoding,
+            read: self.text.read_options(),
             text_rule: self.rule.text_rule,
         }
     }

@@ -18,9 +18,9 @@ use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{is_index, open_documents};
-use crate::shared::options::EncodingOption;
+use crate::shared::options::ReadingOptions;
 use crate::shared::output::{OutputPath, create_folder, print};
-use crate::shared::papers::is_parquet;
+use crate::shared::papers::is_iclr;
 use crate::shared::plots::write_plots;
 use index::run_index;
 use venues::VenueSplits;
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     collection: String,
 
     #[command(flatten)]
-    pub(crate) text: EncodingOption,
+    pub(crate) text: ReadingOptions,
 
     /// Split of the judgments [default: all]
     #[arg(long, value_name = "SPLIT", value_hint = clap::ValueHint::Other)]
@@ -89,7 +89,7 @@ type Splits = Vec<(String, JudgmentStatistics)>;
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    if is_parquet(&args.collection) {
+    if is_iclr(&args.collection) {
         return run_papers(args);
     }
     if is_index(Path::new(&args.collection)) {
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let level = args.level.unwrap_or(1);
     let folder = args.plots.as_ref().map(OutputPath::folder);
-    let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    let documents = open_documents(&args.collection, args.text.read_options(), console)?;
     documents.check_encoding(args.text.encoding)?;
     let _new_folder = folder.as_deref().map(create_folder).transpose()?;
     let collection = &documents.collection;

@@ -14,7 +14,6 @@ use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::catalog::Catalog;
 
 use super::documents::records_beside;
-use super::head::is_trec;
 use super::notes;
 
 /// Inputs of the command: every argument that may name a file. Set once, from the command line.
@@ -243,7 +242,8 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
         // The formats of a million files are not detected to find one of them.
         let is_record = |path: &Path| matches!(BioCaddieCorpus::detect(path), Ok(Some(_)));
         let is_document = |path: &Path| {
-            is_wanted(path) && (notes::is_note(path) || is_trec(path) || is_record(path))
+            is_wanted(path)
+                && (notes::is_note(path) || ir_data::is_trec_file(path) || is_record(path))
         };
         let found = notes::find(root, &is_document, &mut NoProgress);
         files.extend(found.map_or_else(|_| Vec::new(), |found| found.files));

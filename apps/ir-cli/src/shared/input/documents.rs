@@ -2,25 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
+use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, RecordForm, TextRule};
 use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::sgml::SgmlCorpus;
-use ir_data::smart::{SmartCorpus, SmartFolder};
+use ir_data::smart::SmartFolder;
 use ir_data::training::DocumentTexts;
 use ir_data::{
-    Collection, DataError, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonlCorpus,
-    RecordKind, TextEncoding, TsvCorpus, tsv,
+    Collection, DataError, DocTemplate, DocumentFile, DocumentFormat, GivenNames,
+    InMemoryJudgedQueries, TextEncoding, has_json_extension, is_trec_file,
 };
 
-use super::head::{FileHead, has_json_extension, is_trec};
+use super::document_options::DocumentOptions;
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
-use super::text_rule::DocumentOptions;
 use super::{fingerprint, names, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
@@ -54,6 +54,8 @@ pub(crate) struct DocumentSource {
     pub(crate) format: &'static str,
     /// If `true`, the documents are records of bioCADDIE.
     is_biocaddie: bool,
+    /// If `true`, the format is UTF-8 by definition.
+    is_utf8: bool,
 }
 
 impl DocumentSource {
@@ -67,8 +69,7 @@ impl DocumentSource {
 
     /// Rejects an `--encoding` that does not apply to the format of the documents.
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
-        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES, JSON_RECORDS].contains(&self.format);
-        if is_utf8 && encoding != TextEncoding::Utf8 {
+        if self.is_utf8 && encoding != TextEncoding::Utf8 {
             bail_usage!(
                 "--encoding: expected TREC, SMART or TSV files, XML records or notes, found {} ({})",
                 self.collection.name(),
@@ -143,13 +144,21 @@ fn resolve(
     expected: &str,
     console: &Console,
 ) -> Result<CollectionSource> {
-    let source = resolve_any(argument, options, verify, expected, console)?;
-    let found = match &source {
-        CollectionSource::Index(_) => "an index",
-        CollectionSource::Documents(documents) if documents.is_biocaddie => return Ok(source),
-        CollectionSource::Documents(documents) => documents.format,
+    let source = resolve_any(argument, &options, verify, expected, console)?;
+    let (found, is_biocaddie) = match &source {
+        CollectionSource::Index(_) => ("an index", false),
+        CollectionSource::Documents(documents) => (documents.format, documents.is_biocaddie),
     };
-    if let Some(rule) = options.text_rule {
+    if let Some(option) = given_name(&options.read.names)
+        && !Path::new(argument).is_file()
+    {
+        bail_usage!(
+            "{option}: expected a file with names of fields (JSON, CSV or Parquet), found {argument} ({found})"
+        );
+    }
+    if let Some(rule) = options.text_rule
+        && !is_biocaddie
+    {
         bail_usage!(
             "--text-rule {}: expected records of bioCADDIE, found {argument} ({found})",
             rule.name()
@@ -176,14 +185,25 @@ pub(crate) fn check_not_segment(path: &Path, expected: &str) -> Result<()> {
     Ok(())
 }
 
+/// First option that gives the name of a field.
+fn given_name(names: &GivenNames) -> Option<&'static str> {
+    let options = [
+        (&names.id, "--id-field"),
+        (&names.title, "--title-field"),
+        (&names.text, "--text-field"),
+    ];
+    let mut given = options.into_iter().filter(|(name, _)| name.is_some());
+    given.next().map(|(_, option)| option)
+}
+
 fn resolve_any(
     argument: &str,
-    options: DocumentOptions,
+    options: &DocumentOptions,
     verify: Verify,
     expected: &str,
     console: &Console,
 ) -> Result<CollectionSource> {
-    let encoding = options.encoding;
+    let encoding = options.read.encoding;
     let path = Path::new(argument);
     check_not_segment(path, expected)?;
     if path.is_file() {
@@ -287,6 +307,7 @@ fn from_catalog(
         fingerprint: format!("{name} {hashes}{}", records.unwrap_or_default()),
         format,
         is_biocaddie: entry.name == BIOCADDIE,
+        is_utf8: [NAMED, JSON_RECORDS].contains(&format),
     })
 }
 
@@ -311,15 +332,17 @@ fn format_of(records: &BioCaddieCorpus) -> Result<&'static str> {
     })
 }
 
-fn from_folder(path: &Path, options: DocumentOptions, console: &Console) -> Result<DocumentSource> {
-    let encoding = options.encoding;
-    let corpus = BEIR_CORPUS
-        .map(|name| path.join(name))
-        .into_iter()
-        .find(|corpus| corpus.exists());
-    if let Some(corpus) = corpus {
-        let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
-        return Ok(with_defaults(collection, file_stamp(&corpus), BEIR_FOLDER));
+fn from_folder(
+    path: &Path,
+    options: &DocumentOptions,
+    console: &Console,
+) -> Result<DocumentSource> {
+    let encoding = options.read.encoding;
+    let corpus = BeirFolder::corpus_files(path)?;
+    if !corpus.is_empty() {
+        let collection = BeirFolder::open(path)?.into_collection();
+        let stamp = corpus.iter().map(|file| file_stamp(file)).collect();
+        return Ok(with_defaults(collection, stamp, BEIR_FOLDER));
     }
     if let Some(folder) = SmartFolder::find(path)? {
         let folder = folder.with_encoding(encoding);
@@ -353,7 +376,7 @@ fn from_folder(path: &Path, options: DocumentOptions, console: &Console) -> Resu
         if bar.report("detecting formats", read, Some(files.len() as u64)) == Flow::Stop {
             return Err(Interrupted.into());
         }
-        if is_trec(file) {
+        if is_trec_file(file) {
             trec.push(file);
         } else {
             others.push(file);
@@ -401,20 +424,26 @@ fn from_folder(path: &Path, options: DocumentOptions, console: &Console) -> Resu
 fn from_records(
     path: &Path,
     records: BioCaddieCorpus,
-    options: DocumentOptions,
+    options: &DocumentOptions,
 ) -> Result<DocumentSource> {
     let format = format_of(&records)?;
     let (records, stamp) = with_options(records, options);
-    Ok(unjudged(path, options.encoding, &stamp, records, format))
+    Ok(unjudged(
+        path,
+        options.read.encoding,
+        &stamp,
+        records,
+        format,
+    ))
 }
 
 /// Records with the text of `--text-rule`, and their stamp. `--encoding` replaces the declared
 /// encoding unless it is UTF-8.
-fn with_options(records: BioCaddieCorpus, options: DocumentOptions) -> (BioCaddieCorpus, String) {
+fn with_options(records: BioCaddieCorpus, options: &DocumentOptions) -> (BioCaddieCorpus, String) {
     let rule = options.text_rule.unwrap_or_default();
-    let stamp = records_stamp(&records, options.encoding);
+    let stamp = records_stamp(&records, options.read.encoding);
     let records = records.with_text(rule);
-    let records = match options.encoding {
+    let records = match options.read.encoding {
         TextEncoding::Utf8 => records,
         other => records.with_encoding(other),
     };
@@ -450,10 +479,9 @@ const BIOCADDIE: &str = "biocaddie";
 /// Formats of UTF-8 files.
 const NAMED: &str = "collection of `ir datasets`";
 const BEIR_FOLDER: &str = "BEIR folder";
-const JSON_LINES: &str = "JSON lines";
 const JSON_RECORDS: &str = "JSON records of bioCADDIE";
 const XML_RECORDS: &str = "XML records of bioCADDIE";
-/// Names of the documents file of a BEIR folder.
+/// Names of a file with all documents of a BEIR folder.
 const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"];
 /// Minimum number of notes that are indexed from a folder that also has collections in subfolders.
 const MIN_NOTES: usize = 10;
@@ -490,58 +518,59 @@ fn check_collections_below(path: &Path, files: &[PathBuf], console: &Console) ->
     Ok(())
 }
 
-fn from_file(path: &Path, options: DocumentOptions, console: &Console) -> Result<DocumentSource> {
-    let encoding = options.encoding;
-    let name = path.display().to_string();
-    let head = FileHead::read(&mut ir_data::open(path)?, &name)?;
-    if head.is_empty() {
-        bail!(
-            "{}: expected an index or documents, found an empty file",
-            path.display()
-        );
-    }
-    if let Some(records) = BioCaddieCorpus::detect(path)? {
+fn from_file(path: &Path, options: &DocumentOptions, console: &Console) -> Result<DocumentSource> {
+    let encoding = options.read.encoding;
+    let file = DocumentFile::open(path, &options.read);
+    // Records of bioCADDIE are JSON or SGML, without the names of an id and a text.
+    let may_be_records = file.as_ref().map_or(true, |file| {
+        matches!(
+            file.format(),
+            DocumentFormat::Json { .. } | DocumentFormat::Trec
+        )
+    });
+    if may_be_records && let Some(records) = BioCaddieCorpus::detect(path)? {
         return from_records(path, records, options);
     }
-    let stamp = file_stamp(path);
-    if head.is_smart() {
-        let corpus = SmartCorpus::cranfield(path).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus, "SMART"));
-    }
-    if head.is_trec() {
-        let corpus = SgmlCorpus::new(path).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus, "TREC"));
-    }
-    if !head.is_json(path) {
-        let (layout, format) = if head.is_msmarco_document() {
-            (
-                tsv::msmarco_documents().to_vec(),
-                "TSV of id, URL, title, text",
-            )
-        } else {
-            (tsv::ID_TEXT_TITLE.to_vec(), "TSV")
-        };
-        // Errors of the first line say that the file is read as TSV.
-        let first = encoding.decode(&*head.bytes);
-        let first = tsv::read_documents(first, &name, &layout);
-        if let Err(error @ DataError::Columns { .. }) = first {
-            return Err(head.documents_error(path, error));
+    let file = file.map_err(|error| match error {
+        DataError::TsvColumns { error, guess: "" } if is_note(path) => anyhow!(
+            "{error} (read as TSV: id, tab, text; notes are read from a folder: give the folder)"
+        ),
+        DataError::Empty { path, .. } => {
+            anyhow!("{path}: expected an index or documents, found an empty file")
         }
-        head.warn_of_column_names(&name, console);
-        let corpus = TsvCorpus::new(path, &layout).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus, format));
+        error => error.into(),
+    })?;
+    if let DocumentFormat::Csv { fields, .. } = file.format() {
+        console.note(format_args!(
+            "note: {}: read as {} (id {:?}, text {:?})",
+            path.display(),
+            file.format().name(),
+            fields.id,
+            fields.text
+        ));
     }
-    let fields = head.json_fields(&name, RecordKind::Document)?;
-    let corpus = JsonlCorpus::new(path)
-        .with_fields(fields)
-        .with_duplicate_ids(DuplicateIds::Reject);
-    Ok(unjudged(
-        path,
-        TextEncoding::Utf8,
-        &stamp,
-        corpus,
-        JSON_LINES,
-    ))
+    let (stamp, format) = (file_stamp(path), file.format().name());
+    let is_utf8 = file.format().is_utf8();
+    let encoding = if is_utf8 {
+        TextEncoding::Utf8
+    } else {
+        encoding
+    };
+    let stamp = format!("{stamp}{}", names_stamp(&options.read.names));
+    Ok(DocumentSource {
+        is_utf8,
+        ..unjudged(path, encoding, &stamp, file, format)
+    })
+}
+
+/// Given names of fields, as a part of the cache key of the documents.
+fn names_stamp(names: &GivenNames) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let names = [&names.id, &names.title, &names.text];
+    let names = names.map(|name| name.as_deref().unwrap_or_default());
+    format!(" {}", names.join("\t"))
 }
 
 /// A collection without queries. `stamps` identifies its files.
@@ -574,6 +603,7 @@ fn with_defaults(
         fingerprint,
         format,
         is_biocaddie: [JSON_RECORDS, XML_RECORDS].contains(&format),
+        is_utf8: [BEIR_FOLDER, JSON_RECORDS].contains(&format),
     }
 }
 

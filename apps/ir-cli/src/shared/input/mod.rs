@@ -1,12 +1,11 @@
 //! Command-line arguments that name input: indexes, collections, files, judgments, runs.
 
 pub(crate) mod arguments;
+mod document_options;
 mod documents;
-mod head;
 mod notes;
 mod progress;
 mod queries;
-mod text_rule;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -17,7 +16,7 @@ use ir_bm25::SegmentedIndex;
 use ir_core::trec;
 use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
-use ir_data::beir::BeirFolder;
+use ir_data::beir::{self, BeirFolder};
 use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries, known_names};
 use ir_data::smart::SmartFolder;
@@ -29,17 +28,16 @@ use crate::shared::stream::is_stream;
 use crate::shared::suggest::did_you_mean;
 use progress::ReadingProgress;
 
+pub(crate) use document_options::{DocumentOptions, TextRuleOption};
 pub(crate) use documents::{
     CollectionSource, DocumentOrder, DocumentSource, check_not_segment, for_each_document,
     open_collection, open_documents,
 };
-pub(crate) use head::field_names;
 #[cfg(feature = "dense")]
 pub(crate) use queries::read as read_queries;
 pub(crate) use queries::{
     TestQueries, of_collection as collection_queries, read_any as read_queries_of,
 };
-pub(crate) use text_rule::{DocumentOptions, TextRuleOption};
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
@@ -278,6 +276,9 @@ fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Op
 
 fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Parsed<Qrels>> {
     let read = |file: &Path| {
+        if ir_data::is_parquet(file)? {
+            return Ok(ir_data::read_qrels_any(file, header)?);
+        }
         let (reader, name) = open(file, console)?;
         Ok(ir_data::parse_qrels_any(reader, &name, header)?)
     };
@@ -324,6 +325,15 @@ fn qrels_in_folder(
     header: HeaderLine,
     console: &Console,
 ) -> Result<Parsed<Qrels>> {
+    if let [file] = &beir::qrels_files(folder, split)?[..]
+        && !ir_data::is_parquet(file)?
+    {
+        let (reader, name) = open(file, console)?;
+        return Ok(ir_data::parse_qrels_any(reader, &name, header)?);
+    }
+    if let Some(read) = ir_data::read_split_qrels(folder, split, header)? {
+        return Ok(read);
+    }
     let judged = folder.join("qrels");
     if !judged.is_dir() {
         if let Some(smart) = SmartFolder::find(folder)? {
@@ -333,14 +343,6 @@ fn qrels_in_folder(
             "{}: expected a judgment file, a folder in BEIR layout (qrels/{split}.tsv) or in SMART format (*.ALL, *.REL), found another folder",
             folder.display()
         );
-    }
-    let [plain, lines] = ["tsv", "jsonl"].map(|end| judged.join(format!("{split}.{end}")));
-    if plain.is_file() && !lines.is_file() {
-        let (reader, name) = open(plain, console)?;
-        return Ok(ir_data::parse_qrels_any(reader, &name, header)?);
-    }
-    if let Some(read) = ir_data::read_split_qrels(folder, split, header)? {
-        return Ok(read);
     }
     if let Some(topics) = BioCaddieTopics::find(folder) {
         return Ok(without_warnings(topics.qrels(split)?));

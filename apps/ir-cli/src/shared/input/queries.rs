@@ -1,15 +1,12 @@
 //! Query files; the format is detected from the content.
 
-use std::io::{self, BufRead, Cursor, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use ir_core::{Qrels, Query};
-use ir_data::tsv::{self, Column};
-use ir_data::{Collection, DataError, RecordKind, TextEncoding};
-use ir_data::{datafinder, indri, jsonl, sgml, smart};
+use ir_data::{Collection, QueryFormat, ReadOptions, TextEncoding};
 
-use super::head::FileHead;
 use super::{is_collection, open_documents, split_of_collection};
 use crate::shared::console::{Console, bail_usage};
 
@@ -89,58 +86,24 @@ pub(crate) fn of_collection(
     }))
 }
 
-/// Reads queries. Formats: JSON lines or a JSON array, with the names of
-/// [`ir_data::JsonFields::detect`] or of DataFinder (`query`, `documents`); TREC topics; Indri
-/// topics; SMART; lines `id TAB text`. `encoding` applies to formats other than JSON. `-` reads
-/// standard input.
+/// Reads queries in any format of [`ir_data::read_queries`]. `encoding` applies to formats other
+/// than JSON. `-` reads standard input.
 pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Result<Vec<Query>> {
-    let (mut reader, name) = super::open(path, console)?;
-    let mut head = FileHead::read(&mut reader, &name)?;
-    if head.is_empty() {
-        bail!("{name}: expected queries, found none");
-    }
-    let reader = Cursor::new(std::mem::take(&mut head.bytes)).chain(reader);
-    let reader = LimitedReader::new(reader, MAX_BYTES);
-    let (mut reader, mut array) = (reader, Vec::new());
-    let is_array = head.line.starts_with('[');
-    if is_array {
-        reader.read_to_end(&mut array).context(name.clone())?;
-        head.first_of_array(&array);
-    }
-    let reader = Cursor::new(array).chain(reader);
-    let fields = head.fields();
-    let has = |name: &str| fields.contains_key(name);
-    let has_id = RecordKind::Query.id_names().any(has);
-    let is_datafinder = has("query") && (has("documents") || !has_id);
-    let queries = if is_datafinder {
-        let rows = datafinder::read_test_queries(reader, &name, "q")?;
-        rows.into_iter().map(|row| row.query).collect()
-    } else if head.is_smart() {
-        // Cranfield's numbers have leading zeros and gaps; its judgments have positions.
-        let is_cranfield = head.line.trim_start_matches(".I").trim() == "001";
-        if is_cranfield {
-            smart::read_cranfield_queries(encoding.decode(reader), &name)?
-        } else {
-            smart::read_queries(encoding.decode(reader), &name)?
-        }
-    } else if head.is_element("parameters") {
-        indri::read_queries(encoding.decode(reader), &name)?
-    } else if head.line.starts_with('<') {
-        sgml::read_topics(encoding.decode(reader), &name)?
-    } else if is_array || head.is_json(path) {
-        let fields = head.json_fields(&name, RecordKind::Query)?;
-        jsonl::read_queries(reader, &name, &fields)?
-    } else {
-        head.warn_of_column_names(&name, console);
-        let layout = [Column::Id, Column::Text];
-        let read = tsv::read_queries(encoding.decode(reader), &name, &layout);
-        read.map_err(|error| match error {
-            DataError::Columns { .. } => head.queries_error(error),
-            error => error.into(),
-        })?
+    let options = ReadOptions {
+        encoding,
+        ..ReadOptions::default()
     };
-    if queries.is_empty() {
-        bail!("{name}: expected queries, found none");
+    let is_parquet = path.is_file() && ir_data::is_parquet(path)?;
+    let (queries, format) = if is_parquet {
+        ir_data::read_queries(path, &options)?
+    } else {
+        let (reader, name) = super::open(path, console)?;
+        let reader = LimitedReader::new(reader, MAX_BYTES);
+        ir_data::read_queries_from(reader, &name, &options)?
+    };
+    if matches!(format, QueryFormat::Csv { .. }) {
+        let path = path.display();
+        console.note(format_args!("note: {path}: read as {}", format.name()));
     }
     Ok(queries)
 }

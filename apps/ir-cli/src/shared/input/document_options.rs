@@ -1,7 +1,7 @@
-//! `--text-rule`: text of the documents of bioCADDIE records.
+//! How documents are read: `--text-rule`, `--encoding` and names of fields.
 
-use ir_data::TextEncoding;
 use ir_data::biocaddie::TextRule;
+use ir_data::{ReadOptions, TextEncoding};
 
 use crate::shared::options::choice;
 
@@ -38,19 +38,29 @@ const RULES: [(&str, &str, TextRule); 4] = [
 ];
 
 /// How documents are read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct DocumentOptions {
-    /// Character encoding of formats other than JSON.
-    pub(crate) encoding: TextEncoding,
+    /// Character encoding, and names of fields.
+    pub(crate) read: ReadOptions,
     /// Text of records of bioCADDIE; [`None`] for the default.
     pub(crate) text_rule: Option<TextRule>,
 }
 
-impl From<TextEncoding> for DocumentOptions {
-    fn from(encoding: TextEncoding) -> Self {
+impl From<ReadOptions> for DocumentOptions {
+    fn from(read: ReadOptions) -> Self {
         Self {
-            encoding,
+            read,
             text_rule: None,
         }
+    }
+}
+
+impl From<TextEncoding> for DocumentOptions {
+    fn from(encoding: TextEncoding) -> Self {
+        let read = ReadOptions {
+            encoding,
+            ..ReadOptions::default()
+        };
+        read.into()
     }
 }

@@ -1,0 +1,436 @@
+//! `ir inspect`: what a file is taken for, why, and what of it is read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use ir_core::trec::HeaderLine;
+use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
+use ir_data::{DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
+use serde_json::{Map, Value, json};
+
+use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::format::{counted, grouped, table};
+use crate::shared::input::{
+    DocumentSource, QrelsArgument, for_each_document, is_index, open_documents, qrels, run,
+};
+use crate::shared::options::ReadingOptions;
+use crate::shared::output::print;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir inspect docs.csv                 format, fields, first documents
+  ir inspect corpus.jsonl --id-field docno
+  ir inspect qrels/test.tsv run.trec  judgments and runs
+  ir inspect ~/beir/scifact           a folder
+  ir inspect docs.parquet --json | jq .fields
+
+Files are read to the end, so that the count of documents, what is skipped and
+the first error are those of `ir index`. `ir help formats` lists all formats.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Files or folders of documents, queries, judgments or runs
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Number of first records that are printed
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
+    records: usize,
+
+    #[command(flatten)]
+    pub(crate) text: ReadingOptions,
+
+    /// Print one JSON object per file
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is known of a file.
+#[derive(Debug, Default)]
+struct Inspection {
+    /// Documents, queries, judgments, run, ...
+    kind: &'static str,
+    format: String,
+    /// What of the content shows the format.
+    reason: String,
+    /// Names of fields and what they are read as.
+    fields: Vec<(String, String)>,
+    /// Counts by what is counted.
+    counts: Vec<(&'static str, u64)>,
+    /// What is skipped or suspicious.
+    notes: Vec<String>,
+    /// First records, of at most the requested number.
+    first: Vec<Value>,
+}
+
+pub(crate) fn run_command(args: &Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    for (n, file) in args.files.iter().enumerate() {
+        let name = file.display().to_string();
+        if name == "-" {
+            bail!("-: expected a file, which is read several times, found standard input");
+        }
+        let compression = if file.is_file() {
+            ir_data::detect_compression(file)?
+        } else {
+            None
+        };
+        let found = inspect(file, &name, args, console)?;
+        let compression = compression.map(|compression| compression.to_string());
+        if args.json {
+            print(found.json(&name, compression.as_deref()))?;
+        } else {
+            if n > 0 {
+                print("")?;
+            }
+            print(found.text(&name, compression.as_deref()))?;
+        }
+    }
+    Ok(())
+}
+
+fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<Inspection> {
+    if is_index(file) {
+        return Ok(Inspection {
+            kind: "index",
+            format: "index of `ir index` or `ir encode`".to_owned(),
+            reason: "the first bytes, or the files of a folder".to_owned(),
+            notes: vec![format!(
+                "`ir stats {name}` prints its settings and statistics"
+            )],
+            ..Inspection::default()
+        });
+    }
+    if !file.is_file() {
+        let documents = open_documents(name, args.text.read_options(), console)?;
+        return of_collection(&documents, args, console);
+    }
+    match FileKind::detect(file)? {
+        FileKind::Documents => of_documents(file, args, console),
+        FileKind::Queries => of_queries(file, args),
+        FileKind::Judgments => of_judgments(name, args, console),
+        FileKind::Run => of_run(name, args, console),
+        FileKind::Vectors(format) => Ok(Inspection {
+            kind: "vectors",
+            format: format.to_owned(),
+            reason: "the first bytes, or the types of the columns".to_owned(),
+            notes: vec!["option --vectors of `ir search` reads vectors".to_owned()],
+            ..Inspection::default()
+        }),
+    }
+}
+
+fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> Result<Inspection> {
+    let collection = &documents.collection;
+    let mut found = Inspection {
+        kind: "collection",
+        format: documents.format.to_owned(),
+        reason: "the names and the content of the files in the folder".to_owned(),
+        notes: collection.notes().to_vec(),
+        ..Inspection::default()
+    };
+    found.read_documents(collection.corpus(), args.records, console)?;
+    let queries = collection.all_queries()?;
+    if !queries.is_empty() {
+        found.counts.push(("queries", queries.len() as u64));
+    }
+    let splits = collection.splits();
+    if !splits.is_empty() {
+        let splits = splits.join(", ");
+        found
+            .fields
+            .push(("qrels".to_owned(), format!("splits {splits}")));
+    }
+    Ok(found)
+}
+
+fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspection> {
+    let documents = match DocumentFile::open(file, &args.text.read_options()) {
+        Ok(documents) => documents,
+        Err(error) => {
+            // Queries have other names of fields.
+            return of_queries(file, args).or(Err(error.into()));
+        }
+    };
+    let format = documents.format();
+    let mut found = Inspection {
+        kind: "documents",
+        format: format.name().to_owned(),
+        reason: format.reason(),
+        ..Inspection::default()
+    };
+    found.read_documents(&documents, args.records, console)?;
+    if let Some(fields) = format.fields() {
+        found.name_fields(fields);
+    }
+    match format {
+        DocumentFormat::Parquet { skipped, .. } => {
+            for column in skipped {
+                let column = (
+                    column.clone(),
+                    "not read: binary data or vectors".to_owned(),
+                );
+                found.fields.push(column);
+            }
+        }
+        DocumentFormat::Csv { columns, .. } if columns.iter().any(String::is_empty) => {
+            found
+                .notes
+                .push("a column without a name is not read".to_owned());
+        }
+        _ => {}
+    }
+    let nul = documents.skipped_nul_bytes();
+    if nul > 0 {
+        found
+            .notes
+            .push(format!("{} skipped", counted(nul, "NUL byte")));
+    }
+    Ok(found)
+}
+
+fn of_queries(file: &Path, args: &Args) -> Result<Inspection> {
+    let (queries, format) = ir_data::read_queries(file, &args.text.read_options())?;
+    let mut found = Inspection {
+        kind: "queries",
+        format: format.name().to_owned(),
+        reason: format.reason(),
+        counts: vec![("queries", queries.len() as u64)],
+        ..Inspection::default()
+    };
+    let blank = queries.iter().filter(|query| query.text.trim().is_empty());
+    found
+        .counts
+        .extend(Some(("queries without text", blank.count() as u64)).filter(|it| it.1 > 0));
+    let mut types = AttributeTypes::default();
+    for query in &queries {
+        types.add(&query.attributes);
+    }
+    found.fields.extend(types.rows());
+    if let QueryFormat::Json { fields, .. } | QueryFormat::Csv { fields, .. } = &format {
+        found.name_fields(fields);
+    }
+    found.first = queries.iter().take(args.records).map(query_json).collect();
+    Ok(found)
+}
+
+fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
+    let read = qrels(name, QrelsArgument::First, HeaderLine::AsData, console)?;
+    let mut grades = BTreeMap::<i64, u64>::new();
+    let mut first = Vec::new();
+    for (query, judged) in read.iter() {
+        for (doc, grade) in judged {
+            *grades.entry(grade).or_default() += 1;
+            if first.len() < args.records {
+                first.push(json!({"query": query, "document": doc, "grade": grade}));
+            }
+        }
+    }
+    let grades = grades
+        .iter()
+        .map(|(grade, count)| format!("{grade}: {}", grouped(*count)));
+    let grades = grades.collect::<Vec<_>>().join(", ");
+    Ok(Inspection {
+        kind: "judgments",
+        format: "qrels".to_owned(),
+        reason: "the header, or the number and the content of the columns".to_owned(),
+        counts: vec![
+            ("queries", read.len() as u64),
+            ("judgments", read.judgments() as u64),
+        ],
+        fields: vec![("grades".to_owned(), grades)],
+        first,
+        ..Inspection::default()
+    })
+}
+
+fn of_run(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
+    let read = run(name, HeaderLine::AsData, console)?;
+    let (mut results, mut first) = (0, Vec::new());
+    for (query, ranking) in read.iter() {
+        results += ranking.len() as u64;
+        for (rank, hit) in ranking.iter().enumerate() {
+            if first.len() < args.records {
+                first.push(json!({
+                    "query": query, "document": hit.doc, "rank": rank + 1, "score": hit.score
+                }));
+            }
+        }
+    }
+    Ok(Inspection {
+        kind: "run",
+        format: "run".to_owned(),
+        reason: "the number and the content of the columns, or objects of scores".to_owned(),
+        counts: vec![("queries", read.len() as u64), ("results", results)],
+        first,
+        ..Inspection::default()
+    })
+}
+
+/// Types of the attributes of records.
+#[derive(Default)]
+struct AttributeTypes(BTreeMap<String, BTreeMap<&'static str, u64>>);
+
+impl AttributeTypes {
+    fn add(&mut self, attributes: &ir_core::Attributes) {
+        for (name, value) in attributes.iter() {
+            let kind = match value {
+                AttributeValue::Bool(_) => "truth value",
+                AttributeValue::Int(_) => "integer",
+                AttributeValue::Float(_) => "number",
+                AttributeValue::Text(_) => "text",
+                AttributeValue::List(_) => "list",
+                AttributeValue::Map(_) => "object",
+            };
+            if !self.0.contains_key(name) {
+                self.0.insert(name.to_owned(), BTreeMap::new());
+            }
+            if let Some(kinds) = self.0.get_mut(name) {
+                *kinds.entry(kind).or_default() += 1;
+            }
+        }
+    }
+
+    /// Name and types with their counts.
+    fn rows(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().map(|(name, kinds)| {
+            let kinds = kinds
+                .iter()
+                .map(|(kind, count)| format!("{kind} {}", grouped(*count)));
+            let kinds = kinds.collect::<Vec<_>>().join(", ");
+            (name.clone(), format!("attribute: {kinds}"))
+        })
+    }
+}
+
+impl Inspection {
+    /// Counts documents, blank ones and the types of attributes.
+    fn read_documents(
+        &mut self,
+        corpus: &dyn Corpus,
+        records: usize,
+        console: &Console,
+    ) -> Result<()> {
+        let mut bar = console.bar();
+        let (mut count, mut blank, mut invalid_years) = (0, 0, 0);
+        let mut types = AttributeTypes::default();
+        for_each_document(corpus, "reading documents", &mut bar, |doc| {
+            count += 1;
+            blank += u64::from(doc.title.trim().is_empty() && doc.text.trim().is_empty());
+            invalid_years += u64::from(doc.attributes.has_invalid_year());
+            types.add(&doc.attributes);
+            if self.first.len() < records {
+                self.first.push(document_json(doc));
+            }
+        })?;
+        bar.finish();
+        self.counts.push(("documents", count));
+        if blank > 0 {
+            let blank = counted(blank, "document");
+            self.notes.push(format!(
+                "{blank} without title and text, which `ir index` skips"
+            ));
+        }
+        if invalid_years > 0 {
+            let count = counted(invalid_years, "document");
+            self.notes
+                .push(format!("{count} whose year is neither a number nor a date"));
+        }
+        self.fields.extend(types.rows());
+        Ok(())
+    }
+
+    /// Puts the names of id, title and text before those of attributes.
+    fn name_fields(&mut self, names: &FieldNames) {
+        let mut named = vec![(names.id.clone(), "id".to_owned())];
+        if let Some(title) = &names.title {
+            named.push((title.clone(), "title".to_owned()));
+        }
+        named.push((names.text.clone(), "text".to_owned()));
+        self.fields.splice(0..0, named);
+    }
+
+    fn json(&self, name: &str, compression: Option<&str>) -> Value {
+        let fields = self
+            .fields
+            .iter()
+            .map(|(name, read)| json!({"name": name, "read_as": read}));
+        let counts = self
+            .counts
+            .iter()
+            .map(|(what, count)| ((*what).to_owned(), json!(count)));
+        json!({
+            "file": name,
+            "kind": self.kind,
+            "format": self.format,
+            "reason": self.reason,
+            "compression": compression,
+            "fields": fields.collect::<Vec<_>>(),
+            "counts": counts.collect::<Map<_, _>>(),
+            "notes": self.notes,
+            "first": self.first,
+        })
+    }
+
+    fn text(&self, name: &str, compression: Option<&str>) -> String {
+        let mut rows = vec![
+            [
+                "taken for".to_owned(),
+                format!("{}: {}", self.kind, self.format),
+            ],
+            ["because".to_owned(), self.reason.clone()],
+        ];
+        rows.extend(compression.map(|it| ["compression".to_owned(), it.to_owned()]));
+        let counts = self.counts.iter();
+        rows.extend(counts.map(|(what, count)| [(*what).to_owned(), grouped(*count)]));
+        rows.extend(
+            self.fields
+                .iter()
+                .map(|(name, read)| [name.clone(), read.clone()]),
+        );
+        rows.extend(
+            self.notes
+                .iter()
+                .map(|note| ["note".to_owned(), note.clone()]),
+        );
+        let mut text = format!("{name}\n{}", table(rows));
+        for record in &self.first {
+            text.push('\n');
+            text.push_str(&record.to_string());
+        }
+        text
+    }
+}
+
+fn document_json(doc: &Document) -> Value {
+    let mut record = json!({"id": doc.id, "text": excerpt(&doc.text)});
+    if !doc.title.is_empty() {
+        record["title"] = json!(excerpt(&doc.title));
+    }
+    if !doc.attributes.is_empty() {
+        record["attributes"] = attributes_json(&doc.attributes);
+    }
+    record
+}
+
+fn query_json(query: &Query) -> Value {
+    let mut record = json!({"id": query.id, "text": excerpt(&query.text)});
+    if !query.attributes.is_empty() {
+        record["attributes"] = attributes_json(&query.attributes);
+    }
+    record
+}
+
+/// Attributes, with excerpts of long texts.
+fn attributes_json(attributes: &ir_core::Attributes) -> Value {
+    let attributes = attributes.iter().map(|(name, value)| {
+        let value = match value {
+            AttributeValue::Text(text) => json!(excerpt(text)),
+            other => json!(other),
+        };
+        (name.to_owned(), value)
+    });
+    Value::Object(attributes.collect())
+}

@@ -1,0 +1,203 @@
+//! Files of a folder in BEIR's layout.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ir_core::Qrels;
+
+use crate::error::{DataError, name_of, read_error};
+
+/// Folders with judgments; the first that exists is read. `default` and `data` are those of the
+/// Hugging Face hub.
+const QRELS: [&str; 3] = ["qrels", "default", "data"];
+
+/// Files with documents or queries: `NAME.jsonl` or `NAME.parquet`, otherwise those in the folder
+/// `NAME`, by their names.
+pub(super) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
+    let one = ["jsonl", "parquet"].map(|end| existing(&root.join(format!("{name}.{end}"))));
+    if let Some(file) = one.into_iter().flatten().next() {
+        return Ok(vec![file]);
+    }
+    let folder = root.join(name);
+    let mut files = Vec::new();
+    for path in entries(&folder)? {
+        if matches!(stem_of(&path), Some((_, "jsonl" | "parquet"))) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Returns `true` if the name of a file says that it has JSON lines.
+pub(super) fn is_lines(path: &Path) -> bool {
+    matches!(stem_of(path), Some((_, "jsonl")))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).map_err(read_error(folder))?;
+    let paths = entries.map(|entry| Ok(entry.map_err(read_error(folder))?.path()));
+    paths.collect()
+}
+
+/// Files with the judgments of a split.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SplitFiles {
+    /// Files that have all judgments each.
+    complete: Vec<PathBuf>,
+    /// Parquet files that have the judgments together.
+    parts: Vec<PathBuf>,
+}
+
+impl SplitFiles {
+    /// Files in the order in which they are read.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.complete.iter().chain(&self.parts).cloned().collect()
+    }
+
+    /// Reads the first file of a split by `read`, and returns an error if another one differs.
+    /// Parquet files are read as one. `None` if there are no files.
+    pub(crate) fn read<T: Default>(
+        &self,
+        read: impl Fn(&Path) -> Result<(Qrels, T), DataError>,
+    ) -> Result<Option<(Qrels, T)>, DataError> {
+        let mut first: Option<(&Path, (Qrels, T))> = None;
+        let mut check = |path, found: (Qrels, T)| match &first {
+            None => {
+                first = Some((path, found));
+                Ok(())
+            }
+            Some((name, first)) => check_equal(&first.0, &found.0, name, path),
+        };
+        for path in &self.complete {
+            check(path, read(path)?)?;
+        }
+        if let [path, ..] = &self.parts[..] {
+            check(path, (read_parquet(&self.parts)?, T::default()))?;
+        }
+        Ok(first.map(|(_, read)| read))
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn read_parquet(paths: &[PathBuf]) -> Result<Qrels, DataError> {
+    crate::parquet::read_qrels(paths)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_parquet(paths: &[PathBuf]) -> Result<Qrels, DataError> {
+    Err(crate::documents::no_parquet(&paths[0]))
+}
+
+fn check_equal(first: &Qrels, found: &Qrels, name: &Path, path: &Path) -> Result<(), DataError> {
+    let mut queries = first.iter().chain(found.iter()).map(|(query, _)| query);
+    match queries.find(|query| first.get(query) != found.get(query)) {
+        None => Ok(()),
+        Some(query) => Err(DataError::DifferentJudgments {
+            path: name_of(path),
+            first: name_of(name),
+            query: query.to_owned(),
+        }),
+    }
+}
+
+/// Files of the judgments of a collection by split, in the first of the folders `qrels`, `default`
+/// and `data`. An uncompressed copy takes precedence.
+pub(crate) fn files_of_splits(root: &Path) -> Result<BTreeMap<String, SplitFiles>, DataError> {
+    let folder = QRELS
+        .iter()
+        .map(|name| root.join(name))
+        .find(|it| it.is_dir());
+    let mut paths = match folder {
+        Some(folder) => entries(&folder)?,
+        None => Vec::new(),
+    };
+    paths.sort();
+    paths.retain(|path| existing(&without_compression(path)).as_ref() == Some(path));
+    Ok(splits_of(paths))
+}
+
+/// Files of the judgments by split, `.tsv` before `.jsonl` before `.parquet`.
+pub(super) fn splits_of(paths: impl IntoIterator<Item = PathBuf>) -> BTreeMap<String, SplitFiles> {
+    let mut splits = BTreeMap::<String, SplitFiles>::new();
+    for path in paths {
+        let Some((stem, ending)) = stem_of(&path) else {
+            continue;
+        };
+        let files = splits.entry(split_of(stem).to_owned()).or_default();
+        if ending == "parquet" {
+            files.parts.push(path);
+        } else {
+            files.complete.push(path);
+        }
+    }
+    for files in splits.values_mut() {
+        files.complete.sort_by_key(|path| is_lines(path));
+    }
+    splits
+}
+
+/// Split of a file: `test` for `test` and for `test-00000-of-00002`.
+fn split_of(stem: &str) -> &str {
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = stem
+        .rsplit_once("-of-")
+        .filter(|(_, count)| is_number(count));
+    let split = parts.and_then(|(rest, _)| rest.rsplit_once('-'));
+    split
+        .filter(|(_, part)| is_number(part))
+        .map_or(stem, |(split, _)| split)
+}
+
+/// Name without ending, and the ending: `dev` and `tsv` for `dev.tsv.gz`. `None` for files of
+/// other formats.
+fn stem_of(path: &Path) -> Option<(&str, &str)> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let name = name.strip_suffix(".zst").unwrap_or(name);
+    let (stem, ending) = name.rsplit_once('.')?;
+    matches!(ending, "tsv" | "jsonl" | "parquet").then_some((stem, ending))
+}
+
+fn without_compression(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(end) if end == "gz" || end == "zst" => path.with_extension(""),
+        _ => path.to_owned(),
+    }
+}
+
+/// Path of an existing file, possibly with `.zst` or `.gz` appended.
+fn existing(plain: &Path) -> Option<PathBuf> {
+    let with = |suffix: &str| {
+        let mut name = plain.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    [plain.to_owned(), with(".zst"), with(".gz")]
+        .into_iter()
+        .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits() {
+        for (name, split) in [
+            ("test.tsv", Some("test")),
+            ("dev.jsonl.gz", Some("dev")),
+            ("test-00000-of-00002.parquet", Some("test")),
+            ("test-2020-of-all.parquet", Some("test-2020-of-all")),
+            ("test.txt", None),
+            ("README", None),
+        ] {
+            let found = stem_of(Path::new(name)).map(|(stem, _)| split_of(stem));
+            assert_eq!(found, split, "{name}");
+        }
+    }
+}

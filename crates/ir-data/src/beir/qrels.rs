@@ -1,0 +1,186 @@
+//! Judgments of BEIR folders.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use ir_core::trec::parse_whole;
+use ir_core::{AttributeValue, Qrels};
+
+use crate::compression::create;
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, Location};
+use crate::json::{for_each_record, parse_object, type_name};
+use crate::lines::LineReader;
+
+/// Reads qrels in BEIR format; `source` names the reader in errors.
+///
+/// # Errors
+/// The source is empty or cannot be read, the header line is missing, a line does not have the
+/// columns of the header or the third is not an integer, or a pair is judged twice.
+pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
+    let mut lines = LineReader::new(reader, source);
+    let mut qrels = Qrels::new();
+    let mut seen = DuplicateFinder::default();
+    // Number of columns of the header.
+    let mut width = 0;
+    const HEADER: &str = "the tab-separated header line `query-id corpus-id score`";
+    while let Some(line) = lines.read()? {
+        let text = line.text.strip_suffix('\r').unwrap_or(line.text);
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let at = Location::new(source, line.number);
+        if width == 0 {
+            if !is_header(text.split('\t')) {
+                return Err(at.syntax(HEADER, text));
+            }
+            width = text.split('\t').count();
+            continue;
+        }
+        let found = text.split('\t').count();
+        if found != width {
+            return Err(at.columns(width..=width, found));
+        }
+        let mut columns = text.split('\t');
+        let mut next = || columns.next().unwrap_or_default();
+        let (query, doc) = (next(), next());
+        let grade = if width == 2 { "1" } else { next().trim_ascii() };
+        let grade = parse_whole(grade).ok_or_else(|| at.syntax("an integer as grade", grade))?;
+        if query.is_empty() || doc.is_empty() {
+            return Err(at.syntax("a query id and a document id", text));
+        }
+        if let Some(first) = seen.add(&[query, doc], at.line) {
+            return Err(at.repeated_judgment(query, doc, first));
+        }
+        qrels.insert(query, doc, grade);
+    }
+    if width == 0 {
+        return Err(DataError::Empty {
+            path: source.to_owned(),
+            expected: HEADER,
+        });
+    }
+    Ok(qrels)
+}
+
+/// Returns `true` if the first columns are the names of the header; others may follow. The score
+/// may be missing.
+pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
+    let names: Vec<String> = columns.take(3).map(field_name).collect();
+    names == ["query-id", "corpus-id"] || names == ["query-id", "corpus-id", "score"]
+}
+
+/// Name of a field in lower case, with hyphens.
+fn field_name(name: &str) -> String {
+    name.trim_ascii().to_ascii_lowercase().replace('_', "-")
+}
+
+/// Returns `true` if a line is a judgment in JSON.
+pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
+    let members = parse_object(line, Location::new("", 1)).unwrap_or_default();
+    let is_id = |value: &AttributeValue| !matches!(value, AttributeValue::Map(_));
+    let mut ids = members.iter().filter(|(_, value)| is_id(value));
+    ids.any(|(name, _)| field_name(name) == "query-id")
+}
+
+/// Reads qrels in JSON lines, as on the Hugging Face hub: `query-id` and `corpus-id`, strings or
+/// integers, and `score`, an integer, also written as `1.0`. Other fields are ignored. `source`
+/// names the reader in errors.
+///
+/// ```
+/// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";
+/// let qrels = ir_data::beir::read_jsonl_qrels(text.as_bytes(), "test.jsonl")?;
+/// assert_eq!(qrels.grade("PLAIN-2", "MED-2427"), Some(2));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+///
+/// # Errors
+/// The source is empty or cannot be read, a line is not a JSON object, a field is missing or of
+/// another type, or a pair is judged twice.
+pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
+    let mut qrels = QrelsOfRecords::default();
+    for_each_record(reader, source, |text, line| {
+        let at = Location::new(source, line);
+        qrels.add(&parse_object(text, at)?.into_iter().collect::<Vec<_>>(), at)
+    })?;
+    qrels.finish(source)
+}
+
+/// Judgments from records with the fields `query-id`, `corpus-id` and `score`.
+#[derive(Debug, Default)]
+pub(crate) struct QrelsOfRecords {
+    qrels: Qrels,
+    seen: DuplicateFinder,
+}
+
+impl QrelsOfRecords {
+    pub(crate) fn add(
+        &mut self,
+        members: &[(String, AttributeValue)],
+        at: Location<'_>,
+    ) -> Result<(), DataError> {
+        let field = |wanted: &str| {
+            let mut members = members.iter();
+            let found = members.find(|(name, _)| field_name(name) == wanted);
+            found.ok_or_else(|| at.missing_field(wanted))
+        };
+        let id = |wanted| match field(wanted)? {
+            (_, AttributeValue::Text(id)) if !id.is_empty() => Ok(id.clone()),
+            (_, AttributeValue::Int(id)) => Ok(id.to_string()),
+            (name, AttributeValue::Text(_)) => Err(at.wrong_type(name, "an id", "an empty string")),
+            (name, other) => Err(at.wrong_type(name, "an id", type_name(other))),
+        };
+        let (query, doc) = (id("query-id")?, id("corpus-id")?);
+        let (name, score) = field("score")?;
+        let found = match score {
+            AttributeValue::Int(grade) => grade.to_string(),
+            AttributeValue::Float(grade) => grade.to_string(),
+            other => return Err(at.wrong_type(name, "an integer as grade", type_name(other))),
+        };
+        let grade = parse_whole(&found).ok_or_else(|| at.syntax("an integer as grade", &found))?;
+        if let Some(first) = self.seen.add(&[&query, &doc], at.line) {
+            return Err(at.repeated_judgment(&query, &doc, first));
+        }
+        self.qrels.insert(&query, &doc, grade);
+        Ok(())
+    }
+
+    /// Judgments of all records. None are an error.
+    pub(crate) fn finish(self, source: &str) -> Result<Qrels, DataError> {
+        if self.qrels.is_empty() {
+            return Err(DataError::Empty {
+                path: source.to_owned(),
+                expected: "records with `query-id`, `corpus-id` and `score`",
+            });
+        }
+        Ok(self.qrels)
+    }
+}
+
+/// Writes qrels in BEIR format atomically.
+///
+/// # Errors
+/// The file cannot be written, or an id is empty or contains a tab or line end.
+pub fn write_qrels(path: impl AsRef<Path>, qrels: &Qrels) -> Result<(), DataError> {
+    let mut file = create(path)?;
+    let mut line = 1;
+    // One write per query.
+    let mut text = String::from("query-id\tcorpus-id\tscore\n");
+    for (query, judged) in qrels.iter() {
+        for (doc, grade) in judged {
+            line += 1;
+            for id in [query, doc] {
+                if id.is_empty() || id.contains(['\t', '\n', '\r', '\0']) {
+                    return Err(file.unwritable(line, "an id without tabs and line ends", id));
+                }
+            }
+            for part in [query, "\t", doc, "\t", &grade.to_string(), "\n"] {
+                text.push_str(part);
+            }
+        }
+        file.append(text.as_bytes())?;
+        text.clear();
+    }
+    file.append(text.as_bytes())?;
+    file.commit()
+}

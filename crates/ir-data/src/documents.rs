@@ -1,0 +1,418 @@
+//! Files of documents in any format, detected by their content.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::Arc;
+
+use ir_core::{Corpus, CorpusError, DocReader, Document};
+
+use crate::compression::open;
+use crate::csv::{CsvCorpus, Header};
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, Location, name_of, read_error};
+use crate::head::FileHead;
+use crate::json::{FieldNames, GivenNames, RecordKind, RecordReader};
+use crate::jsonl::JsonlCorpus;
+use crate::lines::LineReader;
+#[cfg(feature = "parquet")]
+use crate::parquet::{ParquetCorpus, ParquetReader};
+use crate::sgml::SgmlCorpus;
+use crate::smart::SmartCorpus;
+use crate::text_encoding::TextEncoding;
+use crate::tsv::{self, Column, TsvCorpus};
+
+/// How a file of documents or queries is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Character encoding of formats other than JSON and Parquet. Default: UTF-8.
+    pub encoding: TextEncoding,
+    /// Names of fields in JSON, CSV and Parquet that replace the detected ones. Default: none.
+    pub names: GivenNames,
+}
+
+/// Format of a file of documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DocumentFormat {
+    /// JSON lines, or one JSON array.
+    Json {
+        /// Names of the fields.
+        fields: FieldNames,
+        /// If `true`, the file is one array.
+        is_array: bool,
+    },
+    /// CSV or TSV with a header line.
+    Csv {
+        /// Names of the columns for id, title and text.
+        fields: FieldNames,
+        /// Separator of cells: `tab`, `comma` or `semicolon`.
+        separator: &'static str,
+        /// All columns in the order of the file.
+        columns: Vec<String>,
+    },
+    /// Tab-separated columns without a header line.
+    Tsv(Vec<Column>),
+    /// TREC documents in SGML.
+    Trec,
+    /// SMART format, as of Cranfield.
+    Smart,
+    /// Parquet.
+    Parquet {
+        /// Names of the columns for id, title and text.
+        fields: FieldNames,
+        /// Columns that are read.
+        columns: Vec<String>,
+        /// Columns that are not read: binary data and lists of floating-point numbers.
+        skipped: Vec<String>,
+    },
+}
+
+impl From<Header> for DocumentFormat {
+    fn from(header: Header) -> Self {
+        Self::Csv {
+            separator: header.separator(),
+            fields: header.fields,
+            columns: header.columns,
+        }
+    }
+}
+
+impl DocumentFormat {
+    /// Name of the format in messages.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Json { is_array: true, .. } => "JSON array",
+            Self::Json { .. } => "JSON lines",
+            Self::Csv { separator, .. } => match *separator {
+                "tab" => "TSV with a header line",
+                _ => "CSV with a header line",
+            },
+            Self::Tsv(layout) if layout.len() == tsv::msmarco_documents().len() => {
+                "TSV of id, URL, title, text"
+            }
+            Self::Tsv(_) => "TSV",
+            Self::Trec => "TREC",
+            Self::Smart => "SMART",
+            Self::Parquet { .. } => "Parquet",
+        }
+    }
+
+    /// What of the content shows the format.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Json { is_array: true, .. } => "the first character is [".to_owned(),
+            Self::Json { .. } => "the first character is {, or the name ends in .json".to_owned(),
+            Self::Csv { fields, .. } => format!(
+                "the first line has the names {:?} and {:?}",
+                fields.id, fields.text
+            ),
+            Self::Tsv(_) => "the first line has tabs, and no names of columns".to_owned(),
+            Self::Trec => "the first element is <DOC> or <DOCS>".to_owned(),
+            Self::Smart => "the first line is .I and a number".to_owned(),
+            Self::Parquet { .. } => "the first bytes are PAR1".to_owned(),
+        }
+    }
+
+    /// Returns `true` if the format is UTF-8 by definition.
+    #[must_use]
+    pub fn is_utf8(&self) -> bool {
+        matches!(self, Self::Json { .. } | Self::Parquet { .. })
+    }
+
+    /// Names of the fields; `None` for formats without names.
+    #[must_use]
+    pub fn fields(&self) -> Option<&FieldNames> {
+        match self {
+            Self::Json { fields, .. } | Self::Csv { fields, .. } | Self::Parquet { fields, .. } => {
+                Some(fields)
+            }
+            Self::Tsv(_) | Self::Trec | Self::Smart => None,
+        }
+    }
+}
+
+/// File of documents in any format, possibly compressed. The format is detected by the content:
+///
+/// | content | format |
+/// |---|---|
+/// | `PAR1` | Parquet: [`crate::parquet`] |
+/// | `.I` and a number | SMART: [`crate::smart`] |
+/// | `<DOC>` or `<DOCS>` | TREC: [`crate::sgml`] |
+/// | `{` or `[`, or a name that ends in `.json`, `.jsonl` or `.ndjson` | JSON: [`crate::jsonl`] |
+/// | a line of names of columns, among them those of id and text | CSV, TSV: [`crate::csv`] |
+/// | four columns separated by tabs, the second a URL | MS MARCO's documents: [`crate::tsv`] |
+/// | otherwise | id, text and title, separated by tabs: [`crate::tsv`] |
+///
+/// ```
+/// use ir_core::Corpus;
+/// use ir_data::{DocumentFile, ReadOptions};
+/// let path = std::env::temp_dir().join(format!("ir-data-documents-{}.csv", std::process::id()));
+/// std::fs::write(&path, "id,text\nd1,\"Green tea, hot\"\n")?;
+/// let docs = DocumentFile::open(&path, &ReadOptions::default())?;
+/// assert_eq!(docs.format().name(), "CSV with a header line");
+/// let first = docs.docs()?.next().transpose()?;
+/// assert_eq!(first.map(|doc| doc.text).as_deref(), Some("Green tea, hot"));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct DocumentFile {
+    path: PathBuf,
+    format: DocumentFormat,
+    corpus: Arc<dyn Corpus>,
+}
+
+impl fmt::Debug for DocumentFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DocumentFile")
+            .field("path", &self.path)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DocumentFile {
+    /// Detects the format of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is empty or has no texts, the first record has no id or no text,
+    /// or there are names in the options and the file has no names of fields.
+    pub fn open(path: impl Into<PathBuf>, options: &ReadOptions) -> Result<Self, DataError> {
+        let path = path.into();
+        let format = detect(&path, options)?;
+        let encoding = options.encoding;
+        let corpus: Arc<dyn Corpus> = match &format {
+            DocumentFormat::Json { fields, .. } => {
+                Arc::new(JsonlCorpus::new(&path).with_fields(fields.clone()))
+            }
+            DocumentFormat::Csv { .. } => {
+                let corpus = CsvCorpus::new(&path).with_encoding(encoding);
+                Arc::new(corpus.with_names(options.names.clone()))
+            }
+            DocumentFormat::Tsv(layout) => {
+                Arc::new(TsvCorpus::new(&path, layout).with_encoding(encoding))
+            }
+            DocumentFormat::Trec => Arc::new(SgmlCorpus::new(&path).with_encoding(encoding)),
+            DocumentFormat::Smart => {
+                Arc::new(SmartCorpus::cranfield(&path).with_encoding(encoding))
+            }
+            #[cfg(feature = "parquet")]
+            DocumentFormat::Parquet { .. } => {
+                Arc::new(ParquetCorpus::new(&path).with_names(options.names.clone()))
+            }
+            #[cfg(not(feature = "parquet"))]
+            DocumentFormat::Parquet { .. } => return Err(no_parquet(&path)),
+        };
+        Ok(Self {
+            path,
+            format,
+            corpus,
+        })
+    }
+
+    /// Detected format.
+    #[must_use]
+    pub fn format(&self) -> &DocumentFormat {
+        &self.format
+    }
+
+    /// Path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Corpus for DocumentFile {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        self.corpus.open()
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        self.corpus.len_hint()
+    }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        self.corpus.skipped_nul_bytes()
+    }
+}
+
+fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataError> {
+    let name = name_of(path);
+    if is_parquet(path)? {
+        return detect_parquet(path, options);
+    }
+    let head = FileHead::read(&mut open(path)?, &name)?;
+    if head.is_empty() {
+        return Err(DataError::Empty {
+            path: name,
+            expected: "documents",
+        });
+    }
+    let names = &options.names;
+    if head.is_json(path) {
+        let mut records = RecordReader::new(LineReader::new(open(path)?, &name));
+        let first = loop {
+            match records.read()? {
+                Some((text, _)) if text.trim_ascii().is_empty() => {}
+                Some((text, line)) => break (text.to_owned(), line),
+                // An empty array.
+                None => break (String::new(), head.number),
+            }
+        };
+        let fields =
+            FieldNames::detect_with(&first.0, RecordKind::Document, names, &name, first.1)?;
+        let is_array = head.line.starts_with('[');
+        return Ok(DocumentFormat::Json { fields, is_array });
+    }
+    let at = Location::new(&name, head.number);
+    let unnamed = if head.is_smart() {
+        DocumentFormat::Smart
+    } else if head.is_trec() {
+        DocumentFormat::Trec
+    } else {
+        let line = head.decoded(options.encoding);
+        match Header::parse(&line, RecordKind::Document, names, at) {
+            Ok(header) => return Ok(header.into()),
+            // The header lacks a given name, or has a name twice.
+            Err(error) if !names.is_empty() => return Err(error),
+            Err(error @ DataError::RepeatedField { .. }) => return Err(error),
+            Err(_) => {}
+        }
+        let layout = if head.is_msmarco_document() {
+            tsv::msmarco_documents().to_vec()
+        } else {
+            tsv::ID_TEXT_TITLE.to_vec()
+        };
+        // Errors of the first line say that the file is read as TSV.
+        let first = options.encoding.decode(&*head.bytes);
+        let read = tsv::read_documents(first, &name, &layout);
+        read.map_err(|error| head.with_format(error))?;
+        DocumentFormat::Tsv(layout)
+    };
+    if !names.is_empty() {
+        return Err(DataError::OtherFormat {
+            path: name,
+            expected: "a file with names of fields (JSON, CSV or Parquet)",
+            found: unnamed.name().to_owned(),
+        });
+    }
+    Ok(unnamed)
+}
+
+/// Returns `true` if a file has the magic bytes of Parquet. Other paths than those of files, such as
+/// pipes, have none.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_parquet(path: &Path) -> Result<bool, DataError> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let mut magic = [0; 4];
+    let mut file = File::open(path).map_err(read_error(path))?;
+    Ok(file.read_exact(&mut magic).is_ok() && &magic == b"PAR1")
+}
+
+#[cfg(feature = "parquet")]
+fn detect_parquet(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataError> {
+    let file = ParquetReader::open_with(path, RecordKind::Document, &options.names)?;
+    Ok(DocumentFormat::Parquet {
+        fields: file.fields().clone(),
+        columns: file.columns().into_iter().map(str::to_owned).collect(),
+        skipped: file.skipped_columns().to_vec(),
+    })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn detect_parquet(path: &Path, _: &ReadOptions) -> Result<DocumentFormat, DataError> {
+    Err(no_parquet(path))
+}
+
+/// Error of a Parquet file without the feature that reads it.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn no_parquet(path: &Path) -> DataError {
+    DataError::OtherFormat {
+        path: name_of(path),
+        expected: "another format than Parquet, which needs the feature \"parquet\"",
+        found: "a Parquet file".to_owned(),
+    }
+}
+
+/// Documents in several files, which are read in this order. An id that two files have is an error
+/// of the reader.
+#[derive(Debug, Clone)]
+pub struct DocumentFiles {
+    files: Vec<DocumentFile>,
+}
+
+impl DocumentFiles {
+    /// Detects the formats of files.
+    ///
+    /// # Errors
+    /// As [`DocumentFile::open`].
+    pub fn open(
+        paths: impl IntoIterator<Item = PathBuf>,
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
+        let paths = paths.into_iter();
+        let files: Result<_, _> = paths
+            .map(|path| DocumentFile::open(path, options))
+            .collect();
+        Ok(Self { files: files? })
+    }
+}
+
+impl Corpus for DocumentFiles {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        Ok(Box::new(FilesReader {
+            files: self.files.iter(),
+            current: None,
+            seen: (self.files.len() > 1).then(DuplicateFinder::default),
+        }))
+    }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        let files = self.files.iter();
+        files.map(Corpus::skipped_nul_bytes).sum()
+    }
+}
+
+struct FilesReader<'a> {
+    files: slice::Iter<'a, DocumentFile>,
+    current: Option<(&'a Path, Box<dyn DocReader + 'a>)>,
+    seen: Option<DuplicateFinder>,
+}
+
+impl DocReader for FilesReader<'_> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        loop {
+            let Some((path, reader)) = &mut self.current else {
+                let Some(file) = self.files.next() else {
+                    return Ok(false);
+                };
+                self.current = Some((&file.path, Corpus::open(file)?));
+                continue;
+            };
+            if !reader.read(doc)? {
+                self.current = None;
+                continue;
+            }
+            if let Some(seen) = &mut self.seen
+                && seen.add(&[&doc.id], 0).is_some()
+            {
+                return Err(CorpusError::new(DataError::OtherFormat {
+                    path: name_of(path),
+                    expected: "ids that no earlier file has",
+                    found: format!("{:?} again", doc.id),
+                }));
+            }
+            return Ok(true);
+        }
+    }
+}

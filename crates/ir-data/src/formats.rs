@@ -1,0 +1,199 @@
+//! Table of the formats that are read.
+
+/// A format: what it is recognized by, and what of it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// What files of the format have: documents, queries, judgments, runs or vectors.
+    pub content: &'static str,
+    /// Name of the format.
+    pub name: &'static str,
+    /// What of the content or name shows the format.
+    pub recognized_by: &'static str,
+    /// Fields or columns, with their accepted names.
+    pub fields: &'static str,
+    /// Character encodings.
+    pub encodings: &'static str,
+    /// What is skipped.
+    pub skipped: &'static str,
+}
+
+const UTF8: &str = "UTF-8";
+const UTF8_LATIN1: &str = "UTF-8, Latin-1";
+
+/// Formats that documents, queries, judgments, runs and vectors are read from, in the order in which
+/// they are tried. Every file may be compressed by gzip or zstd, except Parquet.
+///
+/// ```
+/// let names: Vec<&str> = ir_data::FORMATS.iter().map(|format| format.name).collect();
+/// assert!(names.contains(&"Parquet") && names.contains(&"JSON lines"));
+/// ```
+pub const FORMATS: &[Format] = &[
+    Format {
+        content: "documents, queries",
+        name: "Parquet",
+        recognized_by: "PAR1 at the start",
+        fields: "columns named as in JSON lines, in any case; others are attributes",
+        encodings: UTF8,
+        skipped: "binary columns, lists of floating-point numbers, null and NaN",
+    },
+    Format {
+        content: "documents, queries",
+        name: "SMART",
+        recognized_by: ".I and a number in the first line",
+        fields: ".I id; .T title; .W text; .A, .B and others attributes",
+        encodings: UTF8_LATIN1,
+        skipped: "nothing",
+    },
+    Format {
+        content: "documents",
+        name: "TREC",
+        recognized_by: "<DOC> or <DOCS> at the start",
+        fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text",
+        encodings: UTF8_LATIN1,
+        skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; NUL bytes (counted)",
+    },
+    Format {
+        content: "documents",
+        name: "records of bioCADDIE",
+        recognized_by: "DOCNO and METADATA in JSON or XML",
+        fields: "DOCNO id; TITLE title; texts of METADATA by --text-rule",
+        encodings: UTF8_LATIN1,
+        skipped: "other members of METADATA",
+    },
+    Format {
+        content: "queries",
+        name: "Indri topics",
+        recognized_by: "<parameters> at the start",
+        fields: "number id; text",
+        encodings: UTF8_LATIN1,
+        skipped: "operators",
+    },
+    Format {
+        content: "queries",
+        name: "topics",
+        recognized_by: "another < at the start",
+        fields: "<top> or <topic>; num, number, id, identifier or an attribute the id; title, query, question, desc, description, narr, narrative",
+        encodings: UTF8_LATIN1,
+        skipped: "subtopics and other elements",
+    },
+    Format {
+        content: "documents, queries",
+        name: "JSON lines",
+        recognized_by: "{ at the start, or .json, .jsonl, .ndjson",
+        fields: "id _id, id, pid, docid, docno, doc_id, cord_uid (queries: qid, query_id, query-id, queryid); text text, contents, passage, body, segment, content, abstract (queries: query, question, title); title; metadata; others are attributes",
+        encodings: UTF8,
+        skipped: "blank lines, null",
+    },
+    Format {
+        content: "documents, queries",
+        name: "JSON array",
+        recognized_by: "[ at the start",
+        fields: "as JSON lines",
+        encodings: UTF8,
+        skipped: "null",
+    },
+    Format {
+        content: "documents, queries",
+        name: "CSV or TSV with a header line",
+        recognized_by: "names of an id and a text in the first line, between tabs, commas or semicolons",
+        fields: "columns named as in JSON lines, in any case; quoted cells; others are attributes",
+        encodings: UTF8_LATIN1,
+        skipped: "blank lines, empty cells, columns without a name",
+    },
+    Format {
+        content: "documents",
+        name: "TSV of id, URL, title, text",
+        recognized_by: "four columns, the second a URL",
+        fields: "MS MARCO's documents; no quotes",
+        encodings: UTF8_LATIN1,
+        skipped: "blank lines",
+    },
+    Format {
+        content: "documents, queries",
+        name: "TSV",
+        recognized_by: "otherwise",
+        fields: "id, text, and for documents a title; no quotes",
+        encodings: UTF8_LATIN1,
+        skipped: "blank lines",
+    },
+    Format {
+        content: "documents",
+        name: "notes",
+        recognized_by: "a folder of .md, .markdown and .txt files",
+        fields: "the path is the id; the first heading or the file name the title",
+        encodings: UTF8_LATIN1,
+        skipped: "hidden files, files of more than 16 MiB, unreadable notes (named)",
+    },
+    Format {
+        content: "collection",
+        name: "BEIR folder",
+        recognized_by: "corpus.jsonl, corpus.parquet or the folder corpus",
+        fields: "corpus, queries and qrels as JSON lines, TSV or Parquet, in parts named -00000-of-00002; judgments also in default or data, as on the Hugging Face hub",
+        encodings: UTF8,
+        skipped: "other files",
+    },
+    Format {
+        content: "judgments",
+        name: "TREC qrels",
+        recognized_by: "otherwise",
+        fields: "query, iteration, document, grade between white space; JSON of ranx and pytrec_eval",
+        encodings: UTF8,
+        skipped: "the iteration",
+    },
+    Format {
+        content: "judgments",
+        name: "BEIR qrels",
+        recognized_by: "the header query-id, corpus-id, score; JSON or Parquet with these names",
+        fields: "query-id, corpus-id, score; without score, grade 1",
+        encodings: UTF8,
+        skipped: "other columns",
+    },
+    Format {
+        content: "judgments",
+        name: "Cranfield, CISI and CACM",
+        recognized_by: "numbers, and Cranfield's codes or two zeros",
+        fields: "query, document, code",
+        encodings: UTF8,
+        skipped: "nothing",
+    },
+    Format {
+        content: "judgments",
+        name: "pairs",
+        recognized_by: "two columns in every line",
+        fields: "query, document; every grade is 1, with a warning",
+        encodings: UTF8,
+        skipped: "nothing",
+    },
+    Format {
+        content: "runs",
+        name: "TREC run",
+        recognized_by: "otherwise",
+        fields: "query, Q0, document, rank, score, tag; MS MARCO's query, document, rank; JSON of ranx and pytrec_eval",
+        encodings: UTF8,
+        skipped: "Q0 and rank",
+    },
+    Format {
+        content: "vectors",
+        name: "vector index",
+        recognized_by: "ir-flat, ir-half, ir-hnsw or ir-sprs at the start, or a folder of `ir encode --add`",
+        fields: "ids and vectors",
+        encodings: "binary",
+        skipped: "nothing",
+    },
+    Format {
+        content: "vectors",
+        name: "NumPy, fvecs",
+        recognized_by: "NUMPY at the start; .fvecs",
+        fields: "rows; ids in a file beside it, .ids, one per line",
+        encodings: "binary",
+        skipped: "nothing",
+    },
+    Format {
+        content: "vectors",
+        name: "vectors in JSON lines or Parquet",
+        recognized_by: "{ or PAR1 at the start",
+        fields: "id; vector, embedding or values, a list of numbers",
+        encodings: UTF8,
+        skipped: "other fields",
+    },
+];

@@ -1,0 +1,223 @@
+//! First line of a file, by which its format is detected.
+
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use crate::compression::open;
+use crate::error::{DataError, name_of, read_error};
+use crate::lines::{MAX_LINE, at_line};
+use crate::text_encoding::TextEncoding;
+
+/// Elements at the start of TREC documents.
+const TREC_ELEMENTS: [&str; 2] = ["DOC", "DOCS"];
+
+/// First non-blank line of a file, and the bytes consumed to find it.
+#[derive(Debug)]
+pub(crate) struct FileHead {
+    /// Bytes consumed so far; the reader of the format reads them again.
+    pub(crate) bytes: Vec<u8>,
+    /// First non-blank line, without byte order mark and surrounding white space; empty if the
+    /// file has none.
+    pub(crate) line: String,
+    /// Number of that line, from 1.
+    pub(crate) number: u64,
+}
+
+impl FileHead {
+    /// Reads up to the end of the first non-blank line, which is truncated at [`MAX_LINE`]. More
+    /// white space before it is an error, and so are files of vectors.
+    pub(crate) fn read(reader: &mut dyn BufRead, name: &str) -> Result<Self, DataError> {
+        let mut bytes = Vec::new();
+        let mut number = 0;
+        let other = |found: &str| DataError::OtherFormat {
+            path: name.to_owned(),
+            expected: "texts",
+            found: found.to_owned(),
+        };
+        loop {
+            number += 1;
+            let start = bytes.len();
+            let mut limited = reader.take(MAX_LINE + 1);
+            let read = limited.read_until(b'\n', &mut bytes);
+            let read = read.map_err(|error| match number {
+                1 => read_error(Path::new(name))(error),
+                number => at_line(error, name, number),
+            })?;
+            let line = bytes[start..].strip_prefix(b"\xef\xbb\xbf");
+            let line = line.unwrap_or(&bytes[start..]).trim_ascii();
+            if let Some(found) = vector_format(line) {
+                return Err(other(found));
+            }
+            if line.is_empty() && bytes.len() as u64 > MAX_LINE {
+                return Err(DataError::LineTooLong {
+                    path: name.to_owned(),
+                    line: number,
+                    limit: MAX_LINE,
+                });
+            }
+            if read == 0 || !line.is_empty() {
+                let line = String::from_utf8_lossy(line).into_owned();
+                return Ok(Self {
+                    bytes,
+                    line,
+                    number,
+                });
+            }
+        }
+    }
+
+    /// First line in another encoding than UTF-8.
+    pub(crate) fn decoded(&self, encoding: TextEncoding) -> String {
+        let mut text = String::new();
+        match encoding.decode(&*self.bytes).read_to_string(&mut text) {
+            Ok(_) => text.trim_ascii().to_owned(),
+            Err(_) => self.line.clone(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    /// Returns `true` if the file is JSON, by its first character, otherwise by its extension.
+    pub(crate) fn is_json(&self, path: &Path) -> bool {
+        self.line.starts_with(['{', '[']) || has_json_extension(path)
+    }
+
+    /// Returns `true` if the file is in SMART format: its first line is `.I` and a number.
+    pub(crate) fn is_smart(&self) -> bool {
+        let number = self.line.strip_prefix(".I").map(str::trim_start);
+        number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    }
+
+    /// Returns `true` if the file starts with an SGML element of this name, in any case.
+    pub(crate) fn is_element(&self, name: &str) -> bool {
+        starts_element(&self.line, name)
+    }
+
+    /// Returns `true` if the file starts with a TREC document, or with the root element of several.
+    pub(crate) fn is_trec(&self) -> bool {
+        TREC_ELEMENTS.iter().any(|name| self.is_element(name))
+    }
+
+    /// Returns `true` if the first line is a row of MS MARCO's documents: id, URL, title and text.
+    pub(crate) fn is_msmarco_document(&self) -> bool {
+        let columns: Vec<&str> = self.line.split('\t').collect();
+        matches!(columns[..], [_, url, _, _] if url.contains("://"))
+    }
+
+    /// Adds to an error of the columns that the file is read as TSV, and which format its first
+    /// line has.
+    pub(crate) fn with_format(&self, error: DataError) -> DataError {
+        match error {
+            error @ DataError::Columns { .. } => DataError::TsvColumns {
+                error: Box::new(error),
+                guess: format_of_columns(&self.line),
+            },
+            error => error,
+        }
+    }
+}
+
+/// Returns `true` if a text starts with the opening tag of an element, in any case.
+fn starts_element(text: &str, name: &str) -> bool {
+    let rest = text.strip_prefix('<').unwrap_or_default();
+    let end = rest.find(|c: char| c == '>' || c.is_whitespace());
+    end.is_some_and(|end| rest[..end].eq_ignore_ascii_case(name))
+}
+
+/// End of a hint that names the format of a line of a run, of judgments or of a table without a
+/// header; empty for other lines.
+fn format_of_columns(line: &str) -> &'static str {
+    let columns: Vec<&str> = line.split_whitespace().collect();
+    let is_grade = |text: &str| text.parse::<i64>().is_ok();
+    match columns[..] {
+        [_, _, _, rank, score, _] if is_grade(rank) && score.parse::<f64>().is_ok() => "; a run?",
+        [_, _, _, grade] if is_grade(grade) => "; judgments?",
+        [_, _, grade] if is_grade(grade) => "; judgments?",
+        ["query-id", "corpus-id", "score"] => "; judgments?",
+        _ if !line.contains('\t') && line.contains([',', ';']) => {
+            "; CSV has a header line that names the columns, such as id,title,text"
+        }
+        _ => "",
+    }
+}
+
+/// Describes a vector file by its magic bytes; `None` for other files.
+pub(crate) fn vector_format(line: &[u8]) -> Option<&'static str> {
+    Some(match line {
+        b"ir-flat" | b"ir-half" | b"ir-hnsw" | b"ir-sprs" => "a vector index: pass it to --vectors",
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a NumPy array",
+        _ => return None,
+    })
+}
+
+/// Returns `true` if a file starts with the SGML element `<DOC>`, in any case, or with a root
+/// element `<DOCS>`. White space before it is at most 4 KiB. Files without a size, such as
+/// `/proc/kmsg`, are not read: reading may not end.
+#[must_use]
+pub fn is_trec_file(path: &Path) -> bool {
+    if path.metadata().is_ok_and(|found| found.len() == 0) {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = open(path).map(|file| file.take(1 << 12).read_to_end(&mut head));
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
+    let line = String::from_utf8_lossy(head.trim_ascii_start());
+    matches!(read, Ok(Ok(_))) && TREC_ELEMENTS.iter().any(|name| starts_element(&line, name))
+}
+
+/// Returns `true` if the name of a file ends in `.json`, `.jsonl` or `.ndjson`, also compressed.
+#[must_use]
+pub fn has_json_extension(path: &Path) -> bool {
+    let name = name_of(path).to_ascii_lowercase();
+    let name = [".gz", ".zst"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(&name);
+    [".jsonl", ".json", ".ndjson"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_is_first_non_blank_line() {
+        let mut reader = "\u{feff}\n \r\n  {\"a\": 1}\nnext".as_bytes();
+        let head = FileHead::read(&mut reader, "x").unwrap();
+        assert_eq!((head.line.as_str(), head.number), ("{\"a\": 1}", 3));
+        assert_eq!(reader, b"next");
+        assert!(
+            FileHead::read(&mut "\n\n".as_bytes(), "x")
+                .unwrap()
+                .is_empty()
+        );
+        for vectors in [&b"ir-flat\n\0\x01"[..], b"\x93NUMPY\x01\0"] {
+            let error = FileHead::read(&mut &*vectors, "x").unwrap_err().to_string();
+            assert!(error.starts_with("x: expected texts, found "), "{error}");
+        }
+    }
+
+    #[test]
+    fn leading_white_space_is_limited() {
+        let mut endless = std::io::BufReader::new(std::io::repeat(b' '));
+        let error = FileHead::read(&mut endless, "x").unwrap_err();
+        let expected = "x:1: expected at most 67108864 bytes in a line, found more";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn json_extensions() {
+        for name in ["a.jsonl", "A.JSON", "a.jsonl.gz", "a.json.zst"] {
+            assert!(has_json_extension(Path::new(name)), "{name}");
+        }
+        for name in ["a.tsv", "json", "a.json.tsv", "a.gz"] {
+            assert!(!has_json_extension(Path::new(name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Documents from the rows of a table.
+
+use ir_core::{AttributeValue, Document};
+
+use crate::error::{DataError, Location};
+use crate::json::{FieldNames, type_name};
+
+/// Sets a field of `doc` to the value of a cell; `name` is the column. `fields` says which columns
+/// are id, title, text and metadata; all others are attributes.
+pub(crate) fn set_field(
+    doc: &mut Document,
+    fields: &FieldNames,
+    name: &str,
+    value: AttributeValue,
+    at: Location<'_>,
+) -> Result<(), DataError> {
+    let wrong = |expected, found: &AttributeValue| {
+        at.wrong_type(format!("{name:?}"), expected, type_name(found))
+    };
+    if name == fields.id {
+        doc.id = match value {
+            AttributeValue::Text(id) => id,
+            AttributeValue::Int(id) => id.to_string(),
+            other => return Err(wrong("an id", &other)),
+        };
+    } else if name == fields.text || Some(name) == fields.title.as_deref() {
+        let AttributeValue::Text(text) = value else {
+            return Err(wrong("a string", &value));
+        };
+        if name == fields.text {
+            doc.text = text;
+        } else {
+            doc.title = text;
+        }
+    } else if Some(name) == fields.metadata.as_deref() {
+        let AttributeValue::Map(members) = value else {
+            return Err(wrong("an object", &value));
+        };
+        for (name, value) in members {
+            set_attribute(doc, &name, value, at)?;
+        }
+    } else {
+        set_attribute(doc, name, value, at)?;
+    }
+    Ok(())
+}
+
+fn set_attribute(
+    doc: &mut Document,
+    name: &str,
+    value: AttributeValue,
+    at: Location<'_>,
+) -> Result<(), DataError> {
+    if doc.attributes.get(name).is_some() {
+        return Err(at.repeated_field(name));
+    }
+    doc.attributes.set(name, value);
+    Ok(())
+}
+
+/// Returns an error if a row had no id.
+pub(crate) fn check_id(
+    doc: &Document,
+    fields: &FieldNames,
+    at: Location<'_>,
+) -> Result<(), DataError> {
+    if doc.id.is_empty() {
+        return Err(at.wrong_type(format!("{:?}", fields.id), "an id", "an empty cell"));
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Tables with a header line.
+
+use ir_core::{Corpus, Document};
+use ir_data::csv::CsvReader;
+use ir_data::{DocumentFile, GivenNames, ReadOptions, RecordKind, TextEncoding};
+
+use crate::assert_cases;
+
+/// Documents as `id|title|text|attributes`, or the error.
+fn read(text: &str) -> String {
+    let mut docs = match CsvReader::new(text.as_bytes(), "f") {
+        Ok(docs) => docs,
+        Err(error) => return error.to_string(),
+    };
+    let mut read = Vec::new();
+    let mut doc = Document::default();
+    loop {
+        match docs.read_into(&mut doc) {
+            Ok(false) => return read.join("; "),
+            Ok(true) => {
+                let attributes: Vec<String> = doc
+                    .attributes
+                    .iter()
+                    .map(|(name, value)| {
+                        format!("|{name}={}", serde_json::to_string(value).unwrap())
+                    })
+                    .collect();
+                let text = doc.text.replace('\n', "\\n");
+                read.push(format!(
+                    "{}|{}|{text}{}",
+                    doc.id,
+                    doc.title,
+                    attributes.concat()
+                ));
+            }
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+#[test]
+fn tables() {
+    assert_cases(
+        r#"id,text\na,tea\nb,milk => a||tea; b||milk
+id\ttext\ttitle\n1\t"green ""tea"""\tTea\n => 1|Tea|green "tea"
+text;year;id\n"tea; green";2017;a => a||tea; green|year="2017"
+ID,Title,Text\r\na,Tea,"one\r\ntwo"\r\n => a|Tea|one\ntwo
+,id,text\n0,a,tea => a||tea
+id,text,note\na,tea,\nb,,x => a||tea; b|||note="x"
+id,text\n\na,tea\n\n => a||tea
+id,text\n"a" ,tea => a ||tea
+id,text\na,5" tape => a||5" tape
+id,text => 
+cord_uid,sha,title,abstract\nug7,,Virus,"Of, viruses" => ug7|Virus|Of, viruses
+id,text\na => f:2: expected 2 columns, found 1
+id,text\na,b,c => f:2: expected 2 columns, found 3
+id,text\n,tea => f:2: expected an id in "id", found an empty cell
+id,text\na,tea\na,milk => f:3: expected a unique id, found "a", which is also on line 2
+id,text\na,"tea\nmilk => f:2: expected `"` at the end of a quoted cell, found "the end of the file"
+id,text,text\na,b,c => f:1: expected one field "text", found two
+id,docno,text\na,b,c => a||c|docno="b"
+docid,docno,text\na,b,c => f:1: expected one field of "docid", "docno" or "doc_id", found "docid", "docno"
+name,text\na,b => f:1: expected a field "_id", "id", "pid", "docid", "docno", "doc_id" or "cord_uid", found "name", "text"
+ => f: expected a header line with the names of columns, found none"#,
+        read,
+    );
+}
+
+/// A byte order mark is no part of the first name.
+#[test]
+fn byte_order_mark_and_encodings() {
+    assert_eq!(read("\u{feff}id,text\na,tea"), "a||tea");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("docs.csv");
+    std::fs::write(&path, b"id;titre;text\na;caf\xe9;th\xe9\n").unwrap();
+    let names = GivenNames {
+        title: Some("titre".to_owned()),
+        ..GivenNames::default()
+    };
+    let options = ReadOptions {
+        encoding: TextEncoding::Latin1,
+        names,
+    };
+    let docs = DocumentFile::open(&path, &options).unwrap();
+    let doc = docs.docs().unwrap().next().unwrap().unwrap();
+    assert_eq!((doc.title.as_str(), doc.text.as_str()), ("café", "thé"));
+    let error = DocumentFile::open(&path, &ReadOptions::default()).unwrap();
+    let error = error.docs().unwrap().next().unwrap().unwrap_err();
+    assert!(
+        error
+            .reason()
+            .to_string()
+            .ends_with("docs.csv:2: expected UTF-8 text, found invalid bytes at column 6")
+    );
+    std::fs::write(&path, b"\xff\xfei\0d\0,\0t\0e\0x\0t\0\n\0").unwrap();
+    let error = DocumentFile::open(&path, &ReadOptions::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with(":1: expected UTF-8 text, found the byte order mark of UTF-16"),
+        "{error}"
+    );
+}
+
+#[test]
+fn queries() {
+    let read = |text: &str| {
+        let options = GivenNames::default();
+        let read = ir_data::csv::read_queries(text.as_bytes(), "f", &options);
+        read.map(|queries| {
+            queries
+                .into_iter()
+                .map(|query| (query.id, query.text))
+                .collect::<Vec<_>>()
+        })
+    };
+    let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());
+    assert_eq!(read("qid\tquery\n1\ttea").unwrap(), [pair("1", "tea")]);
+    assert_eq!(
+        read("query,query_id\n\"a,b\",2").unwrap(),
+        [pair("2", "a,b")]
+    );
+    let given = GivenNames {
+        text: Some("title".to_owned()),
+        ..GivenNames::default()
+    };
+    let text = "id,title,query\n1,tea,milk";
+    let queries = CsvReader::with_names(text.as_bytes(), "f", RecordKind::Query, &given);
+    let mut doc = Document::default();
+    assert!(queries.unwrap().read_into(&mut doc).unwrap());
+    assert_eq!(
+        (doc.text.as_str(), doc.attributes.text("query")),
+        ("tea", Some("milk"))
+    );
+}
+
+/// Tables written by the crate csv, which quotes as RFC 4180 says, are read as they were.
+#[test]
+fn written_tables() {
+    use proptest::prelude::*;
+    let cell = "[ -~é\n\t\",;]{0,12}";
+    proptest!(|(rows in prop::collection::vec((cell, cell), 1..8), separator in 0..3_usize)| {
+        let mut out = csv::WriterBuilder::new().delimiter(b"\t,;"[separator]).from_writer(Vec::new());
+        out.write_record(["id", "text", "note"]).unwrap();
+        for (n, (text, note)) in rows.iter().enumerate() {
+            out.write_record([&n.to_string(), text, note]).unwrap();
+        }
+        let written = out.into_inner().unwrap();
+        let mut docs = CsvReader::new(&*written, "f").unwrap();
+        let mut doc = Document::default();
+        for (n, (text, note)) in rows.iter().enumerate() {
+            prop_assert!(docs.read_into(&mut doc).unwrap());
+            prop_assert_eq!(&doc.id, &n.to_string());
+            prop_assert_eq!(&doc.text, text);
+            prop_assert_eq!(doc.attributes.text("note").unwrap_or_default(), note);
+        }
+        prop_assert!(!docs.read_into(&mut doc).unwrap());
+    });
+}

@@ -1,0 +1,218 @@
+//! Parquet files written by pyarrow, pandas and polars (`testdata/parquet/write.py`).
+
+use std::path::{Path, PathBuf};
+
+use ir_core::{AttributeValue, Corpus, Document};
+use ir_data::beir::BeirFolder;
+use ir_data::{
+    DocumentFile, FileKind, GivenNames, JudgedQueries, ReadOptions, parquet, read_qrels_any,
+    read_queries,
+};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/parquet")
+        .join(name)
+}
+
+fn documents(name: &str) -> Vec<Document> {
+    let docs = DocumentFile::open(file(name), &ReadOptions::default()).unwrap();
+    docs.docs().unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn columns_of_all_types_in_every_compression() {
+    let expected = {
+        let first = Document::new("d1").with_title("Tea").with_text("Green tea");
+        let tags = vec!["a", "b"];
+        let first = first
+            .with("year", 2017)
+            .with("score", 0.1)
+            .with("open", true)
+            .with("day", "2017-03-01")
+            .with("time", "2017-03-01T12:10:45Z")
+            .with("nanoseconds", "2017-03-01T12:10:45Z")
+            .with("tags", tags)
+            .with("venue", "ACL")
+            .with("page", 7);
+        let none = Vec::<AttributeValue>::new();
+        let second = Document::new("d2").with_text("Black tea é");
+        let second = second.with("open", false).with("tags", none);
+        let third = Document::new("d3").with_title("Milk");
+        let third = third
+            .with("year", 2020)
+            .with("score", 2.0)
+            .with("venue", "EMNLP");
+        [first, second, third]
+    };
+    for codec in ["none", "snappy", "gzip", "lz4", "brotli"] {
+        assert_eq!(
+            documents(&format!("corpus-{codec}.parquet")),
+            expected,
+            "{codec}"
+        );
+    }
+    let zstd = DocumentFile::open(file("corpus-zstd.parquet"), &ReadOptions::default());
+    let zstd = zstd.unwrap().docs().unwrap().next().unwrap();
+    if cfg!(feature = "parquet-zstd") {
+        assert_eq!(zstd.unwrap(), expected[0]);
+    } else {
+        let error = zstd.unwrap_err().reason().to_string();
+        assert!(
+            error.ends_with("the feature \"parquet-zstd\" reads zstd)"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn columns_that_are_not_documents() {
+    let columns = parquet::columns(file("corpus-none.parquet")).unwrap();
+    assert!(columns.has_vectors);
+    assert!(
+        !columns
+            .read
+            .iter()
+            .any(|name| name == "embedding" || name == "image")
+    );
+    let reader = parquet::ParquetReader::open(file("corpus-none.parquet")).unwrap();
+    assert_eq!(reader.skipped_columns(), ["image", "embedding"]);
+    assert_eq!(reader.len(), 3);
+    let vectors = parquet::read_vectors(file("corpus-snappy.parquet")).unwrap();
+    assert_eq!(vectors.ids, ["d1", "d2", "d3"]);
+    assert_eq!(
+        (vectors.dimension, vectors.values),
+        (2, vec![0.5, 1.5, 1.0, 2.0, 0.0, 0.25])
+    );
+}
+
+#[test]
+fn tables_of_pandas_and_polars() {
+    let docs = documents("pandas.parquet");
+    assert_eq!(
+        (docs[0].id.as_str(), docs[0].text.as_str()),
+        ("7", "Green tea")
+    );
+    assert_eq!(docs[0].attributes.year(), Some(2017));
+    assert_eq!(docs[1].attributes.year(), None);
+    assert_eq!(
+        docs[1].attributes.text("date"),
+        Some("2020-01-01T00:00:00Z")
+    );
+    let (queries, format) = read_queries(file("polars.parquet"), &ReadOptions::default()).unwrap();
+    assert_eq!(format.name(), "Parquet");
+    let found: Vec<_> = queries
+        .iter()
+        .map(|query| (&*query.id, &*query.text))
+        .collect();
+    assert_eq!(found, [("1", "tea"), ("2", "milk")]);
+    assert_eq!(
+        FileKind::detect(file("polars.parquet")).unwrap(),
+        FileKind::Queries
+    );
+}
+
+#[test]
+fn dataset_of_the_hub() {
+    let folder = BeirFolder::open(file("hub")).unwrap();
+    assert_eq!(folder.splits(), ["test"]);
+    let qrels = folder.qrels("test").unwrap();
+    assert_eq!(
+        (qrels.grade("q1", "d2"), qrels.grade("q2", "d3")),
+        (Some(2), Some(1))
+    );
+    let collection = folder.into_collection();
+    let ids: Vec<String> = collection
+        .corpus()
+        .docs()
+        .unwrap()
+        .map(|doc| doc.unwrap().id)
+        .collect();
+    assert_eq!(ids, ["d1", "d2", "d3"]);
+    assert_eq!(collection.queries("test").unwrap()[1].text, "milk");
+    let part = file("hub/data/test-00001-of-00002.parquet");
+    assert_eq!(FileKind::detect(&part).unwrap(), FileKind::Judgments);
+    let read = read_qrels_any(&part, Default::default()).unwrap().data;
+    assert_eq!((read.judgments(), read.grade("q2", "d3")), (1, Some(1)));
+}
+
+#[test]
+fn errors_name_column_and_row() {
+    let open = |names: GivenNames| {
+        let options = ReadOptions {
+            names,
+            ..ReadOptions::default()
+        };
+        DocumentFile::open(file("corpus-none.parquet"), &options)
+    };
+    let names = GivenNames {
+        text: Some("body".to_owned()),
+        ..GivenNames::default()
+    };
+    let error = open(names).unwrap_err().to_string();
+    assert!(
+        error.contains("corpus-none.parquet:1: expected a field \"body\", found \"_id\""),
+        "{error}"
+    );
+    let names = GivenNames {
+        id: Some("day".to_owned()),
+        ..GivenNames::default()
+    };
+    let docs = open(names).unwrap();
+    let error = docs.docs().unwrap().nth(1).unwrap().unwrap_err();
+    let error = error.reason().to_string();
+    assert!(
+        error.ends_with(":2: expected an id in \"day\", found an empty cell"),
+        "{error}"
+    );
+    let names = GivenNames {
+        text: Some("year".to_owned()),
+        ..GivenNames::default()
+    };
+    let error = open(names)
+        .unwrap()
+        .docs()
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap_err();
+    assert!(
+        error
+            .reason()
+            .to_string()
+            .ends_with(":1: expected a string in \"year\", found a number")
+    );
+}
+
+/// Every prefix and every file with one altered byte is read or is an error: nothing panics.
+#[test]
+fn damaged_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let whole = std::fs::read(file("corpus-snappy.parquet")).unwrap();
+    let read = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let docs = DocumentFile::open(&path, &ReadOptions::default())
+            .map_err(|error| error.to_string())?;
+        let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
+        docs.map_err(|error| error.reason().to_string())
+    };
+    // Panics of the library are caught; their messages are not for this test.
+    std::panic::set_hook(Box::new(|_| {}));
+    for end in (4..whole.len()).step_by(97) {
+        assert!(
+            read(&whole[..end])
+                .unwrap_err()
+                .contains("expected a Parquet file"),
+            "{end}"
+        );
+    }
+    let mut differs = 0;
+    for position in (4..whole.len()).step_by(13) {
+        let mut bytes = whole.clone();
+        bytes[position] ^= 0x55;
+        differs += u32::from(read(&bytes).is_err());
+    }
+    let _ = std::panic::take_hook();
+    assert!(differs > 10, "{differs}");
+}
