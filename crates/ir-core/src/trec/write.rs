@@ -112,14 +112,16 @@ pub fn write_stratified_qrels(
     Ok(())
 }
 
-/// Checks that a query id can be read back. In the first column, `#` starts a comment.
+/// Checks that a query id can be read back. In the first column, `#` starts a comment, and a byte
+/// order mark is no part of the id.
 fn check_query_id(id: &str) -> Result<(), TrecWriteError> {
     let field = "query id";
-    if id.starts_with('#') {
-        let expected = "that does not begin with #";
-        return Err(invalid_id(field, expected, id, Some(id)));
-    }
-    check_id(field, id, Some(id))
+    let expected = match id.chars().next() {
+        Some('#') => "that does not begin with #",
+        Some('\u{feff}') => "that does not begin with a byte order mark",
+        _ => return check_id(field, id, Some(id)),
+    };
+    Err(invalid_id(field, expected, id, Some(id)))
 }
 
 /// Checks that an id of the column `field` can be read back.
