@@ -262,7 +262,8 @@ fn reproduce(
     let started = Instant::now();
     let registry = Registry::default();
     let mut observer = ConsoleObserver::new(console);
-    let results = Runner::new(&cache, &registry).run(experiment, &mut observer)?;
+    let runner = Runner::new(&cache, &registry).without_runs();
+    let results = runner.run(experiment, &mut observer)?;
     observer.finish();
     let reproduction = Reproduction::new(experiment, &results);
     Ok(match args.cache {

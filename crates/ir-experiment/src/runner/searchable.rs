@@ -69,10 +69,10 @@ impl Runner<'_> {
         let data = TaskData::open(experiment, 0, None, observer)?;
         let mut task = TaskRun::new(self, experiment, &data, &hashes, &mut session, observer);
         let test = task.test_queries();
-        let needed = task.with_parts(vec![system.to_owned()]);
+        task.searches = task.searches(vec![system.to_owned()]);
         for n in order {
             let entry = &experiment.systems[n];
-            if !needed.contains(&entry.name) {
+            if !task.searches.contains_key(&entry.name) {
                 continue;
             }
             if entry.grid.is_empty() {
@@ -83,6 +83,7 @@ impl Runner<'_> {
         }
         let opened = task.context(test).system(system);
         let retriever = opened.map_err(|error| task.located(at, error))?.retriever;
+        let retriever = task.session.for_single_searches(retriever);
         let attributes = attributes(&data, &retriever);
         let attributes = attributes.map_err(|error| task.located(at, error))?;
         Ok(SearchableSystem {
