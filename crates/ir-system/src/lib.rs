@@ -14,6 +14,7 @@ mod index_data;
 mod index_needs;
 mod indexes;
 mod lookup;
+mod memory;
 #[cfg(feature = "dense")]
 pub mod model;
 mod observer;
