@@ -2,7 +2,7 @@
 
 use ir_core::Flow;
 use ir_core::store::{ByteReader, IndexFormat, write_varint};
-use ir_data::{DataError, LineReader};
+use ir_data::{DataError, LineReader, parser_message};
 use ir_knn::{
     Classes, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
     TruncatedSvdConfig, VectorSimilarity, npy,
@@ -250,6 +250,7 @@ fn read(
         let at = format!("{name}:{}", line.number);
         let object: Result<Map<String, Value>, _> = serde_json::from_str(line.text);
         let object = object.map_err(|error| {
+            let error = parser_message(&error.to_string(), "an object");
             let message = format!("{at}: expected a JSON object: {error}");
             SystemError::parameter("texts", message)
         })?;

@@ -15,7 +15,7 @@ use super::{
     TaskEntry,
 };
 use crate::file_name::file_name;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, list_or_none};
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
@@ -440,7 +440,7 @@ impl Experiment {
             return Ok(());
         }
         let hint = did_you_mean(name, known.iter().copied());
-        let known = known.join(", ");
+        let known = list_or_none(known);
         Err(self.error(
             key,
             format!("expected a system of the tables ({known}), found {name:?}{hint}"),
@@ -473,7 +473,7 @@ impl Experiment {
                 }
                 Some(task) if !tasks.contains(task) => {
                     let hint = did_you_mean(task, tasks.iter().map(String::as_str));
-                    let known = tasks.join(", ");
+                    let known = list_or_none(tasks.iter().map(String::as_str));
                     let message = format!("expected a task ({known}), found {task:?}{hint}");
                     return Err(self.error(&format!("{key}.task"), message));
                 }

@@ -7,7 +7,7 @@ use ir_system::{FileHashes, Observer, Session, SharedRetriever, SpecError, Syste
 
 use super::{Runner, TaskRun};
 use crate::file::Experiment;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, list_or_none};
 use crate::task::TaskData;
 
 /// System of an experiment that is open for any queries.
@@ -59,8 +59,7 @@ impl Runner<'_> {
         let Some(at) = experiment.systems.iter().position(|it| it.name == system) else {
             let known = experiment.systems.iter().map(|it| &*it.name);
             let hint = did_you_mean(system, known.clone());
-            let known: Vec<&str> = known.collect();
-            let known = known.join(", ");
+            let known = list_or_none(known);
             let message = format!("expected one of the systems {known}, found {system:?}{hint}");
             return Err(source.error("systems", message));
         };
