@@ -51,7 +51,9 @@ fn type_name(expected: &str, object: &str) -> String {
         _ => {
             let lists = ["a tuple of size ", "an array of length "];
             let length = lists.iter().find_map(|list| expected.strip_prefix(list));
-            return length.map_or(expected.to_owned(), |length| format!("a list of {length} values"));
+            return length.map_or(expected.to_owned(), |length| {
+                format!("a list of {length} values")
+            });
         }
     };
     name.to_owned()
@@ -97,23 +99,50 @@ mod tests {
     fn types_are_those_of_json() {
         for (found, expected) in [
             (message::<Record>("3"), "expected an object, found 3"),
-            (message::<Record>("\"a\""), "expected an object, found \"a\""),
-            (message::<Record>(r#"{"name": {}}"#), "expected a string, found an object"),
-            (message::<Record>(r#"{"name": [1]}"#), "expected a string, found a list"),
-            (message::<Record>(r#"{"name": null}"#), "expected a string, found null"),
-            (message::<Record>(r#"{"name": 1.5}"#), "expected a string, found 1.5"),
-            (message::<Record>(r#"{"name": "a", "count": "x"}"#), "expected an integer, found \"x\""),
+            (
+                message::<Record>("\"a\""),
+                "expected an object, found \"a\"",
+            ),
+            (
+                message::<Record>(r#"{"name": {}}"#),
+                "expected a string, found an object",
+            ),
+            (
+                message::<Record>(r#"{"name": [1]}"#),
+                "expected a string, found a list",
+            ),
+            (
+                message::<Record>(r#"{"name": null}"#),
+                "expected a string, found null",
+            ),
+            (
+                message::<Record>(r#"{"name": 1.5}"#),
+                "expected a string, found 1.5",
+            ),
+            (
+                message::<Record>(r#"{"name": "a", "count": "x"}"#),
+                "expected an integer, found \"x\"",
+            ),
             (message::<Record>("{}"), "missing field `name`"),
             (
                 message::<Record>(r#"{"x": 1}"#),
                 "unknown field `x`, expected `name` or `count`",
             ),
             (message::<usize>("-1"), "expected an integer >= 0, found -1"),
-            (message::<u8>("true"), "expected an integer >= 0, found true"),
+            (
+                message::<u8>("true"),
+                "expected an integer >= 0, found true",
+            ),
             (message::<f32>("[]"), "expected a number, found a list"),
-            (message::<bool>("\"expected , expected x\""), "expected a boolean, found \"expected , expected x\""),
+            (
+                message::<bool>("\"expected , expected x\""),
+                "expected a boolean, found \"expected , expected x\"",
+            ),
             (message::<Record>("{"), "EOF while parsing an object"),
-            (message::<(u8, u8)>("[1]"), "expected a list of 2 values, found 1"),
+            (
+                message::<(u8, u8)>("[1]"),
+                "expected a list of 2 values, found 1",
+            ),
         ] {
             assert_eq!(found, expected);
         }

@@ -206,7 +206,10 @@ fn error_chain(error: &anyhow::Error) -> String {
             None => cause.to_string(),
         };
         let text = one_line(&text);
-        let continues = |last: &str| text.strip_prefix(last).is_some_and(|it| it.starts_with(':'));
+        let continues = |last: &str| {
+            text.strip_prefix(last)
+                .is_some_and(|it| it.starts_with(':'))
+        };
         if line.is_empty() {
             line.clone_from(&text);
         } else if !last.is_empty() && continues(&last) {

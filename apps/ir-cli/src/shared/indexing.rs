@@ -230,20 +230,20 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
         return Err(format!("{error} (or a file){hint}"));
     }
     let json = read_text(Path::new(text)).map_err(|error| error.to_string())?;
-    let given: Map<String, Value> = serde_json::from_str(&json)
-        .map_err(|error| {
-            let message = parser_message(&error.to_string(), "an object");
-            format!("line {}: expected an object of JSON: {message}", error.line())
-        })?;
+    let given: Map<String, Value> = serde_json::from_str(&json).map_err(|error| {
+        let message = parser_message(&error.to_string(), "an object");
+        format!(
+            "line {}: expected an object of JSON: {message}",
+            error.line()
+        )
+    })?;
     // Missing fields take their defaults; saved indexes have all fields.
     let mut fields = json!(Analysis::default());
     let mut analysis = Analysis::default();
     for (name, value) in given {
         fields[&name] = value;
         analysis = serde_json::from_value(fields.clone())
-            .map_err(|error| {
-                format!("{name}: {}", readable(&error.to_string(), "an object"))
-            })?;
+            .map_err(|error| format!("{name}: {}", readable(&error.to_string(), "an object")))?;
     }
     analysis.build().map_err(|error| error.to_string())?;
     Ok(analysis)

@@ -157,7 +157,11 @@ impl Synonyms {
                 line,
                 synonyms: BTreeMap::new(),
             };
-            let known = &mut self.entries.entry(entry.clone()).or_insert_with(new).synonyms;
+            let known = &mut self
+                .entries
+                .entry(entry.clone())
+                .or_insert_with(new)
+                .synonyms;
             for synonym in right.iter().filter(|synonym| *synonym != entry) {
                 known.entry(synonym.clone()).or_insert(line);
                 if known.len() > Self::MAX_SYNONYMS {

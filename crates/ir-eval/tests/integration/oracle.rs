@@ -5,8 +5,8 @@
 use ir_core::{Grade, Qrels, Run};
 use ir_eval::measure::{HitCount, Ndcg, Precision, SetF};
 use ir_eval::{
-    Decimal, Evaluator, Formula, Gain, Measure, MissingQueries, Rules, ScorePrecision, SelfHits, TieBreak,
-    UnjudgedDocuments,
+    Decimal, Evaluator, Formula, Gain, Measure, MissingQueries, Rules, ScorePrecision, SelfHits,
+    TieBreak, UnjudgedDocuments,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -181,10 +181,7 @@ fn measures() -> Vec<Measure> {
         Precision { relative: true }.into(),
         Measure::SUCCESS,
         HitCount.into(),
-        SetF {
-            beta: Decimal::ONE,
-        }
-        .into(),
+        SetF { beta: Decimal::ONE }.into(),
         Measure::RR,
         Measure::AP,
         Measure::RPREC,

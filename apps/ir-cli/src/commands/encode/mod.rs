@@ -24,8 +24,8 @@ use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
-use crate::shared::vector_files::is_npy;
 use crate::shared::updates::WaitOption;
+use crate::shared::vector_files::is_npy;
 
 const EXAMPLES: &str = "\
 Examples:
