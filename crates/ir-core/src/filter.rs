@@ -51,8 +51,8 @@ pub trait DocFilter: Send + Sync {
         None
     }
 
-    /// Returns a key of the filter, if one is known: filters with equal keys pass documents with the
-    /// same ids. Retrievers that keep rankings compare it. Default: the
+    /// Returns a key of the filter, if one is known: filters with equal keys pass documents with
+    /// the same ids. Retrievers that keep rankings compare it. Default: the
     /// [`condition`](Self::condition) as text.
     fn key(&self) -> Option<String> {
         self.condition().map(|condition| format!("{condition:?}"))

@@ -1,4 +1,4 @@
-//! Points of grids.
+//! Points of grids, made one at a time, and their maximum number.
 
 use toml::{Table, Value};
 

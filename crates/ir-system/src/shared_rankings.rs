@@ -8,7 +8,8 @@ use ir_core::{
 };
 
 use crate::hash::ContentHash;
-use crate::system::SharedRetriever;
+
+type TextRetriever = Arc<dyn Retriever<Query = str>>;
 
 /// Maximum size of the rankings of all systems, in bytes. Those that were kept first are evicted.
 const MAX_BYTES: usize = 256 << 20;
@@ -49,7 +50,7 @@ impl SharedRankings {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes all rankings.
+    /// Forgets the rankings: searches run again.
     pub(crate) fn clear(&self) {
         *self.entries() = Entries::default();
     }
@@ -82,7 +83,7 @@ fn size(ranking: &Ranking) -> usize {
 ///
 /// A search is kept if it has no filter, or a filter with a [key](DocFilter::key) or few documents.
 pub(crate) struct SharedSystem {
-    retriever: SharedRetriever,
+    retriever: TextRetriever,
     /// Key of the system.
     key: String,
     rankings: Arc<SharedRankings>,
@@ -91,7 +92,7 @@ pub(crate) struct SharedSystem {
 impl SharedSystem {
     /// Shares the rankings of the system of a key.
     pub(crate) fn new(
-        retriever: SharedRetriever,
+        retriever: TextRetriever,
         key: String,
         rankings: Arc<SharedRankings>,
     ) -> Self {
@@ -227,7 +228,7 @@ impl Retriever for SharedSystem {
 /// Retriever that removes the kept rankings after each batch, for systems that are open for any
 /// queries.
 pub(crate) struct ClearedAfterSearch {
-    pub(crate) retriever: SharedRetriever,
+    pub(crate) retriever: TextRetriever,
     pub(crate) rankings: Arc<SharedRankings>,
 }
 

@@ -282,7 +282,7 @@ fn two_writers() {
     here.ir_inside("index one.jsonl -o new --add").ok();
 }
 
-/// A second writer waits for the first one as long as it is told.
+/// A second writer waits for the first one, for at most the time of --wait.
 #[test]
 fn writers_wait() {
     let here = updated();

@@ -35,8 +35,8 @@ pub struct RandomIndexingConfig {
     /// Vocabulary: document-frequency bounds, stop words and n-gram lengths. Weightings and norm
     /// are ignored.
     pub terms: TfidfConfig,
-    /// Maximum size of the vectors in bytes, by [`RandomIndexingConfig::bytes`]. Not part of a saved
-    /// model. Default: no limit but the memory that can be allocated.
+    /// Maximum size of the vectors in bytes, by [`RandomIndexingConfig::bytes`]. Not part of a
+    /// saved model. Default: no limit but the memory that can be allocated.
     #[serde(skip)]
     pub max_bytes: Option<u64>,
 }
