@@ -235,6 +235,9 @@ fn in_words(line: String, error: &clap::Error) -> String {
         ("invalid float literal", "a number"),
         ("cannot parse float from empty string", "a number"),
     ];
+    if let Some((start, range)) = line.rsplit_once(&format!("{found} is not in ")) {
+        return format!("{start}expected {}, found {found:?}", range_in_words(range));
+    }
     let mut ended = reasons
         .into_iter()
         .filter(|(reason, _)| line.ends_with(reason));
@@ -244,6 +247,19 @@ fn in_words(line: String, error: &clap::Error) -> String {
             format!("{start}expected {expected}, found {found:?}")
         }
         None => line,
+    }
+}
+
+/// Words for a range of clap: `1..=30`, `0..9223372036854775807`, where the end is the maximum of
+/// the type, or `1..`.
+fn range_in_words(range: &str) -> String {
+    let (low, high) = range.split_once("..").unwrap_or((range, ""));
+    let inclusive = high.strip_prefix('=');
+    let last: Option<i128> = inclusive.unwrap_or(high).parse().ok();
+    let last = last.map(|last| if inclusive.is_some() { last } else { last - 1 });
+    match last.filter(|last| *last < i128::from(u32::MAX - 1)) {
+        Some(last) => format!("an integer from {low} to {last}"),
+        None => format!("an integer of at least {low}"),
     }
 }
 
@@ -287,6 +303,30 @@ mod tests {
         );
         let negative = line("ir mine bundled -n -1 -o out");
         assert!(negative.contains("invalid value '-1'"), "{negative}");
+    }
+
+    #[test]
+    fn ranges_are_in_words() {
+        for (arguments, expected) in [
+            (
+                "ir eval -l -5 qrels run",
+                "expected an integer of at least 0, found \"-5\"",
+            ),
+            (
+                "ir eval -N -5 qrels run",
+                "expected an integer of at least 0, found \"-5\"",
+            ),
+            (
+                "ir compare --samples 0 qrels run run",
+                "expected an integer of at least 1, found \"0\"",
+            ),
+        ] {
+            let line = line(arguments);
+            assert!(line.contains(expected), "{line}");
+        }
+        assert_eq!(range_in_words("1..=30"), "an integer from 1 to 30");
+        assert_eq!(range_in_words("0..8"), "an integer from 0 to 7");
+        assert_eq!(range_in_words("2.."), "an integer of at least 2");
     }
 
     #[test]

@@ -29,7 +29,10 @@ pub enum ServiceError {
     },
     #[error("collection {name:?}: expected a unique name, found it twice")]
     DuplicateCollection { name: String },
-    #[error("collection {name:?}: not found; known: {}", known.join(", "))]
+    #[error(
+        "collection {name:?}: not found; known: {}",
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+    )]
     NoCollection { name: String, known: Vec<String> },
     #[error("document {id:?}: not found")]
     NoDocument { id: String },

@@ -50,6 +50,13 @@ pub trait DocFilter: Send + Sync {
     fn condition(&self) -> Option<Predicate> {
         None
     }
+
+    /// Returns a key of the filter, if one is known: filters with equal keys pass documents with
+    /// the same ids. Retrievers that keep rankings compare it. Default: the
+    /// [`condition`](Self::condition) as text.
+    fn key(&self) -> Option<String> {
+        self.condition().map(|condition| format!("{condition:?}"))
+    }
 }
 
 impl fmt::Debug for dyn DocFilter + '_ {

@@ -328,7 +328,7 @@ pub enum DataError {
     /// No document has a field of a template. `known` lists fields that documents have.
     #[error(
         "expected fields of the documents ({}) in the template {template:?}, found {field:?}",
-        known.join(", ").escape_debug()
+        list_or_none(known).escape_debug()
     )]
     TemplateField {
         template: String,

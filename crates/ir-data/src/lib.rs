@@ -25,6 +25,7 @@ pub mod jsonl;
 mod lines;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod parser_message;
 mod qrels;
 mod queries;
 pub mod results;
@@ -53,6 +54,7 @@ pub use head::{has_json_extension, is_trec_file};
 pub use json::{FieldNames, GivenNames, RecordKind};
 pub use jsonl::{DuplicateIds, JsonlCorpus, JsonlWriter};
 pub use lines::{Line, LineReader, MAX_LINE};
+pub use parser_message::parser_message;
 pub use qrels::{parse_qrels_any, read_qrels_any, read_split_qrels};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
 pub use template::{DocTemplate, TemplateError};

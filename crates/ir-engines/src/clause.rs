@@ -264,7 +264,7 @@ fn number(name: &str, value: &Comparable<'_>) -> Result<f64, RemoteError> {
         return Ok(rounded);
     }
     Err(RemoteError::filter(format!(
-        "attribute {name:?}: expected a number with the precision of f64, found {integer}"
+        "attribute {name:?}: expected a number of double precision, found {integer}"
     )))
 }
 
@@ -521,7 +521,7 @@ pub(crate) mod tests {
                     let text = error.to_string();
                     let of_texts = text.contains("\"t\"") || text.contains("\"l\"");
                     let is_known = of_texts && text.contains("found texts")
-                        || text.contains("\"x\": expected a number with the precision of f64");
+                        || text.contains("\"x\": expected a number of double precision");
                     prop_assert!(is_known, "{}", text);
                 }
             }

@@ -239,7 +239,7 @@ fn filters_that_cannot_be_expressed() {
             (negated, "found \"month\""),
             (
                 "x=9007199254740993".parse().unwrap(),
-                "attribute \"x\": expected a number with the precision of f64",
+                "attribute \"x\": expected a number of double precision",
             ),
             (long, "expected lists of at most 65536 values, found 65537"),
         ] {

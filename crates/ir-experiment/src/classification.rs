@@ -1,18 +1,16 @@
 //! kNN classification accuracy of vectors and texts.
 
-use std::path::PathBuf;
-
 use ir_core::Flow;
 use ir_core::store::{ByteReader, IndexFormat, write_varint};
-use ir_data::{DataError, LineReader};
+use ir_data::{DataError, LineReader, parser_message};
 use ir_knn::{
     Classes, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
     TruncatedSvdConfig, VectorSimilarity, npy,
 };
 use ir_system::systems::MetricName;
 use ir_system::{
-    CACHE_VERSION, Cache, ContentHash, FileHashes, Lookup, Observer, Record, SourceMap, SpecError,
-    Stage, StageReport, StageStatus, SystemError, find_or_lock,
+    CACHE_VERSION, Cache, ContentHash, FileHashes, Lookup, Observer, Record, SpecError, Stage,
+    StageReport, StageStatus, SystemError, find_or_lock,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -124,7 +122,7 @@ impl Classifications<'_> {
                 .text(env!("CARGO_PKG_VERSION"))
                 .text(RECORD.stage.name());
             for (key, path) in entry.files() {
-                let path = existing(source, key, path)?;
+                let path = source.existing_file(key, path)?;
                 let content = self.hashes.get(&path).map_err(|error| {
                     let message = format!("{}: cannot be read: {error}", path.display());
                     SystemError::parameter(key, message)
@@ -170,17 +168,6 @@ fn decode(bytes: &[u8], name: &str) -> Option<ClassificationResults> {
         accuracy,
         folds: values,
     })
-}
-
-/// Path of a file that must exist.
-fn existing(source: &SourceMap, key: &str, path: &str) -> Result<PathBuf, SystemError> {
-    let path = source.resolve(key, path)?;
-    if path.exists() {
-        Ok(path)
-    } else {
-        let message = format!("{}: no such file", path.display());
-        Err(SystemError::missing(key, message))
-    }
 }
 
 /// Computes the accuracy of an entry.
@@ -230,7 +217,7 @@ fn read(
     experiment: &Experiment,
     entry: &ClassificationEntry,
 ) -> Result<(Matrix, Vec<String>), SystemError> {
-    let path = |key: &str, path: &str| existing(&experiment.source, key, path);
+    let path = |key: &str, path: &str| experiment.source.existing_file(key, path);
     let failed = |error: DataError| SystemError::stage("reading")(error);
     let labels = match &entry.labels {
         None => None,
@@ -263,6 +250,7 @@ fn read(
         let at = format!("{name}:{}", line.number);
         let object: Result<Map<String, Value>, _> = serde_json::from_str(line.text);
         let object = object.map_err(|error| {
+            let error = parser_message(&error.to_string(), "an object");
             let message = format!("{at}: expected a JSON object: {error}");
             SystemError::parameter("texts", message)
         })?;

@@ -1,9 +1,9 @@
-//! Evaluation and comparison of the runs of a task.
+//! Evaluation and comparison of the systems of a task.
 
 use ir_core::trec::{HeaderLine, read_run, write_run};
 use ir_core::{Qrels, Run};
 use ir_eval::compare::Comparison;
-use ir_eval::{Evaluator, Measure, Report, Rules};
+use ir_eval::{Evaluator, Measure, Report};
 use ir_system::{ScoreFormatName, SpecError};
 
 use crate::file::Experiment;
@@ -12,34 +12,43 @@ use crate::selection::SelectionResult;
 use crate::task::TaskData;
 use crate::task_results::TaskResults;
 
-/// Reports of runs, after rounding their scores.
-pub(crate) fn reports(
+/// Evaluator of the runs of a task.
+pub(crate) fn evaluator<'q>(
     experiment: &Experiment,
-    rules: Rules,
-    qrels: &Qrels,
+    data: &TaskData,
+    qrels: &'q Qrels,
     measures: &[Measure],
-    runs: &[Run],
-) -> Result<Vec<Report>, SpecError> {
-    let invalid = |error: String| experiment.source.error("measures", error);
-    let evaluator = Evaluator::with_rules(qrels, measures, rules);
-    let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
-    let mut reports = Vec::with_capacity(runs.len());
-    for run in runs {
-        let (key, format) = score_format(experiment, &run.tag);
-        let rounded = round_scores(run, format);
-        let rounded = rounded.map_err(|error| experiment.source.error(&key, error))?;
-        let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
-        let report = report.map_err(|error| invalid(error.to_string()))?;
-        reports.push(report.with_run_name(&run.tag));
-    }
-    Ok(reports)
+) -> Result<Evaluator<'q>, SpecError> {
+    let evaluator = Evaluator::with_rules(qrels, measures, data.rules(experiment));
+    evaluator.map_err(|error| experiment.source.error("measures", error.to_string()))
+}
+
+/// Report of a run, after rounding its scores.
+pub(crate) fn report(
+    experiment: &Experiment,
+    evaluator: &Evaluator<'_>,
+    run: &Run,
+) -> Result<Report, SpecError> {
+    let (key, format) = score_format(experiment, &run.tag);
+    let rounded = round_scores(run, format);
+    let rounded = rounded.map_err(|error| experiment.source.error(&key, error))?;
+    let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
+    let report = report.map_err(|error| {
+        let at = position(experiment, &run.tag);
+        let key = at.map_or_else(|| "measures".to_owned(), |n| format!("systems[{n}]"));
+        experiment.source.error(&key, error.to_string())
+    })?;
+    Ok(report.with_run_name(&run.tag))
+}
+
+fn position(experiment: &Experiment, system: &str) -> Option<usize> {
+    let mut systems = experiment.systems.iter();
+    systems.position(|entry| entry.name == system)
 }
 
 /// Key and value of the rounding of a system's scores.
 fn score_format(experiment: &Experiment, system: &str) -> (String, ScoreFormatName) {
-    let mut systems = experiment.systems.iter();
-    let at = systems.position(|entry| entry.name == system);
-    let own = at.and_then(|n| {
+    let own = position(experiment, system).and_then(|n| {
         Some((
             format!("systems[{n}].scores"),
             experiment.systems[n].scores?,
@@ -64,16 +73,23 @@ fn round_scores(run: &Run, format: ScoreFormatName) -> Result<Option<Run>, Strin
     Ok(Some(rounded))
 }
 
-/// Evaluates and compares the runs of a task.
-pub(crate) fn evaluate(
+/// Result of a system.
+pub(crate) struct SystemResult {
+    pub(crate) report: Report,
+    /// Run, if runs are kept.
+    pub(crate) run: Option<Run>,
+}
+
+/// Compares the systems of a task. `results` are in the order of the table.
+pub(crate) fn compare(
     experiment: &Experiment,
     data: &TaskData,
-    runs: Vec<Run>,
+    results: impl IntoIterator<Item = SystemResult>,
     selections: Vec<SelectionResult>,
 ) -> Result<TaskResults, SpecError> {
-    let qrels = data.test.qrels.clone();
-    let rules = data.rules(experiment);
-    let reports = reports(experiment, rules, &qrels, &experiment.measures, &runs)?;
+    let results = results.into_iter().map(|found| (found.report, found.run));
+    let (reports, runs): (Vec<Report>, Vec<Option<Run>>) = results.unzip();
+    let runs: Vec<Run> = runs.into_iter().flatten().collect();
     let comparison = match reports.len() {
         0 | 1 => None,
         _ => {
@@ -98,6 +114,6 @@ pub(crate) fn evaluate(
         overlaps,
         selections,
         runs,
-        qrels,
+        qrels: data.test.qrels.clone(),
     })
 }

@@ -2,10 +2,10 @@
 
 mod searchable;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use ir_core::Run;
+use ir_core::{Flow, Run};
 use ir_system::{
     Cache, FileHashes, Lookup, Observer, ParsedSystem, PreparedSystem, Registry, Session,
     SpecError, Stage, StageReport, StageStatus, SystemContext, SystemEntry, SystemError,
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::classification::Classifications;
 use crate::documents::Documents;
-use crate::evaluation::{evaluate, reports};
+use crate::evaluation::{SystemResult, compare, evaluator, report};
 use crate::file::{Experiment, SelectionEntry, SelectionMethod};
 use crate::queries::{JudgedSet, without_texts};
 use crate::results::ExperimentResults;
@@ -47,6 +47,7 @@ pub use searchable::SearchableSystem;
 pub struct Runner<'a> {
     cache: &'a Cache,
     registry: &'a Registry,
+    keeps_runs: bool,
 }
 
 /// Stages of an experiment, with their cache status.
@@ -62,7 +63,21 @@ impl<'a> Runner<'a> {
     /// Creates a runner with a cache and the types of systems.
     #[must_use]
     pub const fn new(cache: &'a Cache, registry: &'a Registry) -> Self {
-        Self { cache, registry }
+        Self {
+            cache,
+            registry,
+            keeps_runs: true,
+        }
+    }
+
+    /// Evaluates each run when it is found and does not keep it, so that memory does not grow with
+    /// the runs of many systems. [`TaskResults::runs`](crate::TaskResults::runs) is then empty, and
+    /// neither [`OutputFormat::Html`](crate::OutputFormat::Html) nor
+    /// [`OutputFormat::Runs`](crate::OutputFormat::Runs) can be written.
+    #[must_use]
+    pub const fn without_runs(mut self) -> Self {
+        self.keeps_runs = false;
+        self
     }
 
     /// Runs an experiment. Every finished stage is in the cache, also after an error.
@@ -76,9 +91,9 @@ impl<'a> Runner<'a> {
         observer: &mut dyn Observer,
     ) -> Result<ExperimentResults, SpecError> {
         let mut tasks = Vec::new();
-        self.for_each_task(experiment, observer, true, |data, task, runs| {
-            let runs = runs.into_iter().flatten().collect();
-            tasks.push(evaluate(experiment, data, runs, task.selections)?);
+        self.for_each_task(experiment, observer, true, |data, task| {
+            let results = task.results.into_values();
+            tasks.push(compare(experiment, data, results, task.selections)?);
             Ok(())
         })?;
         let hashes = FileHashes::default();
@@ -103,12 +118,14 @@ impl<'a> Runner<'a> {
             undecided: Vec::new(),
         };
         let mut planned = HashSet::new();
-        self.for_each_task(experiment, observer, false, |_, task, _| {
+        self.for_each_task(experiment, observer, false, |_, task| {
             // Tasks share stages with equal keys.
             let mut stages = task.stages;
             stages.retain(|stage| planned.insert((stage.stage, stage.key.clone())));
             plan.stages.extend(stages);
-            plan.undecided.extend(task.undecided);
+            let undecided = experiment.systems.iter().map(|entry| &entry.name);
+            let undecided = undecided.filter(|name| task.undecided.contains(*name));
+            plan.undecided.extend(undecided.cloned());
             Ok(())
         })?;
         let hashes = FileHashes::default();
@@ -146,14 +163,13 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs or plans all tasks. `finish` receives the data of each task, its stages and selections,
-    /// and its runs.
+    /// Runs or plans all tasks. `finish` receives the data of each task and its results.
     fn for_each_task(
         &self,
         experiment: &Experiment,
         observer: &mut dyn Observer,
         compute: bool,
-        mut finish: impl FnMut(&TaskData, TaskRun<'_>, Vec<Option<Run>>) -> Result<(), SpecError>,
+        mut finish: impl FnMut(&TaskData, TaskRun<'_>) -> Result<(), SpecError>,
     ) -> Result<(), SpecError> {
         experiment.validate(self.registry)?;
         let order = ir_system::order(&experiment.systems, &experiment.source, self.registry)?;
@@ -172,8 +188,8 @@ impl<'a> Runner<'a> {
                 compute,
                 ..TaskRun::new(self, experiment, &data, &hashes, &mut session, observer)
             };
-            let runs = task.runs(&order)?;
-            finish(&data, task, runs)?;
+            task.search_all(&order)?;
+            finish(&data, task)?;
         }
         Ok(())
     }
@@ -193,9 +209,15 @@ struct TaskRun<'a> {
     systems: BTreeMap<String, PreparedSystem>,
     /// Validation queries, once a grid has needed them.
     validation: Option<Arc<ValidationSet>>,
+    /// Results of the visible systems by position in the file.
+    results: BTreeMap<usize, SystemResult>,
     selections: Vec<SelectionResult>,
+    /// Stages, each once, and their keys.
     stages: Vec<StageReport>,
-    undecided: Vec<String>,
+    stage_keys: HashSet<(Stage, String)>,
+    undecided: HashSet<String>,
+    /// Number of searches of each system: its own, and one for each system that it is part of.
+    searches: HashMap<String, usize>,
 }
 
 /// Queries to search, and the training queries that a system may learn from.
@@ -243,9 +265,12 @@ impl<'a> TaskRun<'a> {
             compute: true,
             systems: BTreeMap::new(),
             validation: None,
+            results: BTreeMap::new(),
             selections: Vec::new(),
             stages: Vec::new(),
-            undecided: Vec::new(),
+            stage_keys: HashSet::new(),
+            undecided: HashSet::new(),
+            searches: HashMap::new(),
         }
     }
 
@@ -258,17 +283,29 @@ impl<'a> TaskRun<'a> {
         }
     }
 
-    /// Runs of the visible systems, in the order of the file; `None` if a run is only planned.
-    fn runs(&mut self, order: &[usize]) -> Result<Vec<Option<Run>>, SpecError> {
+    /// Searches the visible systems, in an order in which every system follows its parts.
+    fn search_all(&mut self, order: &[usize]) -> Result<(), SpecError> {
         let (experiment, data) = (self.experiment, self.data);
-        let mut runs: Vec<Option<Run>> = vec![None; experiment.systems.len()];
         let test = self.test_queries();
-        let needed = self.needed();
-        for &n in order {
+        let shown = experiment.systems.iter();
+        let shown = shown.filter(|entry| data.entry().shows(entry));
+        self.searches = self.searches(shown.map(|entry| entry.name.clone()).collect());
+        let evaluator = match self.compute {
+            true => Some(evaluator(
+                experiment,
+                data,
+                &data.test.qrels,
+                &experiment.measures,
+            )?),
+            false => None,
+        };
+        let keeps_runs = self.runner.keeps_runs || experiment.comparison.overlap_depth.is_some();
+        for (done, &n) in order.iter().enumerate() {
             let entry = &experiment.systems[n];
-            if !needed.contains(&entry.name) {
+            if !self.searches.contains_key(&entry.name) {
                 continue;
             }
+            self.report_planned(done, order.len())?;
             let is_hidden = !data.entry().shows(entry);
             let selected = if self.has_undecided_part(entry) {
                 Selected::Undecided
@@ -278,47 +315,65 @@ impl<'a> TaskRun<'a> {
             } else {
                 self.select(n, test)?
             };
-            match selected {
-                Selected::Point if is_hidden => {}
-                Selected::Point => runs[n] = self.search(n, test)?,
-                Selected::PerQuery(run) => runs[n] = Some(run).filter(|_| !is_hidden),
-                Selected::Undecided => self.undecided.push(entry.name.clone()),
-            }
-        }
-        Ok(runs)
-    }
-
-    /// Names of the systems of the task and of their parts.
-    fn needed(&self) -> HashSet<String> {
-        let (experiment, task) = (self.experiment, self.data.entry());
-        let shown = experiment.systems.iter().filter(|entry| task.shows(entry));
-        self.with_parts(shown.map(|entry| entry.name.clone()).collect())
-    }
-
-    /// Names of systems and of their parts.
-    fn with_parts(&self, mut open: Vec<String>) -> HashSet<String> {
-        let mut needed = HashSet::new();
-        while let Some(name) = open.pop() {
-            let entry = self.experiment.systems.iter().find(|it| it.name == name);
-            let Some(entry) = entry.filter(|_| needed.insert(name)) else {
-                continue;
+            let run = match selected {
+                Selected::Point | Selected::PerQuery(_) if is_hidden => None,
+                Selected::Point => self.search(n, test)?,
+                Selected::PerQuery(run) => Some(run),
+                Selected::Undecided => {
+                    self.undecided.insert(entry.name.clone());
+                    None
+                }
             };
-            for point in entry.points() {
-                let parsed = self.runner.registry.parse(&entry.kind, &point);
-                let inputs = parsed.map(|parsed| parsed.system.inputs());
-                open.extend(inputs.into_iter().flatten().map(|(_, name)| name));
+            if let (Some(run), Some(evaluator)) = (run, &evaluator) {
+                let report = report(experiment, evaluator, &run)?;
+                let run = Some(run).filter(|_| keeps_runs);
+                self.results.insert(n, SystemResult { report, run });
             }
         }
-        needed
+        Ok(())
+    }
+
+    /// Reports the progress of a plan; stages that are computed report their own.
+    fn report_planned(&mut self, done: usize, total: usize) -> Result<(), SpecError> {
+        if self.compute {
+            return Ok(());
+        }
+        match (self.observer).report("planning", done as u64, Some(total as u64)) {
+            Flow::Stop => Err(SpecError::Canceled),
+            Flow::Continue => Ok(()),
+        }
+    }
+
+    /// Number of searches of systems and of their parts: one each, and one for each system that
+    /// they are part of.
+    fn searches(&self, mut open: Vec<String>) -> HashMap<String, usize> {
+        let by_name = self.experiment.systems.iter();
+        let by_name: HashMap<&str, &SystemEntry> =
+            by_name.map(|entry| (entry.name.as_str(), entry)).collect();
+        let mut searches = HashMap::new();
+        while let Some(name) = open.pop() {
+            let entry = by_name.get(name.as_str());
+            let count = searches.entry(name).or_insert(0);
+            *count += 1;
+            if let Some(entry) = entry.filter(|_| *count == 1) {
+                open.extend(self.parts_of(entry));
+            }
+        }
+        searches
+    }
+
+    /// Names of the parts of the points of a system.
+    fn parts_of(&self, entry: &SystemEntry) -> Vec<String> {
+        let points = entry.points_of_values();
+        let parsed =
+            points.filter_map(|point| self.runner.registry.parse(&entry.kind, &point).ok());
+        let parts = parsed.flat_map(|parsed| parsed.system.inputs());
+        parts.map(|(_, name)| name).collect()
     }
 
     fn has_undecided_part(&self, entry: &SystemEntry) -> bool {
-        let points = entry.points();
-        let parsed = points
-            .iter()
-            .filter_map(|point| self.runner.registry.parse(&entry.kind, point).ok());
-        let mut parts = parsed.flat_map(|parsed| parsed.system.inputs());
-        parts.any(|(_, name)| self.undecided.contains(&name))
+        let mut parts = self.parts_of(entry).into_iter();
+        !self.undecided.is_empty() && parts.any(|name| self.undecided.contains(&name))
     }
 
     /// Sets the parameters of a system.
@@ -338,6 +393,7 @@ impl<'a> TaskRun<'a> {
             } else {
                 format!("{}, {point}", entry.name)
             },
+            is_shared: self.searches.get(&entry.name).is_some_and(|it| *it > 1),
             parsed: Arc::new(parsed),
         };
         self.systems.insert(entry.name.clone(), prepared);
@@ -422,35 +478,43 @@ impl<'a> TaskRun<'a> {
         })();
         let (run, stages) = searched.map_err(|error| self.located(n, error))?;
         for stage in stages {
-            if !self.stages.contains(&stage) {
+            if self.stage_keys.insert((stage.stage, stage.key.clone())) {
                 self.stages.push(stage);
             }
         }
         Ok(run)
     }
 
-    /// Systems that are parts of a system.
+    /// Systems that are parts of a system, each once, after their own parts.
     fn parts(&self, name: &str) -> Vec<Arc<ParsedSystem>> {
-        let mut parts: Vec<Arc<ParsedSystem>> = Vec::new();
-        let inputs = self.systems.get(name).map(|it| it.inputs.clone());
-        for input in inputs.into_iter().flatten() {
-            parts.extend(self.parts(&input));
-            if let Some(prepared) = self.systems.get(&input) {
-                parts.push(prepared.parsed.clone());
-            }
-        }
+        let (mut parts, mut seen) = (Vec::new(), HashSet::new());
+        self.add_parts(name, &mut seen, &mut parts);
         parts
     }
 
-    /// Selects the best point of a grid.
+    fn add_parts<'s>(
+        &'s self,
+        name: &str,
+        seen: &mut HashSet<&'s str>,
+        parts: &mut Vec<Arc<ParsedSystem>>,
+    ) {
+        for input in self.systems.get(name).iter().flat_map(|it| &it.inputs) {
+            if seen.insert(input) {
+                self.add_parts(input, seen, parts);
+                parts.extend(self.systems.get(input).map(|it| it.parsed.clone()));
+            }
+        }
+    }
+
+    /// Selects the best point of a grid. One run at a time is in memory.
     fn select(&mut self, n: usize, test: Queries<'_>) -> Result<Selected, SpecError> {
-        let entry = &self.experiment.systems[n];
-        let Some(selection) = &self.experiment.selection else {
+        let (experiment, data) = (self.experiment, self.data);
+        let entry = &experiment.systems[n];
+        let Some(selection) = &experiment.selection else {
             let message = "expected a selection, found none";
-            return Err(self.experiment.source.error("selection", message));
+            return Err(experiment.source.error("selection", message));
         };
-        let measure = selection.measure.unwrap_or(self.experiment.measures[0]);
-        let points = entry.points();
+        let measure = selection.measure.unwrap_or(experiment.measures[0]);
         let validation = match selection.by {
             SelectionMethod::Validation => Some(self.validation_set(selection)?),
             _ => None,
@@ -463,23 +527,27 @@ impl<'a> TaskRun<'a> {
             },
             None => test,
         };
-        let mut runs = Vec::with_capacity(points.len());
-        for point in &points {
-            self.prepare(n, point.clone())?;
-            runs.extend(self.search(n, queries)?);
+        let qrels = &queries.set.qrels;
+        let total = usize::try_from(entry.point_count()).unwrap_or(usize::MAX);
+        let (mut reports, mut labels) = (Vec::new(), Vec::new());
+        let evaluator = evaluator(experiment, data, qrels, &[measure])?;
+        for (done, point) in entry.points().enumerate() {
+            self.report_planned(done, total)?;
+            labels.push(point_label(entry, &point));
+            self.prepare(n, point)?;
+            if let Some(run) = self.search(n, queries)? {
+                reports.push(report(experiment, &evaluator, &run)?);
+            }
         }
         self.systems.remove(&entry.name);
-        if runs.len() < points.len() {
+        if reports.len() < labels.len() {
             return Ok(Selected::Undecided);
         }
-        let qrels = &queries.set.qrels;
-        let rules = self.data.rules(self.experiment);
-        let reports = reports(self.experiment, rules, qrels, &[measure], &runs)?;
         let scores: Vec<f64> = reports
             .iter()
             .map(|report| report.summary(measure).unwrap_or_default())
             .collect();
-        let mut counts = vec![0; points.len()];
+        let mut counts = vec![0; labels.len()];
         let chosen = match selection.by {
             SelectionMethod::Validation => None,
             SelectionMethod::LeaveOneOut => Some(
@@ -498,31 +566,39 @@ impl<'a> TaskRun<'a> {
             None => counts[best] = test.set.queries.len(),
             Some(chosen) => chosen.values().for_each(|point| counts[*point] += 1),
         }
-        let selected = points.iter().zip(&scores).zip(&counts);
+        let selected = labels.into_iter().zip(&scores).zip(&counts);
         self.selections.push(SelectionResult {
             system: entry.name.clone(),
             by: selection.by,
             measure,
             queries: queries.set.queries.len(),
             points: selected
-                .map(|((point, score), chosen)| SelectedPoint {
-                    parameters: point_label(entry, point),
+                .map(|((parameters, score), chosen)| SelectedPoint {
+                    parameters,
                     score: *score,
                     chosen: *chosen,
                 })
                 .collect(),
         });
-        match chosen {
-            Some(chosen) => Ok(Selected::PerQuery(selection::merge(
-                &entry.name,
-                &runs,
-                &chosen,
-            ))),
-            None => {
-                self.prepare(n, points[best].clone())?;
-                Ok(Selected::Point)
+        let Some(chosen) = chosen else {
+            if let Some(point) = entry.points().nth(best) {
+                self.prepare(n, point)?;
+            }
+            return Ok(Selected::Point);
+        };
+        let mut merged = Run::new(&entry.name);
+        for (number, point) in entry.points().enumerate() {
+            // Queries without judgments have the list of the first point.
+            if number == 0 || counts[number] > 0 {
+                self.prepare(n, point)?;
+                let Some(run) = self.search(n, queries)? else {
+                    return Ok(Selected::Undecided);
+                };
+                selection::add_chosen(&mut merged, &run, &chosen, number);
             }
         }
+        self.systems.remove(&entry.name);
+        Ok(Selected::PerQuery(merged))
     }
 
     /// Validation queries of a selection; read once.

@@ -153,6 +153,12 @@ impl DocFilter for QueryFilter<'_> {
         }
         Some(Predicate::All(all))
     }
+
+    fn key(&self) -> Option<String> {
+        let year = self.time.map(|(_, year)| year);
+        let condition = self.passing.map(|(_, condition)| condition);
+        Some(format!("{year:?} {condition:?}"))
+    }
 }
 
 /// Cache key of a run.

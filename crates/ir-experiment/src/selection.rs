@@ -150,20 +150,21 @@ fn assign_folds(qrels: &Qrels, folds: usize, seed: u64) -> BTreeMap<&str, usize>
     dealt.map(|(n, (_, query))| (*query, n % folds)).collect()
 }
 
-/// Run that takes the list of each query from the run of the chosen point.
-pub(crate) fn merge(name: &str, runs: &[Run], chosen: &HashMap<String, usize>) -> Run {
-    let mut merged = Run::new(name);
-    let queries: std::collections::BTreeSet<&str> = runs
-        .iter()
-        .flat_map(|run| run.iter().map(|(query, _)| query))
-        .collect();
-    for query in queries {
-        let point = chosen.get(query).copied().unwrap_or_default();
-        for scored in runs[point].get(query).unwrap_or_default() {
-            merged.push(query, scored.doc.clone(), scored.score);
+/// Adds the lists of the queries for which a point was chosen, from its run. Queries without a
+/// choice have the lists of the first point.
+pub(crate) fn add_chosen(
+    merged: &mut Run,
+    run: &Run,
+    chosen: &HashMap<String, usize>,
+    point: usize,
+) {
+    for (query, list) in run.iter() {
+        if chosen.get(query).copied().unwrap_or_default() == point {
+            for scored in list {
+                merged.push(query, scored.doc.clone(), scored.score);
+            }
         }
     }
-    merged
 }
 
 #[cfg(test)]
@@ -203,7 +204,7 @@ mod tests {
             .with("preset", "lucene")
             .with_grid("k1", [0.5, 1.0])
             .with_grid("b", [0.1, 0.2]);
-        let points = entry.points();
+        let points: Vec<Table> = entry.points().collect();
         let labels: Vec<String> = points.iter().map(|it| point_label(&entry, it)).collect();
         // Keys are sorted by name.
         let expected = [
@@ -218,7 +219,7 @@ mod tests {
                 .iter()
                 .all(|point| point["preset"].as_str() == Some("lucene"))
         );
-        assert_eq!(SystemEntry::new("s", "bm25").points(), [Table::new()]);
+        assert!(SystemEntry::new("s", "bm25").points().eq([Table::new()]));
     }
 
     #[test]
@@ -256,7 +257,10 @@ mod tests {
         let runs = [setting("a", &[2; 23]), setting("b", &ranks)];
         let chosen = cross_validate(&reports(&qrels, &runs), &qrels, Measure::RR, 5, 1);
         assert!(chosen.values().all(|point| *point == 0));
-        let merged = merge("m", &runs, &chosen);
+        let mut merged = Run::new("m");
+        for (point, run) in runs.iter().enumerate() {
+            add_chosen(&mut merged, run, &chosen, point);
+        }
         assert_eq!(merged.get("q00"), runs[0].get("q00"));
     }
 }

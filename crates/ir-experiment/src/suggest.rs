@@ -2,7 +2,7 @@
 
 use ir_eval::{Formula, Measure};
 
-pub use ir_system::suggest::{closest, did_you_mean};
+pub use ir_system::suggest::{closest, did_you_mean, list_or_none};
 
 /// Returns the end of an error message with the measure that is closest to an unknown name.
 /// `others` are names that the caller accepts in addition to the names of [`Formula::all`].

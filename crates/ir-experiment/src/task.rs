@@ -284,12 +284,11 @@ fn open_qrels(
     file: &TrecFile,
     observer: &mut dyn Observer,
 ) -> Result<Collection, SpecError> {
-    let path = source.resolve(key, &file.file);
-    let path = path.map_err(|error| source.located(key, error))?;
-    if !path.exists() {
-        let message = format!("{}: no such file", path.display());
-        return Err(source.located(key, SystemError::missing(key, message)));
-    }
+    let path = source.existing_file(key, &file.file);
+    let path = path.map_err(|error| match error {
+        SystemError::Parameter { message, .. } => source.error(key, message),
+        other => source.located(key, other),
+    })?;
     let failed = |error: TrecFileError| SpecError::Stage {
         location: source.location(key),
         key: key.to_owned(),

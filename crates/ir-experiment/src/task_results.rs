@@ -40,7 +40,8 @@ pub struct TaskResults {
     pub overlaps: Vec<RankingOverlap>,
     /// Selected points of the grids.
     pub selections: Vec<SelectionResult>,
-    /// Runs of the systems, with exact scores.
+    /// Runs of the systems, with exact scores; empty after
+    /// [`Runner::without_runs`](crate::Runner::without_runs).
     pub runs: Vec<Run>,
     /// Judgments of the test queries.
     pub qrels: Qrels,

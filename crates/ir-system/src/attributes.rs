@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ir_core::Query;
 
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, list_or_none};
 
 /// Returns the error message about an attribute that no query has, or that has no text. It lists
 /// the attributes that exist. `None` for an attribute that exists, or without queries.
@@ -21,11 +21,7 @@ pub fn unknown_query_attribute(queries: &[Query], name: &str) -> Option<String> 
     });
     let known: BTreeSet<&str> = attributes.collect();
     let hint = did_you_mean(name, known.iter().copied());
-    let known = if known.is_empty() {
-        "none".to_owned()
-    } else {
-        known.into_iter().collect::<Vec<_>>().join(", ")
-    };
+    let known = list_or_none(known);
     Some(format!(
         "expected an attribute of the queries ({known}), found {name:?}{hint}"
     ))

@@ -95,34 +95,6 @@ impl SystemEntry {
     }
 }
 
-impl SystemEntry {
-    /// Returns the parameters of every point of the grid, in order: the last parameter varies
-    /// fastest. A system without a grid has one point.
-    ///
-    /// ```
-    /// use ir_system::SystemEntry;
-    /// let system = SystemEntry::new("BM25", "bm25").with_grid("k1", [0.9, 1.2]);
-    /// assert_eq!(system.points().len(), 2);
-    /// ```
-    #[must_use]
-    pub fn points(&self) -> Vec<Table> {
-        let mut points = vec![self.parameters.clone()];
-        for (key, values) in &self.grid {
-            let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
-            let with = |point: &Table, value: &Value| {
-                let mut point = point.clone();
-                point.insert(key.clone(), value.clone());
-                point
-            };
-            points = points
-                .iter()
-                .flat_map(|point| values.iter().map(|value| with(point, value)))
-                .collect();
-        }
-        points
-    }
-}
-
 impl<'de> Deserialize<'de> for SystemEntry {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fn take<T: for<'t> Deserialize<'t>, E: Error>(

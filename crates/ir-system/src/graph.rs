@@ -1,22 +1,33 @@
 //! References between systems: order of evaluation, unknown names and cycles.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::entry::SystemEntry;
 use crate::error::SpecError;
 use crate::registry::Registry;
 use crate::source::SourceMap;
 use crate::suggest::did_you_mean;
 
+/// Maximum number of systems inside of one another.
+const MAX_LEVELS: usize = 64;
+
 /// Returns the positions of the systems in an order in which every system follows its parts.
 ///
 /// # Errors
-/// Returns the error of a key that names no system, and of a system that contains itself.
+/// Returns the error of a key that names no system, of a system that contains itself, and of more
+/// than 64 systems inside of one another.
 pub fn order(
     systems: &[SystemEntry],
     source: &SourceMap,
     registry: &Registry,
 ) -> Result<Vec<usize>, SpecError> {
+    let mut positions = HashMap::new();
+    for (n, entry) in systems.iter().enumerate() {
+        positions.entry(entry.name.as_str()).or_insert(n);
+    }
     let mut graph = Graph {
         systems,
+        positions,
         source,
         inputs: Vec::new(),
         state: vec![State::New; systems.len()],
@@ -37,11 +48,14 @@ pub fn order(
 enum State {
     New,
     Open,
-    Done,
+    /// With the number of systems inside of one another, itself included.
+    Done(usize),
 }
 
 struct Graph<'e> {
     systems: &'e [SystemEntry],
+    /// Position of each name.
+    positions: HashMap<&'e str, usize>,
     source: &'e SourceMap,
     /// Key and position of each part of each system.
     inputs: Vec<Vec<(String, usize)>>,
@@ -54,29 +68,34 @@ impl Graph<'_> {
     fn inputs_of(&self, n: usize, registry: &Registry) -> Result<Vec<(String, usize)>, SpecError> {
         let (entry, source) = (&self.systems[n], self.source);
         let at = format!("systems[{n}]");
-        let mut inputs = Vec::new();
-        for point in entry.points() {
+        let (mut inputs, mut known) = (Vec::new(), HashSet::new());
+        for point in entry.points_of_values() {
             let parsed = registry.parse(&entry.kind, &point);
             let parsed = parsed.map_err(|error| source.system_error(&at, error))?;
             for (key, name) in parsed.system.inputs() {
                 let key = format!("{at}.{key}");
-                let names = || self.systems.iter().map(|it| it.name.as_str());
-                let Some(position) = names().position(|known| known == name) else {
+                let Some(&position) = self.positions.get(name.as_str()) else {
+                    let names = || self.systems.iter().map(|it| it.name.as_str());
                     let hint = did_you_mean(&name, names());
                     let known = names().collect::<Vec<_>>().join(", ");
                     let message =
                         format!("expected the name of a system ({known}), found {name:?}{hint}");
                     return Err(source.error(&key, message));
                 };
-                inputs.push((key, position));
+                // Points mostly have the same parts.
+                if known.insert((key.clone(), position)) {
+                    inputs.push((key, position));
+                }
             }
         }
         Ok(inputs)
     }
 
-    fn visit(&mut self, n: usize, key: &str) -> Result<(), SpecError> {
+    /// Adds a system to the order, after its parts. Returns the number of systems inside of one
+    /// another.
+    fn visit(&mut self, n: usize, key: &str) -> Result<usize, SpecError> {
         match self.state[n] {
-            State::Done => return Ok(()),
+            State::Done(levels) => return Ok(levels),
             State::Open => {
                 let start = self.path.iter().position(|other| *other == n);
                 let cycle = self.path[start.unwrap_or_default()..].iter().chain([&n]);
@@ -91,12 +110,24 @@ impl Graph<'_> {
         }
         self.state[n] = State::Open;
         self.path.push(n);
+        let mut levels = 1;
         for (key, input) in self.inputs[n].clone() {
-            self.visit(input, &key)?;
+            // The recursion ends before the stack does.
+            let inner = match self.path.len() {
+                MAX_LEVELS => MAX_LEVELS,
+                _ => self.visit(input, &key)?,
+            };
+            levels = levels.max(inner + 1);
+            if levels > MAX_LEVELS {
+                let message = format!(
+                    "expected at most {MAX_LEVELS} systems inside of one another, found more"
+                );
+                return Err(self.source.error(&key, message));
+            }
         }
         self.path.pop();
-        self.state[n] = State::Done;
+        self.state[n] = State::Done(levels);
         self.order.push(n);
-        Ok(())
+        Ok(levels)
     }
 }

@@ -222,7 +222,7 @@ fn parse<T: System + Serialize + DeserializeOwned + 'static>(
             key if key == "." => invalid_key::<T>(parameters, error.inner().message()),
             key => key,
         };
-        SystemError::parameter(key, readable(error.inner().message().trim()))
+        SystemError::parameter(key, readable(error.inner().message().trim(), "a table"))
     })?;
     let parameters = serde_json::to_value(&system).map_err(SystemError::stage("serialization"))?;
     Ok(ParsedSystem {

@@ -1,6 +1,7 @@
 //! Positions of the keys of an experiment file.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
@@ -119,10 +120,15 @@ impl SourceMap {
     /// Adds the location of a system to its error.
     pub fn system_error(&self, system: &str, error: SystemError) -> SpecError {
         let join = |key: String| {
+            let own = format!("{system}.{key}");
+            let (name, _) = key.split_once(['.', '[']).unwrap_or((&key, ""));
             if key.is_empty() {
                 system.to_owned()
+            } else if self.has(&format!("{system}.grid.{name}")) {
+                // A value of the grid.
+                format!("{system}.grid.{name}")
             } else {
-                format!("{system}.{key}")
+                own
             }
         };
         match error {
@@ -188,6 +194,34 @@ impl SourceMap {
             Some(_) => self.folder().join(path),
             None => path,
         })
+    }
+}
+
+impl SourceMap {
+    /// Resolves the path of a file that must exist. A folder, device, pipe or socket is an error:
+    /// files of experiments are read more than once.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Missing`] if there is no such file, and [`SystemError::Parameter`] if
+    /// it is no regular file.
+    pub fn existing_file(&self, key: &str, path: &str) -> Result<PathBuf, SystemError> {
+        let resolved = self.resolve(key, path)?;
+        match fs::metadata(&resolved) {
+            Ok(found) if found.is_file() => Ok(resolved),
+            Ok(found) => {
+                let found = if found.is_dir() {
+                    "a folder"
+                } else {
+                    "a device, pipe or socket"
+                };
+                let message = format!("{}: expected a file, found {found}", resolved.display());
+                Err(SystemError::parameter(key, message))
+            }
+            Err(error) => {
+                let message = format!("{}: cannot be read: {error}", resolved.display());
+                Err(SystemError::missing(key, message))
+            }
+        }
     }
 }
 

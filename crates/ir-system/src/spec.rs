@@ -1,6 +1,6 @@
 //! A system with its parts as one value, read from and written to a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::entries::EncoderEntry;
 use crate::entry::SystemEntry;
 use crate::error::SpecError;
 use crate::graph::order;
+use crate::grid::check_points;
 use crate::index_needs::IndexNeeds;
 use crate::observer::Observer;
 use crate::registry::Registry;
@@ -196,12 +197,11 @@ impl SystemSpec {
             return Err(self.source.error("systems", message));
         }
         check_encoders(&self.encoders, &self.source)?;
+        check_points(&self.systems, &self.source)?;
+        let mut names = HashSet::new();
         for (n, entry) in self.systems.iter().enumerate() {
             let at = format!("systems[{n}]");
-            if self.systems[..n]
-                .iter()
-                .any(|other| other.name == entry.name)
-            {
+            if !names.insert(&entry.name) {
                 let message = format!("expected different names, found {:?} twice", entry.name);
                 return Err(self.source.error(&format!("{at}.name"), message));
             }
@@ -260,7 +260,12 @@ impl SystemSpec {
         observer: &mut dyn Observer,
     ) -> Result<OpenSystem, SpecError> {
         let mut systems = BTreeMap::new();
-        for (entry, (at, parsed)) in self.systems.iter().zip(self.parsed(registry)?) {
+        let parsed = self.parsed(registry)?;
+        let mut uses: HashMap<String, usize> = HashMap::new();
+        for (_, part) in parsed.iter().flat_map(|(_, it)| it.system.inputs()) {
+            *uses.entry(part).or_default() += 1;
+        }
+        for (entry, (at, parsed)) in self.systems.iter().zip(parsed) {
             let inputs = parsed.system.inputs().into_iter().map(|(_, name)| name);
             let prepared = PreparedSystem {
                 at,
@@ -268,6 +273,7 @@ impl SystemSpec {
                 label: entry.name.clone(),
                 inputs: inputs.collect(),
                 parsed: Arc::new(parsed),
+                is_shared: uses.get(&entry.name).is_some_and(|uses| *uses > 1),
             };
             systems.insert(entry.name.clone(), prepared);
         }
@@ -290,11 +296,15 @@ impl SystemSpec {
             observer,
         };
         let opened = context.system(&root.name);
-        opened.map_err(|error| {
+        let mut opened = opened.map_err(|error| {
             let at = systems
                 .get(&root.name)
                 .map_or("systems", |it| it.at.as_str());
             self.source.system_error(at, error)
-        })
+        })?;
+        if systems.values().any(|system| system.is_shared) {
+            opened.retriever = resources.session.for_single_searches(opened.retriever);
+        }
+        Ok(opened)
     }
 }

@@ -35,6 +35,22 @@ pub fn closest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     (3 * distance <= lower.chars().count()).then_some(name)
 }
 
+/// Returns known names for an error message, separated by commas; `none` if there are none.
+///
+/// ```
+/// use ir_system::suggest::list_or_none;
+/// assert_eq!(list_or_none(["bm25", "knn"]), "bm25, knn");
+/// assert_eq!(list_or_none([]), "none");
+/// ```
+#[must_use]
+pub fn list_or_none<'a>(known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match known[..] {
+        [] => "none".to_owned(),
+        _ => known.join(", "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,7 @@ use crate::hash::ContentHash;
 use crate::index_needs::IndexNeeds;
 use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
+use crate::shared_rankings::{ClearedAfterSearch, SharedRankings, SharedSystem};
 use crate::source::SourceMap;
 
 /// Type of systems: parameters, read with serde, and the retriever that they configure.
@@ -169,6 +170,8 @@ pub struct PreparedSystem {
     pub label: String,
     /// Names of the parts.
     pub inputs: Vec<String>,
+    /// If `true`, its rankings are kept for the searches of other systems.
+    pub is_shared: bool,
 }
 
 /// Documents and queries on which systems are opened.
@@ -258,6 +261,8 @@ pub struct Session {
     /// Values of any type.
     opened: HashMap<String, Arc<dyn Any + Send + Sync>>,
     systems: HashMap<String, OpenSystem>,
+    /// Rankings of systems that are parts of several systems.
+    rankings: Arc<SharedRankings>,
 }
 
 impl fmt::Debug for Session {
@@ -273,6 +278,17 @@ impl Session {
     /// Closes the systems, which depend on the queries of the data.
     pub fn close_systems(&mut self) {
         self.systems.clear();
+        self.rankings.clear();
+    }
+
+    /// Returns a retriever for any queries: rankings that parts share are kept during a search, not
+    /// after it.
+    #[must_use]
+    pub fn for_single_searches(&self, retriever: SharedRetriever) -> SharedRetriever {
+        Arc::new(ClearedAfterSearch {
+            retriever,
+            rankings: self.rankings.clone(),
+        })
     }
 
     /// Returns the opened value of a type and a key.
@@ -446,7 +462,12 @@ impl SystemContext<'_> {
             return Ok(open.clone());
         }
         let open = prepared.parsed.system.open(self);
-        let open = open.map_err(|error| located(self.source, error))?;
+        let mut open = open.map_err(|error| located(self.source, error))?;
+        if prepared.is_shared {
+            let rankings = self.session.rankings.clone();
+            let shared = SharedSystem::new(open.retriever, key.clone(), rankings);
+            open.retriever = Arc::new(shared);
+        }
         self.session.systems.insert(key, open.clone());
         Ok(open)
     }
@@ -454,12 +475,18 @@ impl SystemContext<'_> {
     /// Hash of everything that the rankings of a system depend on, besides queries and search
     /// parameters.
     pub fn system_key(&self, name: &str) -> Result<String, SystemError> {
-        let value = self.canonical(name)?;
-        Ok(self.key(Stage::Run, &value.to_string()))
+        self.key_with_parts(name, &mut HashMap::new())
     }
 
-    /// Parameters and file contents of a system and all its parts.
-    fn canonical(&self, name: &str) -> Result<Value, SystemError> {
+    /// [`Self::system_key`], computed once for each part. `known` has the keys of the parts so far.
+    fn key_with_parts<'n>(
+        &'n self,
+        name: &'n str,
+        known: &mut HashMap<&'n str, String>,
+    ) -> Result<String, SystemError> {
+        if let Some(key) = known.get(name) {
+            return Ok(key.clone());
+        }
         let Some(prepared) = self.systems.get(name) else {
             let message = format!("expected a system with selected parameters, found {name:?}");
             return Err(SystemError::parameter("", message));
@@ -473,15 +500,19 @@ impl SystemContext<'_> {
         };
         let mut parts = Vec::new();
         for input in &prepared.inputs {
-            parts.push(json!([input, self.canonical(input)?]));
+            parts.push(json!([input, self.key_with_parts(input, known)?]));
         }
-        Ok(json!({
+        // Parameters and file contents.
+        let value = json!({
             "type": prepared.kind,
             "parameters": prepared.parsed.parameters,
             "content": content,
             "training": training,
             "parts": parts,
-        }))
+        });
+        let key = self.key(Stage::Run, &value.to_string());
+        known.insert(name, key.clone());
+        Ok(key)
     }
 
     /// Creates the key of a cache entry from a description of its parameters. The documents of the

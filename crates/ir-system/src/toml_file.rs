@@ -79,7 +79,7 @@ fn key_error(
     {
         location.line = Some(line_at(text, span.start));
     }
-    let message = readable(&message);
+    let message = readable(&message, "a table");
     if key.is_empty() || key == "." {
         return SpecError::Syntax { location, message };
     }

@@ -248,9 +248,9 @@ fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Res
         }
         let file = File::open(papers).with_context(|| format!("{name}: cannot be opened"))?;
         for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-            let line = line.with_context(|| format!("{name}: line {number}"))?;
+            let line = line.with_context(|| format!("{name}:{number}: cannot be read"))?;
             let frame = serde_json::from_str(&line);
-            frames.push(frame.with_context(|| format!("{name}: line {number}: expected a frame"))?);
+            frames.push(frame.with_context(|| format!("{name}:{number}: expected a frame"))?);
         }
         if frames.is_empty() {
             bail!("{name}: expected frames, found none");

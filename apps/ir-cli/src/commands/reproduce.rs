@@ -12,7 +12,7 @@ use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure, open};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputPath, reject_taken};
-use crate::shared::suggest::did_you_mean;
+use crate::shared::suggest::{did_you_mean, list_or_none};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -169,7 +169,8 @@ fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
         for name in &given {
             if !known.iter().any(|known| known == name) {
                 let hint = did_you_mean(name, known.iter().map(String::as_str));
-                let (known, folder) = (known.join(", "), args.experiments.display());
+                let known = list_or_none(known.iter().map(String::as_str));
+                let folder = args.experiments.display();
                 bail_usage!(
                     "expected the name of an experiment of {folder} ({known}) or the path of a \
                      file, found {name:?}{hint}; --experiments DIR names another folder"
@@ -262,7 +263,8 @@ fn reproduce(
     let started = Instant::now();
     let registry = Registry::default();
     let mut observer = ConsoleObserver::new(console);
-    let results = Runner::new(&cache, &registry).run(experiment, &mut observer)?;
+    let runner = Runner::new(&cache, &registry).without_runs();
+    let results = runner.run(experiment, &mut observer)?;
     observer.finish();
     let reproduction = Reproduction::new(experiment, &results);
     Ok(match args.cache {

@@ -12,7 +12,9 @@ use ir_experiment::{
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, cache, failure, open, output_folder, stage_line};
 use crate::shared::options::use_threads;
-use crate::shared::output::{OutputPath, OutputSink, create_folder, reject_taken};
+use crate::shared::output::{
+    OutputPath, OutputSink, create_folder, reject_input_folder, reject_taken,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,8 +81,27 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let experiment = open(file)?;
     let (cache, registry) = (cache(args.cache.as_ref(), &experiment), Registry::default());
-    let runner = Runner::new(&cache, &registry);
+    let mut runner = Runner::new(&cache, &registry);
     let folder = output_folder(args.results.as_ref(), &experiment);
+    let option = args
+        .results
+        .as_ref()
+        .map_or("output.folder", |_| "--results");
+    if let Some(folder) = &folder {
+        reject_input_folder(option, folder)?;
+    }
+    if let Some(cache) = &args.cache {
+        reject_input_folder("--cache", &cache.folder())?;
+    }
+    let formats = experiment
+        .output
+        .formats
+        .as_deref()
+        .unwrap_or(&OutputFormat::ALL);
+    let needs_runs = |format| matches!(format, &OutputFormat::Html | &OutputFormat::Runs);
+    if folder.is_none() || !formats.iter().any(needs_runs) {
+        runner = runner.without_runs();
+    }
     stop_on_interrupt();
     let mut observer = ConsoleObserver::new(console);
     if args.dry_run {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ir_bm25::BuildError;
 use ir_core::{CorpusError, Flow, Progress};
+use ir_data::parser_message;
 
 use crate::shared::terminal::escaped;
 
@@ -192,19 +193,32 @@ pub(crate) fn print_line(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Joins the causes of an error with ": ", without repetitions.
+/// Joins the causes of an error with ": ", without repetitions: neither of a message nor of the
+/// name of a file before its position.
 fn error_chain(error: &anyhow::Error) -> String {
-    let mut line = String::new();
+    let (mut line, mut last) = (String::new(), String::new());
     for cause in error.chain() {
         if is_wrapper(cause) && cause.source().is_some() {
             continue;
         }
-        let text = one_line(&cause.to_string());
+        let text = match cause.downcast_ref::<serde_json::Error>() {
+            Some(error) => parser_message(&error.to_string(), "an object"),
+            None => cause.to_string(),
+        };
+        let text = one_line(&text);
+        let continues = |last: &str| {
+            text.strip_prefix(last)
+                .is_some_and(|it| it.starts_with(':'))
+        };
         if line.is_empty() {
-            line = text;
+            line.clone_from(&text);
+        } else if !last.is_empty() && continues(&last) {
+            line.truncate(line.len() - last.len());
+            line.push_str(&text);
         } else if !line.ends_with(&text) {
             line = format!("{line}: {text}");
         }
+        last = text;
     }
     line
 }

@@ -10,7 +10,7 @@ use ir_bm25::{
     IndexedFields, StoredFields,
 };
 use ir_core::{Corpus, CorpusRange};
-use ir_data::{DataError, DocTemplate, TemplatedCorpus};
+use ir_data::{DataError, DocTemplate, TemplatedCorpus, parser_message};
 use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{read_text, readable};
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use crate::shared::console::Console;
 use crate::shared::format::counted;
 use crate::shared::input::{DocumentOrder, DocumentSource};
 use crate::shared::options::{bytes, first_set};
-use crate::shared::suggest::did_you_mean;
+use crate::shared::suggest::{did_you_mean, list_or_none};
 
 pub(crate) const DEFAULT_MEMORY: usize = 512_000_000;
 
@@ -89,7 +89,7 @@ pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result
     template.check(corpus).map_err(|error| match error {
         DataError::TemplateField { field, known, .. } => {
             let hint = did_you_mean(&field, known.iter().map(String::as_str));
-            let known = known.join(", ");
+            let known = list_or_none(known.iter().map(String::as_str));
             anyhow!("--fields: expected fields of the documents ({known}), found {field:?}{hint}")
         }
         other => other.into(),
@@ -236,15 +236,20 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
         return Err(format!("{error} (or a file){hint}"));
     }
     let json = read_text(Path::new(text)).map_err(|error| error.to_string())?;
-    let given: Map<String, Value> = serde_json::from_str(&json)
-        .map_err(|error| format!("line {}: expected an object of JSON: {error}", error.line()))?;
+    let given: Map<String, Value> = serde_json::from_str(&json).map_err(|error| {
+        let message = parser_message(&error.to_string(), "an object");
+        format!(
+            "line {}: expected an object of JSON: {message}",
+            error.line()
+        )
+    })?;
     // Missing fields take their defaults; saved indexes have all fields.
     let mut fields = json!(Analysis::default());
     let mut analysis = Analysis::default();
     for (name, value) in given {
         fields[&name] = value;
         analysis = serde_json::from_value(fields.clone())
-            .map_err(|error| format!("{name}: {}", readable(&error.to_string())))?;
+            .map_err(|error| format!("{name}: {}", readable(&error.to_string(), "an object")))?;
     }
     analysis.build().map_err(|error| error.to_string())?;
     Ok(analysis)

@@ -292,6 +292,9 @@ pub(crate) fn reject_inputs_as_outputs(
             None if option == "--output" => OutputPath(PathBuf::from("-")),
             None => continue,
         };
+        if path.as_os_str().is_empty() {
+            bail_usage!("{option}: expected a path, found an empty string");
+        }
         let kind = match argument.get_value_hint() {
             ValueHint::DirPath if path.is_stdout() => {
                 bail_usage!("{option}: expected a folder, found standard output")
@@ -338,6 +341,15 @@ pub(crate) fn reject_input(output: impl Display, path: &Path) -> Result<()> {
     if let Some(input) = arguments::find_input(path) {
         let found = path.display();
         bail_usage!("{output}: expected a path that is not an input, found {found} ({input})");
+    }
+    Ok(())
+}
+
+/// Rejects an output folder that is a folder from which the command reads.
+pub(crate) fn reject_input_folder(output: impl Display, folder: &Path) -> Result<()> {
+    if let Some(input) = arguments::find_input_folder(folder) {
+        let found = folder.display();
+        bail_usage!("{output}: expected a folder that is not an input, found {found} ({input})");
     }
     Ok(())
 }

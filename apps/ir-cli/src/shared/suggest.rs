@@ -1,3 +1,3 @@
 //! Suggestions for names that are not known.
 
-pub(crate) use ir_experiment::suggest::{closest, did_you_mean};
+pub(crate) use ir_experiment::suggest::{closest, did_you_mean, list_or_none};

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use ir_core::segments::{LOCK_NAME, SegmentStats};
 use ir_data::LineReader;
 
-use crate::shared::console::{Console, MAX_WORD, shortened};
+use crate::shared::console::{Console, MAX_WORD, check_stopped, shortened};
 use crate::shared::format::{counted, grouped};
 use crate::shared::input;
 
@@ -87,6 +89,56 @@ impl UpdatedIndex {
             bail!("{path}: expected {name} or an empty folder, found other files");
         }
         Ok(documents)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitOption {
+    /// Time to wait for another writer that has locked the index, in seconds. Range: ≥ 0
+    /// [default: 0]
+    #[arg(long, value_parser = seconds, value_name = "SECONDS", help_heading = "Update")]
+    pub(crate) wait: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse().ok();
+    let parsed = parsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    parsed.ok_or_else(|| format!("expected a number of seconds >= 0, found {text:?}"))
+}
+
+/// Time between two attempts to lock an index.
+const RETRY: Duration = Duration::from_millis(50);
+
+impl WaitOption {
+    /// Opens a writer. While another writer has locked the index, tries again until the time is
+    /// over. `is_locked` selects the error of a locked index.
+    pub(crate) fn open<T, E: Into<anyhow::Error>>(
+        &self,
+        console: &Console,
+        mut open: impl FnMut() -> Result<T, E>,
+        is_locked: impl Fn(&E) -> bool,
+    ) -> Result<T> {
+        let (began, wait) = (Instant::now(), self.wait.unwrap_or_default());
+        let mut is_waiting = false;
+        loop {
+            let error = match open() {
+                Ok(opened) => return Ok(opened),
+                Err(error) => error,
+            };
+            let left = wait.saturating_sub(began.elapsed());
+            if left.is_zero() || !is_locked(&error) {
+                return Err(error.into());
+            }
+            if !is_waiting {
+                let seconds = wait.as_secs_f64();
+                console.note(format_args!(
+                    "the index is locked by another writer; waiting up to {seconds} s for it"
+                ));
+                is_waiting = true;
+            }
+            check_stopped()?;
+            thread::sleep(left.min(RETRY));
+        }
     }
 }
 

@@ -212,6 +212,128 @@ fn inputs_are_not_outputs() {
     assert_eq!(fs::read_dir(here.at("out")).unwrap().count(), 0);
 }
 
+/// An output folder is not a folder from which the experiment reads, and has a name.
+#[test]
+fn folders_of_inputs_are_not_outputs() {
+    let here = folder();
+    let before = here.files();
+    here.write(
+        "in-file.toml",
+        format!("{EXPERIMENT}[output]\nfolder = \"./tiny\"\n"),
+    );
+    here.write(
+        "empty.toml",
+        format!("{EXPERIMENT}[output]\nfolder = \"\"\n"),
+    );
+    here.errors(
+        "
+        run e.toml -o tiny
+          2: --results: expected a folder that is not an input, found tiny | tasks[0].collection reads ./tiny
+        run e.toml --cache tiny/../tiny
+          2: --cache: expected a folder that is not an input
+        run in-file.toml
+          2: output.folder: expected a folder that is not an input
+        run empty.toml
+          1: empty.toml:13: output.folder: expected a path, found an empty string
+        ",
+    );
+    for option in ["--results", "--cache"] {
+        let expected = format!("{option}: expected a path, found an empty string");
+        here.ir(&["run", "e.toml", option, ""])
+            .fails(2, &[&expected]);
+    }
+    fs::remove_file(here.at("in-file.toml")).unwrap();
+    fs::remove_file(here.at("empty.toml")).unwrap();
+    assert_eq!(here.files(), before);
+}
+
+/// Files of classifications are read more than once: a device, a pipe or a folder is an error, and
+/// no command waits for it.
+#[test]
+#[cfg(unix)]
+fn files_of_classifications_are_files() {
+    let here = Folder::new();
+    let made = Command::new("mkfifo")
+        .arg(here.at("pipe"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    here.write("labels.txt", "a\nb\n");
+    for (path, found) in [
+        ("/dev/zero", "a device, pipe or socket"),
+        ("pipe", "a device, pipe or socket"),
+        (".", "a folder"),
+    ] {
+        for (key, files) in [
+            (
+                "vectors",
+                format!("vectors = \"{path}\"\nlabels = \"labels.txt\""),
+            ),
+            (
+                "labels",
+                format!("texts = \"labels.txt\"\nlabels = \"{path}\""),
+            ),
+            (
+                "texts",
+                format!("texts = \"{path}\"\nlabels = \"labels.txt\""),
+            ),
+        ] {
+            here.write(
+                "c.toml",
+                format!("[[classifications]]\nname = \"c\"\n{files}\n"),
+            );
+            let expected = format!("classifications[0].{key}: ");
+            let found = format!("expected a file, found {found}");
+            for arguments in ["run c.toml", "run c.toml --dry-run"] {
+                here.ir(arguments).fails(1, &[&expected, &found]);
+            }
+        }
+    }
+}
+
+/// A grid of any size is counted before it is expanded, and errors name its keys.
+#[test]
+fn grids() {
+    let here = folder();
+    let grid = |keys: &str| {
+        let selection = "[selection]\nby = \"leave-one-out\"\n";
+        format!("{EXPERIMENT}[systems.grid]\n{keys}\n{selection}")
+    };
+    let values: Vec<String> = (1..=1000).map(|n| format!("{n}")).collect();
+    let values = values.join(", ");
+    let names = ["k1", "k3", "mu", "delta", "s", "c", "title_weight"];
+    let keys = names.map(|name| format!("{name} = [{values}]"));
+    here.write("large.toml", grid(&keys.join("\n")));
+    here.write(
+        "missing.toml",
+        grid("k1 = [0.9]\nsynonyms = [\"none.txt\"]"),
+    );
+    here.write("both.toml", grid("model = [\"qld\"]\nk1 = [0.9]"));
+    here.errors(
+        "
+        run large.toml
+          1: large.toml:12: systems[1].grid: expected at most 100000 points in all grids, found 1000000000000000000000
+        run missing.toml
+          1: missing.toml:14: systems[1].grid.synonyms: | none.txt
+        run both.toml
+          1: both.toml:14: systems[1].grid.k1
+        ",
+    );
+    // A plan lists the points without computing them.
+    let values: Vec<String> = (1..=40)
+        .map(|n| format!("{}", f64::from(n) / 41.0))
+        .collect();
+    let values = values.join(", ");
+    here.write(
+        "plan.toml",
+        grid(&format!("k1 = [{values}]\nb = [{values}]")).replace("preset = \"lucene\"\n", ""),
+    );
+    let plan = here.ir("run plan.toml --dry-run --cache c").ok().out;
+    // The index, the run of the other system, a run of each point, and the selected run.
+    let expected = format!("{} stages to do, 0 cached\n", 2 + 40 * 40 + 1);
+    assert!(plan.ends_with(&expected), "{}", &plan[plan.len() - 300..]);
+}
+
 /// Killed at any moment, the next start has the same result.
 #[test]
 fn killed_runs_resume() {

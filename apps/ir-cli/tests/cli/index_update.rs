@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ir_bm25::{IndexConfig, IndexWriter, SegmentedIndex};
 
@@ -279,6 +280,48 @@ fn two_writers() {
         .fails(1, &["new: the index is locked by another writer"]);
     drop(writer);
     here.ir_inside("index one.jsonl -o new --add").ok();
+}
+
+/// A second writer waits for the first one, for at most the time of --wait.
+#[test]
+fn writers_wait() {
+    let here = updated();
+    here.write("other.jsonl", documents(&[("e", "hot milk", 2006)]));
+    let locked = "the index is locked by another writer";
+    for (folder, exists) in [("notes", true), ("new", false)] {
+        let open = || match exists {
+            true => IndexWriter::open(here.at(folder)),
+            false => IndexWriter::create(here.at(folder), IndexConfig::default()),
+        };
+        let writer = open().unwrap();
+        let add = format!("index other.jsonl -o {folder} --add --wait");
+        let began = Instant::now();
+        here.ir(&format!("{add} 0.3")).fails(1, &[locked]);
+        assert!(began.elapsed() > Duration::from_millis(300));
+        here.ir(&format!("{add} 0")).fails(1, &[locked]);
+        let args: Vec<String> = format!("{add} 60").split(' ').map(str::to_owned).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let second = here.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        // The first writer creates the index for which the second one waits.
+        let mut writer = writer;
+        writer.commit().unwrap();
+        drop(writer);
+        let ended = second.wait_with_output().unwrap();
+        let log = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.success(), "{log}");
+        assert!(log.contains("waiting up to 60 s for it"), "{log}");
+        let index = SegmentedIndex::open(here.at(folder)).unwrap();
+        assert!(index.ids().iter().any(|id| id == "e"));
+    }
+    here.errors(
+        "
+        index other.jsonl -o notes --add --wait -1
+          2: --wait | expected a number of seconds >= 0, found \"-1\"
+        index other.jsonl -o x.ir --wait 1
+          2: --wait: expected --add, --delete or --compact
+        ",
+    );
 }
 
 /// Without space left, commits, deletions and merges fail at each file they write; the index keeps

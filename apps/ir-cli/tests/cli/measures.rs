@@ -171,7 +171,7 @@ fn help_of_measures() {
             "P[@K]",
             &["relative: ", "Default: false", "trec_eval: P, set_P"][..],
         ),
-        ("SetF", &["beta: ", "Range: ≥ 0. Default: 1"]),
+        ("F[@K]", &["SetF", "beta: ", "Range: ≥ 0. Default: 1"]),
         ("Utility", &["a, b, c, d: "]),
         ("Rprec", &["mult: "]),
         ("IPrec", &["@: Recall"]),

@@ -36,6 +36,13 @@ fn numbers_in_words() {
     tiny(&here);
     here.write("range.json", "{\"max_len\": -1}");
     here.write("list.json", "[1]");
+    here.write("tokenizer.json", "{\"tokenizer\": [1]}");
+    here.write(
+        "table.toml",
+        "[[systems]]\nname = \"a\"\ntype = \"bm25\"\nk1 = { a = 1 }\n",
+    );
+    here.write("frames.jsonl", "\n[1]\n");
+    here.write("itself.txt", "a, b\nthe => the\n");
     here.write("large.toml", "#".repeat((16 << 20) + 1));
     here.errors(
         "
@@ -52,7 +59,15 @@ fn numbers_in_words() {
         index tiny -o x.ir --analysis range.json
           2: max_len: | expected an integer >= 0
         index tiny -o x.ir --analysis list.json
-          2: line 1: expected an object of JSON
+          2: line 1: expected an object of JSON: expected an object, found a list (see
+        index tiny -o x.ir --analysis tokenizer.json
+          2: tokenizer: expected a string or an object, found a list
+        search tiny tea --system table.toml
+          1: table.toml:4: systems[0].k1: expected a number, found a table
+        ask frames.jsonl tea
+          1: frames.jsonl:2: expected a frame: expected a string, found 1
+        search tiny tea --synonyms itself.txt
+          1: itself.txt:2: expected a text with terms
         search tiny tea --system large.toml
           1: large.toml | expected at most 16 MiB
         ",

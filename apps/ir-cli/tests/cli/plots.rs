@@ -270,3 +270,27 @@ fn plots_do_not_replace_the_table() {
     run(&[".", "-o", "table.txt"]).ok();
     assert_eq!(here.read("table.txt"), here.read("plots/table.txt"));
 }
+
+/// After an error, no plot is left, and replaced plots are as they were.
+#[test]
+fn plots_are_written_all_or_none() {
+    let here = here();
+    let args = "compare qrels old.trec new.trec --plots figures";
+    here.ir(args).ok();
+    let entries = fs::read_dir(here.at("figures")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    let (first, last) = (names[0].clone(), names[names.len() - 1].clone());
+    for name in &names[1..] {
+        fs::remove_file(here.at("figures").join(name)).unwrap();
+    }
+    fs::write(here.at("figures").join(&first), "old").unwrap();
+    fs::create_dir(here.at("figures").join(&last)).unwrap();
+    here.ir(args)
+        .fails(1, &["expected a file, found a directory"]);
+    assert_eq!(fs::read_dir(here.at("figures")).unwrap().count(), 2);
+    assert_eq!(
+        fs::read_to_string(here.at("figures").join(&first)).unwrap(),
+        "old"
+    );
+}

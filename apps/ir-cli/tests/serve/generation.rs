@@ -103,7 +103,10 @@ fn options_of_generation_are_checked() {
             &["--generate", "http://127.0.0.1:1/v1"],
             "--generate: expected --generate-model NAME, found none",
         ),
-        (&["--generate-timeout", "31"], "31 is not in 1..=30"),
+        (
+            &["--generate-timeout", "31"],
+            "expected an integer from 1 to 30, found \"31\"",
+        ),
         #[cfg(feature = "fetch")]
         (
             &["--generate", "ftp://x", "--generate-model", "m"],

@@ -4,6 +4,7 @@ use axum::body::{Bytes, HttpBody};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
+use ir_data::parser_message;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -86,7 +87,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let mut parser = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
         let path = error.path().to_string();
-        let error = error.into_inner();
+        let error = parser_message(&error.into_inner().to_string(), "an object");
         match path.as_str() {
             "." | "?" => ApiError::invalid(format!("body: {error}")),
             path => ApiError::invalid(format!("body: field {path}: {error}")),

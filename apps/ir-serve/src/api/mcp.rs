@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ir_core::Predicate;
+use ir_data::parser_message;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
@@ -206,10 +207,11 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
         code: -32602,
         message: format!("tool {name:?}: {error}"),
     };
+    let message_of = |error: &serde_json::Error| parser_message(&error.to_string(), "an object");
     let result = match name.as_str() {
         "find_answers" => {
             let arguments: FindAnswers =
-                serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
+                serde_json::from_value(arguments).map_err(|error| invalid(message_of(&error)))?;
             let limit = arguments.limit.unwrap_or(ANSWERS);
             let parsed = arguments.filter.iter().map(|condition| condition.parse());
             let filters: Vec<Predicate> = parsed
@@ -230,7 +232,7 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
         }
         "read_paper" => {
             let ReadPaper { doc_id } =
-                serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
+                serde_json::from_value(arguments).map_err(|error| invalid(message_of(&error)))?;
             let text = app.run(move |service| paper_text(service, &doc_id)).await;
             text.map(|text| vec![text])
         }

@@ -37,8 +37,16 @@ use crate::{Searcher, WeightedTerm};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Synonyms {
     path: String,
-    /// Synonyms by entry, each with the line that has it first.
-    entries: BTreeMap<String, BTreeMap<String, u64>>,
+    entries: BTreeMap<String, Entry>,
+}
+
+/// Entry of a file of synonyms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    /// First line with the entry.
+    line: u64,
+    /// Synonyms, each with the line that has it first.
+    synonyms: BTreeMap<String, u64>,
 }
 
 /// Error reading synonyms, or expanding queries by them.
@@ -145,7 +153,15 @@ impl Synonyms {
             _ => return Err(syntax("one `=>`")),
         };
         for entry in left {
-            let known = self.entries.entry(entry.clone()).or_default();
+            let new = || Entry {
+                line,
+                synonyms: BTreeMap::new(),
+            };
+            let known = &mut self
+                .entries
+                .entry(entry.clone())
+                .or_insert_with(new)
+                .synonyms;
             for synonym in right.iter().filter(|synonym| *synonym != entry) {
                 known.entry(synonym.clone()).or_insert(line);
                 if known.len() > Self::MAX_SYNONYMS {
@@ -163,7 +179,7 @@ impl Synonyms {
     /// Synonyms of an entry, in ascending byte order.
     pub fn get(&self, entry: &str) -> impl Iterator<Item = &str> {
         let synonyms = self.entries.get(entry).into_iter();
-        synonyms.flat_map(|synonyms| synonyms.keys().map(String::as_str))
+        synonyms.flat_map(|entry| entry.synonyms.keys().map(String::as_str))
     }
 
     /// Number of entries with synonyms.
@@ -255,9 +271,8 @@ impl SynonymExpansion {
         };
         let mut rules: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         for (entry, found) in &synonyms.entries {
-            let line = found.values().min().copied().unwrap_or(0);
-            let entry = analyzed(entry, line)?;
-            for (synonym, &line) in found {
+            let entry = analyzed(entry, found.line)?;
+            for (synonym, &line) in &found.synonyms {
                 let synonym = analyzed(synonym, line)?;
                 // Spellings that analysis makes equal are no synonyms.
                 if synonym != entry {

@@ -185,6 +185,9 @@ fn errors_name_the_line() {
         new("a1, b1\nthe => x1\n", 0.2).unwrap_err().to_string(),
         expected
     );
+    // An entry that is its only synonym has a line, too.
+    let itself = new("a1, b1\nthe => the\n", 0.2).unwrap_err().to_string();
+    assert_eq!(itself, expected);
     for weight in [-0.1, f32::NAN, f32::INFINITY] {
         let error = new("a1, b1", weight).unwrap_err().to_string();
         assert!(error.contains("expected a finite number >= 0"), "{error}");

@@ -188,6 +188,12 @@ impl DocFilter for RecordFilter<'_> {
             Self::Records { filter, .. } | Self::Documents { filter, .. } => filter.condition(),
         }
     }
+
+    fn key(&self) -> Option<String> {
+        match self {
+            Self::Records { filter, .. } | Self::Documents { filter, .. } => filter.key(),
+        }
+    }
 }
 
 impl<R: Retriever> NumberedRetriever<R> {

@@ -6,6 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::error::{DataError, Location};
+use crate::parser_message::parser_message;
 
 /// Parses a JSON object. Members that are `null` are omitted.
 pub(crate) fn parse_object(
@@ -28,16 +29,11 @@ pub(crate) fn parse_object(
 
 /// Adds path and line to an error of the JSON parser.
 pub(crate) fn json_error(error: &serde_json::Error, at: Location<'_>) -> DataError {
-    let text = error.to_string();
-    let found = match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    };
     DataError::Json {
         path: at.path.to_owned(),
         line: at.line + (error.line() as u64).saturating_sub(1),
         column: error.column() as u64,
-        found,
+        found: parser_message(&error.to_string(), "an object"),
     }
 }
 

@@ -65,6 +65,7 @@ formulas! {
     set::Precision,
     set::Recall,
     set::Success,
+    set::HitCount,
     set::SetAveragePrecision,
     set::SetF,
     set::Utility,

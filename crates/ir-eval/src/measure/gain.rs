@@ -8,14 +8,15 @@ use crate::judged::{Gain, sum};
 measures! {
     /// Normalized discounted cumulative gain: [`Dcg`] / [`IdealDcg`]. Range: 0 to 1.
     ///
-    /// `nDCG`, `nDCG@10`, `nDCG(dcg='exp-log2')@10`; trec_eval's `ndcg`, `ndcg_cut_10`.
+    /// `nDCG`, `nDCG@10`, `nDCG(dcg='exp-log2')@10`; trec_eval's `ndcg`, `ndcg_cut_10`. ranx's
+    /// `ndcg_burges@10` is `nDCG(dcg='exp-log2')@10`.
     ///
     /// Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", ACM TOIS 2002.
     Ndcg {
         /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
         /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
-    } = Properties::new(&["nDCG", "NDCG", "ndcg"])
+    } = Properties::new(&["nDCG", "NDCG", "ndcg", "ndcg_burges"])
         .without_level()
         .with_trec_names(&[
             ("ndcg", "nDCG(gains={{}})", TrecSyntax::Gains),
@@ -26,14 +27,14 @@ measures! {
 
     /// Discounted cumulative gain: Σ g(i) / log₂(i + 1).
     ///
-    /// `DCG`; trec_eval's `dcg`.
+    /// `DCG`; trec_eval's `dcg`. ranx's `dcg_burges` is `DCG(dcg='exp-log2')`.
     ///
     /// Järvelin and Kekäläinen, as for [`Ndcg`].
     Dcg {
         /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
         /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
-    } = Properties::new(&["DCG"])
+    } = Properties::new(&["DCG", "dcg_burges"])
         .without_level()
         .with_trec_names(&[("dcg", "DCG(gains={{}})", TrecSyntax::Gains)]);
     needs |formula| Requirement::Gain(formula.gain);

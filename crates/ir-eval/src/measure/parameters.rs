@@ -319,9 +319,13 @@ impl Parameters<'_> {
         })
     }
 
-    /// The gain: `dcg='exp-log2'` or `gains={1:3.5,2:9}`.
+    /// The gain: `dcg='exp-log2'`, which ranx's names `dcg_burges` and `ndcg_burges` imply, or
+    /// `gains={1:3.5,2:9}`.
     pub(crate) fn gain(&mut self, gain: &mut Gain) -> Result<(), ParseMeasureError> {
         const EXPECTED: &str = "up to eight grades and gains, as in {1:3.5,2:9}";
+        if self.text.name.ends_with("_burges") {
+            *gain = Gain::Exponential;
+        }
         let (table, is_table) = match gain {
             Gain::Table(table) => (format!("{{{table}}}"), true),
             _ => (String::new(), false),

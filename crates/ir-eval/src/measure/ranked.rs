@@ -56,7 +56,7 @@ measures! {
     RPrecision {
         /// Multiple m of R. Range: ≥ 0. Default: 1.
         multiple: Decimal = Decimal::ONE => non_negative("mult", Decimal::ONE),
-    } = Properties::new(&["Rprec", "RPrec", "r-precision"])
+    } = Properties::new(&["Rprec", "RPrec", "r-precision", "r_precision"])
         .with_trec_names(&[
             ("Rprec", "Rprec", TrecSyntax::Plain),
             ("Rprec_mult", "Rprec(mult={})", TrecSyntax::Fractions(2, 20, 2)),

@@ -10,12 +10,12 @@ measures! {
     /// Precision: hits(k) / k, or hits(n) / n without a cutoff. Range: 0 to 1.
     ///
     /// `P@5`, `SetP`, `P(relative=True)@5`; trec_eval's `P_5`, `set_P`, `relative_P_5`,
-    /// `set_relative_P`.
+    /// `set_relative_P`. BEIR's capped recall `R_cap@5` is `P(relative=True)@5`.
     Precision {
         /// Divide by min(k, R), the number of relevant documents that could have been found,
         /// instead of k. Default: false.
         relative: bool = false => relative(),
-    } = Properties::new(&["P", "Precision", "precision"])
+    } = Properties::new(&["P", "Precision", "precision", "R_cap", "r_cap"])
         .with_set_names(&["SetP", "SetRelP"])
         .require_cutoff("P@5 (or SetP for whole lists)")
         .with_trec_names(&[
@@ -53,6 +53,13 @@ measures! {
         .with_trec_names(&[("success", "Success@{}", TrecSyntax::Cutoffs(&[1, 5, 10]))]);
     value |_, input| f64::from(u8::from(input.found() > 0));
 
+    /// Number of relevant documents retrieved: hits(k), averaged over queries. Range: ≥ 0.
+    ///
+    /// `Hits@10`; ranx's `hits@10`. [`RelevantRetrievedCount`](super::RelevantRetrievedCount) is
+    /// summed.
+    HitCount = Properties::new(&["Hits", "hits"]);
+    value |_, input| input.found() as f64;
+
     /// Set average precision: hits(n)² / (n · R), the product of set precision and recall. Range:
     /// 0 to 1.
     ///
@@ -65,21 +72,22 @@ measures! {
         ratio(found * found, input.retrieved as f64 * relevant)
     };
 
-    /// F measure of the retrieved set: (x + 1) · P · R / (R + x · P). Range: 0 to 1.
+    /// F measure of the retrieved set, or of the first k documents: (x + 1) · P · R / (R + x · P).
+    /// Range: 0 to 1.
     ///
-    /// `SetF`, `SetF(beta=0.5)`; trec_eval's `set_F`.
+    /// `SetF`, `F@5`, `SetF(beta=0.5)`; trec_eval's `set_F`, ranx's `f1@5`.
     ///
     /// After van Rijsbergen, *Information Retrieval*, 1979; x is β².
     SetF {
         /// Weight x of recall. trec_eval and ir_measures call it β. Range: ≥ 0. Default: 1.
         beta: Decimal = Decimal::ONE => non_negative("beta", Decimal::ONE),
-    } = Properties::new(&["SetF"])
-        .without_cutoff()
+    } = Properties::new(&["F", "F1", "f1"])
+        .with_set_names(&["SetF"])
         .with_trec_names(&[("set_F", "SetF(beta={})", TrecSyntax::Numbers("one number >= 0"))]);
     value |formula, input| {
         let x = formula.beta.to_f64();
         let found = input.found() as f64;
-        let p = ratio(found, input.retrieved as f64);
+        let p = ratio(found, input.depth() as f64);
         let r = ratio(found, input.relevant() as f64);
         ratio((x + 1.0) * p * r, x * p + r)
     };
@@ -131,9 +139,9 @@ measures! {
 }
 
 impl Parameters<'_> {
-    /// [`Precision::relative`], which the name `SetRelP` implies.
+    /// [`Precision::relative`], which the names `SetRelP` and `R_cap` imply.
     fn relative(&mut self, relative: &mut bool) -> Result<(), ParseMeasureError> {
-        *relative |= self.text.name == "SetRelP";
+        *relative |= ["SetRelP", "R_cap", "r_cap"].contains(&self.text.name);
         self.flag(relative, "relative")
     }
 

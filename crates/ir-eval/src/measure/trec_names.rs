@@ -20,7 +20,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
 /// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
 /// sample_eval or ranx use. Names of trec_eval are also read in ir_measures' syntax: `bpref@10`.
 pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
-    if let Some(text) = with_level(text) {
+    if let Some(text) = with_level(text).or_else(|| with_persistence(text)) {
         return parse(&text);
     }
     // Without the last condition `P_IA` would be precision at cutoff "IA".
@@ -45,6 +45,20 @@ fn with_level(text: &str) -> Option<String> {
     }
     let (name, at) = start.split_at(start.find('@').unwrap_or(start.len()));
     Some(format!("{name}(rel={level}){at}{end}"))
+}
+
+/// Rewrites a persistence of ranx, `rbp.95` or `rbp.95(rel=2)`, as `RBP(p=0.95,rel=2)`.
+fn with_persistence(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("rbp.")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    let (digits, rest) = rest.split_at(end.unwrap_or(rest.len()));
+    let rest = match rest.chars().next() {
+        _ if digits.is_empty() => return None,
+        None | Some('@') => format!("){rest}"),
+        Some('(') => format!(",{}", &rest[1..]),
+        Some(_) => return None,
+    };
+    Some(format!("RBP(p=0.{digits}{rest}"))
 }
 
 /// Replaces a name that only trec_eval uses by ir_measures' name and parameters. A cutoff or

@@ -47,6 +47,7 @@ fn formula() -> impl Strategy<Value = Formula> {
         JudgedFraction.into(),
         UnjudgedFraction.into(),
         QueryCount.into(),
+        HitCount.into(),
         RetrievedCount.into(),
         RelevantCount.into(),
         RelevantRetrievedCount.into(),
@@ -359,7 +360,34 @@ fn names_of_ranx() {
         ("precision-l3@5", "P(rel=3)@5"),
         ("precision@5-l3", "P(rel=3)@5"),
         ("r-precision-l2", "Rprec(rel=2)"),
+        ("r_precision", "Rprec"),
+        ("f1@5", "F@5"),
+        ("F1@5", "F@5"),
+        ("f1", "SetF"),
+        ("f1@5-l2", "F(rel=2)@5"),
+        ("hits@10", "Hits@10"),
+        ("hits", "Hits"),
+        ("hits@10-l2", "Hits(rel=2)@10"),
+        ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"),
+        ("dcg_burges", "DCG(dcg='exp-log2')"),
+        ("dcg@10", "DCG@10"),
+        ("bpref", "Bpref"),
+        ("rbp.95", "RBP(p=0.95)"),
+        ("rbp.5-l2", "RBP(rel=2,p=0.5)"),
+        ("rbp.95@10", "RBP(p=0.95)@10"),
+        // BEIR.
+        ("R_cap@10", "P(relative=True)@10"),
+        ("r_cap@100", "P(relative=True)@100"),
+        ("R_cap(rel=2)@10", "P(rel=2,relative=True)@10"),
     ]);
+    // trec_eval's persistence has a name.
+    for text in ["rbp.", "rbp.x", "rbp.95x", "R_cap", "hits@0", "f1@x"] {
+        assert!(text.parse::<Measure>().is_err(), "{text}");
+    }
+    assert_eq!(
+        "rbp.p=0.95".parse::<Measure>().unwrap().to_string(),
+        "RBP(p=0.95,gain=graded)"
+    );
     assert!("precision".parse::<Measure>().is_err() && "recall".parse::<Measure>().is_err());
 }
 

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::measure::{Ndcg, Precision};
+use ir_eval::measure::{HitCount, Ndcg, Precision, SetF};
 use ir_eval::{
-    Evaluator, Formula, Gain, Measure, MissingQueries, Rules, ScorePrecision, SelfHits, TieBreak,
-    UnjudgedDocuments,
+    Decimal, Evaluator, Formula, Gain, Measure, MissingQueries, Rules, ScorePrecision, SelfHits,
+    TieBreak, UnjudgedDocuments,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -120,6 +120,15 @@ fn textbook(formula: &Formula, cutoff: Option<u32>, level: Grade, case: &Case) -
         Formula::Precision(Precision { relative: true }) => {
             quotient(hits(depth), relevant.min(depth as f64))
         }
+        Formula::SetF(SetF { beta }) => {
+            let (p, r) = (
+                quotient(hits(depth), depth as f64),
+                quotient(hits(depth), relevant),
+            );
+            let x = beta.to_f64();
+            quotient((x + 1.0) * p * r, x * p + r)
+        }
+        Formula::HitCount(_) => hits(depth),
         Formula::Success(_) => f64::from(u8::from(!ranks.is_empty())),
         Formula::ReciprocalRank(_) => ranks.first().map_or(0.0, |&rank| 1.0 / rank as f64),
         Formula::AveragePrecision(_) => {
@@ -171,6 +180,8 @@ fn measures() -> Vec<Measure> {
         Measure::R,
         Precision { relative: true }.into(),
         Measure::SUCCESS,
+        HitCount.into(),
+        SetF { beta: Decimal::ONE }.into(),
         Measure::RR,
         Measure::AP,
         Measure::RPREC,
@@ -206,6 +217,8 @@ fn fractions() -> Vec<Measure> {
         "GMAP",
         "SetAP",
         "SetF",
+        "F@5",
+        "F(beta=2)@5",
         "Rprec",
         "Rprec(mult=0.5)",
         "Rprec(mult=2)",

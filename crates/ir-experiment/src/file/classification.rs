@@ -115,11 +115,14 @@ impl ClassificationEntry {
         Ok(())
     }
 
-    /// Names of the values: `accuracy`, the mean over the folds, and `fold 1` to the last fold.
-    pub(crate) fn values(&self) -> Vec<String> {
-        let folds = (1..=self.folds).map(|fold| format!("fold {fold}"));
-        std::iter::once("accuracy".to_owned())
-            .chain(folds)
-            .collect()
+    /// Returns `true` for the name of a value: `accuracy`, the mean over the folds, and `fold 1` to
+    /// the last fold.
+    pub(crate) fn has_value(&self, name: &str) -> bool {
+        let fold = || name.strip_prefix("fold ")?.parse().ok();
+        let is_fold = |fold: usize| {
+            (1..=self.folds).contains(&fold)
+                && name.strip_prefix("fold ") == Some(&fold.to_string())
+        };
+        name == "accuracy" || fold().is_some_and(is_fold)
     }
 }

@@ -459,7 +459,7 @@ impl Experiment {
         }
         for (n, entry) in self.systems.iter().enumerate() {
             let at = format!("systems[{n}]");
-            for point in entry.points() {
+            for point in entry.points_of_values() {
                 let parsed = registry.parse(&entry.kind, &point);
                 let parsed = parsed.map_err(|error| self.source.system_error(&at, error))?;
                 for (key, value) in parsed.system.files() {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use ir_system::systems::{EncoderEntry, RUN, unknown_encoder};
 use ir_system::{
-    FilterName, ParsedSystem, Registry, SpecError, SystemError, check_encoders, check_ranges, order,
+    FilterName, ParsedSystem, Registry, SpecError, SystemError, check_encoders, check_points,
+    check_ranges, order,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use super::{
     TaskEntry,
 };
 use crate::file_name::file_name;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, list_or_none};
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
@@ -29,11 +30,16 @@ impl Experiment {
         self.check_classifications()?;
         self.check_search()?;
         check_encoders(&self.encoders, &self.source)?;
+        check_points(&self.systems, &self.source)?;
         self.check_systems(registry)?;
         self.check_systems_of_tasks()?;
         order(&self.systems, &self.source, registry)?;
         self.check_parts_with_grids(registry)?;
         self.check_selection()?;
+        if self.output.folder.as_deref() == Some("") {
+            let message = "expected a path, found an empty string";
+            return Err(self.error("output.folder", message));
+        }
         self.check_ranges("comparison", &self.comparison)?;
         (self.comparison.check())
             .map_err(|(key, message)| self.error(&format!("comparison.{key}"), message))?;
@@ -210,8 +216,9 @@ impl Experiment {
                     })?;
                 }
             }
-            if entry.grid.is_empty() {
-                let parsed = registry.parse(&entry.kind, &entry.parameters).map_err(at)?;
+            // Combinations of values.
+            for point in entry.points() {
+                let parsed = registry.parse(&entry.kind, &point).map_err(at)?;
                 self.check_encoders(&parsed).map_err(at)?;
             }
         }
@@ -347,7 +354,7 @@ impl Experiment {
             return Ok(());
         }
         for (n, entry) in self.systems.iter().enumerate() {
-            let points = entry.points().into_iter();
+            let points = entry.points_of_values();
             let points = points.filter_map(|point| registry.parse(&entry.kind, &point).ok());
             for (key, name) in points.flat_map(|parsed| parsed.system.inputs()) {
                 let mut parts = self.systems.iter();
@@ -366,7 +373,7 @@ impl Experiment {
     /// Entries of `[encoders]` that no system uses, by name.
     pub(crate) fn unused_encoders(&self, registry: &Registry) -> Vec<(&String, &EncoderEntry)> {
         let points = self.systems.iter().flat_map(|entry| {
-            let points = entry.points().into_iter();
+            let points = entry.points_of_values();
             points.filter_map(|point| registry.parse(&entry.kind, &point).ok())
         });
         let used: HashSet<String> = points
@@ -433,7 +440,7 @@ impl Experiment {
             return Ok(());
         }
         let hint = did_you_mean(name, known.iter().copied());
-        let known = known.join(", ");
+        let known = list_or_none(known);
         Err(self.error(
             key,
             format!("expected a system of the tables ({known}), found {name:?}{hint}"),
@@ -466,7 +473,7 @@ impl Experiment {
                 }
                 Some(task) if !tasks.contains(task) => {
                     let hint = did_you_mean(task, tasks.iter().map(String::as_str));
-                    let known = tasks.join(", ");
+                    let known = list_or_none(tasks.iter().map(String::as_str));
                     let message = format!("expected a task ({known}), found {task:?}{hint}");
                     return Err(self.error(&format!("{key}.task"), message));
                 }
@@ -503,9 +510,8 @@ impl Experiment {
             let message = "expected no system; a classification has none";
             return Err(self.error(&format!("{key}.system"), message));
         }
-        let known = classification.values();
         let mut names = expected.values.keys();
-        if let Some(name) = names.find(|name| !known.contains(name)) {
+        if let Some(name) = names.find(|name| !classification.has_value(name)) {
             let message = format!("expected accuracy, or fold 1 to {}", classification.folds);
             return Err(self.error(&format!("{key}.values.{name}"), message));
         }

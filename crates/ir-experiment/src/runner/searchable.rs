@@ -7,7 +7,7 @@ use ir_system::{FileHashes, Observer, Session, SharedRetriever, SpecError, Syste
 
 use super::{Runner, TaskRun};
 use crate::file::Experiment;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, list_or_none};
 use crate::task::TaskData;
 
 /// System of an experiment that is open for any queries.
@@ -59,8 +59,7 @@ impl Runner<'_> {
         let Some(at) = experiment.systems.iter().position(|it| it.name == system) else {
             let known = experiment.systems.iter().map(|it| &*it.name);
             let hint = did_you_mean(system, known.clone());
-            let known: Vec<&str> = known.collect();
-            let known = known.join(", ");
+            let known = list_or_none(known);
             let message = format!("expected one of the systems {known}, found {system:?}{hint}");
             return Err(source.error("systems", message));
         };
@@ -69,10 +68,10 @@ impl Runner<'_> {
         let data = TaskData::open(experiment, 0, None, observer)?;
         let mut task = TaskRun::new(self, experiment, &data, &hashes, &mut session, observer);
         let test = task.test_queries();
-        let needed = task.with_parts(vec![system.to_owned()]);
+        task.searches = task.searches(vec![system.to_owned()]);
         for n in order {
             let entry = &experiment.systems[n];
-            if !needed.contains(&entry.name) {
+            if !task.searches.contains_key(&entry.name) {
                 continue;
             }
             if entry.grid.is_empty() {
@@ -83,6 +82,7 @@ impl Runner<'_> {
         }
         let opened = task.context(test).system(system);
         let retriever = opened.map_err(|error| task.located(at, error))?.retriever;
+        let retriever = task.session.for_single_searches(retriever);
         let attributes = attributes(&data, &retriever);
         let attributes = attributes.map_err(|error| task.located(at, error))?;
         Ok(SearchableSystem {

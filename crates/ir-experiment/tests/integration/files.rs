@@ -165,7 +165,7 @@ fn errors_of_runs() {
         (
             "qrels = \"qrels.txt\"",
             "qrels = \"none.txt\"",
-            "none.txt: no such file",
+            "none.txt: cannot be read: No such file",
         ),
         (
             "qrels = \"qrels.txt\"",

@@ -91,13 +91,13 @@ fn errors_name_line_key_and_fix() {
         (
             "\"bm25\"",
             "\"bm25\"\ncleaning = [\"punctuation\"]",
-            "line 8: systems[0].cleaning: invalid type: sequence, expected a table such as \
+            "line 8: systems[0].cleaning: expected a table such as \
              { punctuation = true }",
         ),
         (
             "type = \"knn\"",
             "type = \"knn\"\ncleaning = [\"x\"]",
-            "line 11: systems[1].cleaning: invalid type: sequence, expected a table such as",
+            "line 11: systems[1].cleaning: expected a table such as",
         ),
     ] {
         assert!(VALID.contains(from), "{from}");

@@ -17,6 +17,7 @@ mod overlap;
 mod queries_of_bm25;
 mod random_indexing;
 mod run;
+mod shared_parts;
 mod smart_scores;
 mod smart_sequential_dependence;
 mod tasks;

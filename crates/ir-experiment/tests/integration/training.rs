@@ -284,7 +284,7 @@ fn errors_name_encoder_and_key() {
         (
             "encoder = \"random\"",
             "encoder = 7",
-            "systems[1].encoder: invalid type: integer `7`, expected the name of an entry",
+            "systems[1].encoder: expected the name of an entry",
         ),
         (
             "encoder = \"random\"",

@@ -1,6 +1,7 @@
 use std::io::{self, BufRead, Read};
 
 use ir_core::Attributes;
+use ir_data::parser_message;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -154,7 +155,10 @@ impl<R: BufRead> SocoReader<R> {
                     line: line + (error.line() as u64).saturating_sub(1),
                     entry: self.entry,
                     expected: "JSON",
-                    found: format!("an error ({error})"),
+                    found: format!(
+                        "an error ({})",
+                        parser_message(&error.to_string(), "an object")
+                    ),
                 });
             }
         };
@@ -207,17 +211,13 @@ impl<R: BufRead> SocoReader<R> {
                 (prefix, path) => format!("{prefix}.{path}"),
             };
             let inner = error.into_inner();
-            let message = inner.to_string();
-            // The error has the line in a field of its own.
-            let found = message
-                .rsplit_once(" at line ")
-                .map_or(message.as_str(), |(text, _)| text);
             SocoError::Field {
                 path: self.path.clone(),
                 line: line + (inner.line() as u64).saturating_sub(1),
                 entry: self.entry,
                 field,
-                found: found.to_owned(),
+                // The error has the line in a field of its own.
+                found: parser_message(&inner.to_string(), "an object"),
             }
         })
     }

@@ -1,6 +1,5 @@
 //! Files and stored texts that a key needs.
 
-use std::fs;
 use std::path::PathBuf;
 
 use crate::error::SystemError;
@@ -12,18 +11,7 @@ pub(super) fn existing_file(
     key: &str,
     path: &str,
 ) -> Result<PathBuf, SystemError> {
-    let resolved = context.resolve(key, path)?;
-    match fs::metadata(&resolved) {
-        Ok(found) if found.is_file() => Ok(resolved),
-        Ok(_) => {
-            let message = format!("{}: expected a file", resolved.display());
-            Err(SystemError::parameter(key, message))
-        }
-        Err(error) => {
-            let message = format!("{}: cannot be read: {error}", resolved.display());
-            Err(SystemError::missing(key, message))
-        }
-    }
+    context.source.existing_file(key, path)
 }
 
 /// Error of an index without the stored texts that a key needs.

@@ -7,9 +7,11 @@ use ir_core::{Document, Encoder};
 use ir_knn::RandomIndexing;
 
 use super::existing_file::without_texts;
+use super::random_indexing::failed;
 use crate::entries::bm25::expansion::in_expansion;
 use crate::entries::{AnalyzerName, EncoderReference, ExpansionEntry};
 use crate::error::SystemError;
+use crate::memory::available_memory;
 use crate::observer::StageReport;
 use crate::system::SystemContext;
 
@@ -85,8 +87,10 @@ impl ExpansionEntry {
     fn fit(&self, analysis: Analysis, texts: &[String]) -> Result<FittedExpansion, SystemError> {
         let analyzer = analysis.build();
         let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
-        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &self.config());
-        let (indexing, _) = fitted.map_err(SystemError::stage(INDEXING))?;
+        let mut config = self.config();
+        config.max_bytes = available_memory();
+        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &config);
+        let (indexing, _) = fitted.map_err(failed("expansion.dim"))?;
         let terms: Vec<String> = indexing.terms().map(str::to_owned).collect();
         let vectors = indexing.term_vectors();
         let dim = vectors.ncols();

@@ -15,7 +15,7 @@ use super::existing_file;
 use crate::collection::open_named;
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, list_or_none};
 use crate::system::{OpenSystem, System, SystemContext};
 use crate::trec_file::TrecFile;
 
@@ -172,8 +172,7 @@ impl PriorSystem {
         if by_id.is_empty() {
             let known = context.data.attributes();
             let hint = did_you_mean(name, known.iter().map(String::as_str));
-            let known = known.iter().map(String::as_str).collect::<Vec<_>>();
-            let known = known.join(", ");
+            let known = list_or_none(known.iter().map(String::as_str));
             let message = format!(
                 "expected a text attribute of the documents ({known}), found {name:?}{hint}"
             );

@@ -7,8 +7,8 @@ use ir_core::{
     Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
 };
 use ir_knn::{
-    ElementalVectors, FlatIndex, RandomIndexing, RandomIndexingConfig, TermWeighting,
-    VectorSimilarity,
+    ElementalVectors, FlatIndex, RandomIndexing, RandomIndexingConfig, RandomIndexingError,
+    TermWeighting, VectorSimilarity,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::document_texts::document_texts;
 use crate::entries::{AnalyzerName, template};
 use crate::error::SystemError;
+use crate::memory::available_memory;
 use crate::system::{OpenSystem, System, SystemContext};
 
 /// Random indexing and reflective random indexing of the documents, as in Semantic Vectors.
@@ -113,9 +114,12 @@ impl RandomIndexingSystem {
     ) -> Result<impl Retriever<Query = str> + use<>, SystemError> {
         let analyzer = analysis.build();
         let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
-        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &self.config());
-        let (indexing, vectors) = fitted.map_err(SystemError::stage("random indexing"))?;
-        let vectors = vectors.mapv(|value| value as f32);
+        let mut config = self.config();
+        config.max_bytes = available_memory();
+        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &config);
+        let (indexing, exact) = fitted.map_err(failed("dim"))?;
+        let vectors = exact.mapv(|value| value as f32);
+        drop(exact);
         // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
         let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
         Ok(VectorFeedback {
@@ -124,6 +128,14 @@ impl RandomIndexingSystem {
             docs: self.feedback_docs.unwrap_or(0),
             beta: self.beta.unwrap_or(0.75),
         })
+    }
+}
+
+/// Error of random indexing, of the key of the dimensions if the vectors do not fit into memory.
+pub(super) fn failed(dim: &str) -> impl FnOnce(RandomIndexingError) -> SystemError {
+    move |error| match error {
+        RandomIndexingError::Memory { .. } => SystemError::parameter(dim, error.to_string()),
+        other => SystemError::stage("random indexing")(other),
     }
 }
 

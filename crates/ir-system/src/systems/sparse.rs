@@ -5,6 +5,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use ir_core::{Distinct, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_data::parser_message;
 use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,8 +56,10 @@ fn read(
         }
         let invalid =
             |message: String| SystemError::parameter(key, format!("{name}:{number}: {message}"));
-        let line: Line = serde_json::from_str(&line)
-            .map_err(|error| invalid(format!("expected id and vector of weights: {error}")))?;
+        let line: Line = serde_json::from_str(&line).map_err(|error| {
+            let error = parser_message(&error.to_string(), "an object");
+            invalid(format!("expected id and vector of weights: {error}"))
+        })?;
         if !ids.insert(line.id.clone()) {
             let id = &line.id;
             return Err(invalid(format!(

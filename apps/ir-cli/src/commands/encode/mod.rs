@@ -24,6 +24,7 @@ use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{QueryForm, ReadingOptions, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::updates::WaitOption;
 use crate::shared::vector_files::is_npy;
 
 const EXAMPLES: &str = "\
@@ -135,6 +136,9 @@ pub(crate) struct Args {
     /// Merge all segments into one, without deleted vectors
     #[arg(long, conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     compact: bool,
+
+    #[command(flatten)]
+    wait: WaitOption,
 
     #[command(flatten, next_help_heading = "Model")]
     encoder: EncoderOptions,
@@ -264,6 +268,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     args.check_graph_options()?;
     stop_on_interrupt();
     use_threads(args.threads)?;
+    if args.wait.wait.is_some() && !args.is_update() {
+        bail_usage!("--wait: expected --add, --delete or --compact, which lock an index");
+    }
     let (model, collection) = match (&args.model, &args.collection) {
         (Some(model), Some(collection)) if !args.is_update() => (model, collection),
         _ => return update::run(args, console),

@@ -6,10 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use ir_core::segments::SegmentsError;
 use ir_core::{DocIds, Encoder, Flow, IdError, Progress, Side};
 use ir_data::{DocTemplate, TextEncoding};
 use ir_dense::{BiEncoder, encode_stream};
-use ir_knn::{HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter};
+use ir_knn::{
+    HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter, VectorIndexWriterError,
+};
 use ir_system::saved_vectors::{TextHashes, VectorOrigin, text_hash};
 
 use super::Args;
@@ -40,7 +43,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         (Some(model), Some(collection)) => Some(Source::open(args, model, collection, console)?),
         _ => None,
     };
-    let mut writer = open(source.as_ref(), args.hnsw(), folder)?;
+    let mut writer = open(source.as_ref(), args, folder, console)?;
     let removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
     let deleted: HashSet<String> = deleted.into_iter().collect();
     let mut bar = console.bar();
@@ -226,35 +229,49 @@ impl Source {
 /// Opens the index in the folder, or creates it for the documents to add.
 fn open(
     source: Option<&Source>,
-    hnsw: Option<HnswConfig>,
+    args: &Args,
     folder: &Path,
+    console: &Console,
 ) -> Result<VectorIndexWriter> {
-    if SegmentedVectorIndex::exists(folder) {
-        let writer = VectorIndexWriter::open(folder)?;
-        if let Some(source) = source {
-            check_origin(&writer, source, folder)?;
-        }
-        let graphs = writer.config().hnsw;
-        if hnsw.is_some() && graphs != hnsw {
-            let describe = |config: Option<HnswConfig>| match config {
-                None => "no graphs".to_owned(),
-                Some(config) => format!("M {}, beam {}", config.m, config.ef_construction),
-            };
-            let (path, expected, found) = (folder.display(), describe(graphs), describe(hnsw));
-            bail!(
-                "{path}: expected graphs of the index's parameters ({expected}), found --hnsw with \
-                 {found} (an index keeps its graphs; encode into another folder)"
-            );
-        }
-        return Ok(writer);
+    let is_locked = |error: &VectorIndexWriterError| {
+        matches!(
+            error,
+            VectorIndexWriterError::Segments(SegmentsError::Locked { .. })
+        )
+    };
+    let hnsw = args.hnsw();
+    let writer = if SegmentedVectorIndex::exists(folder) {
+        (args.wait).open(console, || VectorIndexWriter::open(folder), is_locked)?
+    } else {
+        let source = INDEX.check_new(folder, source)?;
+        let similarity = similarity(source.encoder.similarity());
+        let mut config = VectorIndexConfig::new(source.encoder.dim(), similarity)
+            .with_fingerprints(true)
+            .with_user_metadata(serde_json::to_string(&source.origin)?);
+        config.hnsw = hnsw;
+        // Another writer may have created the index meanwhile.
+        let open = || match SegmentedVectorIndex::exists(folder) {
+            true => VectorIndexWriter::open(folder),
+            false => VectorIndexWriter::create(folder, &config),
+        };
+        (args.wait).open(console, open, is_locked)?
+    };
+    if let Some(source) = source {
+        check_origin(&writer, source, folder)?;
     }
-    let source = INDEX.check_new(folder, source)?;
-    let similarity = similarity(source.encoder.similarity());
-    let mut config = VectorIndexConfig::new(source.encoder.dim(), similarity)
-        .with_fingerprints(true)
-        .with_user_metadata(serde_json::to_string(&source.origin)?);
-    config.hnsw = hnsw;
-    Ok(VectorIndexWriter::create(folder, &config)?)
+    let graphs = writer.config().hnsw;
+    if hnsw.is_some() && graphs != hnsw {
+        let describe = |config: Option<HnswConfig>| match config {
+            None => "no graphs".to_owned(),
+            Some(config) => format!("M {}, beam {}", config.m, config.ef_construction),
+        };
+        let (path, expected, found) = (folder.display(), describe(graphs), describe(hnsw));
+        bail!(
+            "{path}: expected graphs of the index's parameters ({expected}), found --hnsw with \
+             {found} (an index keeps its graphs; encode into another folder)"
+        );
+    }
+    Ok(writer)
 }
 
 /// Rejects an encoder or template that differs from the record of the index.

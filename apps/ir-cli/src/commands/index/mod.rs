@@ -16,6 +16,7 @@ use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open
 use crate::shared::options::{ReadingOptions, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath, create};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::updates::WaitOption;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +62,7 @@ b are set at search time. The index is one file, written atomically; its bytes
 do not depend on --memory or --threads.
 
 With --add, --delete or --compact the index is a folder with one writer at a
-time. `ir search` opens its last commit, and ranks and scores as in an index
+time; --wait waits for another one. `ir search` opens its last commit, and ranks and scores as in an index
 built from the documents that are left. A killed update leaves the last
 commit. Ids are deleted before documents are added. --add keeps the documents
 that the collection no longer has; list their ids for --delete (the id of a
@@ -96,6 +97,9 @@ pub(crate) struct Args {
     /// Merge all segments into one, without deleted documents, so that searches are fastest
     #[arg(long, help_heading = "Update")]
     compact: bool,
+
+    #[command(flatten)]
+    wait: WaitOption,
 
     #[command(flatten)]
     setup: IndexOptions,
@@ -195,6 +199,9 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
+    if args.wait.wait.is_some() && !args.is_update() {
+        bail_usage!("--wait: expected --add, --delete or --compact, which lock an index");
+    }
     let collection = match &args.collection {
         Some(collection) if !args.is_update() => collection,
         _ => {

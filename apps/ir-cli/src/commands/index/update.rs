@@ -5,7 +5,10 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
+use ir_bm25::{
+    DocOrder, DuplicateIds, IndexConfig, IndexWriter, IndexWriterError, PutOutcome, SegmentedIndex,
+};
+use ir_core::segments::SegmentsError;
 use ir_core::{Document, Flow, Progress};
 use ir_data::TextEncoding;
 use serde_json::json;
@@ -97,11 +100,14 @@ struct Added {
 
 /// Opens the index in the folder, or creates it for --add.
 fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
-    let exists = SegmentedIndex::exists(folder);
-    let writer = if exists {
-        let writer = IndexWriter::open(folder)?;
-        check_settings(args, writer.config())?;
-        writer
+    let is_locked = |error: &IndexWriterError| {
+        matches!(
+            error,
+            IndexWriterError::Segments(SegmentsError::Locked { .. })
+        )
+    };
+    let writer = if SegmentedIndex::exists(folder) {
+        (args.wait).open(console, || IndexWriter::open(folder), is_locked)?
     } else {
         let collection = INDEX.check_new(folder, args.collection.as_ref())?;
         let documents = open_documents(collection, args.documents(), console)?;
@@ -117,8 +123,15 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         let config = args.setup.config(&documents, None, args.stored());
         let config = config.with_positions(args.positions);
         check_fields(config.fields, documents.collection.corpus())?;
-        IndexWriter::create(folder, config.with_duplicates(DuplicateIds::Reject))?
+        let config = config.with_duplicates(DuplicateIds::Reject);
+        // Another writer may have created the index meanwhile.
+        let open = || match SegmentedIndex::exists(folder) {
+            true => IndexWriter::open(folder),
+            false => IndexWriter::create(folder, config.clone()),
+        };
+        (args.wait).open(console, open, is_locked)?
     };
+    check_settings(args, writer.config())?;
     let writer = writer.with_memory(args.setup.memory.unwrap_or(DEFAULT_MEMORY));
     Ok(match args.threads {
         Some(threads) => writer.with_threads(threads),

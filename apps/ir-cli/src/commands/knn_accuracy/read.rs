@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use ir_data::LineReader;
 use ir_data::catalog::{Catalog, entries};
+use ir_data::{LineReader, parser_message};
 use ir_knn::npy;
 use ndarray::Array2;
 use serde_json::{Map, Value};
@@ -100,7 +100,10 @@ pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<La
         let at = format_args!("{name}:{}", line.number);
         let object: Map<String, Value> = match serde_json::from_str(text) {
             Ok(object) => object,
-            Err(error) => bail!("{at}: expected a JSON object, found {error}"),
+            Err(error) => {
+                let error = parser_message(&error.to_string(), "an object");
+                bail!("{at}: expected a JSON object: {error}")
+            }
         };
         let field = |field: &str| match object.get(field) {
             Some(Value::String(value)) => Ok(Some(value.clone())),

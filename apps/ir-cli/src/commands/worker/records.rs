@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 
 use anyhow::{Context, Result, anyhow, bail};
-use ir_data::LineReader;
+use ir_data::{LineReader, parser_message};
 use serde::de::{IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -63,10 +63,8 @@ fn id<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
 
 /// Error of a line that is no record. serde_json counts its lines from 1 in each of them.
 fn no_record(number: u64, error: &serde_json::Error) -> anyhow::Error {
-    let message = error.to_string();
-    let column = error.column();
-    let suffix = format!(" at line {} column {column}", error.line());
-    let message = message.strip_suffix(&suffix).unwrap_or(&message);
+    let (message, column) = (error.to_string(), error.column());
+    let message = parser_message(&message, "an object");
     anyhow!("{STDIN}, line {number}, column {column}: expected a record: {message}")
 }
 

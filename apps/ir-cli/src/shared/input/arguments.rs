@@ -140,6 +140,17 @@ pub(crate) fn find_input_below(folder: &Path) -> Option<String> {
     })
 }
 
+/// Describes the input that is read from a folder, if there is one: the folder itself, also under
+/// another name, or the folder of a file of a collection of the catalog.
+pub(crate) fn find_input_folder(folder: &Path) -> Option<String> {
+    let folder = identity(folder)?;
+    find_map(|input| {
+        let mut folders = input.folders().into_iter();
+        let same = folders.find(|path| identity(path).as_ref() == Some(&folder))?;
+        Some(format!("{} reads {}", input.name, same.display()))
+    })
+}
+
 /// Device and inode of a file; links are followed.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -155,6 +166,25 @@ fn identity(path: &Path) -> Option<PathBuf> {
 }
 
 impl InputArgument {
+    /// Folders from which the command may read for the argument.
+    fn folders(&self) -> Vec<PathBuf> {
+        let path = PathBuf::from(&self.value);
+        let split = self.value.to_str().and_then(|text| text.rsplit_once(':'));
+        let split = split.filter(|_| !path.exists());
+        let mut folders: Vec<PathBuf> = split.iter().map(|split| split.0.into()).collect();
+        folders.push(path);
+        folders.retain(|folder| folder.is_dir());
+        if let (InputKind::Collection, Some(name)) = (self.kind, self.value.to_str()) {
+            let files = files_of_catalog(name);
+            folders.extend(
+                files
+                    .iter()
+                    .filter_map(|file| Some(file.parent()?.to_owned())),
+            );
+        }
+        folders
+    }
+
     /// Files that the command may read for the argument and that `is_wanted` accepts.
     fn files(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         let mut files = match self.kind {
@@ -185,6 +215,13 @@ fn files(value: &OsStr, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     {
         files.extend(files_at(Path::new(folder), is_wanted));
     }
+    files.extend(files_of_catalog(text));
+    files
+}
+
+/// Files of a collection of the catalog: `NAME` or `NAME:SPLIT`.
+fn files_of_catalog(text: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     let name = text.split_once(':').map_or(text, |(name, _)| name);
     let catalog = Catalog::from_env();
     if let (Ok(entry), Some(root)) = (catalog.entry(name), catalog.root()) {

@@ -379,20 +379,20 @@ fn errors_name_field_and_entry() {
         r#"/v1/index/delete {"doc_id": ["a"]}
             => unknown field `doc_id`, expected `auto_index` or `doc_ids`"#,
         r#"/v1/index/delete {"doc_ids": null}
-            => field doc_ids: invalid type: null, expected a sequence"#,
+            => field doc_ids: expected a list, found null"#,
         r#"/v1/search/query {} => missing field `query`"#,
-        r#"/v1/search/query {"query": {"query": 5}} => field query.query: invalid type"#,
+        r#"/v1/search/query {"query": {"query": 5}} => field query.query: expected a string, found 5"#,
         r#"/v1/search/query {"query": {"query": "a", "n_best": -1}} => field query.n_best"#,
         r#"/v1/search/query {"query": {"query": "a", "n_best": 1001}}
             => results: expected at most 1000, found 1001"#,
         r#"/v1/search/query {"query": {"query": "a", "filter": "year=>5"}}
             => filter: expected NAME<=LIMIT"#,
         r#"/v1/search/query {"query": "a"}
-            => field query: invalid type: string "a", expected an object with the field query"#,
+            => field query: expected an object with the field query"#,
         r#"/v1/search/query {"query": {"query": "a", "filter": 5}}
             => field query.filter: expected a condition such as year>=2020"#,
         r#"/v1/search/query {"query": {"query": "a"}, "aggs": {"years": "year"}}
-            => field aggs.years: invalid type: string "year", expected an object with the field field"#,
+            => field aggs.years: expected an object with the field field"#,
         r#"/v1/search/query {"query": {"query": "a"}} x => trailing characters"#,
         r#"/v1/index/add {"data": 5} => field data: expected an array"#,
         r#"/v1/index/add {"data": [{"doc_type": "x", "data": []}]} => expected soco_doc"#,

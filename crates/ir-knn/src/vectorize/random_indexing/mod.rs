@@ -35,6 +35,10 @@ pub struct RandomIndexingConfig {
     /// Vocabulary: document-frequency bounds, stop words and n-gram lengths. Weightings and norm
     /// are ignored.
     pub terms: TfidfConfig,
+    /// Maximum size of the vectors in bytes, by [`RandomIndexingConfig::bytes`]. Not part of a
+    /// saved model. Default: no limit but the memory that can be allocated.
+    #[serde(skip)]
+    pub max_bytes: Option<u64>,
 }
 
 impl Default for RandomIndexingConfig {
@@ -47,17 +51,50 @@ impl Default for RandomIndexingConfig {
             weight: TermWeighting::Idf,
             seed: 0,
             terms: TfidfConfig::default(),
+            max_bytes: None,
         }
     }
 }
 
 impl RandomIndexingConfig {
+    /// Returns the size of the vectors of texts and terms in bytes, which fitting has in memory.
+    ///
+    /// ```
+    /// use ir_knn::RandomIndexingConfig;
+    /// assert_eq!(RandomIndexingConfig::default().bytes(1000, 5000), 6000 * 200 * 8);
+    /// ```
+    #[must_use]
+    pub const fn bytes(&self, texts: usize, terms: usize) -> u64 {
+        let vectors = (texts as u64).saturating_add(terms as u64);
+        let of_vector = (self.dim as u64).saturating_mul(size_of::<f64>() as u64);
+        vectors.saturating_mul(of_vector)
+    }
+
+    /// Checks that the vectors fit into memory, before any is allocated.
+    fn check_memory(&self, texts: usize, terms: usize) -> Result<(), RandomIndexingError> {
+        let bytes = self.bytes(texts, terms);
+        let limit = self.max_bytes.filter(|limit| bytes > *limit);
+        // Reserved and released: an allocation that fails would end the process.
+        let reserved = usize::try_from(bytes).map(|size| Vec::<u8>::new().try_reserve_exact(size));
+        if limit.is_none() && matches!(reserved, Ok(Ok(()))) {
+            return Ok(());
+        }
+        Err(RandomIndexingError::Memory {
+            bytes,
+            limit,
+            texts,
+            terms,
+            dim: self.dim,
+        })
+    }
+
     ir_core::setters! {
         with_dim: dim, usize;
         with_elemental: elemental, ElementalVectors;
         with_reflections: reflections, usize;
         with_weight: weight, TermWeighting;
         with_seed: seed, u64;
+        with_max_bytes: Some(max_bytes), u64;
     }
 }
 
@@ -215,6 +252,7 @@ impl<A: Analyzer> RandomIndexing<A> {
         if nonzero == 0 || nonzero % 2 == 1 || nonzero > dim {
             return Err(RandomIndexingError::Nonzero { dim, nonzero });
         }
+        config.check_memory(texts.len(), 0)?;
         let raw_counts = config
             .terms
             .clone()
@@ -224,6 +262,7 @@ impl<A: Analyzer> RandomIndexing<A> {
         let progress = &mut NoProgress;
         let (counts, rows) =
             TfidfVectorizer::fit_transform_with(analyzer, texts, &raw_counts, progress)?;
+        config.check_memory(rows.nrows(), rows.ncols())?;
         let columns = rows.transpose();
         let weight = config.weight;
         let global: Vec<f64> = (0..columns.nrows())
@@ -253,10 +292,13 @@ impl<A: Analyzer> RandomIndexing<A> {
             }
         }
         for _ in 0..passes {
+            // The vectors that are replaced are released first.
+            drop(std::mem::take(&mut term_vectors));
             term_vectors = normalized_sums(&columns, &vectors, |_, count| match config.elemental {
                 ElementalVectors::Texts => count,
                 ElementalVectors::Terms => weight.local(count),
             });
+            drop(std::mem::take(&mut vectors));
             vectors = text_vectors(&term_vectors);
         }
         let fitted = Self {
@@ -353,6 +395,26 @@ pub enum RandomIndexingError {
     /// The number of non-zero entries is odd or out of range.
     #[error("expected an even number of nonzero entries from 2 to {dim}, found {nonzero}")]
     Nonzero { dim: usize, nonzero: usize },
+    /// The vectors do not fit into memory.
+    #[error(
+        "expected vectors that fit into memory{}, found an estimate of {} for {texts} texts and \
+         {terms} terms in {dim} dimensions; use fewer dimensions",
+        limit.map_or_else(String::new, |limit| format!(" ({} are available)", mebibytes(limit))),
+        mebibytes(*bytes)
+    )]
+    Memory {
+        bytes: u64,
+        /// Limit that is exceeded; `None` if the memory cannot be allocated.
+        limit: Option<u64>,
+        texts: usize,
+        terms: usize,
+        dim: usize,
+    },
+}
+
+/// Size in MiB, rounded up.
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
 #[cfg(test)]

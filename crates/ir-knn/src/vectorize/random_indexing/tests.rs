@@ -189,3 +189,27 @@ fn invalid_configurations_are_rejected() {
     let none = RandomIndexing::fit_transform(&[""], &RandomIndexingConfig::default());
     assert!(matches!(none, Err(RandomIndexingError::Vocabulary(_))));
 }
+
+#[test]
+fn vectors_that_do_not_fit_into_memory_are_an_error() {
+    let texts = ["ships at sea", "green tea"];
+    let fit = |config: &RandomIndexingConfig| RandomIndexing::fit_transform(&texts, config);
+    let config = RandomIndexingConfig::default();
+    // Two texts and five terms.
+    let enough = config.clone().with_max_bytes(7 * 200 * 8);
+    assert_eq!(fit(&enough).unwrap().1.nrows(), 2);
+    let error = fit(&config.clone().with_max_bytes(7 * 200 * 8 - 1)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected vectors that fit into memory (1 MiB are available), found an estimate of 1 MiB \
+         for 2 texts and 5 terms in 200 dimensions; use fewer dimensions"
+    );
+    // More than any machine has: before the texts are analyzed.
+    for dim in [1 << 48, usize::MAX] {
+        let error = fit(&config.clone().with_dim(dim)).unwrap_err();
+        let RandomIndexingError::Memory { limit, terms, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!((limit, terms), (None, 0), "{dim}");
+    }
+}

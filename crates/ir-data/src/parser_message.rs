@@ -1,0 +1,154 @@
+//! Messages of serde in words of the formats.
+
+/// Rewrites a message of serde: types of Rust and of serde's data model become types of the format,
+/// what was expected comes first, and the position is left out. `object` is the name of a map in
+/// the format: `an object` or `a table`.
+///
+/// ```
+/// use ir_data::parser_message;
+/// let error = serde_json::from_str::<Vec<u8>>("{}").unwrap_err();
+/// assert_eq!(parser_message(&error.to_string(), "an object"), "expected a list, found an object");
+/// ```
+#[must_use]
+pub fn parser_message(message: &str, object: &str) -> String {
+    let message = without_position(message);
+    let wrong = ["invalid type: ", "invalid value: ", "invalid length "];
+    let found = wrong.iter().find_map(|start| message.strip_prefix(start));
+    // The found value may contain any text, what is expected does not.
+    if let Some((found, expected)) = found.and_then(|rest| rest.rsplit_once(", expected ")) {
+        let found = found_name(found, object);
+        return format!("expected {}, found {found}", type_name(expected, object));
+    }
+    match message.rsplit_once("expected ") {
+        Some((start, expected)) => format!("{start}expected {}", type_name(expected, object)),
+        None => message.to_owned(),
+    }
+}
+
+/// Message without ` at line 1 column 2` at its end.
+fn without_position(message: &str) -> &str {
+    let Some((text, position)) = message.rsplit_once(" at line ") else {
+        return message;
+    };
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    match position.split_once(" column ") {
+        Some((line, column)) if is_number(line) && is_number(column) => text,
+        _ => message,
+    }
+}
+
+/// Name of an expected type.
+fn type_name(expected: &str, object: &str) -> String {
+    let name = match expected {
+        "usize" | "u8" | "u16" | "u32" | "u64" | "u128" => "an integer >= 0",
+        "isize" | "i8" | "i16" | "i32" | "i64" | "i128" => "an integer",
+        "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => object,
+        "string or map" => return format!("a string or {object}"),
+        "unit" => "null",
+        _ if expected.starts_with("struct ") => object,
+        _ => {
+            let lists = ["a tuple of size ", "an array of length "];
+            let length = lists.iter().find_map(|list| expected.strip_prefix(list));
+            return length.map_or(expected.to_owned(), |length| {
+                format!("a list of {length} values")
+            });
+        }
+    };
+    name.to_owned()
+}
+
+/// Name of a found value.
+fn found_name(found: &str, object: &str) -> String {
+    let quoted = |kind: &str| found.strip_prefix(kind)?.strip_suffix('`');
+    let number = ["integer `", "floating point `", "boolean `", "character `"];
+    if let Some(value) = number.iter().find_map(|kind| quoted(kind)) {
+        return value.to_owned();
+    }
+    match found {
+        "sequence" => "a list".to_owned(),
+        "map" | "newtype struct" => object.to_owned(),
+        "null" | "unit value" | "Option value" => "null".to_owned(),
+        _ => found.strip_prefix("string ").unwrap_or(found).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    fn message<T: DeserializeOwned>(json: &str) -> String {
+        let error = serde_json::from_str::<T>(json).err().unwrap();
+        parser_message(&error.to_string(), "an object")
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only its errors are read")]
+    struct Record {
+        name: String,
+        #[serde(default)]
+        count: Option<i128>,
+    }
+
+    #[test]
+    fn types_are_those_of_json() {
+        for (found, expected) in [
+            (message::<Record>("3"), "expected an object, found 3"),
+            (
+                message::<Record>("\"a\""),
+                "expected an object, found \"a\"",
+            ),
+            (
+                message::<Record>(r#"{"name": {}}"#),
+                "expected a string, found an object",
+            ),
+            (
+                message::<Record>(r#"{"name": [1]}"#),
+                "expected a string, found a list",
+            ),
+            (
+                message::<Record>(r#"{"name": null}"#),
+                "expected a string, found null",
+            ),
+            (
+                message::<Record>(r#"{"name": 1.5}"#),
+                "expected a string, found 1.5",
+            ),
+            (
+                message::<Record>(r#"{"name": "a", "count": "x"}"#),
+                "expected an integer, found \"x\"",
+            ),
+            (message::<Record>("{}"), "missing field `name`"),
+            (
+                message::<Record>(r#"{"x": 1}"#),
+                "unknown field `x`, expected `name` or `count`",
+            ),
+            (message::<usize>("-1"), "expected an integer >= 0, found -1"),
+            (
+                message::<u8>("true"),
+                "expected an integer >= 0, found true",
+            ),
+            (message::<f32>("[]"), "expected a number, found a list"),
+            (
+                message::<bool>("\"expected , expected x\""),
+                "expected a boolean, found \"expected , expected x\"",
+            ),
+            (message::<Record>("{"), "EOF while parsing an object"),
+            (
+                message::<(u8, u8)>("[1]"),
+                "expected a list of 2 values, found 1",
+            ),
+        ] {
+            assert_eq!(found, expected);
+        }
+        let toml = parser_message("invalid type: map, expected a string", "a table");
+        assert_eq!(toml, "expected a string, found a table");
+        // A position in the text of a message stays.
+        assert_eq!(parser_message("bad at line 1", "a table"), "bad at line 1");
+    }
+}
