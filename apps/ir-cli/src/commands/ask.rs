@@ -14,7 +14,8 @@ use serde_json::json;
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::document_reader::document_reader;
 use crate::shared::filter::{condition, warn_of_conditions};
 use crate::shared::format::counted;
@@ -224,7 +225,7 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
         let index = AnswerIndex::with_encoder(frames, config, encoder, bar);
         return index.map_err(|error| match error {
             ir_qa::retrieval::AnswerIndexError::Stopped => {
-                crate::shared::console::Interrupted.into()
+                crate::shared::signals::Interrupted.into()
             }
             error => error.into(),
         });

@@ -11,7 +11,8 @@ use ir_qa::frames::{DroppedText, FrameConfig};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::soco::write_frames;
 
-use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::{Interrupted, check_stopped, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::language::LanguageName;

@@ -8,7 +8,8 @@ use ir_core::fusion::{
     Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs,
 };
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::input;
 use crate::shared::options::{choice, non_negative, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};

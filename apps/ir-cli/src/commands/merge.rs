@@ -10,7 +10,8 @@ use ir_bm25::Index;
 use ir_core::store::Verify;
 use ir_core::{Flow, Progress};
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::DEFAULT_MEMORY;
 use crate::shared::options::bytes;

@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::Result;
 use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
 
-use super::console::{Console, Interrupted};
+use super::console::Console;
+use super::signals::Interrupted;
 use super::format::counted;
 
 /// Number of errors of files that are printed.

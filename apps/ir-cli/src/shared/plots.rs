@@ -7,7 +7,7 @@ use anyhow::Result;
 use ir_eval::plots::Plot;
 use ir_experiment::portable_file_name;
 
-use super::console::check_stopped;
+use super::signals::check_stopped;
 use super::output::{OutputPath, reject_taken};
 
 /// Writes every plot (SVG) and its data (CSV) into a folder.

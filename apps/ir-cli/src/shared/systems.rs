@@ -9,7 +9,8 @@ use ir_core::{Judgments, Run};
 use ir_eval::compare::CompareError;
 use ir_eval::{Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
-use crate::shared::console::{Console, Interrupted, Usage, bail_usage, check_stopped};
+use crate::shared::console::{Console, Usage, bail_usage};
+use crate::shared::signals::{Interrupted, check_stopped};
 use crate::shared::input;
 use crate::shared::options::choice;
 use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat, with_judgments_hint};

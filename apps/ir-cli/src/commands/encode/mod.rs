@@ -15,7 +15,8 @@ use ir_knn::HnswConfig;
 use ir_system::saved_vectors::{TextHashes, VectorOrigin};
 use output::{EncodingJob, VectorOutput};
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::encoder::{
     EncoderOptions, find_model, hashes_of, is_model, open_encoder, outlier_note, similarity,
 };

@@ -13,7 +13,8 @@ use ir_knn::{HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWri
 use ir_system::saved_vectors::{TextHashes, VectorOrigin, text_hash};
 
 use super::Args;
-use crate::shared::console::{Console, Interrupted, Resumable, bail_usage};
+use crate::shared::console::{Console, Resumable, bail_usage};
+use crate::shared::signals::Interrupted;
 use crate::shared::encoder::{find_model, open_encoder, similarity};
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};

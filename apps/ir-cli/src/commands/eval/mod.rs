@@ -15,7 +15,8 @@ use serde_json::json;
 
 use self::forms::JudgmentFormat;
 pub(crate) use self::measures::list_measures;
-use crate::shared::console::{Console, Usage, check_stopped};
+use crate::shared::console::{Console, Usage};
+use crate::shared::signals::check_stopped;
 use crate::shared::input;
 use crate::shared::options::check_threads;
 use crate::shared::output::OutputSink;

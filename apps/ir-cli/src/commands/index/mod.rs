@@ -9,7 +9,8 @@ use indicatif::HumanBytes;
 use ir_bm25::StoredFields;
 use ir_data::DocTemplate;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open_documents};

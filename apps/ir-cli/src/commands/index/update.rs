@@ -11,7 +11,8 @@ use ir_data::TextEncoding;
 use serde_json::json;
 
 use super::{Args, STORED};
-use crate::shared::console::{Console, Interrupted, bail_usage};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::Interrupted;
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{
     DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years,

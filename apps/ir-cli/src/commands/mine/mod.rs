@@ -22,7 +22,8 @@ use ir_data::{DataError, DocTemplate};
 use ir_system::Registry;
 
 use self::miner::{Candidates, Miner};
-use crate::shared::console::{Console, Interrupted, Usage, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, Usage, bail_usage};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;

@@ -30,7 +30,8 @@ use list::ShownHit;
 use rank::QueryRunner;
 use search_index::SearchIndex;
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::Console;
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::format::grouped;
 use crate::shared::input::{self, TestQueries};
 use crate::shared::list_style::ListStyle;

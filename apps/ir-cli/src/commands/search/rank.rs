@@ -9,7 +9,8 @@ use ir_system::SharedRetriever;
 
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
-use crate::shared::console::{Console, check_stopped};
+use crate::shared::console::Console;
+use crate::shared::signals::check_stopped;
 use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 

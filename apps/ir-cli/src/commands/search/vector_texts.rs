@@ -8,7 +8,7 @@ use ir_data::DocTemplate;
 use ir_system::saved_vectors::{TextHashes, text_hash};
 
 use super::search_index::SearchIndex;
-use crate::shared::console::Interrupted;
+use crate::shared::signals::Interrupted;
 use crate::shared::input::for_each_document;
 
 const STAGE: &str = "comparing texts";

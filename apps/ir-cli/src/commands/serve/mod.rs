@@ -22,9 +22,8 @@ use ir_serve::{
 };
 
 use crate::shared::answer_options::AnswerOptions;
-use crate::shared::console::{
-    self, Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt,
-};
+use crate::shared::console::{self, Console, bail_usage};
+use crate::shared::signals::{Interrupted, check_stopped, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::generation_options::GenerationOptions;

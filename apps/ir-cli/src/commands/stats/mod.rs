@@ -14,7 +14,8 @@ use ir_eval::plots::{HistogramPlot, Plot};
 use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
 use serde_json::json;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{is_index, open_documents};

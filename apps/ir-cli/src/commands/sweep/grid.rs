@@ -12,7 +12,8 @@ use ir_data::TextEncoding;
 use ir_system::{IndexNeeds, Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
 use toml::Value;
 
-use crate::shared::console::{Console, bail_usage, check_stopped};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::check_stopped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, open_collection};
 use crate::shared::options::QueryForm;

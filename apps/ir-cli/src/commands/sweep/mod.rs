@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use grid::GridOptions;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputSink;
 use crate::shared::rules::select_measures;

@@ -19,7 +19,8 @@ use ir_dense::BiEncoder;
 use ir_dense::train::{EvaluateFn, Trainer, TrainingHistory, TrainingResult};
 use ir_eval::Measure;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::encoder::{find_model, is_model};
 use crate::shared::format::grouped;
 use crate::shared::input::{is_collection, split_of_collection};

@@ -22,7 +22,8 @@ use super::head::{FileHead, has_json_extension, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
 use super::text_rule::DocumentOptions;
 use super::{fingerprint, names, split_of_collection, suggested_collection};
-use crate::shared::console::{Console, Interrupted, bail_usage};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::signals::Interrupted;
 use crate::shared::format::grouped;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -10,7 +10,8 @@ use anyhow::{Context, Result, anyhow};
 use ir_core::{Corpus, CorpusError, DocReader, Document, Flow, Progress};
 use ir_data::TextEncoding;
 
-use crate::shared::console::{Console, Interrupted};
+use crate::shared::console::Console;
+use crate::shared::signals::Interrupted;
 use crate::shared::format::grouped;
 use crate::shared::options::ENCODING_HINT;
 
