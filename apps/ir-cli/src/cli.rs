@@ -42,8 +42,9 @@ Examples:
   ir index corpus.jsonl -o corpus.ir               build an index once
   ir search corpus.ir 'vitamin d'                  search the saved index
 
-`ir COMMAND -h` lists the common options of a command, `ir help COMMAND` explains
-all, `ir help search models` a group; `ir help eval` lists every measure.
+`ir COMMAND -h` lists the common options of a command, `ir help COMMAND`
+explains all, `ir help search models` a group; `ir help eval` lists every
+measure.
 `ir datasets` lists named collections. Compressed files (gzip, zstd) are
 detected by content.";
 

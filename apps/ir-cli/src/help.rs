@@ -483,20 +483,32 @@ mod tests {
                 continue;
             };
             let help = command.clone().render_long_help().to_string();
-            let at = |option: &str| help.find(&format!("--{option} ")).or(help.find(&format!("--{option}\n")));
+            let at = |option: &str| {
+                help.find(&format!("--{option} "))
+                    .or(help.find(&format!("--{option}\n")))
+            };
             let options = plain.get_arguments().filter(|option| !option.is_hide_set());
             for option in options.filter_map(Arg::get_long) {
-                assert!(at(option).is_some() || help.contains(&format!("--{option}[")), "{name} --{option}");
+                assert!(
+                    at(option).is_some() || help.contains(&format!("--{option}[")),
+                    "{name} --{option}"
+                );
             }
             let first = help.find("\n  -h, --help").unwrap();
-            assert!(common.iter().all(|option| at(option) < Some(first)), "{help}");
+            assert!(
+                common.iter().all(|option| at(option) < Some(first)),
+                "{help}"
+            );
         }
     }
 
     #[test]
     fn first_clauses() {
         for (help, expected) in [
-            ("Number of hits [default: 10]", "Number of hits [default: 10]"),
+            (
+                "Number of hits [default: 10]",
+                "Number of hits [default: 10]",
+            ),
             (
                 "Number of hits [default: 1000 for a run, 10 for a list]",
                 "Number of hits",
@@ -504,7 +516,10 @@ mod tests {
             ("Query file: JSON lines; `-` for input", "Query file"),
             ("A (b; c. d) e. F", "A (b; c. d) e"),
             ("Weights, such as `a: 1`; more", "Weights, such as `a: 1`"),
-            ("b 0.4. Range: 0 to 1 [default: 0.4]", "b 0.4 [default: 0.4]"),
+            (
+                "b 0.4. Range: 0 to 1 [default: 0.4]",
+                "b 0.4 [default: 0.4]",
+            ),
         ] {
             assert_eq!(short_help(help), expected);
         }
@@ -525,10 +540,17 @@ mod tests {
             assert_eq!(found.next(), Some(&heading));
             assert_eq!(found.next(), None);
         }
-        let help = help_of_group(search, "Filter").render_long_help().to_string();
-        assert!(help.starts_with("Filter:\n") && help.contains("--filter"), "{help}");
+        let help = help_of_group(search, "Filter")
+            .render_long_help()
+            .to_string();
+        assert!(
+            help.starts_with("Filter:\n") && help.contains("--filter"),
+            "{help}"
+        );
         assert!(!help.contains("--k1") && !help.contains("--help"), "{help}");
-        let models = help_of_group(search, "Model").render_long_help().to_string();
+        let models = help_of_group(search, "Model")
+            .render_long_help()
+            .to_string();
         assert!(models.contains("\n  qld(mu=1000)\n"), "{models}");
     }
 }

@@ -18,9 +18,9 @@ use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
 use crate::shared::console::{Console, print_line};
-use crate::shared::signals::handle_signals;
 use crate::shared::output::reject_inputs_as_outputs;
 use crate::shared::shards::record_command_line;
+use crate::shared::signals::handle_signals;
 
 fn main() -> ExitCode {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());

@@ -15,7 +15,6 @@ use serde_json::json;
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::signals::stop_on_interrupt;
 use crate::shared::document_reader::document_reader;
 use crate::shared::filter::{condition, warn_of_conditions};
 use crate::shared::format::counted;
@@ -23,6 +22,7 @@ use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_cont
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::paper_folder::{read_papers, warn};
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -177,7 +177,7 @@ fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console
     use ir_dense::HubError;
 
     use crate::shared::console::{Resumable, Usage};
-use crate::shared::signals::stop_on_interrupt;
+    use crate::shared::signals::stop_on_interrupt;
 
     stop_on_interrupt();
     let fetched = cache.fetch(name, &mut console.bar());

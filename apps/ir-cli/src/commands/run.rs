@@ -10,10 +10,10 @@ use ir_experiment::{
 };
 
 use crate::shared::console::Console;
-use crate::shared::signals::stop_on_interrupt;
 use crate::shared::experiment::{ConsoleObserver, cache, failure, open, output_folder, stage_line};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputPath, OutputSink, create_folder, reject_taken};
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:

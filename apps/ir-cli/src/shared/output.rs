@@ -24,8 +24,8 @@ use ir_core::store::{AtomicFile, resolve_links};
 use ir_data::DataFile;
 
 use crate::shared::console::bail_usage;
-use crate::shared::signals::{check_stopped, stopped};
 use crate::shared::input::arguments;
+use crate::shared::signals::{check_stopped, stopped};
 use crate::shared::stream::is_stream;
 use crate::shared::terminal;
 

@@ -8,8 +8,8 @@ use anyhow::Result;
 use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
 
 use super::console::Console;
-use super::signals::Interrupted;
 use super::format::counted;
+use super::signals::Interrupted;
 
 /// Number of errors of files that are printed.
 const MAX_WARNINGS: usize = 10;

@@ -7,8 +7,8 @@ use anyhow::Result;
 use ir_eval::plots::Plot;
 use ir_experiment::portable_file_name;
 
-use super::signals::check_stopped;
 use super::output::{OutputPath, reject_taken};
+use super::signals::check_stopped;
 
 /// Writes every plot (SVG) and its data (CSV) into a folder.
 pub(crate) fn write_plots(plots: &[Box<dyn Plot + '_>], folder: &Path) -> Result<()> {

@@ -10,13 +10,13 @@ use ir_bm25::StoredFields;
 use ir_data::DocTemplate;
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::signals::stop_on_interrupt;
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open_documents};
 use crate::shared::options::{EncodingOption, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath, create};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,26 +77,12 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) text: EncodingOption,
-
     /// Output index file; with --add, --delete or --compact, the folder of the index
     #[arg(short = 'o', long, value_name = "FILE", required_unless_present_any = ["delete", "compact"])]
     output: Option<OutputPath>,
 
-    /// Add the documents to the index in the folder FILE, and replace documents with the same ids.
-    /// Creates the index if there is none. Ids must be unique in the collection. A document without
-    /// indexed text is not added, and the document with the same id is deleted
-    #[arg(long, requires = "collection", help_heading = "Update")]
-    add: bool,
-
-    /// Delete the documents with these ids, one per line
-    #[arg(long, value_name = "FILE", help_heading = "Update")]
-    delete: Option<String>,
-
-    /// Merge all segments into one, without deleted documents, so that searches are fastest
-    #[arg(long, help_heading = "Update")]
-    compact: bool,
+    #[command(flatten)]
+    pub(crate) text: EncodingOption,
 
     #[command(flatten)]
     setup: IndexOptions,
@@ -118,6 +104,20 @@ pub(crate) struct Args {
     /// [default: all]
     #[arg(long, value_parser = choice(STORED), value_name = "FIELDS", help_heading = "Index")]
     store: Option<StoredFields>,
+
+    /// Add the documents to the index in the folder FILE, and replace documents with the same ids.
+    /// Creates the index if there is none. Ids must be unique in the collection. A document without
+    /// indexed text is not added, and the document with the same id is deleted
+    #[arg(long, requires = "collection", help_heading = "Update")]
+    add: bool,
+
+    /// Delete the documents with these ids, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Update")]
+    delete: Option<String>,
+
+    /// Merge all segments into one, without deleted documents, so that searches are fastest
+    #[arg(long, help_heading = "Update")]
+    compact: bool,
 
     #[command(flatten)]
     shard: ShardOption,

@@ -15,7 +15,6 @@ use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
 use serde_json::json;
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::signals::stop_on_interrupt;
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{is_index, open_documents};
@@ -23,6 +22,7 @@ use crate::shared::options::EncodingOption;
 use crate::shared::output::{OutputPath, create_folder, print};
 use crate::shared::papers::is_parquet;
 use crate::shared::plots::write_plots;
+use crate::shared::signals::stop_on_interrupt;
 use index::run_index;
 use venues::VenueSplits;
 

@@ -12,10 +12,10 @@ use super::record_types::{InputRecord, OutputKind, OutputValue, RecordFormat};
 use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::signals::{Interrupted, check_stopped};
 use crate::shared::encoder::{EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
+use crate::shared::signals::{Interrupted, check_stopped};
 use crate::shared::system_options::SystemSource;
 
 #[derive(Debug, clap::Args)]

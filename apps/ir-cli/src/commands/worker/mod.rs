@@ -14,12 +14,12 @@ use ir_core::{Ranking, Retriever, Search};
 use ir_data::{DocTemplate, TextEncoding};
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
 use crate::shared::indexing::{IndexOptions, analysis};
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
 use crate::shared::system_options::SystemSource;
 use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat};
 use records::{InputRecords, RecordWriter, written};

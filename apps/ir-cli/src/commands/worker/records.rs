@@ -15,9 +15,9 @@ use super::arrow::{ArrowReader, ArrowWriter};
 use super::record_types::{
     InputRecord, OutputKind, OutputRecord, OutputValue, Position, RecordFormat, STDIN, Title,
 };
-use crate::shared::signals::{check_stopped, stopped};
 use crate::shared::format::grouped;
 use crate::shared::output::{OutputSink, failed};
+use crate::shared::signals::{check_stopped, stopped};
 
 /// A record in JSON. Other fields are ignored.
 #[derive(Debug, Deserialize)]

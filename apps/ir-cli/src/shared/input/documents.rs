@@ -23,8 +23,8 @@ use super::notes::{NotesCorpus, file_stamp, find, is_note};
 use super::text_rule::DocumentOptions;
 use super::{fingerprint, names, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::signals::Interrupted;
 use crate::shared::format::grouped;
+use crate::shared::signals::Interrupted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
