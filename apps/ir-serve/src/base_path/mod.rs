@@ -42,7 +42,7 @@ pub struct BasePath(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a path such as /ir, without a slash at the end, found {found:?}")]
 pub struct InvalidBasePath {
-    /// The text, shortened.
+    /// First 200 characters of the text.
     pub found: String,
 }
 

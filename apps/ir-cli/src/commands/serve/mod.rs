@@ -96,8 +96,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = NETWORK)]
     behind_tls: bool,
 
-    /// Path below which a proxy serves the pages and REST, such as /ir: requests have it, and links,
-    /// redirects and cookies get it. Other paths have status 404 [default: none]
+    /// Path below which a proxy serves the pages and REST, such as /ir: requests have it, and
+    /// links, redirects and cookies get it. Other paths have status 404 [default: none]
     #[arg(long, value_name = "PATH", help_heading = NETWORK, conflicts_with = "check")]
     base_path: Option<BasePath>,
 

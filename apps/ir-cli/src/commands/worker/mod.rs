@@ -22,7 +22,7 @@ use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
 use crate::shared::system_options::SystemSource;
 use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat};
-use records::{InputRecords, RecordWriter, written};
+use records::{InputRecords, RecordWriter, has_written, written_records};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,7 +157,7 @@ struct TokenizeArgs {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    describe_outcome(written);
+    describe_outcome(written_records);
     let mut out = OutputSink::open(None)?;
     let done = match &args.task {
         #[cfg(feature = "dense")]
@@ -165,9 +165,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Task::Search(args) => search(args, &mut out, console),
         Task::Tokenize(args) => tokenize(args, &mut out),
     };
-    // The error of an interrupted worker has the number of records.
-    if !stopped() {
-        console.log(written());
+    match &done {
+        // The error of an interrupted worker has the number of records.
+        _ if stopped() => {}
+        Ok(()) => console.log(written_records()),
+        Err(_) if has_written() => console.warn(format_args!(
+            "the output is incomplete: {}",
+            written_records()
+        )),
+        Err(_) => {}
     }
     done.and_then(|()| out.commit())
 }

@@ -149,8 +149,13 @@ impl Iterator for InputRecords {
 /// Number of records that were written to standard output.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
+/// Returns `true` if a record was written to standard output.
+pub(super) fn has_written() -> bool {
+    WRITTEN.load(Ordering::Relaxed) > 0
+}
+
 /// Describes how many records were written to standard output.
-pub(super) fn written() -> String {
+pub(super) fn written_records() -> String {
     match WRITTEN.load(Ordering::Relaxed) {
         1 => "1 record written".to_owned(),
         count => format!("{} records written", grouped(count)),
