@@ -21,6 +21,7 @@ use crate::commands::{
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train, train_reader};
+use crate::help;
 use crate::shared::console::Console;
 use crate::shared::list_style::wrapped;
 use crate::shared::options::ENCODING_HINT;
@@ -42,8 +43,9 @@ Examples:
   ir index corpus.jsonl -o corpus.ir               build an index once
   ir search corpus.ir 'vitamin d'                  search the saved index
 
-`ir help COMMAND` explains a command; `ir help eval` lists every measure,
-`ir help formats` every format that is read.
+`ir COMMAND -h` lists the common options of a command, `ir help COMMAND`
+explains all, `ir help search models` a group; `ir help eval` lists every
+measure, `ir help formats` every format that is read.
 `ir datasets` lists named collections. Compressed files (gzip, zstd) are
 detected by content.";
 
@@ -145,9 +147,11 @@ pub(crate) enum Command {
         /// Shell that reads the script
         shell: Shell,
     },
-    /// Print the help of a command; `eval` lists every measure, `formats` every format
+    /// Print the help of a command or a group of its options; `eval`: every measure, `formats`:
+    /// every format
     Help {
-        /// Command, such as `eval` or `datasets fetch`
+        /// Command, such as `eval` or `datasets fetch`, and a group of its options, such as
+        /// `search models`
         #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
         command: Vec<String>,
     },
@@ -355,7 +359,8 @@ fn print_completions(shell: Shell) -> Result<()> {
     OutputSink::open(None)?.write_with(|out| out.write_all(&script))
 }
 
-/// Prints what `ir COMMAND --help` prints and, for `eval`, all measures. Returns the exit code.
+/// Prints what `ir COMMAND --help` prints and, for `eval`, all measures; or the help of a group of
+/// options. Returns the exit code.
 fn print_help(names: &[String]) -> ExitCode {
     if names == ["formats"] {
         return match print(list_formats()) {
@@ -363,9 +368,13 @@ fn print_help(names: &[String]) -> ExitCode {
             Err(error) => Console::new(false).fail(&error),
         };
     }
+    if let Some((command, path, group)) = help::find_group(&Cli::command(), names) {
+        return help::print_group(command, &path, group);
+    }
     let names = names.iter().map(String::as_str);
     let arguments = ["ir"].into_iter().chain(names).chain(["--help"]);
-    let command = Cli::command().mut_subcommand("eval", |command| {
+    let command = Cli::command().mut_subcommands(help::with_common_first);
+    let command = command.mut_subcommand("eval", |command| {
         let examples = command.get_after_help().map(ToString::to_string);
         let examples = examples.unwrap_or_default();
         command.after_help(format!("{examples}\n\n{}", eval::list_measures()))

@@ -10,6 +10,8 @@ use ir_qa::generation::AnswerGenerator;
 use ir_qa::questions::QuestionGenerator;
 use ir_qa::retrieval::AnswerConfig;
 
+use crate::base_path::BasePath;
+
 /// Parameters of a [`Service`](crate::Service).
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
@@ -176,6 +178,13 @@ pub struct AccessConfig {
     pub secure_cookies: bool,
     /// If `true`, `/metrics` needs no key in any case. Default: false.
     pub public_metrics: bool,
+    /// Path below which [`Server`](crate::Server) serves everything; other paths have status 404.
+    /// Default: none.
+    pub base_path: Option<BasePath>,
+    /// If `true` and there is no [`AccessConfig::base_path`], the header `X-Forwarded-Prefix` names
+    /// the path that a proxy removed from the request: URLs of [`Server`](crate::Server) start with
+    /// it. Default: false.
+    pub forwarded_prefix: bool,
 }
 
 impl Default for Limits {

@@ -5,6 +5,7 @@ mod annotation_positions;
 mod api;
 mod api_error;
 mod app;
+mod base_path;
 mod batching;
 mod config;
 mod error;
@@ -22,6 +23,7 @@ mod timed_writes;
 mod watched_body;
 
 pub use api::openapi;
+pub use base_path::{BasePath, InvalidBasePath};
 pub use config::{
     AccessConfig, Collection, Limits, PaperFolder, ServiceConfig, ServiceEncoder, ServiceGenerator,
     ServiceQuestions,

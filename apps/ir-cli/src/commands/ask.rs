@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::document_reader::document_reader;
 use crate::shared::filter::{condition, warn_of_conditions};
 use crate::shared::format::counted;
@@ -22,6 +22,7 @@ use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_cont
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::paper_folder::{read_papers, warn};
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -224,7 +225,7 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
         let index = AnswerIndex::with_encoder(frames, config, encoder, bar);
         return index.map_err(|error| match error {
             ir_qa::retrieval::AnswerIndexError::Stopped => {
-                crate::shared::console::Interrupted.into()
+                crate::shared::signals::Interrupted.into()
             }
             error => error.into(),
         });

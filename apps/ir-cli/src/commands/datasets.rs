@@ -7,10 +7,11 @@ use anyhow::{Result, bail};
 use ir_data::catalog::{Catalog, CatalogFile, entries};
 use serde_json::json;
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::Console;
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::input::{is_collection, names};
 use crate::shared::output::OutputSink;
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:

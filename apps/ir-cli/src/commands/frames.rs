@@ -11,7 +11,7 @@ use ir_qa::frames::{DroppedText, FrameConfig};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::soco::write_frames;
 
-use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::language::LanguageName;
@@ -19,6 +19,7 @@ use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
 use crate::shared::paper_folder::{causes, is_bundled, read_papers, warn};
 use crate::shared::question_options::QuestionOptions;
+use crate::shared::signals::{Interrupted, check_stopped, stop_on_interrupt};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,11 +8,12 @@ use ir_core::fusion::{
     Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs,
 };
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::input;
 use crate::shared::options::{choice, non_negative, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::{self, RunOptions, warn_of_disjoint, warn_of_repeated, warn_of_single};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 
 const EXAMPLES: &str = "\
 Examples:

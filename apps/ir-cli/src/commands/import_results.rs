@@ -10,12 +10,13 @@ use ir_data::results::{
     read_results_json, read_results_tsv,
 };
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, collection_queries, open_documents, read_queries_of};
 use crate::shared::options::{ReadingOptions, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::{self, at_most_one_stdin};
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:

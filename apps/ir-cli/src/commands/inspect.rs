@@ -9,13 +9,14 @@ use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
 use ir_data::{DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
 use serde_json::{Map, Value, json};
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::Console;
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::input::{
     DocumentSource, QrelsArgument, for_each_document, is_index, open_documents, qrels, run,
 };
 use crate::shared::options::ReadingOptions;
 use crate::shared::output::print;
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,12 +10,13 @@ use ir_bm25::Index;
 use ir_core::store::Verify;
 use ir_core::{Flow, Progress};
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::indexing::DEFAULT_MEMORY;
 use crate::shared::options::bytes;
 use crate::shared::output::{OutputPath, OutputSink, create};
 use crate::shared::shards::{self, OutputKind, ShardOutput};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -176,7 +176,8 @@ fn show(folder: Option<&Path>, name: &str, out: &mut OutputSink) -> Result<()> {
 fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
     use ir_dense::HubError;
 
-    use crate::shared::console::{Resumable, Usage, stop_on_interrupt};
+    use crate::shared::console::{Resumable, Usage};
+    use crate::shared::signals::stop_on_interrupt;
 
     stop_on_interrupt();
     let fetched = cache.fetch(name, &mut console.bar());

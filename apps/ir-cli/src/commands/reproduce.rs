@@ -8,10 +8,11 @@ use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_experiment::{Cache, Experiment, Registry, Reproduction, Runner, SpecError, WallTime};
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::experiment::{ConsoleObserver, failure, open};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputPath, reject_taken};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::suggest::{did_you_mean, list_or_none};
 
 const EXAMPLES: &str = "\

@@ -9,12 +9,13 @@ use ir_experiment::{
     Experiment, ExperimentResults, OutputFormat, Plan, Registry, Runner, StageStatus,
 };
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::Console;
 use crate::shared::experiment::{ConsoleObserver, cache, failure, open, output_folder, stage_line};
 use crate::shared::options::use_threads;
 use crate::shared::output::{
     OutputPath, OutputSink, create_folder, reject_input_folder, reject_taken,
 };
+use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,11 +12,12 @@ use ir_dense::{ExtractiveReader, Precision, ReaderConfig};
 use ir_qa::character_count;
 use ir_qa::reader::{LexicalReader, Reader, ReaderInput, exact_match, token_f1};
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{TRAINING_PRECISIONS, find_model};
 use crate::shared::format::grouped;
 use crate::shared::options::{choice, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink, WorkPath};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::training_runs::completed::CompletedRun;
 use crate::shared::training_runs::{self, ExecutionOptions, discard, evaluation, has_files};
 

@@ -11,6 +11,7 @@ use super::language::LanguageName;
 
 /// Encoder and weights of answer retrieval.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Answers")]
 pub(crate) struct AnswerOptions {
     /// Encoder: a folder in Hugging Face layout, or a downloaded model
     #[cfg(feature = "dense")]

@@ -4,9 +4,8 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::process::ExitCode;
-#[cfg(unix)]
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+#[cfg(feature = "serve")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,10 +14,9 @@ use ir_bm25::BuildError;
 use ir_core::{CorpusError, Flow, Progress};
 use ir_data::parser_message;
 
+use crate::shared::signals::{Interrupted, exit_interrupted, interrupted_message, stopped};
 use crate::shared::terminal::escaped;
 
-/// Exit code after SIGINT (128 + 2).
-const INTERRUPTED_CODE: u8 = 130;
 const BAR_DELAY: Duration = Duration::from_millis(300);
 /// Time until the first progress line when standard error is not a terminal.
 const LOG_DELAY: Duration = Duration::from_secs(5);
@@ -36,12 +34,6 @@ pub(crate) const MAX_WORD: usize = 500;
 
 /// Time of the next progress line about reading. Other progress lines postpone it.
 static READING_LINE_DUE: Mutex<Option<Instant>> = Mutex::new(None);
-
-/// Exit code of the signal that requested a stop (128 + its number); 0 before.
-static STOP: AtomicU8 = AtomicU8::new(0);
-
-/// `true` if the command ends in order after a stop was requested.
-static STOPS_IN_ORDER: AtomicBool = AtomicBool::new(false);
 
 /// Writer of messages to standard error.
 #[derive(Debug, Clone, Copy)]
@@ -63,11 +55,6 @@ macro_rules! bail_usage {
     };
 }
 pub(crate) use bail_usage;
-
-/// The command was interrupted and wrote nothing.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted; nothing was written")]
-pub(crate) struct Interrupted;
 
 /// The command was interrupted and can be resumed; the message says how.
 #[derive(Debug, thiserror::Error)]
@@ -149,11 +136,11 @@ impl Console {
         }
         if let Some(resumable) = error.downcast_ref::<Resumable>() {
             print_line(format_args!("error: {resumable}"));
-            return ExitCode::from(stop_code());
+            exit_interrupted();
         }
         if stopped() || error.is::<Interrupted>() {
-            print_line(format_args!("error: {Interrupted}"));
-            return ExitCode::from(stop_code());
+            print_line(format_args!("error: {}", interrupted_message()));
+            exit_interrupted();
         }
         print_line(format_args!("error: {}", error_chain(error)));
         ExitCode::from(code)
@@ -256,81 +243,6 @@ pub(crate) fn shortened(text: &str, max: usize) -> String {
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     let error = cause.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// Installs the signal handler. SIGINT, SIGTERM or SIGHUP removes temporary files and exits at
-/// once; after [`stop_on_interrupt`] the first one requests an orderly stop. The signal determines
-/// the exit code.
-pub(crate) fn handle_signals() {
-    // If the handler cannot be installed, the default action applies.
-    let _ = on_signal(|code| {
-        let is_first = STOP.swap(code, Ordering::SeqCst) == 0;
-        if !is_first || !STOPS_IN_ORDER.load(Ordering::SeqCst) {
-            print_line(format_args!("error: interrupted"));
-            ir_core::store::remove_temporary_files();
-            std::process::exit(i32::from(code));
-        }
-    });
-}
-
-/// Lets the first signal request an orderly stop, for commands that report progress.
-pub(crate) fn stop_on_interrupt() {
-    STOPS_IN_ORDER.store(true, Ordering::SeqCst);
-}
-
-/// Calls `handle` with the exit code of each signal, on a thread of its own.
-#[cfg(unix)]
-fn on_signal(handle: impl Fn(u8) + Send + 'static) -> io::Result<()> {
-    use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    if !is_hangup_ignored() {
-        signals.add_signal(SIGHUP)?;
-    }
-    // Out of memory is an error, not an abnormal end: the allocator has said how many bytes failed.
-    let always = Arc::new(AtomicBool::new(true));
-    signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always)?;
-    // The default stack of 2 MiB would count against a memory limit.
-    let thread = std::thread::Builder::new().stack_size(256 << 10);
-    thread.spawn(move || {
-        for signal in signals.forever() {
-            handle(128 + signal as u8);
-        }
-    })?;
-    Ok(())
-}
-
-/// Returns `true` if the parent process made this process ignore SIGHUP, as nohup(1) does.
-/// Supported on Linux; elsewhere always `false`.
-#[cfg(unix)]
-fn is_hangup_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.is_some_and(|mask| {
-        let mask = u64::from_str_radix(mask.trim(), 16);
-        mask.is_ok_and(|mask| mask >> (signal_hook::consts::SIGHUP - 1) & 1 == 1)
-    })
-}
-
-/// Calls `handle` with the exit code of each interrupt, on a thread of its own.
-#[cfg(not(unix))]
-fn on_signal(handle: impl Fn(u8) + Send + 'static) -> Result<(), ctrlc::Error> {
-    ctrlc::set_handler(move || handle(INTERRUPTED_CODE))
-}
-
-fn stopped() -> bool {
-    STOP.load(Ordering::SeqCst) != 0
-}
-
-fn stop_code() -> u8 {
-    match STOP.load(Ordering::SeqCst) {
-        0 => INTERRUPTED_CODE,
-        code => code,
-    }
-}
-
-/// Returns an error if an interrupt was requested.
-pub(crate) fn check_stopped() -> Result<(), Interrupted> {
-    if stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
 /// Progress of a long job: a bar on a terminal, otherwise log lines.

@@ -9,6 +9,7 @@ use super::console::bail_usage;
 
 /// Address of the language model that writes answers on demand.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Generated answers")]
 pub(crate) struct GenerationOptions {
     /// URL of an OpenAI-compatible language model that writes answers from the best sentences when
     /// a user requests it (feature `fetch`). The model receives the question and the quoted

@@ -30,6 +30,7 @@ pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod search_data;
 pub(crate) mod shards;
+pub(crate) mod signals;
 pub(crate) mod stream;
 pub(crate) mod suggest;
 pub(crate) mod system_options;

@@ -23,8 +23,9 @@ use ir_bm25::SegmentedIndex;
 use ir_core::store::{AtomicFile, resolve_links};
 use ir_data::DataFile;
 
-use crate::shared::console::{bail_usage, check_stopped};
+use crate::shared::console::bail_usage;
 use crate::shared::input::arguments;
+use crate::shared::signals::{check_stopped, stopped};
 use crate::shared::stream::is_stream;
 use crate::shared::terminal;
 
@@ -364,8 +365,26 @@ pub(crate) struct OutputSink {
 enum OutputTarget {
     /// Standard output, or a device or named pipe: written in place, because it cannot be renamed
     /// over.
-    Stream(BufWriter<Box<dyn Write>>),
+    Stream(StreamOutput),
     File(Box<DataFile>),
+}
+
+/// Buffered stream. After a signal, buffered data is dropped: the reader may be blocked.
+struct StreamOutput(BufWriter<Box<dyn Write>>);
+
+impl StreamOutput {
+    fn new(stream: Box<dyn Write>) -> Self {
+        Self(BufWriter::with_capacity(1 << 16, stream))
+    }
+}
+
+impl Drop for StreamOutput {
+    fn drop(&mut self) {
+        if stopped() {
+            let empty = BufWriter::with_capacity(0, Box::new(io::sink()) as Box<dyn Write>);
+            let _ = std::mem::replace(&mut self.0, empty).into_parts();
+        }
+    }
 }
 
 impl OutputSink {
@@ -389,7 +408,7 @@ impl OutputSink {
                 });
             }
         };
-        let target = OutputTarget::Stream(BufWriter::with_capacity(1 << 16, stream));
+        let target = OutputTarget::Stream(StreamOutput::new(stream));
         Ok(Self { name, target })
     }
 
@@ -399,7 +418,7 @@ impl OutputSink {
         let stream: Box<dyn Write> = Box::new(io::stdout().lock());
         Self {
             name: "standard output".to_owned(),
-            target: OutputTarget::Stream(BufWriter::with_capacity(1 << 16, stream)),
+            target: OutputTarget::Stream(StreamOutput::new(stream)),
         }
     }
 
@@ -407,7 +426,7 @@ impl OutputSink {
     pub(crate) fn commit(self) -> Result<()> {
         check_stopped()?;
         match self.target {
-            OutputTarget::Stream(mut out) => out.flush().with_context(|| failed(&self.name)),
+            OutputTarget::Stream(mut out) => out.0.flush().with_context(|| failed(&self.name)),
             OutputTarget::File(file) => Ok(file.commit()?),
         }
     }
@@ -431,7 +450,7 @@ impl OutputSink {
 
     fn writer(&mut self) -> &mut dyn Write {
         match &mut self.target {
-            OutputTarget::Stream(out) => out,
+            OutputTarget::Stream(out) => &mut out.0,
             OutputTarget::File(out) => out,
         }
     }

@@ -7,8 +7,9 @@ use std::path::Path;
 use anyhow::Result;
 use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
 
-use super::console::{Console, Interrupted};
+use super::console::Console;
 use super::format::counted;
+use super::signals::Interrupted;
 
 /// Number of errors of files that are printed.
 const MAX_WARNINGS: usize = 10;

@@ -10,8 +10,8 @@ use ir_core::store::AtomicFile;
 use ir_eval::plots::Plot;
 use ir_experiment::portable_file_name;
 
-use super::console::check_stopped;
 use super::output::{OutputPath, create, reject_taken};
+use super::signals::check_stopped;
 
 /// Writes every plot (SVG) and its data (CSV) into a folder, or none.
 pub(crate) fn write_plots(plots: &[Box<dyn Plot + '_>], folder: &Path) -> Result<()> {

@@ -10,6 +10,7 @@ use super::console::bail_usage;
 
 /// Question generator with the address of its language model.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Generated questions")]
 pub(crate) struct QuestionOptions {
     /// Generate questions that the answers answer. They become vectors of their answers with
     /// --model, and suggestions of `ir serve`, marked as generated

@@ -14,6 +14,7 @@ use crate::shared::console::{Usage, bail_usage};
 use crate::shared::options::{choice, first_set, header, positive};
 
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Rules")]
 pub(crate) struct RuleOptions {
     /// Minimum grade of a relevant document [default: 1, as in trec_eval]
     #[arg(

@@ -9,10 +9,11 @@ use anyhow::Result;
 use ir_core::trec::{HeaderLine, ScoreFormat, write_run};
 use ir_core::{Flow, Progress, Qrels, Run, RunOrder};
 
-use crate::shared::console::{Bar, Console, Interrupted, bail_usage};
+use crate::shared::console::{Bar, Console, bail_usage};
 use crate::shared::input;
 use crate::shared::options::{choice, header};
 use crate::shared::output::OutputSink;
+use crate::shared::signals::Interrupted;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RunOptions {

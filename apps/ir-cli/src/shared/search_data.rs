@@ -182,7 +182,7 @@ fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
             _ => anyhow::Error::from_boxed(source)
                 .context(format!("{location}{key}: {stage} failed")),
         },
-        SpecError::Canceled => crate::shared::console::Interrupted.into(),
+        SpecError::Canceled => crate::shared::signals::Interrupted.into(),
         other => other.into(),
     }
 }

@@ -9,12 +9,13 @@ use ir_core::{Judgments, Run};
 use ir_eval::compare::CompareError;
 use ir_eval::{Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
-use crate::shared::console::{Console, Interrupted, Usage, bail_usage, check_stopped};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input;
 use crate::shared::options::choice;
 use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat, with_judgments_hint};
 use crate::shared::rules::RuleOptions;
 use crate::shared::runs::{at_most_one_stdin, warn_of_repeated, with_numbers};
+use crate::shared::signals::{Interrupted, check_stopped};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct QrelsAndRuns {

@@ -1,4 +1,4 @@
-//! Document and query formats, filters without effect, interrupts.
+//! Document and query formats, filters without effect.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -159,50 +159,6 @@ fn filter_conditions_without_effect() {
         help.contains("document without the attribute satisfies <=, >= and !="),
         "{help}"
     );
-}
-
-/// A second interrupt ends a command that does not poll for the first one, and removes temporary
-/// files too.
-#[cfg(unix)]
-#[test]
-fn second_interrupt_exits_at_once() {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    let here = Folder::new();
-    tiny(&here);
-    // A pipe without a writer blocks the command, so that it misses the first interrupt.
-    std::fs::remove_file(here.at("tiny/queries.jsonl")).unwrap();
-    let made = Command::new("mkfifo")
-        .arg(here.at("tiny/queries.jsonl"))
-        .status();
-    assert!(made.unwrap().success());
-    let before = here.files();
-    let mut child = here
-        .command(&["search", "tiny", "-o", "run.trec"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let began = Instant::now();
-    while here.files() == before {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "no temporary file"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    for n in 0..2 {
-        std::thread::sleep(Duration::from_millis(200));
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "ended after {n} interrupts"
-        );
-        let id = child.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status();
-        assert!(sent.unwrap().success());
-    }
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(here.files(), before);
 }
 
 /// One's own files in the formats of TREC and SMART.

@@ -66,4 +66,5 @@ mod train;
 #[cfg(feature = "dense")]
 mod train_reader;
 mod trec_eval;
+mod waiting;
 mod worker;

@@ -60,7 +60,7 @@ fn search(here: &Folder, program: &str, args: &[&str]) -> Child {
     child
 }
 
-fn wait(mut done: impl FnMut() -> bool) {
+pub(crate) fn wait(mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !done() {
         assert!(began.elapsed() < Duration::from_secs(60));
@@ -68,30 +68,7 @@ fn wait(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// An interrupted command says so, also without an orderly stop.
-#[test]
-fn interruption_is_an_error() {
-    let here = Folder::new();
-    here.write("qrels", crate::common::QRELS);
-    let mut child = here
-        .command(&["eval", "qrels", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    send(&child, "-INT");
-    // Standard input stays open.
-    let _input = child.stdin.take();
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130));
-    assert_eq!(
-        String::from_utf8_lossy(&ended.stderr),
-        "error: interrupted\n"
-    );
-}
-
-fn send(child: &Child, signal: &str) {
+pub(crate) fn send(child: &Child, signal: &str) {
     let id = child.id().to_string();
     let sent = Command::new("kill").args([signal, &id]).status();
     assert!(sent.unwrap().success());
@@ -126,23 +103,7 @@ fn files_of_killed_commands_are_removed() {
     assert!(temporary_files(&here).is_empty());
 }
 
-#[test]
-fn signals_have_their_own_exit_codes() {
-    for (signal, code) in exit_codes() {
-        let here = blocked();
-        let before = contents(&here);
-        let mut child = search(&here, env!("CARGO_BIN_EXE_ir"), &[]);
-        for _ in 0..2 {
-            std::thread::sleep(Duration::from_millis(200));
-            assert!(child.try_wait().unwrap().is_none(), "{signal}");
-            send(&child, signal);
-        }
-        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
-        assert!(contents(&here) == before);
-    }
-}
-
-/// Commands that do not report progress end at the first signal.
+/// Commands end at the first signal, without an output.
 #[test]
 fn first_signal_removes_temporary_files() {
     for (signal, code) in exit_codes() {
@@ -160,6 +121,13 @@ fn first_signal_removes_temporary_files() {
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         drop(stdin);
         assert!(here.files().is_empty(), "{signal}");
+        // With progress, it waits for a pipe.
+        let here = blocked();
+        let before = contents(&here);
+        let mut child = search(&here, env!("CARGO_BIN_EXE_ir"), &[]);
+        send(&child, signal);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        assert!(contents(&here) == before, "{signal}");
     }
 }
 

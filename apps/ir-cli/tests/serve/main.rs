@@ -10,6 +10,7 @@ mod log;
 mod server;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -266,4 +267,56 @@ fn errors_before_the_start() {
         1,
         "cannot be bound",
     );
+}
+
+/// Below a path of a proxy.
+#[test]
+fn base_paths_are_checked_and_served() {
+    let folder = TempDir::new().unwrap();
+    let fails = |args: &[&str], parts: [&str; 2]| {
+        let ran = serve_command(folder.path(), &[&["--data", "d"], args].concat()).output();
+        let ran = ran.unwrap();
+        let error = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{args:?}: {error}");
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    };
+    for path in [
+        "ir",
+        "/",
+        "/ir/",
+        "//ir",
+        "/a b",
+        "/a/../b",
+        "/é",
+        "http://a/ir",
+    ] {
+        let expected =
+            format!("expected a path such as /ir, without a slash at the end, found {path:?}");
+        fails(&["--base-path", path], ["--base-path", &expected]);
+    }
+    fails(
+        &["--base-path", "/ir", "--forwarded-prefix"],
+        ["--base-path", "--forwarded-prefix"],
+    );
+    assert!(!folder.path().join("d").exists());
+
+    let mut child = serve_command(folder.path(), &["--data", "d", "--base-path", "/ir"])
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut printed = BufReader::new(child.stdout.take().unwrap());
+    printed.read_line(&mut line).unwrap();
+    let address = line.strip_prefix("http://").unwrap();
+    let address = address.strip_suffix("/ir/\n").unwrap().to_owned();
+    let client = Client::new(address, (String::new(), String::new()));
+    let status = |path: &str| client.request("GET", path, "").unwrap().0;
+    assert_eq!(
+        ["/ir/health", "/ir/openapi.json", "/health"].map(status),
+        [200, 200, 404]
+    );
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(sent.unwrap().success());
+    assert!(child.wait().unwrap().success());
 }

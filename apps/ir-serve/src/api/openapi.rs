@@ -1,4 +1,5 @@
-use axum::Json;
+use axum::{Extension, Json};
+use utoipa::openapi::Server;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::Ref;
@@ -7,6 +8,7 @@ use utoipa::{Modify, OpenApi};
 
 use super::{collections, files, index, operations, query, rescan};
 use crate::api_error::ErrorBody;
+use crate::base_path::RequestBase;
 
 /// Description of the REST interface, after the OpenAPI specification 3.1.
 #[must_use]
@@ -97,7 +99,12 @@ impl Modify for Errors {
     }
 }
 
-/// Returns [`openapi`] as JSON.
-pub(super) async fn document() -> Json<utoipa::openapi::OpenApi> {
-    Json(openapi())
+/// Returns [`openapi`] as JSON. Below a base path, it is the URL of the server.
+pub(super) async fn document(
+    base: Option<Extension<RequestBase>>,
+) -> Json<utoipa::openapi::OpenApi> {
+    let mut openapi = openapi();
+    let url = base.as_ref().and_then(|Extension(base)| base.url());
+    openapi.servers = url.map(|url| vec![Server::new(url)]);
+    Json(openapi)
 }

@@ -10,19 +10,21 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_request_with_state};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
+use tower::Layer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
 use crate::api;
 use crate::api_error::ApiError;
 use crate::app::{App, BLOCKING_THREADS};
+use crate::base_path::{self, BasePath, RequestBase, with_base};
 use crate::config::AccessConfig;
 use crate::host::host_conflict;
 use crate::pages;
@@ -112,6 +114,20 @@ impl Server {
     #[must_use]
     pub fn with_public_metrics(mut self, public_metrics: bool) -> Self {
         self.access.public_metrics = public_metrics;
+        self
+    }
+
+    /// Sets [`AccessConfig::base_path`].
+    #[must_use]
+    pub fn with_base_path(mut self, base_path: Option<BasePath>) -> Self {
+        self.access.base_path = base_path;
+        self
+    }
+
+    /// Sets [`AccessConfig::forwarded_prefix`].
+    #[must_use]
+    pub fn with_forwarded_prefix(mut self, forwarded_prefix: bool) -> Self {
+        self.access.forwarded_prefix = forwarded_prefix;
         self
     }
 
@@ -212,18 +228,55 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(api::router(limits.body_bytes))
         .layer(from_fn_with_state(Arc::clone(&app), limit_time))
         .layer(from_fn_with_state(Arc::clone(&app), limit_concurrency));
-    limited
+    let has_base = app.access.base_path.is_some() || app.access.forwarded_prefix;
+    let router = limited
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
-        .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(|_| {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             ApiError::new(status, "internal", "internal error").into_response()
         }))
         .layer(from_fn(check_host))
+        .layer(from_fn(add_base_path))
+        .layer(CompressionLayer::new())
         .layer(from_fn_with_state(Arc::clone(&app), observe))
-        .with_state(app)
+        .with_state(Arc::clone(&app));
+    if has_base {
+        // Routes are matched after the base path is removed.
+        let stripped = map_request_with_state(app, strip_base_path).layer(router);
+        Router::new().fallback_service(stripped)
+    } else {
+        router
+    }
+}
+
+/// Removes the base path from a request.
+async fn strip_base_path(State(app): State<Arc<App>>, request: Request) -> Request {
+    base_path::strip(request, app.access.base_path.as_ref())
+}
+
+/// Adds the base path to the URLs of the response; rejects a request that is not below it.
+async fn add_base_path(request: Request, next: Next) -> Response {
+    let Some(base) = request.extensions().get::<RequestBase>().cloned() else {
+        return next.run(request).await;
+    };
+    let (method, target) = (request.method().clone(), request.uri().path().to_owned());
+    let fail = |error| failure(&method, &target, error);
+    let (path, response) = match base {
+        RequestBase::Below(path) => (path, next.run(request).await),
+        RequestBase::Missing(path) => {
+            let query = request.uri().query().map(|query| format!("/?{query}"));
+            let target = query.as_deref().unwrap_or("/");
+            (path, Redirect::permanent(target).into_response())
+        }
+        RequestBase::Outside(path) => {
+            let error = ApiError::missing(format!("no such path; the server is at {path}/"));
+            (path, fail(error))
+        }
+        RequestBase::Invalid(message) => return fail(ApiError::invalid(message)),
+    };
+    with_base(response, &path).await
 }
 
 /// Rejects a request if the maximum number of requests is processed. A request counts until its

@@ -19,11 +19,12 @@ use ir_eval::compare::{
 use ir_eval::{ComparisonPage, Evaluator, Report, WinsAndLosses};
 use serde::Serialize;
 
-use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::options::{choice, first_set, fraction, positive};
 use crate::shared::output::{OutputPath, OutputSink, create_folder};
 use crate::shared::plots::write_plots;
 use crate::shared::rules::measures_in_order;
+use crate::shared::signals::{check_stopped, stop_on_interrupt};
 use crate::shared::suggest::did_you_mean;
 use crate::shared::systems::{EvaluatedRun, QrelsAndRuns, usage_error};
 

@@ -15,7 +15,7 @@ use ir_knn::HnswConfig;
 use ir_system::saved_vectors::{TextHashes, VectorOrigin};
 use output::{EncodingJob, VectorOutput};
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
     EncoderOptions, find_model, hashes_of, is_model, open_encoder, outlier_note, similarity,
 };
@@ -24,6 +24,7 @@ use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{QueryForm, ReadingOptions, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::updates::WaitOption;
 use crate::shared::vector_files::is_npy;
 

@@ -16,11 +16,12 @@ use ir_knn::{
 use ir_system::saved_vectors::{TextHashes, VectorOrigin, text_hash};
 
 use super::Args;
-use crate::shared::console::{Console, Interrupted, Resumable, bail_usage};
+use crate::shared::console::{Console, Resumable, bail_usage};
 use crate::shared::encoder::{find_model, open_encoder, similarity};
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};
 use crate::shared::options::first_set;
+use crate::shared::signals::Interrupted;
 use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
 use crate::shared::vector_files::is_npy;
 

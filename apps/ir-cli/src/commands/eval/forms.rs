@@ -24,6 +24,7 @@ use crate::shared::runs::run_names;
 
 /// trec_eval's options for judgment formats, z-scores, and options without effect.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Formats")]
 pub(super) struct FormArgs {
     /// Format of the judgments
     #[arg(

@@ -15,13 +15,14 @@ use serde_json::json;
 
 use self::forms::JudgmentFormat;
 pub(crate) use self::measures::list_measures;
-use crate::shared::console::{Console, Usage, check_stopped};
+use crate::shared::console::{Console, Usage};
 use crate::shared::input;
 use crate::shared::options::check_threads;
 use crate::shared::output::OutputSink;
 use crate::shared::qrels::with_judgments_hint;
 use crate::shared::rules::{RuleOptions, select_measures};
 use crate::shared::runs::{at_most_one_stdin, run_names, warn_of_repeated};
+use crate::shared::signals::check_stopped;
 
 const EXAMPLES: &str = "\
 Examples:

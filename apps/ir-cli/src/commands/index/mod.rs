@@ -9,13 +9,14 @@ use indicatif::HumanBytes;
 use ir_bm25::StoredFields;
 use ir_data::DocTemplate;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open_documents};
 use crate::shared::options::{ReadingOptions, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath, create};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::updates::WaitOption;
 
 const EXAMPLES: &str = "\
@@ -77,29 +78,12 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) text: ReadingOptions,
-
     /// Output index file; with --add, --delete or --compact, the folder of the index
     #[arg(short = 'o', long, value_name = "FILE", required_unless_present_any = ["delete", "compact"])]
     output: Option<OutputPath>,
 
-    /// Add the documents to the index in the folder FILE, and replace documents with the same ids.
-    /// Creates the index if there is none. Ids must be unique in the collection. A document without
-    /// indexed text is not added, and the document with the same id is deleted
-    #[arg(long, requires = "collection", help_heading = "Update")]
-    add: bool,
-
-    /// Delete the documents with these ids, one per line
-    #[arg(long, value_name = "FILE", help_heading = "Update")]
-    delete: Option<String>,
-
-    /// Merge all segments into one, without deleted documents, so that searches are fastest
-    #[arg(long, help_heading = "Update")]
-    compact: bool,
-
     #[command(flatten)]
-    wait: WaitOption,
+    pub(crate) text: ReadingOptions,
 
     #[command(flatten)]
     setup: IndexOptions,
@@ -121,6 +105,23 @@ pub(crate) struct Args {
     /// [default: all]
     #[arg(long, value_parser = choice(STORED), value_name = "FIELDS", help_heading = "Index")]
     store: Option<StoredFields>,
+
+    /// Add the documents to the index in the folder FILE, and replace documents with the same ids.
+    /// Creates the index if there is none. Ids must be unique in the collection. A document without
+    /// indexed text is not added, and the document with the same id is deleted
+    #[arg(long, requires = "collection", help_heading = "Update")]
+    add: bool,
+
+    /// Delete the documents with these ids, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Update")]
+    delete: Option<String>,
+
+    /// Merge all segments into one, without deleted documents, so that searches are fastest
+    #[arg(long, help_heading = "Update")]
+    compact: bool,
+
+    #[command(flatten)]
+    wait: WaitOption,
 
     #[command(flatten)]
     shard: ShardOption,

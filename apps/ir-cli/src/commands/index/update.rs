@@ -14,12 +14,13 @@ use ir_data::TextEncoding;
 use serde_json::json;
 
 use super::{Args, STORED};
-use crate::shared::console::{Console, Interrupted, bail_usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{
     DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years,
 };
 use crate::shared::input::{DocumentOrder, open_documents};
+use crate::shared::signals::Interrupted;
 use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
 
 const INDEX: UpdatedIndex = UpdatedIndex {

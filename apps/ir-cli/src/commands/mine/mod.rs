@@ -22,7 +22,7 @@ use ir_data::{DataError, DocTemplate};
 use ir_system::Registry;
 
 use self::miner::{Candidates, Miner};
-use crate::shared::console::{Console, Interrupted, Usage, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
@@ -31,6 +31,7 @@ use crate::shared::options::{QueryForm, ReadingOptions, choice, positive, use_th
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
+use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::system_options::SystemSource;
 
 const EXAMPLES: &str = "\
@@ -95,6 +96,14 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Negatives")]
     choice: NegativeOptions,
 
+    /// Exclude documents newer than the query (attribute `year`); those without a year pass
+    #[arg(long, conflicts_with = "examples", help_heading = "Filter")]
+    not_later_than_query: bool,
+
+    /// Attribute condition that candidates must satisfy, as in `ir search`; repeatable
+    #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
+    filter: Vec<Predicate>,
+
     /// TREC run to take candidates from, instead of a system; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = other_models(), help_heading = "Model")]
     run: Option<String>,
@@ -104,14 +113,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     setup: IndexOptions,
-
-    /// Exclude documents newer than the query (attribute `year`); those without a year pass
-    #[arg(long, conflicts_with = "examples", help_heading = "Filter")]
-    not_later_than_query: bool,
-
-    /// Attribute condition that candidates must satisfy, as in `ir search`; repeatable
-    #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
-    filter: Vec<Predicate>,
 
     #[command(flatten)]
     shard: ShardOption,

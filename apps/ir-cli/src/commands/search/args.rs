@@ -104,6 +104,53 @@ pub(crate) struct Args {
     #[arg(long, alias = "query-field", default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
+    /// Number of hits per query [default: 1000 for a run and with --engine, 10 for a list]
+    #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
+    pub(crate) hits: Option<usize>,
+
+    /// Remove hits whose id equals the query id, after taking the top K (Anserini's -removeQuery);
+    /// for collections whose queries are documents, such as ArguAna
+    #[arg(long, help_heading = "Output")]
+    pub(crate) remove_self: bool,
+
+    /// Output file of the run, also for query words, or of --json; written atomically; .gz and .zst
+    /// are compressed [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<OutputPath>,
+
+    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid; with
+    /// --engine, remote-bm25, remote-vectors or remote-hybrid]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
+    tag: Option<String>,
+
+    /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
+    /// for other models, with --vectors, --engine, --lengths exact, --weights, --sdm or --prior]
+    #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
+    scores: Option<ScoreFormat>,
+
+    /// Print one JSON object per hit, with title, attributes and text if stored
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// Explain each score; for lists and JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+
+    /// Exclude documents newer than the query, by the attribute `year`; documents without a year
+    /// pass. `exact` filters inside the search; `published` is the procedure of the DataFinder
+    /// paper (ACL 2023), which filters after truncation
+    #[arg(
+        long, value_enum, value_name = "METHOD", num_args = 0..=1, require_equals = true,
+        default_missing_value = "exact", help_heading = "Filter"
+    )]
+    pub(crate) not_later_than_query: Option<TimeFilter>,
+
+    /// Attribute condition that documents must satisfy: year<=2015, year>=2010,
+    /// repository=geo,sra, language!=German, or an attribute name (must be present); repeatable.
+    /// A document without the attribute satisfies <=, >= and !=, and fails the others
+    #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
+    pub(crate) filter: Vec<Predicate>,
+
     #[command(flatten)]
     pub(crate) lexical: SystemOptions,
 
@@ -151,53 +198,6 @@ pub(crate) struct Args {
     /// search, so that large indexes open instantly
     #[arg(long, help_heading = "Index")]
     pub(crate) verify: bool,
-
-    /// Exclude documents newer than the query, by the attribute `year`; documents without a year
-    /// pass. `exact` filters inside the search; `published` is the procedure of the DataFinder
-    /// paper (ACL 2023), which filters after truncation
-    #[arg(
-        long, value_enum, value_name = "METHOD", num_args = 0..=1, require_equals = true,
-        default_missing_value = "exact", help_heading = "Filter"
-    )]
-    pub(crate) not_later_than_query: Option<TimeFilter>,
-
-    /// Attribute condition that documents must satisfy: year<=2015, year>=2010,
-    /// repository=geo,sra, language!=German, or an attribute name (must be present); repeatable.
-    /// A document without the attribute satisfies <=, >= and !=, and fails the others
-    #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
-    pub(crate) filter: Vec<Predicate>,
-
-    /// Number of hits per query [default: 1000 for a run and with --engine, 10 for a list]
-    #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
-    pub(crate) hits: Option<usize>,
-
-    /// Remove hits whose id equals the query id, after taking the top K (Anserini's -removeQuery);
-    /// for collections whose queries are documents, such as ArguAna
-    #[arg(long, help_heading = "Output")]
-    pub(crate) remove_self: bool,
-
-    /// Output file of the run, also for query words, or of --json; written atomically; .gz and .zst
-    /// are compressed [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<OutputPath>,
-
-    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid; with
-    /// --engine, remote-bm25, remote-vectors or remote-hybrid]
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
-    tag: Option<String>,
-
-    /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
-    /// for other models, with --vectors, --engine, --lengths exact, --weights, --sdm or --prior]
-    #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
-    scores: Option<ScoreFormat>,
-
-    /// Print one JSON object per hit, with title, attributes and text if stored
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-
-    /// Explain each score; for lists and JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) explain: bool,
 
     #[command(flatten)]
     pub(crate) shard: ShardOption,

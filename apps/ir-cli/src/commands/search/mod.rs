@@ -30,13 +30,14 @@ use list::ShownHit;
 use rank::QueryRunner;
 use search_index::SearchIndex;
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::Console;
 use crate::shared::format::grouped;
 use crate::shared::input::{self, TestQueries};
 use crate::shared::list_style::ListStyle;
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::shards::{InputHash, OutputKind, ShardPart};
+use crate::shared::signals::stop_on_interrupt;
 
 /// Default number of hits of a run, as in Anserini.
 const RUN_HITS: usize = 1000;

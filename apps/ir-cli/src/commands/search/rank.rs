@@ -9,9 +9,10 @@ use ir_system::SharedRetriever;
 
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
-use crate::shared::console::{Console, check_stopped};
+use crate::shared::console::Console;
 use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::signals::check_stopped;
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;

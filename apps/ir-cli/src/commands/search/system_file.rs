@@ -16,7 +16,7 @@ use toml::{Table, Value};
 use super::args::{Args, TimeFilter};
 use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::filter::warn_of_years;
 use crate::shared::format::grouped;
@@ -26,6 +26,7 @@ use crate::shared::input::{
 use crate::shared::options::{first_set, use_threads};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::system_options::{SYSTEM, open_system};
 
 /// The system of the options, for an index of this configuration, with paths relative to its file.

@@ -8,8 +8,8 @@ use ir_data::DocTemplate;
 use ir_system::saved_vectors::{TextHashes, text_hash};
 
 use super::search_index::SearchIndex;
-use crate::shared::console::Interrupted;
 use crate::shared::input::for_each_document;
+use crate::shared::signals::Interrupted;
 
 const STAGE: &str = "comparing texts";
 

@@ -17,14 +17,12 @@ use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::{Job, JobStatus, KeyRole, Store, StoreError};
 use ir_serve::{
-    FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
+    BasePath, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
 };
 
 use crate::shared::answer_options::AnswerOptions;
-use crate::shared::console::{
-    self, Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt,
-};
+use crate::shared::console::{self, Console, bail_usage};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::generation_options::GenerationOptions;
@@ -32,6 +30,7 @@ use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed, print};
 use crate::shared::paper_folder::{is_bundled, warn};
 use crate::shared::question_options::QuestionOptions;
+use crate::shared::signals::{Interrupted, check_stopped, stop_on_interrupt};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +40,7 @@ Examples:
   ir serve --data library.ir-serve        documents are added over REST
   ir serve papers/ --listen 0.0.0.0:8080  pages need a sign-in with a key
   ir serve papers/ --behind-tls --host papers.example.org
+  ir serve papers/ --base-path /papers    below a path of a proxy
 
 Then open the address that is printed. Papers are read as by `ir frames
 --scientific` at every start, if the size or time of their files is another:
@@ -68,6 +68,9 @@ const SERVED: &str = "what was published before is served";
 /// What to do about a publication that did not finish.
 const PUBLISH_AGAIN: &str = "publish on the page Review or over REST to try again";
 
+const NETWORK: &str = "Network";
+const LIMITS: &str = "Limits";
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -81,20 +84,30 @@ pub(crate) struct Args {
     data: Option<PathBuf>,
 
     /// IP address and port to listen on; port 0 chooses a free port
-    #[arg(long, default_value = "127.0.0.1:7860", value_name = "ADDRESS", value_parser = ip_and_port)]
+    #[arg(long, default_value = "127.0.0.1:7860", value_name = "ADDRESS", value_parser = ip_and_port, help_heading = NETWORK)]
     listen: SocketAddr,
 
     /// Host name of the server besides localhost and IP addresses, for pages; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = NETWORK)]
     host: Vec<String>,
 
     /// A proxy speaks TLS: pages need a sign-in on the loopback too, and cookies are sent over
     /// HTTPS only
-    #[arg(long)]
+    #[arg(long, help_heading = NETWORK)]
     behind_tls: bool,
 
+    /// Path below which a proxy serves the pages and REST, such as /ir: requests have it, and
+    /// links, redirects and cookies get it. Other paths have status 404 [default: none]
+    #[arg(long, value_name = "PATH", help_heading = NETWORK, conflicts_with = "check")]
+    base_path: Option<BasePath>,
+
+    /// Trust the header X-Forwarded-Prefix of a proxy that removes a path from requests: links,
+    /// redirects and cookies get the path
+    #[arg(long, help_heading = NETWORK, conflicts_with_all = ["base_path", "check"])]
+    forwarded_prefix: bool,
+
     /// Beyond the loopback, serve /metrics without a key
-    #[arg(long)]
+    #[arg(long, help_heading = NETWORK)]
     public_metrics: bool,
 
     #[command(flatten)]
@@ -125,21 +138,21 @@ pub(crate) struct Args {
 
     /// Rate limit per key in requests/s, for REST and signed-in pages. Excess requests get status
     /// 429. --max-requests limits all requests together [default: unlimited]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     rate_limit: Option<NonZeroU32>,
 
     /// Maximum number of concurrent requests, running or queued. Excess requests get status 429
-    #[arg(long, default_value_t = 256, value_parser = positive, value_name = "N")]
+    #[arg(long, default_value_t = 256, value_parser = positive, value_name = "N", help_heading = LIMITS)]
     max_requests: usize,
 
     /// Maximum size of an upload or a deletion in MiB. Other requests have at most 1 MiB, forms 256
     /// or 512 KiB
-    #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
+    #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB", help_heading = LIMITS)]
     max_size: usize,
 
     /// Maximum number of queries in the query log. The oldest queries are deleted first, with their
     /// opened answers
-    #[arg(long, default_value_t = 1_000_000, value_parser = positive, value_name = "N")]
+    #[arg(long, default_value_t = 1_000_000, value_parser = positive, value_name = "N", help_heading = LIMITS)]
     log_queries: usize,
 
     /// Format of the log on standard error. Requests have method, route, status and time in ms
@@ -185,9 +198,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let server = Server::bind(Arc::clone(&service), args.listen)?
         .with_hosts(args.host.clone())
         .with_tls_proxy(args.behind_tls)
+        .with_base_path(args.base_path.clone())
+        .with_forwarded_prefix(args.forwarded_prefix)
         .with_public_metrics(args.public_metrics);
     let keys = keys(args, &service)?;
     let address = server.address();
+    let base = args.base_path.as_ref().map_or("", BasePath::as_str);
     // The server answers while papers are read.
     let failed_to_read = Arc::new(AtomicBool::new(false));
     let is_ended = Arc::clone(&failed_to_read);
@@ -202,7 +218,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let serving = std::thread::spawn(move || server.run(is_stopped));
     let mut out = OutputSink::open(None)?;
     let mut print = || -> std::io::Result<()> {
-        writeln!(out, "http://{address}/")?;
+        writeln!(out, "http://{address}{base}/")?;
         for (role, key) in &keys {
             writeln!(out, "{} key: {key}", role.name())?;
         }

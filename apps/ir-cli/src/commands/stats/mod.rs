@@ -14,7 +14,7 @@ use ir_eval::plots::{HistogramPlot, Plot};
 use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
 use serde_json::json;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{is_index, open_documents};
@@ -22,6 +22,7 @@ use crate::shared::options::ReadingOptions;
 use crate::shared::output::{OutputPath, create_folder, print};
 use crate::shared::papers::is_iclr;
 use crate::shared::plots::write_plots;
+use crate::shared::signals::stop_on_interrupt;
 use index::run_index;
 use venues::VenueSplits;
 

@@ -12,11 +12,12 @@ use ir_data::TextEncoding;
 use ir_system::{IndexNeeds, Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
 use toml::Value;
 
-use crate::shared::console::{Console, bail_usage, check_stopped};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, open_collection};
 use crate::shared::options::QueryForm;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::signals::check_stopped;
 use crate::shared::suggest::did_you_mean;
 use crate::shared::system_options::{self, SystemOptions, open_unfiltered};
 

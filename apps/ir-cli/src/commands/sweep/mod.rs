@@ -14,10 +14,11 @@ use serde::Serialize;
 
 use grid::GridOptions;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputSink;
 use crate::shared::rules::select_measures;
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::systems::{QrelsAndRuns, usage_error};
 
 const EXAMPLES: &str = "\

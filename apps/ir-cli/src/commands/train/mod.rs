@@ -19,13 +19,14 @@ use ir_dense::BiEncoder;
 use ir_dense::train::{EvaluateFn, Trainer, TrainingHistory, TrainingResult};
 use ir_eval::Measure;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{find_model, is_model};
 use crate::shared::format::grouped;
 use crate::shared::input::{is_collection, split_of_collection};
 use crate::shared::options::{QueryForm, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::rules::measure;
+use crate::shared::signals::stop_on_interrupt;
 use crate::shared::training_runs::completed::CompletedRun;
 use crate::shared::training_runs::{self, ExecutionOptions, discard, evaluation, has_files};
 

@@ -229,7 +229,7 @@ fn numbers(column: &ArrayRef, row: usize) -> Option<Vec<f32>> {
     })
 }
 
-/// Writer of records: a batch after each flush, and after [`MAX_ROWS`] rows.
+/// Writer of records: a batch at each flush.
 pub(super) struct ArrowWriter<'a> {
     stream: StreamWriter<&'a mut OutputSink>,
     schema: SchemaRef,
@@ -285,8 +285,9 @@ impl<'a> ArrowWriter<'a> {
         })
     }
 
-    /// Writes a result of the type of this writer. Offsets of Arrow lists and texts have 32 bits.
-    pub(super) fn write(&mut self, id: &str, value: OutputValue<'_>) -> Result<()> {
+    /// Adds a result of the type of this writer. Offsets of Arrow lists and texts have 32 bits.
+    /// Returns `true` if the batch is full.
+    pub(super) fn write(&mut self, id: &str, value: OutputValue<'_>) -> Result<bool> {
         let bytes = match value {
             OutputValue::Vector(vector) => size_of_val(vector),
             OutputValue::Tokens(tokens) => tokens.iter().map(|token| token.len() + 4).sum(),
@@ -326,10 +327,7 @@ impl<'a> ArrowWriter<'a> {
             }
             _ => bail!("record {id:?}: expected results of one type, found two"),
         }
-        if self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
-            return self.write_batch();
-        }
-        Ok(())
+        Ok(self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES)
     }
 
     fn write_batch(&mut self) -> Result<()> {
@@ -357,8 +355,7 @@ impl<'a> ArrowWriter<'a> {
     }
 
     /// Writes the end of the stream.
-    pub(super) fn finish(mut self) -> Result<()> {
-        self.write_batch()?;
+    pub(super) fn finish(&mut self) -> Result<()> {
         let finished = self.stream.finish();
         finished.with_context(|| failed(self.stream.get_ref().name()))?;
         self.flush()

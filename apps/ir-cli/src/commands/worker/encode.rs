@@ -11,10 +11,11 @@ use ir_system::saved_vectors::open_vectors;
 use super::record_types::{InputRecord, OutputKind, OutputValue, RecordFormat};
 use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
-use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
+use crate::shared::signals::{Interrupted, check_stopped};
 use crate::shared::system_options::SystemSource;
 
 #[derive(Debug, clap::Args)]

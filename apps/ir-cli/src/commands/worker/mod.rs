@@ -13,15 +13,16 @@ use ir_core::store::Verify;
 use ir_core::{Ranking, Retriever, Search};
 use ir_data::{DocTemplate, TextEncoding};
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::{IndexOptions, analysis};
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
 use crate::shared::system_options::SystemSource;
 use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat};
-use records::{InputRecords, RecordWriter};
+use records::{InputRecords, RecordWriter, has_written, written_records};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +52,8 @@ Documents have the text of --template, title and text by default, as in
 Numbers have as many digits as f32 needs: they are read back unchanged. The
 output does not depend on partitions, batches or threads. An invalid record is
 an error that names the line; the exit code is then 1 and the output
-incomplete.
+incomplete. The number of records written is printed on standard error, also
+after an error or a signal.
 
 With --format arrow (a build with the feature `arrow`), records are rows of an
 Arrow IPC stream with columns of these names, as in `mapInArrow` of Spark:
@@ -155,14 +157,25 @@ struct TokenizeArgs {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
+    describe_outcome(written_records);
     let mut out = OutputSink::open(None)?;
-    match &args.task {
+    let done = match &args.task {
         #[cfg(feature = "dense")]
-        Task::Encode(args) => encode::run(args, &mut out)?,
-        Task::Search(args) => search(args, &mut out, console)?,
-        Task::Tokenize(args) => tokenize(args, &mut out)?,
+        Task::Encode(args) => encode::run(args, &mut out),
+        Task::Search(args) => search(args, &mut out, console),
+        Task::Tokenize(args) => tokenize(args, &mut out),
+    };
+    match &done {
+        // The error of an interrupted worker has the number of records.
+        _ if stopped() => {}
+        Ok(()) => console.log(written_records()),
+        Err(_) if has_written() => console.warn(format_args!(
+            "the output is incomplete: {}",
+            written_records()
+        )),
+        Err(_) => {}
     }
-    out.commit()
+    done.and_then(|()| out.commit())
 }
 
 /// Maximum number of records in memory.

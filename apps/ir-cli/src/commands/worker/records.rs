@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use ir_data::{LineReader, parser_message};
@@ -14,8 +15,9 @@ use super::arrow::{ArrowReader, ArrowWriter};
 use super::record_types::{
     InputRecord, OutputKind, OutputRecord, OutputValue, Position, RecordFormat, STDIN, Title,
 };
-use crate::shared::console::check_stopped;
+use crate::shared::format::grouped;
 use crate::shared::output::{OutputSink, failed};
+use crate::shared::signals::{check_stopped, stopped};
 
 /// A record in JSON. Other fields are ignored.
 #[derive(Debug, Deserialize)]
@@ -142,9 +144,40 @@ impl Iterator for InputRecords {
     }
 }
 
+/// Number of records that were written to standard output.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Returns `true` if a record was written to standard output.
+pub(super) fn has_written() -> bool {
+    WRITTEN.load(Ordering::Relaxed) > 0
+}
+
+/// Describes how many records were written to standard output.
+pub(super) fn written_records() -> String {
+    match WRITTEN.load(Ordering::Relaxed) {
+        1 => "1 record written".to_owned(),
+        count => format!("{} records written", grouped(count)),
+    }
+}
+
+/// Number of bytes of JSON after which they are written.
+const JSON_BYTES: usize = 1 << 16;
+
 /// Writer of records of one type to standard output.
-pub(super) enum RecordWriter<'a> {
-    Json(&'a mut OutputSink),
+///
+/// Dropped after an error, it writes the records before the error; after a signal it does not: the
+/// reader of the output may be blocked.
+pub(super) struct RecordWriter<'a> {
+    records: RecordBuffer<'a>,
+    /// Number of records that are not written yet.
+    pending: u64,
+}
+
+enum RecordBuffer<'a> {
+    Json {
+        out: &'a mut OutputSink,
+        lines: Vec<u8>,
+    },
     #[cfg(feature = "arrow")]
     Arrow(Box<ArrowWriter<'a>>),
 }
@@ -156,44 +189,64 @@ impl<'a> RecordWriter<'a> {
         #[cfg_attr(not(feature = "arrow"), allow(unused_variables))] kind: OutputKind,
         out: &'a mut OutputSink,
     ) -> Result<Self> {
-        match format {
-            RecordFormat::Json => Ok(Self::Json(out)),
+        let records = match format {
+            RecordFormat::Json => RecordBuffer::Json {
+                out,
+                lines: Vec::new(),
+            },
             #[cfg(feature = "arrow")]
-            RecordFormat::Arrow => Ok(Self::Arrow(Box::new(ArrowWriter::new(kind, out)?))),
-        }
+            RecordFormat::Arrow => RecordBuffer::Arrow(Box::new(ArrowWriter::new(kind, out)?)),
+        };
+        Ok(Self {
+            records,
+            pending: 0,
+        })
     }
 
     pub(super) fn write(&mut self, id: &str, value: OutputValue<'_>) -> Result<()> {
-        match self {
-            Self::Json(out) => {
-                let mut line = serde_json::to_vec(&OutputRecord { id, value })?;
-                line.push(b'\n');
-                out.write_all(&line).with_context(|| failed(out.name()))
+        let is_full = match &mut self.records {
+            RecordBuffer::Json { lines, .. } => {
+                serde_json::to_writer(&mut *lines, &OutputRecord { id, value })?;
+                lines.push(b'\n');
+                lines.len() >= JSON_BYTES
             }
             #[cfg(feature = "arrow")]
-            Self::Arrow(writer) => writer.write(id, value),
-        }
+            RecordBuffer::Arrow(writer) => writer.write(id, value)?,
+        };
+        self.pending += 1;
+        if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Flushes the records that were written.
+    /// Writes the records that are not written yet.
     pub(super) fn flush(&mut self) -> Result<()> {
-        match self {
-            Self::Json(out) => flush(out),
+        match &mut self.records {
+            RecordBuffer::Json { out, lines } => {
+                let written = out.write_all(lines).and_then(|()| out.flush());
+                lines.clear();
+                written.with_context(|| failed(out.name()))?;
+            }
             #[cfg(feature = "arrow")]
-            Self::Arrow(writer) => writer.flush(),
+            RecordBuffer::Arrow(writer) => writer.flush()?,
         }
+        WRITTEN.fetch_add(std::mem::take(&mut self.pending), Ordering::Relaxed);
+        Ok(())
     }
 
-    /// Flushes the output; an Arrow IPC stream gets its end marker.
-    pub(super) fn finish(self) -> Result<()> {
-        match self {
-            Self::Json(out) => flush(out),
+    /// Writes the records that are not written yet; an Arrow IPC stream gets its end marker.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        match &mut self.records {
+            RecordBuffer::Json { .. } => Ok(()),
             #[cfg(feature = "arrow")]
-            Self::Arrow(writer) => writer.finish(),
+            RecordBuffer::Arrow(writer) => writer.finish(),
         }
     }
 }
 
-fn flush(out: &mut OutputSink) -> Result<()> {
-    out.flush().with_context(|| failed(out.name()))
+impl Drop for RecordWriter<'_> {
+    fn drop(&mut self) {
+        if self.pending > 0 && !stopped() {
+            let _ = self.flush();
+        }
+    }
 }

@@ -22,8 +22,9 @@ use ir_data::{
 use super::document_options::DocumentOptions;
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
 use super::{fingerprint, names, split_of_collection, suggested_collection};
-use crate::shared::console::{Console, Interrupted, bail_usage};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
+use crate::shared::signals::Interrupted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {

@@ -10,9 +10,10 @@ use anyhow::{Context, Result, anyhow};
 use ir_core::{Corpus, CorpusError, DocReader, Document, Flow, Progress};
 use ir_data::TextEncoding;
 
-use crate::shared::console::{Console, Interrupted};
+use crate::shared::console::Console;
 use crate::shared::format::grouped;
 use crate::shared::options::ENCODING_HINT;
+use crate::shared::signals::Interrupted;
 
 const MAX_NOTE_BYTES: u64 = 64 << 20;
 /// Number of skipped notes, and of skipped folders, that are named in warnings.

@@ -4,7 +4,8 @@ use std::io::{self, BufRead, Read};
 
 use ir_core::{Flow, Progress};
 
-use crate::shared::console::{Bar, Interrupted, one_line};
+use crate::shared::console::{Bar, one_line};
+use crate::shared::signals::Interrupted;
 
 /// Number of bytes between two reports.
 const REPORT_BYTES: u64 = 1 << 20;

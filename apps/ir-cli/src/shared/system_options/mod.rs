@@ -18,7 +18,7 @@ use crate::shared::console::Usage;
 use crate::shared::repository_priors;
 
 #[cfg(feature = "dense")]
-use option::MODEL;
+use option::EXPANSION;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
 pub(crate) use option::{option_name, shortest};
 pub(crate) use source::{SystemSource, open_system, open_unfiltered};
@@ -43,7 +43,7 @@ impl clap::Args for SystemOptions {
             clap::Arg::new(NEAREST_PRECISION)
                 .long(NEAREST_PRECISION)
                 .help("Number format of the linear layers of --nearest-encoder [default: f32]")
-                .help_heading(MODEL)
+                .help_heading(EXPANSION)
                 .value_name("FORMAT")
                 .requires("nearest-encoder")
                 .value_parser(crate::shared::options::choice(

@@ -88,7 +88,13 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             (BM25, "model") => help = MODEL_HELP.to_owned(),
             (PRIOR, "qrels") => help = PRIOR_HELP.to_owned(),
             (BM25, key) if key.starts_with("cleaning.") || key == "syntax" => heading = QUERIES,
+            (BM25, key) if EXPANSION_KEYS.iter().any(|known| key.starts_with(known)) => {
+                heading = EXPANSION;
+            }
             _ => {}
+        }
+        if kind == PRIOR {
+            heading = PRIORS;
         }
         Some(SystemOption {
             name: option_name(kind, &parameter.key).leak(),
@@ -98,10 +104,65 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             heading,
         })
     });
-    options.collect()
+    let mut options: Vec<_> = options.collect();
+    let rank = |option: &SystemOption| {
+        let mut first = FIRST.iter();
+        first.position(|name| *name == option.name)
+    };
+    options.sort_by_key(|option| rank(option).unwrap_or(FIRST.len()));
+    options
 });
 
-pub(super) const MODEL: &str = "Model";
+/// Options that the help lists first in their groups, in the order of use.
+const FIRST: [&str; 20] = [
+    "model",
+    "preset",
+    "k1",
+    "b",
+    "k3",
+    "delta",
+    "mu",
+    "lambda",
+    "c",
+    "slope",
+    "lengths",
+    "weights",
+    "field-b",
+    "sdm",
+    "feedback",
+    "feedback-collection",
+    "synonyms",
+    "synonym-weight",
+    "nearest-words",
+    "prior",
+];
+
+const MODEL: &str = "Model";
+pub(super) const EXPANSION: &str = "Query expansion";
+const PRIORS: &str = "Prior";
+
+/// Starts of the keys of query expansion.
+const EXPANSION_KEYS: [&str; 3] = ["feedback", "synonym", "expansion."];
+
+/// Spellings of experiment files, and those of options.
+const SPELLINGS: [(&str, &str); 13] = [
+    ("\n", " "),
+    ("a number from ", ""),
+    ("a finite number ", ""),
+    ("a number ", ""),
+    (">=", "≥"),
+    ("`{ title = 2.0 }`", "title=2.0"),
+    ("`{ title = 0.3 }`", "title=0.3"),
+    ("`[0.85, 0.1, 0.05]`", "0.85,0.1,0.05"),
+    (", relative to the experiment file", ""),
+    ("for `tags`", "for --pos-tags"),
+    ("`parts_of_speech`", "--keep-pos"),
+    ("with `priors`", "with a file"),
+    (
+        "Use `document_order = \"lexicographic-row\"`",
+        "Use --order row-text",
+    ),
+];
 const QUERIES: &str = "Queries";
 pub(super) const CLEAN: &str = "clean";
 const CLEAN_HELP: &str = "Cleaning of the queries before the search, in this order: punctuation, \
@@ -222,7 +283,7 @@ impl SystemOption {
                 if help.is_empty() {
                     value
                 } else {
-                    value.help(help.trim_end_matches('.'))
+                    value.help(in_options(help).trim_end_matches('.').to_owned())
                 }
             });
             let parser = PossibleValuesParser::new(names.collect::<Vec<_>>());
@@ -243,9 +304,18 @@ impl SystemOption {
     }
 }
 
+/// Description of a key or value in the spelling of options.
+fn in_options(description: &str) -> String {
+    let spellings = SPELLINGS.iter();
+    spellings.fold(description.to_owned(), |text, (key, option)| {
+        text.replace(key, option)
+    })
+}
+
 /// Help text of an option from the description of a key.
 fn option_help(description: &str) -> String {
-    let text = description.trim().trim_end_matches('.');
+    let text = in_options(description);
+    let text = text.trim().trim_end_matches('.');
     match text.rsplit_once("Default: ") {
         Some((effect, default)) => format!("{}[default: {default}]", effect),
         None => text.to_owned(),

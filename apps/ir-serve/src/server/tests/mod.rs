@@ -1,5 +1,7 @@
 //! Connections: their number, and clients that send slowly.
 
+mod base_path;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;

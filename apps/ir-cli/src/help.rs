@@ -1,0 +1,556 @@
+//! Help: one screen with `-h`, everything with `--help`, a group of options with `ir help COMMAND
+//! GROUP`.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Arg, Command};
+use ir_bm25::models::NAMED_MODELS;
+
+use crate::shared::console::{one_line, print_line};
+use crate::shared::suggest::did_you_mean;
+
+/// Commands with more options than a screen has lines, and their common options in the order of
+/// use. `-h` lists these alone; `--help` starts with them.
+const COMMON: [(&str, &[&str]); 7] = [
+    (
+        "search",
+        &[
+            "query",
+            "queries",
+            "split",
+            "hits",
+            "output",
+            "json",
+            "explain",
+            "filter",
+            "model",
+            "preset",
+            "k1",
+            "b",
+            "feedback",
+            "vectors",
+            "encoder",
+            "alpha",
+            "system",
+            "fields",
+            "remove-self",
+            "threads",
+        ],
+    ),
+    (
+        "mine",
+        &[
+            "output",
+            "split",
+            "examples",
+            "template",
+            "negatives",
+            "random",
+            "first-rank",
+            "last-rank",
+            "draw",
+            "margin",
+            "relative-margin",
+            "run",
+            "model",
+            "preset",
+            "filter",
+            "not-later-than-query",
+            "leave-out",
+            "seed",
+            "threads",
+        ],
+    ),
+    (
+        "sweep",
+        &[
+            "measure",
+            "queries",
+            "grid",
+            "query-file",
+            "split",
+            "model",
+            "preset",
+            "k1",
+            "b",
+            "feedback",
+            "system",
+            "fields",
+            "level",
+            "json",
+        ],
+    ),
+    (
+        "train",
+        &[
+            "output",
+            "preset",
+            "config",
+            "epochs",
+            "batch",
+            "negatives",
+            "learning-rate",
+            "warmup",
+            "temperature",
+            "precision",
+            "seed",
+            "texts",
+            "template",
+            "dev",
+            "measure",
+            "patience",
+            "history",
+            "curves",
+            "backend",
+            "threads",
+        ],
+    ),
+    (
+        "encode",
+        &[
+            "output",
+            "queries",
+            "split",
+            "template",
+            "prefix",
+            "max-tokens",
+            "pooling",
+            "normalize",
+            "precision",
+            "backend",
+            "add",
+            "hnsw",
+            "delete",
+            "batch-tokens",
+            "shard",
+            "threads",
+        ],
+    ),
+    (
+        "compare",
+        &[
+            "measure",
+            "baseline",
+            "all-pairs",
+            "test",
+            "correction",
+            "alpha",
+            "interval",
+            "samples",
+            "seed",
+            "level",
+            "common",
+            "per-topic",
+            "format",
+            "plots",
+            "output",
+        ],
+    ),
+    (
+        "serve",
+        &[
+            "data",
+            "listen",
+            "host",
+            "behind-tls",
+            "base-path",
+            "model",
+            "language",
+            "headings",
+            "questions",
+            "generate",
+            "collection",
+            "check",
+            "new-keys",
+            "rate-limit",
+            "max-requests",
+            "max-size",
+            "log",
+        ],
+    ),
+];
+
+/// Name of the group of options without a heading.
+const OPTIONS: &str = "Options";
+
+/// Maximum width of help, in columns.
+const MAX_WIDTH: usize = 100;
+
+/// Maximum number of examples with `-h`.
+const SHORT_EXAMPLES: usize = 3;
+
+/// Maximum number of characters of a default value, and of possible values together, with `-h`.
+const SHORT_VALUE: usize = 24;
+const SHORT_VALUES: usize = 40;
+
+/// Arranges the options of all commands if the arguments ask for help.
+pub(crate) fn arranged(command: Command, arguments: &[String]) -> Command {
+    let asks = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    if asks("--help") {
+        command.mut_subcommands(with_common_first)
+    } else if asks("-h") {
+        command.mut_subcommands(|command| shortened("ir", command))
+    } else {
+        command
+    }
+}
+
+fn common_options(command: &Command) -> Option<&'static [&'static str]> {
+    let mut known = COMMON.iter();
+    known.find_map(|(name, options)| (*name == command.get_name()).then_some(*options))
+}
+
+/// Rank of a common option.
+fn rank(common: &[&str], option: &Arg) -> Option<usize> {
+    let name = option.get_long()?;
+    common.iter().position(|known| *known == name)
+}
+
+/// Lists the common options first. The others keep their headings.
+pub(crate) fn with_common_first(command: Command) -> Command {
+    let Some(common) = common_options(&command) else {
+        return command;
+    };
+    let mut others = common.len();
+    command.mut_args(|option| match rank(common, &option) {
+        Some(rank) => option.help_heading(None).display_order(rank),
+        None if option.get_help_heading().is_none() && !option.is_positional() => {
+            others += 1;
+            option.display_order(others)
+        }
+        None => option,
+    })
+}
+
+/// One line per option, of the common options alone if there are many.
+fn shortened(parent: &str, command: Command) -> Command {
+    let path = format!("{parent} {}", command.get_name());
+    let common = common_options(&command);
+    let rest = match (common, group_names(&command)) {
+        (Some(_), groups) => format!(
+            "All options: `{path} --help`, or a group of them: `{} GROUP` with a GROUP of {}.",
+            path.replacen("ir ", "ir help ", 1),
+            groups.join(", ")
+        ),
+        (None, _) => format!("Details: `{path} --help`."),
+    };
+    let rest = textwrap::fill(&rest, 78);
+    let after = match command.get_after_help().map(ToString::to_string) {
+        Some(after) => format!("{}\n\n{rest}", first_examples(&after)),
+        None => rest,
+    };
+    command
+        .mut_args(|option| {
+            let option = option_in_one_line(option);
+            match common.map(|common| rank(common, &option)) {
+                Some(Some(rank)) => option.help_heading(None).display_order(rank),
+                Some(None) if !option.is_positional() => option.hide(true),
+                _ => option,
+            }
+        })
+        .after_help(after)
+        .mut_subcommands(|command| shortened(&path, command))
+}
+
+fn option_in_one_line(option: Arg) -> Arg {
+    let help = option.get_help().map(|help| short_help(&help.to_string()));
+    let values = option.get_possible_values();
+    let values = values.iter().map(|value| value.get_name().chars().count());
+    let option = if values.sum::<usize>() > SHORT_VALUES {
+        option.hide_possible_values(true)
+    } else {
+        option
+    };
+    match help {
+        Some(help) => option.help(help),
+        None => option,
+    }
+}
+
+/// First clause of a help text, and the default value if it is short.
+fn short_help(help: &str) -> String {
+    let (effect, default) = match help.rfind("[default: ") {
+        Some(start) => (&help[..start], &help[start..]),
+        None => (help, ""),
+    };
+    let effect = effect.trim_end();
+    let mut depth = 0;
+    let mut is_quoted = false;
+    let end = effect.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            '`' => is_quoted = !is_quoted,
+            _ => {}
+        }
+        let is_end = matches!(c, '.' | ';' | ':') && depth == 0 && !is_quoted;
+        (is_end && effect[at + 1..].starts_with(char::is_whitespace)).then_some(at)
+    });
+    let effect = effect[..end.unwrap_or(effect.len())].trim_end_matches('.');
+    if default.is_empty() || default.chars().count() > SHORT_VALUE {
+        effect.to_owned()
+    } else {
+        format!("{effect} {default}")
+    }
+}
+
+/// First examples of the text after the options.
+fn first_examples(after: &str) -> String {
+    let mut examples = 0;
+    let lines = after.lines().take_while(|line| {
+        examples += usize::from(line.starts_with("  ir "));
+        !line.is_empty() && examples <= SHORT_EXAMPLES
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn heading(option: &Arg) -> &str {
+    option.get_help_heading().unwrap_or(OPTIONS)
+}
+
+/// Groups of options, in the order of the help.
+fn groups(command: &Command) -> Vec<&str> {
+    let mut groups = Vec::new();
+    for option in command.get_arguments() {
+        let group = heading(option);
+        if !option.is_positional() && !option.is_hide_set() && !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// Name of a group on the command line.
+fn group_name(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
+}
+
+fn group_names(command: &Command) -> Vec<String> {
+    groups(command).into_iter().map(group_name).collect()
+}
+
+/// Returns `true` if two names of groups are equal up to case and plural.
+fn is_same_group(a: &str, b: &str) -> bool {
+    let stem = |name: &str| {
+        let name = group_name(name);
+        match name.strip_suffix("ies") {
+            Some(stem) => format!("{stem}y"),
+            None => name.trim_end_matches('s').to_owned(),
+        }
+    };
+    stem(a) == stem(b)
+}
+
+/// Command and group of the names after `ir help`; `None` if the last name is no group.
+pub(crate) fn find_group<'a>(
+    root: &'a Command,
+    names: &'a [String],
+) -> Option<(&'a Command, String, &'a str)> {
+    let (group, path) = names.split_last()?;
+    let mut command = root;
+    for name in path {
+        command = command.find_subcommand(name)?;
+    }
+    let path = format!("ir {}", path.join(" "));
+    let is_group = !path.trim_end().eq("ir") && !command.has_subcommands();
+    is_group.then_some((command, path, group))
+}
+
+/// Prints the help of a group of options. Returns the exit code.
+pub(crate) fn print_group(command: &Command, path: &str, name: &str) -> ExitCode {
+    let found = groups(command);
+    let Some(group) = found.iter().find(|group| is_same_group(group, name)) else {
+        let known = group_names(command);
+        print_line(format_args!(
+            "error: expected a group of the options of `{path}` ({}), found {}{}",
+            known.join(", "),
+            one_line(&format!("{name:?}")),
+            did_you_mean(name, known.iter().map(String::as_str))
+        ));
+        return ExitCode::from(2);
+    };
+    let printed = help_of_group(command, group).print_long_help();
+    match printed.and_then(|()| io::Write::flush(&mut io::stdout())) {
+        // A closed pipe is not a failure.
+        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+            print_line(format_args!(
+                "error: standard output: cannot be written: {fault}"
+            ));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Command with the options of a group alone.
+fn help_of_group(command: &Command, group: &str) -> Command {
+    let group = group.to_owned();
+    let after = if group == "Model" {
+        list_models()
+    } else {
+        String::new()
+    };
+    command
+        .clone()
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .max_term_width(MAX_WIDTH)
+        .help_template("{all-args}{after-help}")
+        .mut_args(move |option| {
+            let is_shown = !option.is_positional() && heading(&option) == group;
+            let is_hidden = option.is_hide_set();
+            option.hide(is_hidden || !is_shown)
+        })
+        .after_help(after)
+}
+
+/// Scoring models with the default values of their parameters, as `--model` accepts them.
+fn list_models() -> String {
+    let mut lines = vec!["Models with their parameters, which are options, too:".to_owned()];
+    for model in NAMED_MODELS {
+        let parameters = model.parameters.iter();
+        let parameters =
+            parameters.map(|parameter| format!("{}={}", parameter.name, parameter.default));
+        let parameters: Vec<String> = parameters.collect();
+        lines.push(match &*parameters {
+            [] => format!("  {}", model.name),
+            _ => format!("  {}({})", model.name, parameters.join(",")),
+        });
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn for_each_command(command: &Command, check: &mut dyn FnMut(&Command)) {
+        for command in command.get_subcommands() {
+            check(command);
+            for_each_command(command, check);
+        }
+    }
+
+    #[test]
+    fn common_options_exist() {
+        let command = Cli::command();
+        for (name, options) in COMMON {
+            let Some(command) = command.find_subcommand(name) else {
+                continue;
+            };
+            for option in options {
+                let mut known = command.get_arguments();
+                let is_optional = cfg!(not(feature = "dense"))
+                    && ["vectors", "encoder", "alpha", "model"].contains(option);
+                assert!(
+                    is_optional || known.any(|known| known.get_long() == Some(option)),
+                    "{name} --{option}"
+                );
+            }
+        }
+    }
+
+    /// `-h` of each command is one screen, which says how to see the rest.
+    #[test]
+    fn short_help_is_one_screen() {
+        for width in [80, 100] {
+            let arguments = ["-h".to_owned()];
+            let command = arranged(Cli::command(), &arguments);
+            for_each_command(&command, &mut |command| {
+                let mut command = command.clone().term_width(width);
+                let help = command.render_help().to_string();
+                assert!(help.lines().count() <= 40, "{width}: {help}");
+                if command.get_name() != "help" {
+                    assert!(help.contains("--help"), "{help}");
+                }
+            });
+        }
+    }
+
+    /// `--help` has every option, the common ones first.
+    #[test]
+    fn long_help_is_complete() {
+        let plain = Cli::command();
+        let command = arranged(Cli::command(), &["--help".to_owned()]);
+        for (name, common) in COMMON {
+            let (Some(plain), Some(command)) =
+                (plain.find_subcommand(name), command.find_subcommand(name))
+            else {
+                continue;
+            };
+            let help = command.clone().render_long_help().to_string();
+            let at = |option: &str| {
+                help.find(&format!("--{option} "))
+                    .or(help.find(&format!("--{option}\n")))
+            };
+            let options = plain.get_arguments().filter(|option| !option.is_hide_set());
+            for option in options.filter_map(Arg::get_long) {
+                assert!(
+                    at(option).is_some() || help.contains(&format!("--{option}[")),
+                    "{name} --{option}"
+                );
+            }
+            let first = help.find("\n  -h, --help").unwrap();
+            assert!(
+                common.iter().all(|option| at(option) < Some(first)),
+                "{help}"
+            );
+        }
+    }
+
+    #[test]
+    fn first_clauses() {
+        for (help, expected) in [
+            (
+                "Number of hits [default: 10]",
+                "Number of hits [default: 10]",
+            ),
+            (
+                "Number of hits [default: 1000 for a run, 10 for a list]",
+                "Number of hits",
+            ),
+            ("Query file: JSON lines; `-` for input", "Query file"),
+            ("A (b; c. d) e. F", "A (b; c. d) e"),
+            ("Weights, such as `a: 1`; more", "Weights, such as `a: 1`"),
+            (
+                "b 0.4. Range: 0 to 1 [default: 0.4]",
+                "b 0.4 [default: 0.4]",
+            ),
+        ] {
+            assert_eq!(short_help(help), expected);
+        }
+    }
+
+    #[test]
+    fn groups_are_found_by_name() {
+        let command = Cli::command();
+        let search = command.find_subcommand("search").unwrap();
+        for (name, heading) in [
+            ("models", "Model"),
+            ("Model", "Model"),
+            ("filters", "Filter"),
+            ("query", "Queries"),
+        ] {
+            let found = groups(search);
+            let mut found = found.iter().filter(|group| is_same_group(group, name));
+            assert_eq!(found.next(), Some(&heading));
+            assert_eq!(found.next(), None);
+        }
+        let help = help_of_group(search, "Filter")
+            .render_long_help()
+            .to_string();
+        assert!(
+            help.starts_with("Filter:\n") && help.contains("--filter"),
+            "{help}"
+        );
+        assert!(!help.contains("--k1") && !help.contains("--help"), "{help}");
+        let models = help_of_group(search, "Model")
+            .render_long_help()
+            .to_string();
+        assert!(models.contains("\n  qld(mu=1000)\n"), "{models}");
+    }
+}
