@@ -6,6 +6,8 @@ mod word_break;
 
 use serde::{Deserialize, Serialize};
 
+use self::classes::{WordBreakClass, class};
+
 /// Tokenizer: splits text into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,6 +35,40 @@ impl Tokenizer {
             Self::Whitespace => split_whitespace(text, max, emit),
         }
     }
+}
+
+/// Returns `true` for the tokens of the Unicode tokenizer that Lucene's `StandardTokenizer` gives
+/// the type of Han, Hiragana, Katakana or Hangul.
+pub(super) fn is_cjk(token: &str) -> bool {
+    if token.is_ascii() {
+        return false;
+    }
+    let mut has_katakana = false;
+    let mut has_hangul = false;
+    let mut is_joined = false;
+    for c in token.chars() {
+        match class(c) {
+            WordBreakClass::Ideograph => return true,
+            WordBreakClass::Katakana => has_katakana = true,
+            WordBreakClass::Letter if is_hangul(c) => has_hangul = true,
+            WordBreakClass::ExtendNumLet => is_joined = true,
+            class if class.extends() => {}
+            _ => return false,
+        }
+    }
+    match (has_katakana, has_hangul) {
+        (true, false) => true,
+        (false, true) => !is_joined,
+        _ => false,
+    }
+}
+
+/// Returns `true` for the letters of the script Hangul.
+fn is_hangul(c: char) -> bool {
+    matches!(c,
+        '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}' | '\u{3200}'..='\u{321e}'
+        | '\u{3260}'..='\u{327e}' | '\u{a960}'..='\u{a97c}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{d7b0}'..='\u{d7fb}' | '\u{ffa0}'..='\u{ffdc}')
 }
 
 fn separates(c: char) -> bool {
