@@ -11,7 +11,7 @@ use super::tokenizer::is_cjk;
 ///
 /// Adjacent characters of these scripts are one run, whichever tokens they are in. A run of n
 /// characters has n − 1 bigrams at successive positions, and a character without a neighbor is a
-/// term of its own. Tokens that mix Hangul with other letters are left as they are.
+/// term of its own. Tokens that mix Hangul with other letters are unchanged.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, CjkBigrams};
@@ -34,7 +34,8 @@ pub enum CjkBigrams {
     None,
     /// Bigrams, and characters without a neighbor.
     Bigrams,
-    /// Each character, and the bigram that starts with it at the same position.
+    /// Each character, and the bigram that starts with it at the same position. Document lengths
+    /// count both; Lucene's `BM25Similarity` counts the characters.
     BigramsAndUnigrams,
 }
 

@@ -30,6 +30,7 @@ mod pipeline;
 mod stemmer;
 mod stop_words;
 mod tokenizer;
+mod word_list;
 mod word_set;
 
 pub use cjk_bigrams::CjkBigrams;
@@ -41,6 +42,7 @@ pub use pipeline::AnalysisPipeline;
 pub use stemmer::Stemmer;
 pub use stop_words::StopWords;
 pub use tokenizer::Tokenizer;
+pub use word_list::{WordList, WordListError};
 
 use ir_core::{Analyzer, setters};
 use serde::{Deserialize, Serialize};

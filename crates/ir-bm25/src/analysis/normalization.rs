@@ -47,14 +47,15 @@ pub enum Normalization {
     ///
     /// | folded | examples |
     /// |---|---|
-    /// | case, by full case folding | `Straße` `strasse`, `ΛΌΓΟΣ` and `λόγος` `λογοσ`, `İ` `i` |
-    /// | accents and other diacritics, of all scripts | `é` `e`, `ё` `е`, Arabic vowel marks and tatweel, Hebrew points, viramas, `ガ` `カ` |
-    /// | letters with strokes and hooks, ligatures, digraphs | `ø` `o`, `đ` `d`, `æ` `ae`, `œ` `oe`, `ﬁ` `fi`, `ﷺ`, `ǆ` `dz`, `ı` `i` |
-    /// | letters of phonetics, small capitals | `ə` `a`, `ŋ` `n`, `ʀ` `r` |
-    /// | width, vertical and positional forms | `ＫＧ` `kg`, `ｶﾅ` `カナ`, `ﺀ` |
+    /// | full case folding | `Straße` `strasse`, `ΛΌΓΟΣ` and `λόγος` `λογοσ`, `İ` `i` |
+    /// | diacritics of all scripts | `é` `e`, `ё` `е`, `हिन्दी` `हिनदी`, `ガ` `カ` |
+    /// | strokes and hooks | `ø` `o`, `đ` `d`, `ғ` `г`, `ı` `i` |
+    /// | ligatures, digraphs | `æ` `ae`, `œ` `oe`, `ﬁ` `fi`, `ǆ` `dz` |
+    /// | phonetic letters, small capitals | `ə` `a`, `ŋ` `n`, `ʀ` `r` |
+    /// | width, vertical and positional forms | `ＫＧ` `kg`, `ｶﾅ` `カナ`, `ﻼ` `لا` |
     /// | digits of all scripts | `৭০৬` `706`, `Ⅻ` `xii`, `②` `2` |
-    /// | Kangxi and other radicals | `⼈` `人`, `⺝` `月` |
-    /// | Arabic `ى` `ی` `ي`, `ة` `ه`, `ک` `ك` | one letter each |
+    /// | radicals | `⼈` `人`, `⺝` `月` |
+    /// | vowel marks, letters of Arabic | `مُحَمَّد` `محمد`, `ى` and `ی` `ي`, `ة` `ه`, `ک` `ك` |
     /// | quotation marks, dashes, symbols | `“` `"`, `—` `-`, `№` `no` |
     /// | ignorable characters | soft hyphens and joiners are removed |
     ///
@@ -134,7 +135,7 @@ fn is_wide_or_narrow(c: char) -> bool {
 }
 
 /// The token with the usual forms of full-width ASCII characters and half-width Katakana. A
-/// half-width voicing mark is composed with the character before it.
+/// half-width voicing mark is composed with the Katakana before it.
 fn with_plain_width(token: &str) -> String {
     let mut plain = String::with_capacity(token.len());
     for c in token.chars() {
@@ -146,7 +147,7 @@ fn with_plain_width(token: &str) -> String {
             let voiced = plain
                 .chars()
                 .next_back()
-                .filter(|_| matches!(c, 'ﾞ' | 'ﾟ'))
+                .filter(|before| matches!(c, 'ﾞ' | 'ﾟ') && matches!(before, 'ウ'..='ヽ'))
                 .and_then(|before| compose(before, usual));
             if voiced.is_some() {
                 plain.pop();

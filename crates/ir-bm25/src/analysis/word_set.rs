@@ -1,4 +1,4 @@
-//! Sets of words.
+//! Membership of terms in lists of words.
 
 /// Set of words with a fast path: most words are rejected by first byte and length.
 #[derive(Debug, Clone)]

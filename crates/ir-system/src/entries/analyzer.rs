@@ -82,7 +82,7 @@ pub struct AnalysisEntry {
     /// Removes a trailing possessive `'s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub possessive: Option<bool>,
-    /// Lowercases tokens.
+    /// Lowercases tokens by simple case mapping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower_case: Option<bool>,
     /// Bigrams of Han, Hiragana, Katakana and Hangul, as Lucene's `CJKBigramFilter`: `none`,
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_analyses_are_read_as_these_analyses() {
+    fn an_entry_is_read_as_the_analysis_it_was_made_from() {
         let french = Analysis::lucene_standard()
             .with_normalization(Normalization::Fold)
             .with_stop_words(StopWords::custom(["le", "la"]))

@@ -134,7 +134,7 @@ fn encoded(
 /// Parameters of the words of the terms of an analysis.
 fn words_of(analysis: &Analysis) -> String {
     let name = analysis.to_string();
-    // Names of other analyses count the words of lists.
+    // The name of another analysis has the number of words of a list only.
     match name.parse::<Analysis>() {
         Ok(_) => format!("words {name}"),
         Err(_) => format!("words {}", json!(analysis)),

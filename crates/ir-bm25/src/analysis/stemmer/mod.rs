@@ -1,4 +1,4 @@
-//! Stemming of words.
+//! Stemmers of English and of the languages of Snowball.
 
 mod porter;
 
@@ -12,14 +12,14 @@ macro_rules! stemmers {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
         /// Stemming algorithm. All algorithms expect lowercase words.
         ///
-        /// The stemmers of languages are those of Snowball 3.0, which Lucene has as `SnowballFilter`
-        /// in an older revision. A later revision of an algorithm would be another variant, so that
-        /// saved indexes keep their terms.
+        /// The stemmers of languages are the algorithms of Snowball 3.0; Lucene's `SnowballFilter`
+        /// has an older revision. A later revision of an algorithm would be another variant, so
+        /// that saved indexes keep their terms.
         ///
-        /// Lucene's analyzers of many languages have *light* stemmers instead (French, German,
-        /// Italian, Spanish, Portuguese, Russian, Finnish, Hungarian, Swedish, Norwegian, Hindi,
-        /// ...), and remove elisions (French, Italian, Catalan, Irish): their terms differ from
-        /// these.
+        /// None of them makes Lucene's analyzer of the language: the analyzers of French, German,
+        /// Italian, Portuguese and Spanish have light stemmers, those of Arabic, Greek, Hindi,
+        /// Indonesian and Polish stemmers of their own, and French, Italian, Catalan and Irish
+        /// elisions are removed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[non_exhaustive]

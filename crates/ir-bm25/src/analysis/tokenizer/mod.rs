@@ -43,24 +43,20 @@ pub(super) fn is_cjk(token: &str) -> bool {
     if token.is_ascii() {
         return false;
     }
-    let mut has_katakana = false;
-    let mut has_hangul = false;
-    let mut is_joined = false;
+    let mut script = None;
     for c in token.chars() {
-        match class(c) {
+        let next = match class(c) {
             WordBreakClass::Ideograph => return true,
-            WordBreakClass::Katakana => has_katakana = true,
-            WordBreakClass::Letter if is_hangul(c) => has_hangul = true,
-            WordBreakClass::ExtendNumLet => is_joined = true,
-            class if class.extends() => {}
+            WordBreakClass::Katakana => WordBreakClass::Katakana,
+            WordBreakClass::Letter if is_hangul(c) => WordBreakClass::Letter,
+            class if class.extends() => continue,
             _ => return false,
+        };
+        if *script.get_or_insert(next) != next {
+            return false;
         }
     }
-    match (has_katakana, has_hangul) {
-        (true, false) => true,
-        (false, true) => !is_joined,
-        _ => false,
-    }
+    script.is_some()
 }
 
 /// Returns `true` for the letters of the script Hangul.
