@@ -1,16 +1,17 @@
-//! Analysis of any text: terms are non-empty and in text order without overlap; highlighted spans
-//! and snippets are substrings.
+//! Analysis of any text: terms are non-empty and in text order, without overlap but for bigrams;
+//! highlighted spans and snippets are substrings.
 //!
-//! The first three bytes select the analyzer, the first line is the query, the rest the text.
+//! The first four bytes select the analyzer, the first line is the query, the rest the text.
 #![no_main]
 
 use ir_bm25::analysis::{
-    Analysis, Highlighter, QueryCleaning, Stemmer, StopWords, Tokenizer, mark,
+    Analysis, CjkBigrams, Highlighter, Normalization, QueryCleaning, Stemmer, StopWords, Tokenizer,
+    mark,
 };
 use ir_core::Analyzer;
 use libfuzzer_sys::fuzz_target;
 
-fn select_analysis([steps, stemmer, max_len]: [u8; 3]) -> Analysis {
+fn select_analysis([steps, stemmer, max_len, script]: [u8; 4]) -> Analysis {
     let bit = |n: u8| steps & (1 << n) != 0;
     let stop_words = [
         StopWords::None,
@@ -18,12 +19,19 @@ fn select_analysis([steps, stemmer, max_len]: [u8; 3]) -> Analysis {
         StopWords::Nltk179,
         StopWords::custom(["tea", "d'", "\u{f6}l"]),
     ];
-    let stemmers = [
-        Stemmer::None,
-        Stemmer::Porter,
-        Stemmer::Porter1980,
-        Stemmer::English,
+    let normalizations = [
+        Normalization::None,
+        Normalization::Nfc,
+        Normalization::Width,
+        Normalization::Fold,
     ];
+    let bigrams = match script >> 2 & 3 {
+        _ if !bit(0) => CjkBigrams::None,
+        1 => CjkBigrams::Bigrams,
+        2 => CjkBigrams::BigramsAndUnigrams,
+        _ => CjkBigrams::None,
+    };
+    let (_, stemmer) = Stemmer::NAMED[usize::from(stemmer) % Stemmer::NAMED.len()];
     let tokenizer = if bit(0) {
         Tokenizer::Unicode
     } else {
@@ -34,7 +42,9 @@ fn select_analysis([steps, stemmer, max_len]: [u8; 3]) -> Analysis {
         .with_possessive(bit(1))
         .with_lower_case(bit(2))
         .with_stop_words(stop_words[usize::from(steps >> 3) % 4].clone())
-        .with_stemmer(stemmers[usize::from(stemmer) % 4])
+        .with_normalization(normalizations[usize::from(script) % 4])
+        .with_cjk_bigrams(bigrams)
+        .with_stemmer(stemmer)
         .with_max_len(usize::from(max_len).max(2))
 }
 
@@ -43,15 +53,23 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let analysis = select_analysis(settings);
-    let pipeline = analysis.build().expect("a valid configuration");
+    // Stop words that folding changes are an error.
+    let Ok(pipeline) = analysis.build() else {
+        return;
+    };
     let input = String::from_utf8_lossy(rest);
     let (query, text) = input.split_once('\n').unwrap_or(("tea", &input));
 
     let (mut before, mut next) = (0, 0);
     pipeline.analyze(text, &mut |token| {
         assert!(!token.term.is_empty());
-        assert!(before <= token.start && token.start < token.end);
-        assert!(next <= token.position);
+        assert!(token.start < token.end);
+        if analysis.cjk_bigrams == CjkBigrams::None {
+            assert!(before <= token.start);
+            assert!(next <= token.position);
+        } else {
+            assert!(next <= token.position + 1);
+        }
         let term_text = text
             .get(token.start..token.end)
             .expect("a character boundary");

@@ -1,5 +1,5 @@
 // Writes the Lucene reference figures of this folder. See README.md for how to run it.
-// Parts: tokens IN | fuzz | codepoints | lowercase | stem CLASS VOC EXPECTED | stream NAME FILE FIELDS OUTDIR | search DIR DROP_OWN KEEP [MODEL]
+// Parts: tokens IN | fuzz | cjk | codepoints | lowercase | stem CLASS VOC EXPECTED | stream NAME FILE FIELDS OUTDIR | search DIR DROP_OWN KEEP [MODEL]
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.*;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -10,6 +10,7 @@ import java.security.MessageDigest;
 import java.util.*;
 import java.util.stream.*;
 import org.apache.lucene.analysis.*;
+import org.apache.lucene.analysis.cjk.*;
 import org.apache.lucene.analysis.core.KeywordTokenizer;
 import org.apache.lucene.analysis.en.PorterStemFilter;
 import org.apache.lucene.analysis.snowball.SnowballFilter;
@@ -53,6 +54,61 @@ public class Generate {
     List<Object> t = new ArrayList<>();
     for (Token x : standard(s)) t.add(List.of(x.text, x.start, x.end));
     OUT.println(JSON.writeValueAsString(s) + "\t" + JSON.writeValueAsString(t) + "\t" + JSON.writeValueAsString(chain(s)));
+  }
+
+  // CJKAnalyzer, and the same chain with unigrams.
+  static final Analyzer BIGRAMS = new CJKAnalyzer();
+  static final Analyzer BIGRAMS_AND_UNIGRAMS = new Analyzer() {
+    @Override protected TokenStreamComponents createComponents(String field) {
+      Tokenizer source = new StandardTokenizer();
+      int all = CJKBigramFilter.HAN | CJKBigramFilter.HIRAGANA | CJKBigramFilter.KATAKANA | CJKBigramFilter.HANGUL;
+      TokenStream bigrams = new CJKBigramFilter(new LowerCaseFilter(new CJKWidthFilter(source)), all, true);
+      return new TokenStreamComponents(source, new StopFilter(bigrams, CJKAnalyzer.getDefaultStopSet()));
+    }
+  };
+  static List<Object> positioned(Analyzer analyzer, String text) throws IOException {
+    TokenStream s = analyzer.tokenStream("contents", text);
+    CharTermAttribute term = s.addAttribute(CharTermAttribute.class);
+    OffsetAttribute offset = s.addAttribute(OffsetAttribute.class);
+    PositionIncrementAttribute increment = s.addAttribute(PositionIncrementAttribute.class);
+    List<Object> out = new ArrayList<>();
+    int position = -1;
+    s.reset();
+    while (s.incrementToken()) {
+      position += increment.getPositionIncrement();
+      out.add(List.of(term.toString(), offset.startOffset(), offset.endOffset(), position));
+    }
+    s.end();
+    s.close();
+    return out;
+  }
+  static void cjkRow(String s) throws IOException {
+    OUT.println(JSON.writeValueAsString(s) + "\t" + JSON.writeValueAsString(positioned(BIGRAMS, s)) + "\t" + JSON.writeValueAsString(positioned(BIGRAMS_AND_UNIGRAMS, s)));
+  }
+  static final String[] CJK_STRINGS = {"\u591A\u304F\u306E\u5B66\u751F\u304C\u8A66\u9A13\u306B\u843D\u3061\u305F\u3002",
+    "\u3042\u3044\u3046\u3048\u304Aabc\u304B\u304D\u304F\u3051\u3053", "\u3042\u3044\u3046\u3048\u304Aab\u3093c\u304B\u304D\u304F\u3051 \u3053",
+    "\u4E00", "\u4E00 \u4E8C", "\u4E00\u4E8C \u4E09", "\uD55C\uAD6D\uC5B4 \uBB38\uC11C", "\uD55C\uAD6Dabc \uD55C\uAD6D", "\u30AB\u30BF\u30AB\u30CA",
+    "\uFF76\uFF80\uFF76\uFF85 \uFF8A\uFF9F\uFF85\uFF7F\uFF86\uFF6F\uFF78", "\uFF34\uFF45\uFF53\uFF54 \uFF11\uFF12\uFF13\uFF14",
+    "\u65E5\u672C\u8A9E\u30C6\u30AD\u30B9\u30C82020\u5E74", "the \u65E5\u672C of \u8A9E", "\uD840\uDC00\uD840\uDC01\u4E00",
+    "\u30B3\u30FC\u30D2\u30FC\u30FB\u30DF\u30EB\u30AF", "\u304B\u3099\u304B", "\u4E2D\u65872020\u5E74",
+    "\u6211\u8D2D\u4E70\u4E86\u9053\u5177\u548C\u670D\u88C5\u3002", "\u8271\u935F\u41F9\u612F\u701B", "", "\uFF9E\uFF71", "\u30AB_\u30AB",
+    "\u6F22\u200d\u5B57", "\u3042\u0301\u3044"};
+  static final String[] CJK_ALPHABET = {"\u65E5", "\u672C", "\u8A9E", "\u6F22", "\uD840\uDC00", "\u3007", "\u3042", "\u306E", "\u304C",
+    "\u304B\u3099", "\u30AB", "\u30CA", "\u30FC", "\uFF76", "\uFF9E", "\uFF8A", "\uFF9F", "\u30F4", "\uFF73", "\u30FB", "\uD55C", "\uAD6D",
+    "\u1112\u1161", "\u3131", "\u1100", "a", "B", "the", "s", "1", "\uFF11", "\uFF21", "\uFF5A", "_", " ", " ", "\u3002", "\u3001", ".", "'",
+    "\u0301", "\u200d", "\ufe0f", "\u00E9", "\u05D0", "\u0E44", "\uD83D\uDE00", "\u301C", "\u3005", "\u3006", "\u309D", "\u30FD", "\u32D0", "\u3300",
+    "\u31F0", "\uFFA1", "\uFF70", "\u3031", "\u309B", "\u8C48"};
+  static void cjk() throws IOException {
+    for (String s : CJK_STRINGS) cjkRow(s);
+    Random r = new Random(20261128);
+    for (int i = 0; i < 2000; i++) {
+      StringBuilder s = new StringBuilder();
+      int n = 1 + r.nextInt(12), letters = i % 2 == 0 ? CJK_ALPHABET.length : 28;
+      for (int k = 0; k < n; k++) s.append(CJK_ALPHABET[r.nextInt(letters)]);
+      cjkRow(s.toString());
+    }
+    // Runs around the maximum token length and the buffer of the filter.
+    for (int n : new int[] {63, 64, 65, 66, 254, 255, 256, 257}) for (String c : List.of("\u30AB", "\u65E5", "\uD55C")) cjkRow(c.repeat(n));
   }
 
   // One or more members of every word-break class, a few ordinary letters, and separators.
@@ -189,6 +245,7 @@ public class Generate {
     switch (a[0]) {
       case "tokens" -> { for (String l : lines(Path.of(a[1]))) if (!l.startsWith("#")) row(JSON.readValue(l.split("\t")[0], String.class)); }
       case "fuzz" -> fuzz();
+      case "cjk" -> cjk();
       case "codepoints" -> codepoints();
       case "lowercase" -> { for (int c = 0; c <= 0x10FFFF; c++) if (Character.toLowerCase(c) != c) OUT.printf("%04X\t%04X%n", c, Character.toLowerCase(c)); }
       case "stem" -> stem(a[1], a[2], a[3]);

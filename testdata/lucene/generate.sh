@@ -20,6 +20,8 @@ cols='input (JSON string), StandardTokenizer tokens [token, start, end] in UTF-1
 grep -v '^#' "$here/tokens.tsv" | cut -f1 > "$classes/inputs"
 { head_ "hand-made strings, the first column; $chain" 'tokens tokens.tsv' "$cols"; gen tokens "$classes/inputs"; } > "$classes/t" && cp "$classes/t" "$here/tokens.tsv"
 { head_ "8,000 strings drawn with java.util.Random(20240601); $chain" fuzz "$cols"; gen fuzz; } | pack fuzz.tsv.gz
+{ head_ '24 hand-made strings, 2,000 drawn with java.util.Random(20261128), and long runs; CJKAnalyzer, and the same chain with unigrams' cjk \
+  'input (JSON string), tokens of CJKAnalyzer [term, start, end, position] in UTF-16 units (JSON), tokens with unigrams'; gen cjk; } | pack cjk.tsv.gz
 { head_ 'every code point but the surrogates, put in place of {} in each template; runs of code points that cut alike' codepoints \
   'first, last (hexadecimal, inclusive), then for each template the StandardTokenizer tokens as start-end in code points, parted by blanks'; gen codepoints; } | pack codepoints.tsv.gz
 { head_ 'every code point that Character.toLowerCase changes' lowercase 'code point, its lower case (hexadecimal)'; gen lowercase; } > "$here/lowercase.tsv"

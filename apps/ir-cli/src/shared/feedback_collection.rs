@@ -31,7 +31,7 @@ impl FeedbackCollection<'_> {
             CollectionSource::Index(index) => index,
             CollectionSource::Documents(documents) => {
                 let store = StoredFields::Everything;
-                let config = self.setup.config(&documents, None, store);
+                let config = self.setup.config(&documents, None, store)?;
                 let config = config.with_positions(self.positions);
                 let threads = self.threads;
                 let built = (self.setup).build(&documents, None, config, threads, None, console)?;

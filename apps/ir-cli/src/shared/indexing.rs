@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use ir_bm25::analysis::AnalysisError;
+use ir_bm25::analysis::{AnalysisError, Normalization, Stemmer, StopWords, WordList};
 use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
     IndexedFields, StoredFields,
@@ -13,9 +13,9 @@ use ir_core::{Corpus, CorpusRange};
 use ir_data::{DataError, DocTemplate, TemplatedCorpus, parser_message};
 use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{read_text, readable};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::counted;
 use crate::shared::input::{DocumentOrder, DocumentSource};
 use crate::shared::options::{bytes, first_set};
@@ -26,9 +26,13 @@ pub(crate) const DEFAULT_MEMORY: usize = 512_000_000;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct IndexOptions {
     /// Analyzer: porter (anserini in NFC), anserini, anserini-unstemmed, english (Porter2),
-    /// lucene-standard, whitespace, or a JSON file with the analysis chain [default: porter]
+    /// lucene-standard, whitespace, lucene-cjk (bigrams of Chinese, Japanese, Korean), or a JSON
+    /// file with the analysis chain [default: porter]
     #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
     pub(crate) analysis: Option<Analysis>,
+
+    #[command(flatten)]
+    pub(crate) changes: AnalysisChanges,
 
     /// Indexed fields: one (title and text in one field, as in Anserini's "flat" BEIR indexes),
     /// separate (title and text, each with its own statistics), text (without titles), or names
@@ -45,6 +49,123 @@ pub(crate) struct IndexOptions {
     /// temporary files [default: 512MB]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
     pub(crate) memory: Option<usize>,
+}
+
+/// Changes of the analyzer.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct AnalysisChanges {
+    /// Folds case, accents, width, ligatures and letter forms, as Lucene's ICUFoldingFilter: café
+    /// is cafe, Straße strasse, ＫＧ kg
+    #[arg(long, help_heading = "Index")]
+    fold: bool,
+
+    /// Stemmer: none, porter, porter1980, or a language of Snowball, such as french [default: of
+    /// --analysis]
+    #[arg(long, value_parser = stemmer, value_name = "NAME", help_heading = "Index")]
+    stemmer: Option<Stemmer>,
+
+    /// Stop words: none, lucene33, nltk179, or a file with one word per line [default: of
+    /// --analysis]
+    #[arg(long, value_parser = stop_words, value_name = "NAME|FILE", help_heading = "Index")]
+    stop_words: Option<StopWordsOption>,
+
+    /// Words that the stemmer leaves unchanged: a file with one word per line, in lower case; #
+    /// starts a comment
+    #[arg(long, value_parser = word_list, value_name = "FILE", help_heading = "Index")]
+    protected_words: Option<WordList>,
+}
+
+/// Value of `--stop-words`.
+#[derive(Debug, Clone)]
+enum StopWordsOption {
+    Name(StopWords),
+    File(WordList),
+}
+
+impl AnalysisChanges {
+    /// First option that is set.
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
+        first_set([
+            ("--fold", self.fold),
+            ("--stemmer", self.stemmer.is_some()),
+            ("--stop-words", self.stop_words.is_some()),
+            ("--protected-words", self.protected_words.is_some()),
+        ])
+    }
+
+    /// Applies the options to an analysis, and validates the result.
+    pub(crate) fn apply(&self, mut analysis: Analysis) -> Result<Analysis> {
+        if self.fold {
+            analysis.normalization = Normalization::Fold;
+        }
+        if let Some(stemmer) = self.stemmer {
+            analysis.stemmer = stemmer;
+        }
+        let mut stop_list = None;
+        match &self.stop_words {
+            None => {}
+            Some(StopWordsOption::Name(list)) => analysis.stop_words = list.clone(),
+            Some(StopWordsOption::File(list)) => {
+                analysis.stop_words = StopWords::Custom(list.words());
+                stop_list = Some(list);
+            }
+        }
+        if let Some(list) = &self.protected_words {
+            analysis.protected_words = list.words();
+        }
+        let Err(error) = analysis.build() else {
+            return Ok(analysis);
+        };
+        let listed = match &error {
+            AnalysisError::UnmatchableStopWord { word, .. } => stop_list.zip(Some(word)),
+            AnalysisError::UnmatchableProtectedWord { word, .. } => {
+                self.protected_words.as_ref().zip(Some(word))
+            }
+            _ => None,
+        };
+        match listed.and_then(|(list, word)| Some((list.path(), list.line(word)?))) {
+            Some((path, line)) => bail_usage!("{path}:{line}: {error}"),
+            None => bail_usage!("{error}"),
+        }
+    }
+}
+
+/// Parses `--stemmer`.
+fn stemmer(text: &str) -> Result<Stemmer, String> {
+    let known = Stemmer::NAMED.iter();
+    if let Some((_, stemmer)) = known.clone().find(|(name, _)| *name == text) {
+        return Ok(*stemmer);
+    }
+    let names = known.map(|(name, _)| *name);
+    let hint = did_you_mean(text, names.clone());
+    let names = names.collect::<Vec<_>>().join(", ");
+    Err(format!("expected one of {names}, found {text:?}{hint}"))
+}
+
+/// Parses `--stop-words`.
+fn stop_words(text: &str) -> Result<StopWordsOption, String> {
+    let named = [
+        ("none", StopWords::None),
+        ("lucene33", StopWords::Lucene33),
+        ("nltk179", StopWords::Nltk179),
+    ];
+    let names = named.each_ref().map(|(name, _)| *name);
+    if let Some((_, list)) = named.into_iter().find(|(name, _)| *name == text) {
+        return Ok(StopWordsOption::Name(list));
+    }
+    if !Path::new(text).is_file() {
+        let hint = did_you_mean(text, names.into_iter());
+        return Err(format!(
+            "expected none, lucene33, nltk179 or a file, found {text:?}{hint}"
+        ));
+    }
+    word_list(text).map(StopWordsOption::File)
+}
+
+/// Reads a file of words.
+fn word_list(path: &str) -> Result<WordList, String> {
+    let text = read_text(Path::new(path)).map_err(|error| error.to_string())?;
+    WordList::parse(&text, path).map_err(|error| error.to_string())
 }
 
 const FIELDS: [(&str, IndexedFields); 3] = [
@@ -104,6 +225,7 @@ impl IndexOptions {
             ("--order", self.order.is_some()),
             ("--memory", self.memory.is_some()),
         ])
+        .or(self.changes.first_set())
     }
 
     /// First option that affects the content of an index: scores of BM25 and the order of equal
@@ -124,7 +246,7 @@ impl IndexOptions {
         documents: &DocumentSource,
         template: Option<&DocTemplate>,
         store: StoredFields,
-    ) -> IndexConfig {
+    ) -> Result<IndexConfig> {
         let fields = match template {
             Some(_) => IndexedFields::TextOnly,
             None => self.fields.unwrap_or(documents.fields),
@@ -138,14 +260,17 @@ impl IndexOptions {
         } else {
             DuplicateIds::Reject
         };
-        IndexConfig::default()
-            .with_analysis(self.analysis.clone().unwrap_or_default())
+        let analysis = self
+            .changes
+            .apply(self.analysis.clone().unwrap_or_default())?;
+        Ok(IndexConfig::default()
+            .with_analysis(analysis)
             .with_fields(fields)
             .with_order(order)
             .with_duplicates(duplicates)
             // As in Anserini, documents without indexed text are skipped.
             .with_blank(BlankDocs::Drop)
-            .with_store(store)
+            .with_store(store))
     }
 
     /// Builds an index in memory or, with `path`, in a file, with a progress bar. A template
@@ -244,13 +369,9 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
         )
     })?;
     // Missing fields take their defaults; saved indexes have all fields.
-    let mut fields = json!(Analysis::default());
-    let mut analysis = Analysis::default();
-    for (name, value) in given {
-        fields[&name] = value;
-        analysis = serde_json::from_value(fields.clone())
-            .map_err(|error| format!("{name}: {}", readable(&error.to_string(), "an object")))?;
-    }
-    analysis.build().map_err(|error| error.to_string())?;
-    Ok(analysis)
+    let analysis = Analysis::default().with_overrides(&given);
+    analysis.map_err(|error| match error {
+        AnalysisError::Field { field, message } => format!("{field}: {}", readable(&message, "an object")),
+        other => other.to_string(),
+    })
 }

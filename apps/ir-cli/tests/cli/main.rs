@@ -6,6 +6,7 @@
     reason = "tests; skipped tests say so"
 )]
 
+mod analysis;
 mod ask;
 mod bad_input;
 mod basic;

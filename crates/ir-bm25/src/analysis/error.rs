@@ -16,6 +16,15 @@ pub enum AnalysisError {
     /// A stop word that can never match, because tokens are normalized and lowercased first.
     #[error("stop word {word:?} can never match: tokens are normalized first, expected {term:?}")]
     UnmatchableStopWord { word: String, term: String },
+    /// A protected word that can never match, because tokens are normalized and lowercased first.
+    #[error("protected word {word:?} can never match: expected one term, found {terms:?}")]
+    UnmatchableProtectedWord { word: String, terms: String },
+    /// Bigrams of characters with a tokenizer that does not tell scripts apart.
+    #[error("cjk_bigrams: expected the tokenizer \"unicode\", found \"whitespace\"")]
+    BigramTokenizer,
+    /// An unknown field, or a value of another type.
+    #[error("{field}: {message}")]
+    Field { field: String, message: String },
     /// The name of an unknown preset.
     #[error("unknown analysis {found:?}: expected one of {expected}")]
     UnknownName { found: String, expected: String },

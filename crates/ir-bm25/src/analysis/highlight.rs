@@ -57,12 +57,9 @@ impl<'a> Highlighter<'a> {
     }
 
     /// Byte ranges of the matching words of `text`, in order. A range covers the word with its
-    /// possessive suffix.
+    /// possessive suffix. Bigrams that overlap are one range.
     pub fn spans(&self, text: &str) -> Vec<Range<usize>> {
-        self.matches(text)
-            .into_iter()
-            .map(|(span, _)| span)
-            .collect()
+        joined(self.matches(text).into_iter().map(|(span, _)| span))
     }
 
     /// The matches, each with the number of its term.
@@ -107,13 +104,24 @@ impl<'a> Highlighter<'a> {
             None => (0, 0),
         };
         let range = extend_to_width(text, &offsets, first..last, width);
-        let spans = found
+        let spans = joined(found.into_iter().map(|(span, _)| span))
             .into_iter()
-            .map(|(span, _)| span)
             .filter(|span| range.start <= span.start && span.end <= range.end)
             .collect();
         Snippet { range, spans }
     }
+}
+
+/// Joins ranges that overlap.
+fn joined(spans: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+            _ => joined.push(span),
+        }
+    }
+    joined
 }
 
 /// The run of matches that fits into `width` characters with the most distinct terms, then the most

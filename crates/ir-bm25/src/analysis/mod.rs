@@ -18,16 +18,22 @@
 //! # }
 //! ```
 
+mod cjk_bigrams;
 mod cleaning;
 mod error;
+mod folding;
 mod highlight;
 mod lowercase;
 mod normalization;
+mod overrides;
 mod pipeline;
 mod stemmer;
 mod stop_words;
 mod tokenizer;
+mod word_list;
+mod word_set;
 
+pub use cjk_bigrams::CjkBigrams;
 pub use cleaning::QueryCleaning;
 pub use error::AnalysisError;
 pub use highlight::{Highlighter, Snippet, mark};
@@ -36,9 +42,11 @@ pub use pipeline::AnalysisPipeline;
 pub use stemmer::Stemmer;
 pub use stop_words::StopWords;
 pub use tokenizer::Tokenizer;
+pub use word_list::{WordList, WordListError};
 
-use ir_core::setters;
+use ir_core::{Analyzer, setters};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -81,9 +89,17 @@ pub struct Analysis {
     pub possessive: bool,
     /// Lowercases tokens by Unicode's simple case mapping. Accents are kept. Default: true.
     pub lower_case: bool,
+    /// Bigrams of Chinese, Japanese and Korean characters. Default: [`CjkBigrams::None`].
+    #[serde(default, skip_serializing_if = "CjkBigrams::is_none")]
+    pub cjk_bigrams: CjkBigrams,
     /// Stop words, removed after lowercasing and before stemming. Default:
     /// [`StopWords::Lucene33`].
     pub stop_words: StopWords,
+    /// Words that the stemmer leaves unchanged, as they are after lowercasing; stop words are
+    /// removed nevertheless. Lucene's `SetKeywordMarkerFilter` has this place in its
+    /// `EnglishAnalyzer`. Default: none.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub protected_words: BTreeSet<String>,
     /// Stemmer. Tokens with an empty stem are removed. Default: [`Stemmer::Porter`].
     pub stemmer: Stemmer,
 }
@@ -97,13 +113,14 @@ impl Default for Analysis {
 
 type Preset = fn() -> Analysis;
 
-const NAMED: [(&str, Preset); 6] = [
+const NAMED: [(&str, Preset); 7] = [
     ("porter", Analysis::porter),
     ("anserini", Analysis::anserini),
     ("anserini-unstemmed", Analysis::anserini_unstemmed),
     ("english", Analysis::english),
     ("lucene-standard", Analysis::lucene_standard),
     ("whitespace", Analysis::whitespace),
+    ("lucene-cjk", Analysis::lucene_cjk),
 ];
 
 impl Analysis {
@@ -121,7 +138,9 @@ impl Analysis {
             normalization: Normalization::None,
             possessive: true,
             lower_case: true,
+            cjk_bigrams: CjkBigrams::None,
             stop_words: StopWords::Lucene33,
+            protected_words: BTreeSet::new(),
             stemmer: Stemmer::Porter,
         }
     }
@@ -155,13 +174,26 @@ impl Analysis {
         }
     }
 
+    /// Lucene's `CJKAnalyzer` for Chinese, Japanese and Korean: Unicode words, width folding,
+    /// lowercasing, bigrams, 35 English stop words.
+    pub fn lucene_cjk() -> Self {
+        Self {
+            normalization: Normalization::Width,
+            cjk_bigrams: CjkBigrams::Bigrams,
+            stop_words: StopWords::custom(CJK_STOP_WORDS),
+            ..Self::lucene_standard()
+        }
+    }
+
     setters! {
         with_tokenizer: tokenizer, Tokenizer;
         with_max_len: max_len, usize;
         with_normalization: normalization, Normalization;
         with_possessive: possessive, bool;
         with_lower_case: lower_case, bool;
+        with_cjk_bigrams: cjk_bigrams, CjkBigrams;
         with_stop_words: stop_words, StopWords;
+        with_protected_words: protected_words, BTreeSet<String>;
         with_stemmer: stemmer, Stemmer;
     }
 
@@ -169,18 +201,50 @@ impl Analysis {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] when the maximum token length is out of range, or a stop word is empty or
-    /// can never match.
+    /// Returns [`AnalysisError`] if the maximum token length is out of range, if a stop word or a
+    /// protected word is empty or can never match, or if bigrams have no Unicode tokenizer.
     pub fn build(&self) -> Result<AnalysisPipeline, AnalysisError> {
         if !(SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&self.max_len) {
             return Err(AnalysisError::TokenLength {
                 found: self.max_len,
             });
         }
+        if !self.cjk_bigrams.is_none() && self.tokenizer != Tokenizer::Unicode {
+            return Err(AnalysisError::BigramTokenizer);
+        }
         self.stop_words.check(self.normalization, self.lower_case)?;
+        self.check_protected_words()?;
         Ok(AnalysisPipeline::new(self.clone()))
     }
+
+    /// Checks that each protected word is one term before stop words are removed.
+    fn check_protected_words(&self) -> Result<(), AnalysisError> {
+        let words = AnalysisPipeline::new(Self {
+            stop_words: StopWords::None,
+            protected_words: BTreeSet::new(),
+            stemmer: Stemmer::None,
+            ..self.clone()
+        });
+        for word in &self.protected_words {
+            let terms = words.terms(word);
+            if terms != [word.as_str()] {
+                return Err(AnalysisError::UnmatchableProtectedWord {
+                    word: word.clone(),
+                    terms: terms.join(" "),
+                });
+            }
+        }
+        Ok(())
+    }
 }
+
+/// The 35 stop words of Lucene's `CJKAnalyzer`.
+#[rustfmt::skip]
+const CJK_STOP_WORDS: [&str; 35] = [
+    "a", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of", "on",
+    "or", "s", "such", "t", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will",
+    "with", "www",
+];
 
 /// The name of a preset, else the steps: `unicode+lower+stop:nltk179+english`.
 impl fmt::Display for Analysis {
@@ -204,11 +268,17 @@ impl fmt::Display for Analysis {
         if self.lower_case {
             f.write_str("+lower")?;
         }
+        if !self.cjk_bigrams.is_none() {
+            write!(f, "+cjk_{}", self.cjk_bigrams)?;
+        }
         match &self.stop_words {
             StopWords::None => {}
             StopWords::Lucene33 => f.write_str("+stop:lucene33")?,
             StopWords::Nltk179 => f.write_str("+stop:nltk179")?,
             StopWords::Custom(words) => write!(f, "+stop:custom({})", words.len())?,
+        }
+        if !self.protected_words.is_empty() {
+            write!(f, "+protected({})", self.protected_words.len())?;
         }
         match self.stemmer {
             Stemmer::None => Ok(()),
@@ -218,7 +288,7 @@ impl fmt::Display for Analysis {
 }
 
 /// Parses the name of a preset: `porter`, `anserini`, `anserini-unstemmed`, `english`,
-/// `lucene-standard`, `whitespace`.
+/// `lucene-standard`, `whitespace`, `lucene-cjk`.
 impl FromStr for Analysis {
     type Err = AnalysisError;
 

@@ -1,22 +1,30 @@
 //! The analyzer built from an analysis configuration.
 
 use super::Analysis;
-use super::lowercase::push_lower;
+use super::cjk_bigrams::{BigramFilter, Gram};
 use super::stemmer::Stem;
-use super::stop_words::StopSet;
+use super::word_set::WordSet;
 use ir_core::{Analyzer, Token};
 
 /// Analyzer created by [`Analysis::build`].
 #[derive(Debug, Clone)]
 pub struct AnalysisPipeline {
     analysis: Analysis,
-    stops: StopSet,
+    stop_words: WordSet,
+    /// `None` if no word is protected.
+    protected_words: Option<WordSet>,
 }
 
 impl AnalysisPipeline {
     pub(super) fn new(analysis: Analysis) -> Self {
-        let stops = StopSet::new(&analysis.stop_words);
-        Self { analysis, stops }
+        let protected_words = &analysis.protected_words;
+        let protected_words = (!protected_words.is_empty())
+            .then(|| WordSet::new(protected_words.iter().map(String::as_str)));
+        Self {
+            stop_words: WordSet::new(analysis.stop_words.iter()),
+            protected_words,
+            analysis,
+        }
     }
 
     /// The configuration of the analyzer.
@@ -33,47 +41,76 @@ impl Analyzer for AnalysisPipeline {
             normalization,
             possessive,
             lower_case,
+            cjk_bigrams,
             stemmer,
             ..
         } = self.analysis;
-        let mut stem = Stem::new(stemmer);
+        let mut words = WordFilter {
+            pipeline: self,
+            stem: Stem::new(stemmer),
+            position: 0,
+            gram: String::new(),
+            emit,
+        };
+        let mut bigrams = BigramFilter::new(cjk_bigrams);
         let mut term = String::with_capacity(64);
-        let mut position = 0_u32;
         tokenizer.split(text, max_len, &mut |start, end| {
-            let normalized = normalization.apply(&text[start..end]);
-            let word = if possessive {
-                without_possessive(&normalized)
-            } else {
-                &normalized
-            };
+            let token = &text[start..end];
             term.clear();
-            if lower_case {
-                push_lower(&mut term, word);
-            } else {
-                term.push_str(word);
+            normalization.push_term(&mut term, token, possessive, lower_case);
+            let is_in_run = match &mut bigrams {
+                Some(bigrams) => bigrams.add(token, start, &term, &mut |gram| words.add_gram(gram)),
+                None => false,
+            };
+            if !is_in_run {
+                words.add(&mut term, start, end);
             }
-            if !self.stops.contains(&term) {
-                stem.apply(&mut term);
-                if !term.is_empty() {
-                    emit(Token {
-                        term: &term,
-                        start,
-                        end,
-                        position,
-                    });
-                }
-            }
-            position = position.saturating_add(1);
         });
+        if let Some(bigrams) = &mut bigrams {
+            bigrams.finish(&mut |gram| words.add_gram(gram));
+        }
     }
 }
 
-/// Removes a trailing `'s` with any of three apostrophes, in either case.
-fn without_possessive(word: &str) -> &str {
-    match word.strip_suffix(['s', 'S']) {
-        Some(rest) => rest
-            .strip_suffix(['\'', '\u{2019}', '\u{ff07}'])
-            .unwrap_or(word),
-        None => word,
+/// Removal of stop words and stemming, with the position in the text.
+struct WordFilter<'a> {
+    pipeline: &'a AnalysisPipeline,
+    stem: Stem,
+    /// Position of the next word.
+    position: u32,
+    /// Buffer of a gram.
+    gram: String,
+    emit: &'a mut dyn FnMut(Token<'_>),
+}
+
+impl WordFilter<'_> {
+    /// Emits the term of a word, unless it is a stop word or has an empty stem.
+    fn add(&mut self, term: &mut String, start: usize, end: usize) {
+        if !self.pipeline.stop_words.contains(term) {
+            let protected_words = &self.pipeline.protected_words;
+            if !protected_words.as_ref().is_some_and(|it| it.contains(term)) {
+                self.stem.apply(term);
+            }
+            if !term.is_empty() {
+                (self.emit)(Token {
+                    term,
+                    start,
+                    end,
+                    position: self.position,
+                });
+            }
+        }
+        self.position = self.position.saturating_add(1);
+    }
+
+    fn add_gram(&mut self, gram: Gram<'_>) {
+        if gram.is_overlaid {
+            self.position = self.position.saturating_sub(1);
+        }
+        let mut term = std::mem::take(&mut self.gram);
+        term.clear();
+        term.push_str(gram.term);
+        self.add(&mut term, gram.start, gram.end);
+        self.gram = term;
     }
 }

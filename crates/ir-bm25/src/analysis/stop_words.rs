@@ -1,7 +1,6 @@
 //! Stop-word lists of Lucene and NLTK, and custom ones.
 
 use super::error::AnalysisError;
-use super::lowercase::push_lower;
 use super::normalization::Normalization;
 use ir_core::stop_words::NLTK;
 use serde::{Deserialize, Serialize};
@@ -58,11 +57,8 @@ impl StopWords {
             if word.is_empty() {
                 return Err(AnalysisError::EmptyStopWord);
             }
-            let mut term = normalization.apply(word).into_owned();
-            if lower_case {
-                let normalized = std::mem::take(&mut term);
-                push_lower(&mut term, &normalized);
-            }
+            let mut term = String::new();
+            normalization.push_term(&mut term, word, false, lower_case);
             if term != word {
                 return Err(AnalysisError::UnmatchableStopWord {
                     word: word.to_owned(),
@@ -80,42 +76,6 @@ const LUCENE: [&str; 33] = [
     "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 ];
 
-/// Stop-word set with a fast path: most words are rejected by first byte and length.
-#[derive(Debug, Clone)]
-pub(super) struct StopSet {
-    /// Bit set of the lengths that occur, by first byte; bit 63 stands for 63 and more bytes.
-    lengths: Box<[u64; 256]>,
-    sorted: Vec<Box<str>>,
-}
-
-impl StopSet {
-    pub(super) fn new(words: &StopWords) -> Self {
-        let mut set = Self {
-            lengths: Box::new([0; 256]),
-            sorted: words.iter().map(Into::into).collect(),
-        };
-        set.sorted.sort_unstable();
-        for word in &set.sorted {
-            if let Some(&first) = word.as_bytes().first() {
-                set.lengths[usize::from(first)] |= length_bit(word);
-            }
-        }
-        set
-    }
-
-    pub(super) fn contains(&self, word: &str) -> bool {
-        let Some(&first) = word.as_bytes().first() else {
-            return false;
-        };
-        self.lengths[usize::from(first)] & length_bit(word) != 0
-            && self.sorted.binary_search_by(|w| (**w).cmp(word)).is_ok()
-    }
-}
-
-fn length_bit(word: &str) -> u64 {
-    1 << word.len().min(63)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,31 +85,6 @@ mod tests {
         for (list, words) in [(StopWords::Lucene33, 33), (StopWords::Nltk179, 179)] {
             assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), words);
             assert_eq!(list.iter().count(), words);
-        }
-    }
-
-    #[test]
-    fn the_set_equals_the_list() {
-        let long = "x".repeat(70);
-        for list in [
-            StopWords::None,
-            StopWords::Lucene33,
-            StopWords::Nltk179,
-            StopWords::custom([&long, "é", "ab"]),
-        ] {
-            let set = StopSet::new(&list);
-            for word in StopWords::Nltk179.iter().chain([
-                "",
-                "é",
-                "è",
-                "ab",
-                "ac",
-                "abc",
-                &long,
-                &"x".repeat(71),
-            ]) {
-                assert_eq!(set.contains(word), list.contains(word), "{word:?}");
-            }
         }
     }
 

@@ -8,7 +8,7 @@ use ir_core::Analyzer;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-fn reference(name: &str) -> PathBuf {
+pub(crate) fn reference(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata/lucene")
         .join(name)
@@ -64,7 +64,7 @@ fn tokens_and_terms_are_lucenes() {
     check(&rows);
 }
 
-fn unzipped(name: &str) -> String {
+pub(crate) fn unzipped(name: &str) -> String {
     let mut text = String::new();
     let file = std::fs::File::open(reference(name)).unwrap();
     flate2::read::GzDecoder::new(file)
@@ -268,6 +268,7 @@ fn presets_go_by_their_names() {
         "english",
         "lucene-standard",
         "whitespace",
+        "lucene-cjk",
     ] {
         assert_eq!(name.parse::<Analysis>().unwrap().to_string(), name);
     }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use ir_bm25::analysis::{
-    Analysis, AnalysisPipeline, Highlighter, Normalization, QueryCleaning, Stemmer, StopWords,
-    Tokenizer, mark,
+    Analysis, AnalysisPipeline, CjkBigrams, Highlighter, Normalization, QueryCleaning, Stemmer,
+    StopWords, Tokenizer, mark,
 };
 use ir_core::Analyzer;
 use proptest::prelude::*;
@@ -21,19 +21,28 @@ fn found(pipeline: &AnalysisPipeline, text: &str) -> Vec<Found> {
 }
 
 fn analysis_configs() -> impl Strategy<Value = Analysis> {
-    let stemmers = [
-        Stemmer::None,
-        Stemmer::Porter,
-        Stemmer::Porter1980,
-        Stemmer::English,
-    ];
+    let stemmers: Vec<Stemmer> = Stemmer::NAMED.iter().map(|&(_, stemmer)| stemmer).collect();
+    // As often as the others together.
+    let english = [Stemmer::None, Stemmer::Porter, Stemmer::English].repeat(stemmers.len() / 3);
+    let stemmers = [stemmers, english].concat();
     let stops = [
         StopWords::None,
         StopWords::Lucene33,
         StopWords::Nltk179,
         StopWords::custom(["σ", "aa"]),
     ];
-    let normalizations = [Normalization::None, Normalization::Nfc, Normalization::Fold];
+    let normalizations = [
+        Normalization::None,
+        Normalization::Nfc,
+        Normalization::Width,
+        Normalization::Fold,
+    ];
+    let bigrams = [
+        CjkBigrams::None,
+        CjkBigrams::Bigrams,
+        CjkBigrams::BigramsAndUnigrams,
+    ];
+    let protected = [vec![], vec!["running", "σ"], vec!["easily"]];
     (
         prop::sample::select(normalizations.to_vec()),
         prop::sample::select(vec![Tokenizer::Unicode, Tokenizer::Whitespace]),
@@ -41,17 +50,37 @@ fn analysis_configs() -> impl Strategy<Value = Analysis> {
         any::<bool>(),
         any::<bool>(),
         prop::sample::select(stops.to_vec()),
-        prop::sample::select(stemmers.to_vec()),
+        prop::sample::select(stemmers),
+        prop::sample::select(bigrams.to_vec()),
+        prop::sample::select(protected.to_vec()),
     )
         .prop_map(
-            |(normalization, tokenizer, max_len, possessive, lower_case, stop_words, stemmer)| {
+            |(
+                normalization,
+                tokenizer,
+                max_len,
+                possessive,
+                lower_case,
+                stop_words,
+                stemmer,
+                bigrams,
+                protected,
+            )| {
+                let bigrams = match tokenizer {
+                    Tokenizer::Unicode => bigrams,
+                    _ => CjkBigrams::None,
+                };
+                // Words that the maximum length would split cannot be protected.
+                let protected = protected.into_iter().filter(|word| word.len() <= max_len);
                 Analysis::default()
                     .with_normalization(normalization)
                     .with_tokenizer(tokenizer)
                     .with_max_len(max_len)
                     .with_possessive(possessive)
                     .with_lower_case(lower_case)
+                    .with_cjk_bigrams(bigrams)
                     .with_stop_words(stop_words)
+                    .with_protected_words(protected.map(str::to_owned).collect())
                     .with_stemmer(stemmer)
             },
         )
@@ -76,10 +105,17 @@ proptest! {
     #[test]
     fn tokens_lie_in_the_text(analysis in analysis_configs(), text in texts()) {
         let pipeline = analysis.build().unwrap();
-        let (mut end, mut next) = (0, 0);
+        let (mut end, mut next, mut after) = (0, 0, 0);
         for (term, start, to, position) in found(&pipeline, &text) {
-            prop_assert!(end <= start && start < to && position >= next);
-            let word = &text[start..to];
+            // Bigrams overlap, and share the positions of unigrams.
+            if analysis.cjk_bigrams == CjkBigrams::None {
+                prop_assert!(end <= start && position >= next);
+            } else {
+                prop_assert!(after <= start && position + 1 >= next);
+            }
+            prop_assert!(start < to);
+            after = start;
+            let word = text.get(start..to).expect("a character boundary");
             prop_assert!(!term.is_empty());
             // One more unit where white space is cut within a pair, as in Lucene.
             prop_assert!(word.encode_utf16().count() <= analysis.max_len + 1);

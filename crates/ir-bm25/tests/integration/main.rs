@@ -24,3 +24,4 @@ mod sequential_dependence;
 mod sloppy_phrases;
 mod structured;
 mod top_windows;
+mod unicode;

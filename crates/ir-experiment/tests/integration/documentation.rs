@@ -16,12 +16,13 @@ const END: &str = "<!-- end of reference -->\n";
 
 /// Tables of a file with the definitions of their keys in the schema, in the order of the
 /// reference.
-const TABLES: [(&str, &str); 19] = [
+const TABLES: [(&str, &str); 20] = [
     ("`[[tasks]]`", "TaskEntry"),
     ("`training` of a task", "QuerySet"),
     ("Files in TREC format: `qrels`, `run`", "TrecFile"),
     ("`[search]`", "SearchEntry"),
     ("`[[systems]]`", "System"),
+    ("`analyzer` of a system", "AnalysisEntry"),
     ("`cleaning` of a system", "CleaningEntry"),
     ("`expansion` of a system", "ExpansionEntry"),
     ("`[encoders.NAME]`, `encoder` of a system", "EncoderEntry"),

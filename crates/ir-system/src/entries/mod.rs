@@ -1,9 +1,11 @@
 //! Parameters of systems: the tables of a file, with their checks. Nothing here reads data.
 
+pub(crate) mod analyzer;
 pub(crate) mod bm25;
 pub(crate) mod cleaning;
 pub(crate) mod model_parameters;
 
+pub use analyzer::{AnalysisEntry, AnalyzerEntry, AnalyzerName, StopWordsEntry};
 pub use bm25::expansion::ExpansionEntry;
 pub use bm25::expansion::encoder::training::{
     DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPrecisionName,
@@ -13,8 +15,8 @@ pub use bm25::expansion::encoder::{
     EncoderEntry, EncoderReference, PoolingName, PrecisionName, unknown_encoder,
 };
 pub use bm25::{
-    AnalyzerName, BlankDocsName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsEntry,
-    IndexedFieldsName, QuerySyntaxName,
+    BlankDocsName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsEntry, IndexedFieldsName,
+    QuerySyntaxName,
 };
 pub use cleaning::{CleaningEntry, StopWordList};
 pub use model_parameters::ModelParameters;

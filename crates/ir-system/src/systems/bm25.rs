@@ -136,7 +136,7 @@ impl System for Bm25System {
             stages.push(context.planned(Stage::Index, &key, &description));
         }
         if let Some(expansion) = &self.expansion {
-            stages.extend(expansion.stages(self.analyzer, context)?);
+            stages.extend(expansion.stages(&self.analyzer, context)?);
         }
         Ok(stages)
     }

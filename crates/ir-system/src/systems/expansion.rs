@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ir_bm25::{Analysis, NearestWords, Searcher, StoredFields, TermVectors, TermWords};
 use ir_core::{Document, Encoder};
 use ir_knn::RandomIndexing;
+use serde_json::json;
 
 use super::existing_file::without_texts;
 use super::random_indexing::failed;
 use crate::entries::bm25::expansion::in_expansion;
-use crate::entries::{AnalyzerName, EncoderReference, ExpansionEntry};
+use crate::entries::{AnalyzerEntry, EncoderReference, ExpansionEntry};
 use crate::error::SystemError;
 use crate::memory::available_memory;
 use crate::observer::StageReport;
@@ -36,12 +37,12 @@ impl ExpansionEntry {
     /// Cached stages of the encoder.
     pub(super) fn stages(
         &self,
-        analyzer: AnalyzerName,
+        analyzer: &AnalyzerEntry,
         context: &SystemContext<'_>,
     ) -> Result<Vec<StageReport>, SystemError> {
+        let words = words_of(&analyzer.analysis()?);
         let encoder = self.encoder.as_ref();
-        let stages =
-            encoder.map(|encoder| encoder.word_stages(context, &words_of(&analyzer.analysis())));
+        let stages = encoder.map(|encoder| encoder.word_stages(context, &words));
         Ok(stages
             .transpose()
             .map_err(in_expansion)?
@@ -136,7 +137,12 @@ fn encoded(
 
 /// Parameters of the words of the terms of an analysis.
 fn words_of(analysis: &Analysis) -> String {
-    format!("words {analysis}")
+    let name = analysis.to_string();
+    // The name of another analysis has the number of words of a list only.
+    match name.parse::<Analysis>() {
+        Ok(_) => format!("words {name}"),
+        Err(_) => format!("words {}", json!(analysis)),
+    }
 }
 
 /// Calls `visit` with title and text of every document.

@@ -23,11 +23,11 @@ pub(crate) mod vectors;
 use std::sync::LazyLock;
 
 pub use crate::entries::{
-    AnalyzerName, BlankDocsName, Bm25Preset, Bm25System, CleaningEntry, DecayName, DocOrderName,
-    EncoderEntry, EncoderReference, ExpansionEntry, IndexedFieldsEntry, IndexedFieldsName,
-    LossName, MiningEntry, ModelParameters, PoolingName, PrecisionName, QuerySyntaxName,
-    RandomEntry, StopWordList, TrainingEntry, TrainingPrecisionName, TrainingPreset,
-    unknown_encoder,
+    AnalysisEntry, AnalyzerEntry, AnalyzerName, BlankDocsName, Bm25Preset, Bm25System,
+    CleaningEntry, DecayName, DocOrderName, EncoderEntry, EncoderReference, ExpansionEntry,
+    IndexedFieldsEntry, IndexedFieldsName, LossName, MiningEntry, ModelParameters, PoolingName,
+    PrecisionName, QuerySyntaxName, RandomEntry, StopWordList, StopWordsEntry, TrainingEntry,
+    TrainingPrecisionName, TrainingPreset, unknown_encoder,
 };
 pub use cleaning::Cleaner;
 use existing_file::existing_file;

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document_texts::document_texts;
-use crate::entries::{AnalyzerName, template};
+use crate::entries::{AnalyzerEntry, template};
 use crate::error::SystemError;
 use crate::memory::available_memory;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -43,8 +43,8 @@ pub struct RandomIndexingSystem {
     pub weight: TermWeightingName,
     /// Seed of the elemental vectors. Default: 0.
     pub seed: Option<u64>,
-    /// Text analysis. Default: `anserini`.
-    pub analyzer: AnalyzerName,
+    /// Text analysis: a name, or a table with its fields. Default: `anserini`.
+    pub analyzer: AnalyzerEntry,
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
     /// Number of feedback documents (Rocchio feedback): the mean of the vectors of the first hits
@@ -152,12 +152,12 @@ impl System for RandomIndexingSystem {
             return Err(SystemError::parameter("beta", message));
         }
         self.template.as_deref().map(template).transpose()?;
-        Ok(())
+        self.analyzer.analysis().map(drop)
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let given = self.template.as_deref();
-        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis()?)?;
         let ids = context.data.ids().clone();
         let retriever = self.retriever(ids, &analysis, &texts)?;
         Ok(OpenSystem::new(Arc::new(Distinct(retriever))))

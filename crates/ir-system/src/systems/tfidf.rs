@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document_texts::document_texts;
-use crate::entries::AnalyzerName;
+use crate::entries::AnalyzerEntry;
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
@@ -30,8 +30,8 @@ pub struct TfidfSystem {
     /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
     pub min_df: Option<u64>,
-    /// Text analysis. Default: `anserini`.
-    pub analyzer: AnalyzerName,
+    /// Text analysis: a name, or a table with its fields. Default: `anserini`.
+    pub analyzer: AnalyzerEntry,
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
 }
@@ -55,8 +55,8 @@ pub struct LsiSystem {
     /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
     pub min_df: Option<u64>,
-    /// Text analysis. Default: `anserini`.
-    pub analyzer: AnalyzerName,
+    /// Text analysis: a name, or a table with its fields. Default: `anserini`.
+    pub analyzer: AnalyzerEntry,
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
 }
@@ -75,9 +75,13 @@ fn analyzer(analysis: &Analysis) -> Result<ir_bm25::analysis::AnalysisPipeline, 
 }
 
 impl System for TfidfSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        self.analyzer.analysis().map(drop)
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let given = self.template.as_deref();
-        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis()?)?;
         let config = config(self.sublinear, self.min_df);
         let failed = "TF-IDF";
         let analyzer = analyzer(&analysis)?;
@@ -94,9 +98,13 @@ impl System for TfidfSystem {
 }
 
 impl System for LsiSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        self.analyzer.analysis().map(drop)
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let given = self.template.as_deref();
-        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis()?)?;
         let svd =
             TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
         let config = LsiConfig::default()

@@ -49,12 +49,16 @@ attributes for --filter. The title of a note is its first Markdown heading,
 otherwise its file name without extension. Titles are indexed like text: a
 heading of a note counts twice.
 
-A JSON file for --analysis has these fields; missing ones are as here:
+A JSON file for --analysis has these fields; missing ones are as here, or as in
+the \"preset\" that it names:
   {\"tokenizer\": \"unicode\", \"max_len\": 255, \"normalization\": \"nfc\",
-   \"possessive\": true, \"lower_case\": true, \"stop_words\": \"lucene33\",
-   \"stemmer\": \"porter\"}
-Also tokenizer whitespace; normalizations none, fold; stop words none, nltk179
-or a list, {\"custom\": [\"a\", \"the\"]}; stemmers none, porter1980, english.
+   \"possessive\": true, \"lower_case\": true, \"cjk_bigrams\": \"none\",
+   \"stop_words\": \"lucene33\", \"protected_words\": [], \"stemmer\": \"porter\"}
+Also tokenizer whitespace; normalizations none, width (full-width ASCII, half-
+width Katakana), fold (--fold); bigrams bigrams, bigrams_and_unigrams; stop
+words none, nltk179 or a list, [\"a\", \"the\"]; stemmers none, porter1980 and the
+languages of Snowball. Words of a language, in files with one word per line:
+  ir index articles.jsonl -o fr.ir --stemmer french --stop-words french.txt
 
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
 field; Unicode word segmentation, NFC (in Anserini none), possessive removal,
@@ -227,7 +231,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(create(output)?);
     let template = args.template.as_ref();
-    let config = args.setup.config(&documents, template, args.stored());
+    let config = args.setup.config(&documents, template, args.stored())?;
     let config = config.with_positions(args.positions);
     let began = Instant::now();
     let part = args.part(&documents, console)?;

@@ -121,7 +121,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         if args.setup.order(&documents) == DocumentOrder::RowText {
             bail_usage!("--order: expected id or insertion with --add, found row-text");
         }
-        let config = args.setup.config(&documents, None, args.stored());
+        let config = args.setup.config(&documents, None, args.stored())?;
         let config = config.with_positions(args.positions);
         check_fields(config.fields, documents.collection.corpus())?;
         let config = config.with_duplicates(DuplicateIds::Reject);
@@ -150,23 +150,27 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
     let positions = args.positions.then_some(true);
     // Lists of stop words are named by their length.
     let name = config.analysis.to_string();
-    let has_equal_names = setup
-        .analysis
-        .as_ref()
-        .is_some_and(|it| it.to_string() == name);
+    let changed = setup.changes.first_set();
+    let wanted = match (&setup.analysis, changed) {
+        (None, None) => None,
+        (given, _) => {
+            let base = given.clone().unwrap_or_else(|| config.analysis.clone());
+            Some(setup.changes.apply(base)?)
+        }
+    };
+    let has_equal_names = wanted.as_ref().is_some_and(|it| it.to_string() == name);
+    let analysis_option = match &setup.analysis {
+        Some(_) => "--analysis",
+        None => changed.unwrap_or("--analysis"),
+    };
     let differences = [
-        difference(
-            "--analysis",
-            setup.analysis.as_ref(),
-            &config.analysis,
-            |it| {
-                if has_equal_names {
-                    json!(it).to_string()
-                } else {
-                    it.to_string()
-                }
-            },
-        ),
+        difference(analysis_option, wanted.as_ref(), &config.analysis, |it| {
+            if has_equal_names {
+                json!(it).to_string()
+            } else {
+                it.to_string()
+            }
+        }),
         difference("--fields", setup.fields.as_ref(), &config.fields, |it| {
             name_of_fields(*it)
         }),

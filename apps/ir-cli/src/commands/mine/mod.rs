@@ -289,7 +289,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let config = args
         .setup
-        .config(&documents, None, needs.store.max(filtered));
+        .config(&documents, None, needs.store.max(filtered))?;
     let config = config.with_positions(needs.positions);
     texts.release();
     // The file of the index of many documents is mapped.

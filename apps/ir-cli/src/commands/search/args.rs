@@ -215,7 +215,7 @@ impl Args {
         template: Option<&DocTemplate>,
         store: StoredFields,
     ) -> Result<IndexConfig> {
-        let config = self.setup.config(documents, template, store);
+        let config = self.setup.config(documents, template, store)?;
         Ok(config.with_positions(self.index_needs()?.positions))
     }
 

@@ -7,7 +7,7 @@ use ir_bm25::{DocOrder, IndexConfig, IndexedFields};
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Query, Run, Search, Years};
 use ir_experiment::{Experiment, QuerySet, Runner, TaskEntry};
-use ir_system::systems::AnalyzerName;
+use ir_system::systems::AnalyzerEntry;
 use ir_system::{
     Cache, FilterName, Registry, ScoreFormatName, SharedRetriever, SystemEntry, SystemSpec,
 };
@@ -85,15 +85,8 @@ pub(super) fn save(spec: &SystemSpec, path: &OutputPath) -> Result<()> {
 /// Parameters of the index.
 fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
     let mut table = Table::new();
-    let analyzer = AnalyzerName::ALL.into_iter();
-    let mut named = analyzer.filter(|name| name.analysis() == config.analysis);
-    let Some(analyzer) = named.next() else {
-        bail!(
-            "--save: expected an analysis with a name, found {}",
-            config.analysis
-        );
-    };
-    if analyzer != AnalyzerName::default() {
+    let analyzer = AnalyzerEntry::from_analysis(&config.analysis)?;
+    if analyzer != AnalyzerEntry::default() {
         table.insert("analyzer".to_owned(), Value::try_from(analyzer)?);
     }
     match (&args.template, config.fields) {

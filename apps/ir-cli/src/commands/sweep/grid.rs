@@ -247,7 +247,7 @@ impl GridOptions {
                 let needs = needs.try_fold(IndexNeeds::default(), |all, needs| {
                     Ok::<_, SpecError>(all.and(needs?))
                 })?;
-                let config = setup.config(&documents, None, needs.store);
+                let config = setup.config(&documents, None, needs.store)?;
                 let config = config.with_positions(needs.positions);
                 let index = setup.build(&documents, None, config, None, None, console)?;
                 (index.into(), asked)

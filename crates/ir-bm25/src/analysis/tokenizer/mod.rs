@@ -6,6 +6,8 @@ mod word_break;
 
 use serde::{Deserialize, Serialize};
 
+use self::classes::{WordBreakClass, class};
+
 /// Tokenizer: splits text into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,6 +35,36 @@ impl Tokenizer {
             Self::Whitespace => split_whitespace(text, max, emit),
         }
     }
+}
+
+/// Returns `true` for the tokens of the Unicode tokenizer that Lucene's `StandardTokenizer` gives
+/// the type of Han, Hiragana, Katakana or Hangul.
+pub(super) fn is_cjk(token: &str) -> bool {
+    if token.is_ascii() {
+        return false;
+    }
+    let mut script = None;
+    for c in token.chars() {
+        let next = match class(c) {
+            WordBreakClass::Ideograph => return true,
+            WordBreakClass::Katakana => WordBreakClass::Katakana,
+            WordBreakClass::Letter if is_hangul(c) => WordBreakClass::Letter,
+            class if class.extends() => continue,
+            _ => return false,
+        };
+        if *script.get_or_insert(next) != next {
+            return false;
+        }
+    }
+    script.is_some()
+}
+
+/// Returns `true` for the letters of the script Hangul.
+fn is_hangul(c: char) -> bool {
+    matches!(c,
+        '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}' | '\u{3200}'..='\u{321e}'
+        | '\u{3260}'..='\u{327e}' | '\u{a960}'..='\u{a97c}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{d7b0}'..='\u{d7fb}' | '\u{ffa0}'..='\u{ffdc}')
 }
 
 fn separates(c: char) -> bool {

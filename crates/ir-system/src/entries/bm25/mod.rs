@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use ir_bm25::feedback::{FeedbackModel, Rm3Estimate};
 use ir_bm25::models::{NAMED_MODELS, NamedModel, ParameterRange};
 use ir_bm25::{
-    Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
-    IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, StoredFields,
+    BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError, IndexConfig,
+    IndexedFields, Model, QuerySyntax, SearcherError, StoredFields,
 };
 use ir_data::DocTemplate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -21,6 +21,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use self::expansion::ExpansionEntry;
+use super::analyzer::AnalyzerEntry;
 use super::cleaning::{self, CleaningEntry};
 use super::model_parameters::ModelParameters;
 use super::template;
@@ -44,8 +45,8 @@ pub struct Bm25System {
     /// Exact document lengths instead of Lucene's one byte. Default: false; true for divergence
     /// from randomness, the models of Indri and `terrier-tfidf`.
     pub exact_lengths: Option<bool>,
-    /// Text analysis. Default: `anserini`.
-    pub analyzer: AnalyzerName,
+    /// Text analysis: a name, or a table with its fields. Default: `anserini`.
+    pub analyzer: AnalyzerEntry,
     /// Indexed fields by name, or a list of fields with separate statistics: `id`, `title`, `text`
     /// and attributes, such as `["title", "text", "keywords"]`. Default: from the preset (`one`;
     /// `datafinder`: `text`).
@@ -111,50 +112,6 @@ pub enum Bm25Preset {
     /// DataFinder: k1 0.8, b 0.4, texts without titles, blank documents dropped, documents with
     /// equal scores in insertion order. Use `document_order = "lexicographic-row"`.
     Datafinder,
-}
-
-/// Text analysis by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnalyzerName {
-    /// Anserini's analysis of English, which equals Lucene's `EnglishAnalyzer`: Porter stemmer.
-    #[default]
-    Anserini,
-    /// The same without the stemmer.
-    AnseriniUnstemmed,
-    /// English with the Porter2 stemmer.
-    English,
-    /// Lucene's `StandardAnalyzer`.
-    LuceneStandard,
-    /// Tokens between white space.
-    Whitespace,
-    /// `anserini` with words in Unicode's normal form NFC: the default of `ir index`.
-    Porter,
-}
-
-impl AnalyzerName {
-    /// All names, in the order of the documentation.
-    pub const ALL: [Self; 6] = [
-        Self::Anserini,
-        Self::AnseriniUnstemmed,
-        Self::English,
-        Self::LuceneStandard,
-        Self::Whitespace,
-        Self::Porter,
-    ];
-
-    /// Returns the analysis with this name.
-    #[must_use]
-    pub fn analysis(self) -> Analysis {
-        match self {
-            Self::Anserini => Analysis::anserini(),
-            Self::AnseriniUnstemmed => Analysis::anserini_unstemmed(),
-            Self::English => Analysis::english(),
-            Self::LuceneStandard => Analysis::lucene_standard(),
-            Self::Whitespace => Analysis::whitespace(),
-            Self::Porter => Analysis::porter(),
-        }
-    }
 }
 
 /// Indexed fields of a document.
@@ -238,6 +195,7 @@ impl Bm25System {
         self.cleaning
             .as_ref()
             .map_or(Ok(()), CleaningEntry::check)?;
+        self.analyzer.analysis()?;
         self.scoring_model()?;
         let feedback = self.feedback()?;
         self.check_queries(feedback.is_some())?;
@@ -312,7 +270,7 @@ impl Bm25System {
             BlankDocsName::Drop => BlankDocs::Drop,
         };
         Ok(IndexConfig::default()
-            .with_analysis(self.analyzer.analysis())
+            .with_analysis(self.analyzer.analysis()?)
             .with_fields(self.indexed_fields()?)
             .with_order(match order {
                 DocOrderName::Id => DocOrder::Id,
