@@ -371,7 +371,9 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
     // Missing fields take their defaults; saved indexes have all fields.
     let analysis = Analysis::default().with_overrides(&given);
     analysis.map_err(|error| match error {
-        AnalysisError::Field { field, message } => format!("{field}: {}", readable(&message, "an object")),
+        AnalysisError::Field { field, message } => {
+            format!("{field}: {}", readable(&message, "an object"))
+        }
         other => other.to_string(),
     })
 }

@@ -179,7 +179,7 @@ impl AnalyzerEntry {
             let field = match &error {
                 AnalysisError::Field { field, message } => {
                     let key = format!("analyzer.{field}");
-                    return SystemError::parameter(key, readable(message));
+                    return SystemError::parameter(key, readable(message, "an object"));
                 }
                 AnalysisError::TokenLength { .. } => "max_len",
                 AnalysisError::BigramTokenizer => "cjk_bigrams",
