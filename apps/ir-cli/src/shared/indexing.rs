@@ -111,6 +111,11 @@ impl AnalysisChanges {
             }
         }
         if let Some(list) = &self.protected_words {
+            if analysis.stemmer == Stemmer::None {
+                bail_usage!(
+                    "--protected-words: expected an analysis with a stemmer, found {analysis}"
+                );
+            }
             analysis.protected_words = list.words();
         }
         let Err(error) = analysis.build() else {

@@ -46,6 +46,8 @@ fn options_without_effect_are_rejected() {
           2: --seed | --random
         mine tiny --split test --run a --analysis whitespace
           2: --analysis | --run
+        mine tiny --split test --run a --fold
+          2: --fold | --run
         agree --table labels.tsv --skip-header
           2: --skip-header | --table
         agree qrels qrels --order file

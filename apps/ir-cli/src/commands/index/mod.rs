@@ -49,15 +49,15 @@ attributes for --filter. The title of a note is its first Markdown heading,
 otherwise its file name without extension. Titles are indexed like text: a
 heading of a note counts twice.
 
-A JSON file for --analysis has these fields; missing ones are as here, or as in
-the \"preset\" that it names:
+A JSON file for --analysis has these fields; missing ones are as here, or as
+in the \"preset\" that it names:
   {\"tokenizer\": \"unicode\", \"max_len\": 255, \"normalization\": \"nfc\",
    \"possessive\": true, \"lower_case\": true, \"cjk_bigrams\": \"none\",
    \"stop_words\": \"lucene33\", \"protected_words\": [], \"stemmer\": \"porter\"}
-Also tokenizer whitespace; normalizations none, width (full-width ASCII, half-
-width Katakana), fold (--fold); bigrams bigrams, bigrams_and_unigrams; stop
-words none, nltk179 or a list, [\"a\", \"the\"]; stemmers none, porter1980 and the
-languages of Snowball. Words of a language, in files with one word per line:
+Also tokenizer whitespace; normalizations none, width (full-width ASCII,
+half-width Katakana), fold (as --fold); bigrams bigrams, bigrams_and_unigrams;
+stop words none, nltk179 or a list, [\"a\", \"the\"]; stemmers none, porter1980
+and the languages of Snowball. Words of a language are in files:
   ir index articles.jsonl -o fr.ir --stemmer french --stop-words french.txt
 
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one

@@ -162,7 +162,14 @@ struct NegativeOptions {
 /// Options of systems, besides which there is no run.
 fn other_models() -> Vec<clap::Id> {
     let mut ids = SystemSource::ids();
-    ids.push(clap::Id::from("analysis"));
+    let analysis = [
+        "analysis",
+        "fold",
+        "stemmer",
+        "stop_words",
+        "protected_words",
+    ];
+    ids.extend(analysis.map(clap::Id::from));
     ids
 }
 
