@@ -10,9 +10,10 @@ use indicatif::HumanBytes;
 use ir_core::segments::{LOCK_NAME, SegmentStats};
 use ir_data::LineReader;
 
-use crate::shared::console::{Console, MAX_WORD, check_stopped, shortened};
+use crate::shared::console::{Console, MAX_WORD, shortened};
 use crate::shared::format::{counted, grouped};
 use crate::shared::input;
+use crate::shared::signals::check_stopped;
 
 /// Reads the ids of --delete, one per line; empty lines are skipped. None without the option.
 pub(crate) fn read_ids(file: Option<&String>, console: &Console) -> Result<Vec<String>> {

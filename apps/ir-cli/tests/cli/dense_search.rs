@@ -264,9 +264,9 @@ fn vectors_of_arrays() {
         let args = ["search", "docs.jsonl", "tea", "--vectors", vectors];
         here.ir(&[&args[..], &["--encoder", bert]].concat()).ok()
     };
-    let expected = search("x.ir").stdout();
+    let expected = search("x.ir").out;
     let found = search("x.npy");
-    assert_eq!(found.stdout(), expected);
+    assert_eq!(found.out, expected);
 }
 
 const TINY: &str = concat!(

@@ -26,6 +26,7 @@ mod encode;
 mod encode_update;
 mod eval_input;
 mod experiments;
+mod file_formats;
 mod frames;
 mod import_results;
 mod index_update;

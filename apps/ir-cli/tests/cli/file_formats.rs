@@ -1,0 +1,240 @@
+//! Tables, arrays and Parquet as inputs of commands, names of fields, `ir inspect`, `ir help formats`.
+
+use serde_json::Value;
+
+use crate::common::{Folder, Ran};
+
+const PARQUET: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-data/testdata/parquet/"
+);
+
+fn ids(ran: Ran) -> Vec<String> {
+    let lines = ran.ok().out;
+    let ids = lines.lines().filter_map(|line| line.split(' ').nth(2));
+    ids.map(str::to_owned).collect()
+}
+
+/// The same documents in every format have the same ranking.
+#[test]
+fn documents_and_queries_of_every_format() {
+    let here = Folder::new();
+    here.write("lines.jsonl", "{\"id\": \"a\", \"text\": \"green tea\", \"year\": 2017}\n{\"id\": \"b\", \"text\": \"tea, tea\", \"year\": 2020}\n");
+    here.write("array.json", "[{\"id\": \"a\", \"text\": \"green tea\", \"year\": 2017},\n\n{\"id\": \"b\",\n \"text\": \"tea, tea\", \"year\": 2020}]");
+    here.write(
+        "comma.csv",
+        "year,text,id\n2017,green tea,a\n2020,\"tea, tea\",b\n",
+    );
+    here.write(
+        "semicolon.csv",
+        "\u{feff}ID;Text;year\r\na;green tea;2017\r\nb;tea, tea;2020\r\n",
+    );
+    here.write(
+        "header.tsv",
+        "id\ttext\tyear\na\tgreen tea\t2017\nb\ttea, tea\t2020\n",
+    );
+    here.write("plain.tsv", "a\tgreen tea\nb\ttea, tea\n");
+    for queries in [
+        "qid,query\n1,tea\n",
+        "query\tqid\ntea\t1\n",
+        "[{\"qid\": 1, \"query\": \"tea\"}]",
+        "1\ttea\n",
+    ] {
+        here.write("queries", queries);
+        for docs in [
+            "lines.jsonl",
+            "array.json",
+            "comma.csv",
+            "semicolon.csv",
+            "header.tsv",
+            "plain.tsv",
+        ] {
+            let args = ["search", docs, "--queries", "queries"];
+            assert_eq!(ids(here.ir(&args)), ["b", "a"], "{docs} {queries}");
+            if docs != "plain.tsv" {
+                let filtered = here.ir(&[&args[..], &["--filter", "year < 2018"]].concat());
+                assert_eq!(ids(filtered), ["a"], "{docs}");
+            }
+        }
+    }
+    let folder = format!("{PARQUET}hub");
+    assert_eq!(
+        ids(here.ir(&["search", &folder, "--split", "test"])),
+        ["d1", "d2"]
+    );
+    let parquet = format!("{PARQUET}corpus-snappy.parquet");
+    let queries = format!("{PARQUET}polars.parquet");
+    assert_eq!(
+        ids(here.ir(&["search", &parquet, "--queries", &queries])),
+        ["d1", "d2", "d3"]
+    );
+    let qrels = format!("{PARQUET}hub/data/test-00000-of-00002.parquet");
+    here.write("run", "q1 Q0 d2 1 1 x\n");
+    for qrels in [&qrels, &folder] {
+        let ran = here.ir(&["eval", "-m", "recip_rank", qrels, "run"]).ok();
+        assert!(
+            ran.out.contains("1.0000") || ran.out.contains("0.5000"),
+            "{}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn given_names_of_fields() {
+    let here = Folder::new();
+    here.write("docs.csv", "key,summary,text\na,tea,milk\nb,water,tea\n");
+    here.write(
+        "docs.jsonl",
+        "{\"key\": 1, \"summary\": \"tea\", \"text\": \"milk\"}\n",
+    );
+    let names = ["--id-field", "key", "--text-field", "summary"];
+    let search = |docs: &str| here.ir(&[&["search", docs, "--queries", "q"], &names[..]].concat());
+    here.write("q", "1\ttea\n");
+    assert_eq!(ids(search("docs.csv")), ["a"]);
+    assert_eq!(ids(search("docs.jsonl")), ["1"]);
+    here.ir(&["search", "docs.csv", "tea"])
+        .fails(1, &["docs.csv"]);
+    let ran = here.ir(&["search", "docs.csv", "tea", "--id-field", "name"]);
+    ran.fails(
+        1,
+        &["docs.csv:1: expected a field \"name\", found \"key\", \"summary\", \"text\""],
+    );
+    here.write("docs.tsv", "a\ttea\n");
+    let ran = here.ir(&["index", "docs.tsv", "-o", "x.ir", "--text-field", "b"]);
+    ran.fails(1, &["docs.tsv:1: expected a field \"b\""]);
+    let ran = here.ir(&["search", "bundled", "tea", "--title-field", "name"]);
+    ran.fails(
+        2,
+        &[
+            "--title-field: expected a file with names of fields",
+            "found bundled",
+        ],
+    );
+}
+
+#[test]
+fn nul_bytes_of_trec_files_are_counted() {
+    let here = Folder::new();
+    here.write(
+        "docs",
+        "<DOC>\n<DOCNO> a\0 </DOCNO>\n<TEXT>gr\0een tea\0</TEXT>\n</DOC>\n",
+    );
+    let ran = here.ir(&["index", "docs", "-o", "x.ir"]).ok();
+    assert!(ran.err.contains("docs: 3 NUL bytes skipped"), "{}", ran.err);
+    here.write("q", "1\tgreen\n");
+    assert_eq!(ids(here.ir(&["search", "x.ir", "--queries", "q"])), ["a"]);
+    let ran = here.ir(&["inspect", "docs"]).ok();
+    assert!(ran.out.contains("3 NUL bytes skipped"), "{}", ran.out);
+}
+
+#[test]
+fn inspection() {
+    let here = Folder::new();
+    let inspect = |name: &str| -> Value {
+        let ran = here.ir(&["inspect", name, "--json"]).ok();
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    here.write("docs.csv", "id,text,year,\na,tea,2017,x\nb,,soon,\n");
+    let found = inspect("docs.csv");
+    assert_eq!(found["kind"], "documents");
+    assert_eq!(found["format"], "CSV with a header line");
+    assert_eq!(
+        found["reason"],
+        "the first line has the names \"id\" and \"text\""
+    );
+    assert_eq!(found["counts"]["documents"], 2);
+    assert_eq!(found["fields"][0]["name"], "id");
+    let notes = found["notes"].to_string();
+    for note in [
+        "1 document without title and text",
+        "1 document whose year",
+        "a column without a name",
+    ] {
+        assert!(notes.contains(note), "{notes}");
+    }
+    assert_eq!(found["first"][0]["attributes"]["year"], "2017");
+    here.write("q.jsonl", "{\"qid\": 1, \"query\": \"tea\"}\n");
+    assert_eq!(
+        (
+            &inspect("q.jsonl")["kind"],
+            &inspect("q.jsonl")["counts"]["queries"]
+        ),
+        (&"queries".into(), &1.into())
+    );
+    here.write("qrels", "q 0 a 1\nq 0 b -1\n");
+    let found = inspect("qrels");
+    assert_eq!(
+        (&found["kind"], &found["counts"]["judgments"]),
+        (&"judgments".into(), &2.into())
+    );
+    assert_eq!(found["fields"][0]["read_as"], "-1: 1, 1: 1");
+    here.write("run.json", "{\"q\": {\"a\": 1.5}}");
+    assert_eq!(inspect("run.json")["kind"], "run");
+    let parquet = format!("{PARQUET}corpus-gzip.parquet");
+    let found = inspect(&parquet);
+    let fields = found["fields"].to_string();
+    assert!(
+        fields
+            .contains("{\"name\":\"embedding\",\"read_as\":\"not read: binary data or vectors\"}"),
+        "{fields}"
+    );
+    assert_eq!(inspect(&format!("{PARQUET}hub"))["counts"]["queries"], 2);
+    here.ir(&["index", "docs.csv", "-o", "x.ir"]).ok();
+    assert_eq!(inspect("x.ir")["kind"], "index");
+    here.ir(&["inspect", "missing"]).fails(1, &["missing"]);
+    here.write("bad.csv", "id,text\na\n");
+    here.ir(&["inspect", "bad.csv"])
+        .fails(1, &["bad.csv:2: expected 2 columns, found 1"]);
+    let ran = here.ir(&["inspect", "docs.csv", "qrels", "-n", "1"]).ok();
+    assert!(
+        ran.out.contains("taken for") && ran.out.contains("\n\nqrels\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn help_lists_all_formats() {
+    let here = Folder::new();
+    let help = here.ir(&["help", "formats"]).ok().out;
+    for format in [
+        "Parquet",
+        "CSV or TSV with a header line",
+        "TREC qrels",
+        "NumPy, fvecs",
+    ] {
+        assert!(help.contains(&format!("{format} (")), "{help}");
+    }
+    assert!(
+        help.lines().all(|line| line.chars().count() <= 80),
+        "{help}"
+    );
+}
+
+/// Vectors of other encoders in Parquet rank as those in JSON lines.
+#[cfg(feature = "dense")]
+#[test]
+fn vectors_in_parquet() {
+    let here = Folder::new();
+    let parquet = format!("{PARQUET}corpus-snappy.parquet");
+    here.write("vectors.jsonl", "{\"id\": \"d1\", \"vector\": [0.5, 1.5]}\n{\"id\": \"d2\", \"vector\": [1, 2]}\n{\"id\": \"d3\", \"vector\": [0, 0.25]}\n");
+    here.write("q.jsonl", "{\"id\": \"q\", \"vector\": [1, 1]}\n");
+    here.write("queries.tsv", "q\ttea\n");
+    let search = |vectors: &str| {
+        here.ir(&[
+            "search",
+            "docs.jsonl",
+            "--queries",
+            "queries.tsv",
+            "--vectors",
+            vectors,
+            "--query-vectors",
+            "q.jsonl",
+        ])
+    };
+    here.write("docs.jsonl", "{\"id\": \"d1\", \"text\": \"a\"}\n{\"id\": \"d2\", \"text\": \"b\"}\n{\"id\": \"d3\", \"text\": \"c\"}\n");
+    let expected = ["d2", "d1", "d3"];
+    assert_eq!(ids(search("vectors.jsonl")), expected);
+    assert_eq!(ids(search(&parquet)), expected);
+}
