@@ -99,7 +99,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .formats
         .as_deref()
         .unwrap_or(&OutputFormat::ALL);
-    let needs_runs = |format| matches!(format, &OutputFormat::Html | &OutputFormat::Runs);
+    let needs_runs =
+        |format: &OutputFormat| matches!(format, OutputFormat::Html | OutputFormat::Runs);
     if folder.is_none() || !formats.iter().any(needs_runs) {
         runner = runner.without_runs();
     }

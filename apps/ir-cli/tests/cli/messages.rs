@@ -41,7 +41,7 @@ fn numbers_in_words() {
         "table.toml",
         "[[systems]]\nname = \"a\"\ntype = \"bm25\"\nk1 = { a = 1 }\n",
     );
-    here.write("frames.jsonl", "\n[1]\n");
+    here.write("frames.jsonl", "[1]\n");
     here.write("itself.txt", "a, b\nthe => the\n");
     here.write("large.toml", "#".repeat((16 << 20) + 1));
     here.errors(
@@ -65,7 +65,7 @@ fn numbers_in_words() {
         search tiny tea --system table.toml
           1: table.toml:4: systems[0].k1: expected a number, found a table
         ask frames.jsonl tea
-          1: frames.jsonl:2: expected a frame: expected a string, found 1
+          1: frames.jsonl:1: expected a frame: expected a string, found 1
         search tiny tea --synonyms itself.txt
           1: itself.txt:2: expected a text with terms
         search tiny tea --system large.toml

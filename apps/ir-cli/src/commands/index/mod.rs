@@ -67,12 +67,12 @@ b are set at search time. The index is one file, written atomically; its bytes
 do not depend on --memory or --threads.
 
 With --add, --delete or --compact the index is a folder with one writer at a
-time; --wait waits for another one. `ir search` opens its last commit, and ranks and scores as in an index
-built from the documents that are left. A killed update leaves the last
-commit. Ids are deleted before documents are added. --add keeps the documents
-that the collection no longer has; list their ids for --delete (the id of a
-note is its path below the folder). `ir encode --add` updates the vectors of
-changed documents.";
+time; --wait waits for another one. `ir search` opens its last commit, and
+ranks and scores as in an index built from the documents that are left. A
+killed update leaves the last commit. Ids are deleted before documents are
+added. --add keeps the documents that the collection no longer has; list their
+ids for --delete (the id of a note is its path below the folder). `ir encode
+--add` updates the vectors of changed documents.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
