@@ -224,13 +224,13 @@ pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result
 
 impl IndexOptions {
     pub(crate) fn first_set(&self) -> Option<&'static str> {
-        first_set([
-            ("--analysis", self.analysis.is_some()),
+        let analysis = first_set([("--analysis", self.analysis.is_some())]);
+        let others = first_set([
             ("--fields", self.fields.is_some()),
             ("--order", self.order.is_some()),
             ("--memory", self.memory.is_some()),
-        ])
-        .or(self.changes.first_set())
+        ]);
+        analysis.or(self.changes.first_set()).or(others)
     }
 
     /// First option that affects the content of an index: scores of BM25 and the order of equal
