@@ -335,8 +335,9 @@ fn list_formats() -> String {
         paragraphs.push(lines.join("\n"));
     }
     paragraphs.push(
-        "Files may be compressed by gzip or zstd, whatever their names; bzip2, xz, lz4, zip and\n\
-         7z are named in an error. `ir inspect FILE` prints what a file is taken for."
+        "Files may be compressed by gzip or zstd, whatever their names; bzip2, xz, lz4,\n\
+         zip and 7z are named in an error. `ir inspect FILE` prints what a file is\n\
+         taken for."
             .to_owned(),
     );
     paragraphs.join("\n\n")

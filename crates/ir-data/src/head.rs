@@ -49,10 +49,11 @@ impl FileHead {
                 return Err(other(found));
             }
             if line.is_empty() && bytes.len() as u64 > MAX_LINE {
-                return Err(DataError::LineTooLong {
+                return Err(DataError::OtherFormat {
                     path: name.to_owned(),
-                    line: number,
-                    limit: MAX_LINE,
+                    // MAX_LINE.
+                    expected: "text in the first 67108864 bytes",
+                    found: "white space".to_owned(),
                 });
             }
             if read == 0 || !line.is_empty() {
@@ -207,7 +208,7 @@ mod tests {
     fn leading_white_space_is_limited() {
         let mut endless = std::io::BufReader::new(std::io::repeat(b' '));
         let error = FileHead::read(&mut endless, "x").unwrap_err();
-        let expected = "x:1: expected at most 67108864 bytes in a line, found more";
+        let expected = format!("x: expected text in the first {MAX_LINE} bytes, found white space");
         assert_eq!(error.to_string(), expected);
     }
 

@@ -132,7 +132,7 @@ impl WaitOption {
             }
             if !is_waiting {
                 let seconds = wait.as_secs_f64();
-                console.note(format_args!(
+                console.log(format_args!(
                     "the index is locked by another writer; waiting up to {seconds} s for it"
                 ));
                 is_waiting = true;

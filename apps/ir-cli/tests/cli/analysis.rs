@@ -1,7 +1,7 @@
 //! Changes of the analyzer: folding, stemmers of languages, files of stop words and protected
 //! words, and bigrams of Chinese, Japanese and Korean.
 
-use crate::common::Folder;
+use crate::common::{Folder, tiny};
 
 const CORPUS: &str = r#"{"_id": "resume", "text": "Son Résumé à la Straße, ＩＲ ｶﾀｶﾅ"}
 {"_id": "cats", "text": "les traditions généralisées et nationales"}
@@ -91,19 +91,19 @@ fn bigrams_of_a_preset() {
 #[test]
 fn a_saved_system_has_the_fields_of_the_analyzer() {
     let here = folder();
-    here.write("queries.tsv", "1\tresume traditions\n");
+    tiny(&here);
     let changes = "--fold --stemmer french --stop-words stop.txt --protected-words protected.txt";
     here.ir(&format!(
-        "search corpus.jsonl --queries queries.tsv -o first.run --save system.toml {changes}"
+        "search tiny -o first.run --save system.toml {changes}"
     ))
     .ok();
     let saved = here.read("system.toml");
     assert!(saved.contains("normalization = \"fold\""), "{saved}");
     assert!(saved.contains("[\"aids\", \"traditions\"]"), "{saved}");
-    here.ir("search corpus.jsonl --queries queries.tsv -o second.run --system system.toml")
+    here.ir("search tiny -o second.run --system system.toml")
         .ok();
     assert_eq!(here.read("first.run"), here.read("second.run"));
-    assert_eq!(here.read("first.run").lines().count(), 2);
+    assert!(here.read("first.run").lines().count() > 1);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn bad_input() {
         ask empty tea
           1: empty: expected papers, found none
         ask broken.jsonl tea
-          1: broken.jsonl: line 1: expected a frame
+          1: broken.jsonl:1: expected a frame
         ask papers --questions blank.txt
           1: expected questions, found none
         ask papers --questions nowhere.txt

@@ -313,12 +313,13 @@ fn grids() {
         "
         run large.toml
           1: large.toml:12: systems[1].grid: expected at most 100000 points in all grids, found 1000000000000000000000
-        run missing.toml
-          1: missing.toml:14: systems[1].grid.synonyms: | none.txt
         run both.toml
           1: both.toml:14: systems[1].grid.k1
         ",
     );
+    // Points are opened when they are searched, after the other systems.
+    let found = ["missing.toml:14: systems[1].grid.synonyms: ", "none.txt"];
+    here.ir("run missing.toml").fails(1, &found);
     // A plan lists the points without computing them.
     let values: Vec<String> = (1..=40)
         .map(|n| format!("{}", f64::from(n) / 41.0))

@@ -52,7 +52,7 @@ fn documents_and_queries_of_every_format() {
             let args = ["search", docs, "--queries", "queries"];
             assert_eq!(ids(here.ir(&args)), ["b", "a"], "{docs} {queries}");
             if docs != "plain.tsv" {
-                let filtered = here.ir(&[&args[..], &["--filter", "year < 2018"]].concat());
+                let filtered = here.ir(&[&args[..], &["--filter", "year<=2018"]].concat());
                 assert_eq!(ids(filtered), ["a"], "{docs}");
             }
         }
@@ -60,7 +60,7 @@ fn documents_and_queries_of_every_format() {
     let folder = format!("{PARQUET}hub");
     assert_eq!(
         ids(here.ir(&["search", &folder, "--split", "test"])),
-        ["d1", "d2"]
+        ["d1", "d2", "d3"]
     );
     let parquet = format!("{PARQUET}corpus-snappy.parquet");
     let queries = format!("{PARQUET}polars.parquet");

@@ -296,7 +296,10 @@ fn writers_wait() {
         let writer = open().unwrap();
         let add = format!("index other.jsonl -o {folder} --add --wait");
         let began = Instant::now();
-        here.ir(&format!("{add} 0.3")).fails(1, &[locked]);
+        let ran = here.ir(&format!("{add} 0.3"));
+        assert_eq!(ran.code, 1);
+        let waiting = format!("{locked}; waiting up to 0.3 s for it\nerror: {folder}: {locked}");
+        assert!(ran.err.starts_with(&waiting), "{}", ran.err);
         assert!(began.elapsed() > Duration::from_millis(300));
         here.ir(&format!("{add} 0")).fails(1, &[locked]);
         let args: Vec<String> = format!("{add} 60").split(' ').map(str::to_owned).collect();

@@ -81,7 +81,7 @@ fn json_values_that_are_not_objects() {
     here.write("words.json", "a\ttea\n");
     for (name, parts) in [
         ("array.jsonl", ["array.jsonl:1", "expected an object"]),
-        ("array", ["array:1", "expected an object"]),
+        ("array", ["array:1", "expected a field \"text\""]),
         ("words.jsonl", ["words.jsonl:2", "JSON"]),
         ("words.json", ["words.json:1", "JSON"]),
     ] {

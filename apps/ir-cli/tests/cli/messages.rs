@@ -42,7 +42,7 @@ fn numbers_in_words() {
         "[[systems]]\nname = \"a\"\ntype = \"bm25\"\nk1 = { a = 1 }\n",
     );
     here.write("frames.jsonl", "[1]\n");
-    here.write("itself.txt", "a, b\nthe => the\n");
+    here.write("itself.txt", "x, y\nthe => the\n");
     here.write("large.toml", "#".repeat((16 << 20) + 1));
     here.errors(
         "

@@ -179,7 +179,7 @@ fn existing(plain: &Path) -> Option<PathBuf> {
     };
     [plain.to_owned(), with(".zst"), with(".gz")]
         .into_iter()
-        .find(|path| path.is_file())
+        .find(|path| path.exists() && !path.is_dir())
 }
 
 #[cfg(test)]

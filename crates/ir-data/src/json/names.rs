@@ -139,19 +139,24 @@ impl FieldNames {
         given: &GivenNames,
         at: Location<'_>,
     ) -> Result<Self, DataError> {
-        let id = match &given.id {
-            Some(name) => given_name(name, names, at)?,
+        let given = [&given.id, &given.title, &given.text].map(|name| {
+            let name = name.as_deref();
+            name.map(|name| given_name(name, names, at)).transpose()
+        });
+        let [id, title, text] = given;
+        let (id, title, text) = (id?, title?, text?);
+        let id = match id {
+            Some(id) => id,
             None => one_name(kind.ids(), names, at)?,
         };
         let contents = find_name("contents", names).filter(|_| id != "_id");
-        let text = match (&given.text, contents) {
-            (Some(name), _) => given_name(name, names, at)?,
-            (None, Some(contents)) => contents,
-            (None, None) => one_name(kind.texts(), names, at)?,
+        let text = match text.or(contents) {
+            Some(text) => text,
+            None => one_name(kind.texts(), names, at)?,
         };
         let beir = Self::beir();
-        let title = match (&given.title, beir.title) {
-            (Some(name), _) => Some(given_name(name, names, at)?.to_owned()),
+        let title = match (title, beir.title) {
+            (Some(title), _) => Some(title.to_owned()),
             (None, Some(title)) => Some(find_name(&title, names).map_or(title, str::to_owned)),
             (None, None) => None,
         };

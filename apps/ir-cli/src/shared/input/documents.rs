@@ -542,7 +542,7 @@ fn from_file(path: &Path, options: &DocumentOptions, console: &Console) -> Resul
         error => error.into(),
     })?;
     if let DocumentFormat::Csv { fields, .. } = file.format() {
-        console.note(format_args!(
+        console.log(format_args!(
             "note: {}: read as {} (id {:?}, text {:?})",
             path.display(),
             file.format().name(),

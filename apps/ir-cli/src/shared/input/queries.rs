@@ -103,7 +103,7 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
     };
     if matches!(format, QueryFormat::Csv { .. }) {
         let path = path.display();
-        console.note(format_args!("note: {path}: read as {}", format.name()));
+        console.log(format_args!("note: {path}: read as {}", format.name()));
     }
     Ok(queries)
 }
