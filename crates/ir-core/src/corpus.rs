@@ -132,8 +132,8 @@ pub trait Corpus: Send + Sync {
         None
     }
 
-    /// Returns the number of NUL bytes that a reader has skipped up to the end of the documents. Not
-    /// 0 for formats that allow them, such as TREC's, whose old collections have some.
+    /// Returns the number of NUL bytes that a reader has skipped up to the end of the documents.
+    /// Default: 0. Old collections in TREC's format have some.
     fn skipped_nul_bytes(&self) -> u64 {
         0
     }

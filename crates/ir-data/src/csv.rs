@@ -137,7 +137,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Parses a first line. The error is that of the separator with which it has most columns.
+    /// Parses a first line. The error is of the separator with which it has most columns.
     pub(crate) fn parse(
         line: &str,
         kind: RecordKind,
@@ -189,7 +189,7 @@ impl Header {
     }
 }
 
-/// Rows of cells.
+/// Parser of rows, with the cells of the last one.
 struct Rows<R> {
     lines: LineReader<R>,
     source: Arc<str>,

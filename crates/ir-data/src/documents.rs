@@ -1,8 +1,6 @@
 //! Files of documents in any format, detected by their content.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
@@ -12,8 +10,10 @@ use ir_core::{Corpus, CorpusError, DocReader, Document};
 use crate::compression::open;
 use crate::csv::{CsvCorpus, Header};
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, Location, name_of, read_error};
-use crate::head::FileHead;
+use crate::error::{DataError, Location, name_of};
+#[cfg(not(feature = "parquet"))]
+use crate::head::no_parquet;
+use crate::head::{FileHead, is_parquet};
 use crate::json::{FieldNames, GivenNames, RecordKind, RecordReader};
 use crate::jsonl::JsonlCorpus;
 use crate::lines::LineReader;
@@ -57,9 +57,9 @@ pub enum DocumentFormat {
     Tsv(Vec<Column>),
     /// TREC documents in SGML.
     Trec,
-    /// SMART format, as of Cranfield.
+    /// SMART format: `.I` and a number.
     Smart,
-    /// Parquet.
+    /// Parquet, with the names of JSON lines.
     Parquet {
         /// Names of the columns for id, title and text.
         fields: FieldNames,
@@ -144,7 +144,7 @@ impl DocumentFormat {
 /// | `.I` and a number | SMART: [`crate::smart`] |
 /// | `<DOC>` or `<DOCS>` | TREC: [`crate::sgml`] |
 /// | `{` or `[`, or a name that ends in `.json`, `.jsonl` or `.ndjson` | JSON: [`crate::jsonl`] |
-/// | a line of names of columns, among them those of id and text | CSV, TSV: [`crate::csv`] |
+/// | a line of names of columns, with an id and a text | CSV, TSV: [`crate::csv`] |
 /// | four columns separated by tabs, the second a URL | MS MARCO's documents: [`crate::tsv`] |
 /// | otherwise | id, text and title, separated by tabs: [`crate::tsv`] |
 ///
@@ -215,7 +215,7 @@ impl DocumentFile {
         })
     }
 
-    /// Detected format.
+    /// Format that the content shows.
     #[must_use]
     pub fn format(&self) -> &DocumentFormat {
         &self.format
@@ -305,20 +305,6 @@ fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataErro
     Ok(unnamed)
 }
 
-/// Returns `true` if a file has the magic bytes of Parquet. Other paths than those of files, such as
-/// pipes, have none.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn is_parquet(path: &Path) -> Result<bool, DataError> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let mut magic = [0; 4];
-    let mut file = File::open(path).map_err(read_error(path))?;
-    Ok(file.read_exact(&mut magic).is_ok() && &magic == b"PAR1")
-}
-
 #[cfg(feature = "parquet")]
 fn detect_parquet(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataError> {
     let file = ParquetReader::open_with(path, RecordKind::Document, &options.names)?;
@@ -332,16 +318,6 @@ fn detect_parquet(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, 
 #[cfg(not(feature = "parquet"))]
 fn detect_parquet(path: &Path, _: &ReadOptions) -> Result<DocumentFormat, DataError> {
     Err(no_parquet(path))
-}
-
-/// Error of a Parquet file without the feature that reads it.
-#[cfg(not(feature = "parquet"))]
-pub(crate) fn no_parquet(path: &Path) -> DataError {
-    DataError::OtherFormat {
-        path: name_of(path),
-        expected: "another format than Parquet, which needs the feature \"parquet\"",
-        found: "a Parquet file".to_owned(),
-    }
 }
 
 /// Documents in several files, which are read in this order. An id that two files have is an error

@@ -3,12 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::beir;
 use crate::compression::open;
-use crate::documents::is_parquet;
 use crate::error::{DataError, read_error};
-use crate::head::vector_format;
+use crate::head::{is_parquet, vector_format};
 use crate::json::RecordKind;
+use crate::judgments;
 
 /// Number of bytes by which the kind of a file is detected.
 const HEAD: u64 = 1 << 16;
@@ -16,11 +15,11 @@ const HEAD: u64 = 1 << 16;
 /// What a file has, by its start. Formats that documents and queries share count as documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Documents.
+    /// Documents with id, title and text.
     Documents,
-    /// Queries or topics.
+    /// Queries with id and text, or topics.
     Queries,
-    /// Relevance judgments.
+    /// Judgments: grades of documents by query.
     Judgments,
     /// Run: ranked documents by query.
     Run,
@@ -92,7 +91,7 @@ fn of_markup(head: &str) -> FileKind {
 
 fn of_columns(line: &str) -> FileKind {
     let columns: Vec<&str> = line.split_whitespace().collect();
-    if beir::is_header(columns.iter().copied()) {
+    if judgments::is_header(columns.iter().copied()) {
         return FileKind::Judgments;
     }
     let is_integer = |text: &str| text.parse::<i64>().is_ok();
@@ -128,7 +127,7 @@ fn of_names(has: impl Fn(&str) -> bool) -> FileKind {
 
 fn of_json(head: &str) -> FileKind {
     let record = head.trim_start_matches('[').trim_start();
-    if beir::is_jsonl_judgment(record.lines().next().unwrap_or_default()) {
+    if judgments::is_jsonl_judgment(record.lines().next().unwrap_or_default()) {
         return FileKind::Judgments;
     }
     // An object of objects: {"q1": {"d1": 1.
@@ -200,7 +199,7 @@ fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
 
 #[cfg(not(feature = "parquet"))]
 fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
-    Err(crate::documents::no_parquet(path))
+    Err(crate::head::no_parquet(path))
 }
 
 #[cfg(test)]

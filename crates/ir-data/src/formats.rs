@@ -11,17 +11,17 @@ pub struct Format {
     pub recognized_by: &'static str,
     /// Fields or columns, with their accepted names.
     pub fields: &'static str,
-    /// Character encodings.
+    /// Character encodings that are decoded.
     pub encodings: &'static str,
-    /// What is skipped.
+    /// What of the content is not read.
     pub skipped: &'static str,
 }
 
 const UTF8: &str = "UTF-8";
 const UTF8_LATIN1: &str = "UTF-8, Latin-1";
 
-/// Formats that documents, queries, judgments, runs and vectors are read from, in the order in which
-/// they are tried. Every file may be compressed by gzip or zstd, except Parquet.
+/// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
+/// tried. Every file may be compressed by gzip or zstd, except Parquet.
 ///
 /// ```
 /// let names: Vec<&str> = ir_data::FORMATS.iter().map(|format| format.name).collect();

@@ -1,5 +1,6 @@
 //! First line of a file, by which its format is detected.
 
+use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -143,6 +144,29 @@ fn format_of_columns(line: &str) -> &'static str {
             "; CSV has a header line that names the columns, such as id,title,text"
         }
         _ => "",
+    }
+}
+
+/// Returns `true` if a file has the magic bytes of Parquet. Pipes have none.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_parquet(path: &Path) -> Result<bool, DataError> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let mut magic = [0; 4];
+    let mut file = File::open(path).map_err(read_error(path))?;
+    Ok(file.read_exact(&mut magic).is_ok() && &magic == b"PAR1")
+}
+
+/// Error of a Parquet file without the feature that reads it.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn no_parquet(path: &Path) -> DataError {
+    DataError::OtherFormat {
+        path: name_of(path),
+        expected: "another format than Parquet, which needs the feature \"parquet\"",
+        found: "a Parquet file".to_owned(),
     }
 }
 

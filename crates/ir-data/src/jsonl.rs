@@ -111,7 +111,8 @@ impl<R: BufRead + Send> DocReader for JsonlReader<R> {
     }
 }
 
-/// Corpus in a file of JSON lines or with a JSON array, possibly compressed. Every reader opens the file again.
+/// Corpus in a file of JSON lines or with a JSON array, possibly compressed. Every reader opens
+/// the file again.
 #[derive(Debug, Clone)]
 pub struct JsonlCorpus {
     /// Path of the file.

@@ -3,6 +3,7 @@
 
 pub mod attribute;
 pub mod beir;
+mod beir_layout;
 pub mod biocaddie;
 mod bundled;
 pub mod catalog;
@@ -22,6 +23,7 @@ pub mod iclr;
 pub mod indri;
 mod json;
 pub mod jsonl;
+mod judgments;
 mod lines;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -46,11 +48,11 @@ pub mod tsv;
 pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{Compression, DataFile, create, decompress, detect_compression, open};
-pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions, is_parquet};
+pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions};
 pub use error::{DataError, InvalidText};
 pub use file_kind::FileKind;
 pub use formats::{FORMATS, Format};
-pub use head::{has_json_extension, is_trec_file};
+pub use head::{has_json_extension, is_parquet, is_trec_file};
 pub use json::{FieldNames, GivenNames, RecordKind};
 pub use jsonl::{DuplicateIds, JsonlCorpus, JsonlWriter};
 pub use lines::{Line, LineReader, MAX_LINE};

@@ -6,9 +6,9 @@ use std::path::Path;
 use ir_core::Query;
 
 use crate::csv::Header;
-use crate::documents::{ReadOptions, is_parquet};
+use crate::documents::ReadOptions;
 use crate::error::{DataError, Location, name_of};
-use crate::head::FileHead;
+use crate::head::{FileHead, is_parquet};
 use crate::json::{FieldNames, RecordKind, RecordReader};
 use crate::lines::LineReader;
 use crate::tsv::{self, Column};
@@ -25,7 +25,7 @@ pub enum QueryFormat {
         /// If `true`, the file is one array.
         is_array: bool,
     },
-    /// Queries of DataFinder.
+    /// JSON of DataFinder: `query` and `documents`.
     DataFinder,
     /// CSV or TSV with a header line.
     Csv {
@@ -40,14 +40,14 @@ pub enum QueryFormat {
     Tsv,
     /// Topics in SGML or XML.
     Topics,
-    /// Topics of Indri.
+    /// Topics of Indri, `<parameters>`.
     Indri,
-    /// SMART format.
+    /// SMART format: `.I` and a number.
     Smart {
-        /// If `true`, the numbers are those of Cranfield, which its judgments have as positions.
+        /// If `true`, the numbers are Cranfield's, whose judgments have positions.
         is_cranfield: bool,
     },
-    /// Parquet.
+    /// Parquet, with the names of JSON lines.
     Parquet,
 }
 
@@ -125,7 +125,7 @@ fn read_parquet(path: &Path, options: &ReadOptions) -> Result<Vec<Query>, DataEr
 
 #[cfg(not(feature = "parquet"))]
 fn read_parquet(path: &Path, _: &ReadOptions) -> Result<Vec<Query>, DataError> {
-    Err(crate::documents::no_parquet(path))
+    Err(crate::head::no_parquet(path))
 }
 
 /// Reads queries from a reader; `source` names it in errors. The format is detected by the content:
@@ -137,7 +137,7 @@ fn read_parquet(path: &Path, _: &ReadOptions) -> Result<Vec<Query>, DataError> {
 /// | `.I` and a number | SMART: [`smart`] |
 /// | `<parameters>` | Indri: [`indri`] |
 /// | another `<` | topics of TREC, CLEF, NTCIR and FIRE: [`sgml`] |
-/// | a line of names of columns, among them those of id and text | CSV, TSV: [`csv`] |
+/// | a line of names of columns, with an id and a text | CSV, TSV: [`csv`] |
 /// | otherwise | id and text, separated by a tab: [`tsv`] |
 ///
 /// # Errors

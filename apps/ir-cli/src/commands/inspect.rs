@@ -343,7 +343,7 @@ impl Inspection {
         Ok(())
     }
 
-    /// Puts the names of id, title and text before those of attributes.
+    /// Puts the names of id, title and text before the attributes.
     fn name_fields(&mut self, names: &FieldNames) {
         let mut named = vec![(names.id.clone(), "id".to_owned())];
         if let Some(title) = &names.title {

@@ -1,4 +1,4 @@
-//! Tables, arrays and Parquet as inputs of commands, names of fields, `ir inspect`, `ir help formats`.
+//! Tables, arrays and Parquet as inputs of commands; names of fields; `ir inspect`.
 
 use serde_json::Value;
 

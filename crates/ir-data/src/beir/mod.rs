@@ -31,15 +31,13 @@
 //! # Ok::<(), ir_data::DataError>(())
 //! ```
 
-mod layout;
-mod qrels;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
+use crate::beir_layout::{self as layout, SplitFiles, files_of_splits};
 use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::{Compression, open};
 use crate::documents::{DocumentFiles, ReadOptions};
@@ -49,12 +47,7 @@ use crate::json::FieldNames;
 use crate::jsonl::{self, JsonlCorpus, JsonlWriter};
 use crate::queries::read_queries;
 
-pub use qrels::{read_jsonl_qrels, read_qrels, write_qrels};
-
-pub(crate) use layout::{SplitFiles, files_of_splits};
-#[cfg(feature = "parquet")]
-pub(crate) use qrels::QrelsOfRecords;
-pub(crate) use qrels::{is_header, is_jsonl_judgment};
+pub use crate::judgments::{read_jsonl_qrels, read_qrels, write_qrels};
 
 /// Folder in BEIR layout, or a copy of a dataset of the Hugging Face hub.
 #[derive(Debug, Clone)]
@@ -158,7 +151,7 @@ impl BeirFolder {
     }
 }
 
-/// Files with the judgments of a split, in the order in which they are read; none without judgments.
+/// Files with the judgments of a split, in the order in which they are read; possibly none.
 ///
 /// # Errors
 /// The folder cannot be read.

@@ -83,7 +83,7 @@ impl FieldNames {
     /// | field | names, by precedence |
     /// |---|---|
     /// | id of a document | `_id`; `id`; `pid`; `docid`, `docno`, `doc_id`; `cord_uid` |
-    /// | text of a document | `text`; `contents`; `passage`, `body`, `segment`, `content`; `abstract` |
+    /// | its text | `text`; `contents`; `passage`, `body`, `segment`, `content`; `abstract` |
     /// | id of a query | `_id`; `id`; `qid`, `query_id`, `query-id`, `queryid` |
     /// | text of a query | `text`; `contents`; `query`, `question`; `title` |
     ///
@@ -170,7 +170,7 @@ impl FieldNames {
     }
 }
 
-/// Names of fields that replace those of [`FieldNames::detect`].
+/// Names of fields that replace the detected ones.
 ///
 /// ```
 /// use ir_data::{FieldNames, GivenNames, RecordKind};

@@ -18,12 +18,12 @@ pub(crate) struct RecordReader<R> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Nothing was read.
+    /// Before the first record.
     Unknown,
     Lines,
     /// Before the first element, or the end of the array.
     ArrayStart,
-    /// After an element.
+    /// Behind an element of the array.
     Array,
     End,
 }

@@ -1,6 +1,6 @@
 //! Documents and queries as Parquet files (feature `parquet`, on by default).
 //!
-//! A row is a document. The names of columns are those of [`FieldNames::detect`], in upper or
+//! A row is a document. Columns have the names of [`FieldNames::detect`], in upper or
 //! lower case; every other column is an attribute.
 //!
 //! | type of a column | value |
@@ -41,11 +41,11 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{Type, TypePtr};
 
-use crate::beir;
 use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of, read_error};
 use crate::json::{FieldNames, GivenNames, RecordKind};
+use crate::judgments::QrelsOfRecords;
 use crate::row::{check_id, set_field};
 use value::{Unit, attribute_value, is_list_of_floats, is_readable, unit_of};
 
@@ -319,14 +319,15 @@ pub fn read_queries(path: impl AsRef<Path>, given: &GivenNames) -> Result<Vec<Qu
     Ok(docs.into_iter().map(query_from_document).collect())
 }
 
-/// Reads the judgments of one or several files: the columns `query-id` and `corpus-id`, strings or integers, and `score`, as
-/// [`beir::read_jsonl_qrels`] reads them from JSON. Other columns are ignored.
+/// Reads the judgments of one or several files: the columns `query-id` and `corpus-id`, strings or
+/// integers, and `score`, as [`read_jsonl_qrels`](crate::beir::read_jsonl_qrels) reads them from
+/// JSON. Other columns are ignored.
 ///
 /// # Errors
 /// The file cannot be read, is not a valid Parquet file or has no rows, a column is missing or of
 /// another type, or a pair is judged twice.
 pub fn read_qrels(paths: &[impl AsRef<Path>]) -> Result<Qrels, DataError> {
-    let mut qrels = beir::QrelsOfRecords::default();
+    let mut qrels = QrelsOfRecords::default();
     let mut last = String::new();
     for path in paths {
         let mut rows = Rows::open(path.as_ref(), is_readable)?;
@@ -354,7 +355,7 @@ pub struct Vectors {
     pub ids: Vec<String>,
     /// Number of values of a vector.
     pub dimension: usize,
-    /// Row-major values.
+    /// Vectors one after the other.
     pub values: Vec<f32>,
 }
 

@@ -1,4 +1,4 @@
-//! Values of cells.
+//! Attribute values of cells.
 
 use std::collections::BTreeMap;
 

@@ -8,11 +8,12 @@ use std::path::Path;
 use ir_core::Qrels;
 use ir_core::trec::{self, ColumnReader, HeaderLine, Parsed, TrecWarnings};
 
-use crate::beir;
+use crate::beir_layout::files_of_splits;
 use crate::compression::open;
-use crate::documents::is_parquet;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
+use crate::head::is_parquet;
+use crate::judgments;
 use crate::lines::at_line;
 
 pub use smart::{
@@ -32,8 +33,9 @@ pub use smart::{
 /// - TREC: otherwise, also in JSON.
 ///
 /// # Errors
-/// Returns the error of [`trec::read_qrels`](ir_core::trec::read_qrels), [`beir::read_qrels`],
-/// [`beir::read_jsonl_qrels`],
+/// Returns the error of [`trec::read_qrels`](ir_core::trec::read_qrels),
+/// [`beir::read_qrels`](crate::beir::read_qrels),
+/// [`beir::read_jsonl_qrels`](crate::beir::read_jsonl_qrels),
 /// [`read_cranfield_judgments`](crate::smart::read_cranfield_judgments) or
 /// [`read_cisi_judgments`](crate::smart::read_cisi_judgments), by the format, or
 /// [`DataError::Read`] if the file cannot be opened.
@@ -48,8 +50,8 @@ pub fn read_qrels_any(
     parse_qrels_any(open(path)?, &name_of(path), header)
 }
 
-/// Reads the judgments of a split of a [BEIR folder](beir), which may have no corpus, in any format
-/// of [`read_qrels_any`]. Returns `None` if there is no file of the split.
+/// Reads the judgments of a split of a [BEIR folder](crate::beir), possibly without corpus, as
+/// [`read_qrels_any`] does. Returns `None` if there is no file of the split.
 ///
 /// # Errors
 /// A file cannot be read, or two files of the split have different judgments.
@@ -58,7 +60,7 @@ pub fn read_split_qrels(
     split: &str,
     header: HeaderLine,
 ) -> Result<Option<Parsed<Qrels>>, DataError> {
-    let files = beir::files_of_splits(folder.as_ref())?;
+    let files = files_of_splits(folder.as_ref())?;
     let Some(files) = files.get(split) else {
         return Ok(None);
     };
@@ -79,7 +81,7 @@ fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
 
 #[cfg(not(feature = "parquet"))]
 fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
-    Err(crate::documents::no_parquet(path))
+    Err(crate::head::no_parquet(path))
 }
 
 /// Reads qrels from a reader as [`read_qrels_any`] does.
@@ -102,8 +104,8 @@ pub fn parse_qrels_any(
     let data = match format {
         QrelsFormat::Trec => return Ok(trec::read_qrels(reader, source, header)?),
         QrelsFormat::Pairs => return read_pairs(reader, source),
-        QrelsFormat::Beir => beir::read_qrels(reader, source)?,
-        QrelsFormat::BeirJsonl => beir::read_jsonl_qrels(reader, source)?,
+        QrelsFormat::Beir => judgments::read_qrels(reader, source)?,
+        QrelsFormat::BeirJsonl => judgments::read_jsonl_qrels(reader, source)?,
         QrelsFormat::Cranfield => {
             let (grades, document) = Default::default();
             read_cranfield_judgments(reader, source, grades, document)?
@@ -132,10 +134,10 @@ enum QrelsFormat {
 fn detect_format(head: &[u8]) -> QrelsFormat {
     let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head));
     let first = text.lines().next().unwrap_or_default();
-    if beir::is_header(first.split_ascii_whitespace()) {
+    if judgments::is_header(first.split_ascii_whitespace()) {
         return QrelsFormat::Beir;
     }
-    if first.trim_start().starts_with('{') && beir::is_jsonl_judgment(first) {
+    if first.trim_start().starts_with('{') && judgments::is_jsonl_judgment(first) {
         return QrelsFormat::BeirJsonl;
     }
     // The last line may be incomplete.

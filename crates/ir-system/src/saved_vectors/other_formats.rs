@@ -245,7 +245,7 @@ fn full_message(error: &dyn std::error::Error) -> String {
 mod tests {
     use std::fs;
 
-    use ir_core::DocNum;
+    use ir_core::{DocNum, Retriever};
 
     use super::*;
 

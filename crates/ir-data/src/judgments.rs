@@ -1,4 +1,4 @@
-//! Judgments of BEIR folders.
+//! Judgments in the formats of BEIR folders.
 
 use std::io::BufRead;
 use std::path::Path;

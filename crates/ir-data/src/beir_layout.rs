@@ -8,13 +8,13 @@ use ir_core::Qrels;
 
 use crate::error::{DataError, name_of, read_error};
 
-/// Folders with judgments; the first that exists is read. `default` and `data` are those of the
-/// Hugging Face hub.
+/// Folders with judgments; the first that exists is read. Datasets of the Hugging Face hub have
+/// `default` or `data`.
 const QRELS: [&str; 3] = ["qrels", "default", "data"];
 
 /// Files with documents or queries: `NAME.jsonl` or `NAME.parquet`, otherwise those in the folder
 /// `NAME`, by their names.
-pub(super) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
+pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
     let one = ["jsonl", "parquet"].map(|end| existing(&root.join(format!("{name}.{end}"))));
     if let Some(file) = one.into_iter().flatten().next() {
         return Ok(vec![file]);
@@ -31,7 +31,7 @@ pub(super) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> 
 }
 
 /// Returns `true` if the name of a file says that it has JSON lines.
-pub(super) fn is_lines(path: &Path) -> bool {
+pub(crate) fn is_lines(path: &Path) -> bool {
     matches!(stem_of(path), Some((_, "jsonl")))
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct SplitFiles {
 
 impl SplitFiles {
     /// Files in the order in which they are read.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.complete.iter().chain(&self.parts).cloned().collect()
     }
 
@@ -90,7 +90,7 @@ fn read_parquet(paths: &[PathBuf]) -> Result<Qrels, DataError> {
 
 #[cfg(not(feature = "parquet"))]
 fn read_parquet(paths: &[PathBuf]) -> Result<Qrels, DataError> {
-    Err(crate::documents::no_parquet(&paths[0]))
+    Err(crate::head::no_parquet(&paths[0]))
 }
 
 fn check_equal(first: &Qrels, found: &Qrels, name: &Path, path: &Path) -> Result<(), DataError> {
@@ -122,7 +122,7 @@ pub(crate) fn files_of_splits(root: &Path) -> Result<BTreeMap<String, SplitFiles
 }
 
 /// Files of the judgments by split, `.tsv` before `.jsonl` before `.parquet`.
-pub(super) fn splits_of(paths: impl IntoIterator<Item = PathBuf>) -> BTreeMap<String, SplitFiles> {
+pub(crate) fn splits_of(paths: impl IntoIterator<Item = PathBuf>) -> BTreeMap<String, SplitFiles> {
     let mut splits = BTreeMap::<String, SplitFiles>::new();
     for path in paths {
         let Some((stem, ending)) = stem_of(&path) else {
