@@ -121,7 +121,7 @@ mod tests {
             ),
             (
                 message::<Record>(r#"{"name": "a", "count": "x"}"#),
-                "expected an integer, found \"x\"",
+                "invalid number",
             ),
             (message::<Record>("{}"), "missing field `name`"),
             (
