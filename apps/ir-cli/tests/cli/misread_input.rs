@@ -241,12 +241,12 @@ fn fields_of_json_lines() {
         "two.jsonl",
         "{\"docid\": 1, \"docno\": 2, \"text\": \"tea\"}\n",
     );
-    here.write("abstract.jsonl", "{\"id\": 1, \"abstract\": \"tea\"}\n");
+    here.write("abstract.jsonl", "{\"id\": 1, \"notes\": \"tea\"}\n");
     here.write("array.json", "[\n\n  {\"name\": 1, \"text\": \"tea\"}\n]\n");
     here.write("numbers.json", "[1, 2]\n");
     let ids = "none.jsonl:2: expected a field \"_id\", \"id\", \"pid\", \"docid\", \"docno\", \"doc_id\" or \"cord_uid\", found \"name\", \"text\"";
     let two = "two.jsonl:1: expected one field of \"docid\", \"docno\" or \"doc_id\", found \"docid\", \"docno\"";
-    let texts = "abstract.jsonl:1: expected a field \"text\", \"contents\", \"passage\", \"body\", \"segment\", \"content\" or \"abstract\", found \"abstract\", \"id\"";
+    let texts = "abstract.jsonl:1: expected a field \"text\", \"contents\", \"passage\", \"body\", \"segment\", \"content\" or \"abstract\", found \"id\", \"notes\"";
     for (name, expected) in [("none", ids), ("two", two), ("abstract", texts)] {
         let name = format!("{name}.jsonl");
         here.ir(&["index", &name, "-o", "x.ir"])

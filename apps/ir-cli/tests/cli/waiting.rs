@@ -118,7 +118,6 @@ fn commands() -> Vec<(&'static str, String)> {
     if cfg!(feature = "dense") {
         commands.push(("-", "encode BERT --queries - -o v.npy"));
         commands.push(("-", "worker encode BERT"));
-        commands.push(("/dev/null", "encode BERT --queries in.fifo -o v.npy"));
     }
     let model = |line: &str| line.replace("BERT", crate::common::BERT);
     commands
