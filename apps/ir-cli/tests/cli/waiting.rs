@@ -112,7 +112,6 @@ fn commands() -> Vec<(&'static str, String)> {
         ("/dev/null", "mine tiny --split test -o out.fifo"),
         ("/dev/null", "fuse run -o out.fifo"),
         ("/dev/null", "search tiny --queries many.tsv"),
-        ("/dev/null", "ask bundled --questions many.tsv"),
         ("many.jsonl", "worker tokenize"),
     ];
     if cfg!(feature = "dense") {
