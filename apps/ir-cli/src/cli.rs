@@ -72,7 +72,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build, save and update a BM25 index of a collection
-    Index(index::Args),
+    Index(Box<index::Args>),
     /// Search: ranked results for one query, or a TREC run over many
     Search(Box<search::Args>),
     /// Evaluate a run, in trec_eval's output format
@@ -136,9 +136,9 @@ pub(crate) enum Command {
     #[command(hide = true)]
     PdfText(pdf_text::Args),
     /// Report what a file is taken for: format, fields, counts, first records
-    Inspect(inspect::Args),
+    Inspect(Box<inspect::Args>),
     /// Report statistics of a collection or index: lengths, vocabulary, judgments
-    Stats(stats::Args),
+    Stats(Box<stats::Args>),
     /// List, verify and download known collections
     Datasets(datasets::Args),
     /// Print a script that completes commands, options and values in a shell

@@ -159,7 +159,7 @@ fn stop_words(text: &str) -> Result<StopWordsOption, String> {
         return Ok(StopWordsOption::Name(list));
     }
     if !Path::new(text).is_file() {
-        let hint = did_you_mean(text, names.into_iter());
+        let hint = did_you_mean(text, names);
         return Err(format!(
             "expected none, lucene33, nltk179 or a file, found {text:?}{hint}"
         ));
