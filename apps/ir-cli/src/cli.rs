@@ -214,7 +214,7 @@ impl Command {
             Self::Serve(args) => serve::run(args, console),
             #[cfg(feature = "pdf")]
             Self::PdfText(args) => pdf_text::run(args),
-            Self::Inspect(args) => inspect::run_command(args, console),
+            Self::Inspect(args) => inspect::run(args, console),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),

@@ -62,7 +62,7 @@ impl<R: BufRead> CsvReader<R> {
         Self::with_names(reader, source, RecordKind::Document, &GivenNames::default())
     }
 
-    /// Reads the header of documents or queries, whose names may be given.
+    /// Reads the header of documents or queries. Given names replace the detected ones.
     ///
     /// # Errors
     /// As [`CsvReader::new`].

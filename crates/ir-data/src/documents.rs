@@ -91,7 +91,7 @@ impl DocumentFormat {
                 "tab" => "TSV with a header line",
                 _ => "CSV with a header line",
             },
-            Self::Tsv(layout) if layout.len() == tsv::msmarco_documents().len() => {
+            Self::Tsv(layout) if *layout == tsv::msmarco_documents() => {
                 "TSV of id, URL, title, text"
             }
             Self::Tsv(_) => "TSV",
@@ -320,8 +320,8 @@ fn detect_parquet(path: &Path, _: &ReadOptions) -> Result<DocumentFormat, DataEr
     Err(no_parquet(path))
 }
 
-/// Documents in several files, which are read in this order. An id that two files have is an error
-/// of the reader.
+/// Documents in one or several files, which are read in this order. An id that two files have is an
+/// error of the reader, and so are files without documents.
 #[derive(Debug, Clone)]
 pub struct DocumentFiles {
     files: Vec<DocumentFile>,
@@ -347,8 +347,10 @@ impl DocumentFiles {
 impl Corpus for DocumentFiles {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         Ok(Box::new(FilesReader {
+            corpus: self,
             files: self.files.iter(),
             current: None,
+            is_empty: true,
             seen: (self.files.len() > 1).then(DuplicateFinder::default),
         }))
     }
@@ -360,9 +362,24 @@ impl Corpus for DocumentFiles {
 }
 
 struct FilesReader<'a> {
+    corpus: &'a DocumentFiles,
     files: slice::Iter<'a, DocumentFile>,
     current: Option<(&'a Path, Box<dyn DocReader + 'a>)>,
     seen: Option<DuplicateFinder>,
+    /// If `true`, no document was read.
+    is_empty: bool,
+}
+
+impl FilesReader<'_> {
+    fn end(&self) -> Result<bool, CorpusError> {
+        match self.corpus.files.first() {
+            Some(first) if self.is_empty => Err(CorpusError::new(DataError::Empty {
+                path: name_of(&first.path),
+                expected: "documents",
+            })),
+            _ => Ok(false),
+        }
+    }
 }
 
 impl DocReader for FilesReader<'_> {
@@ -370,7 +387,7 @@ impl DocReader for FilesReader<'_> {
         loop {
             let Some((path, reader)) = &mut self.current else {
                 let Some(file) = self.files.next() else {
-                    return Ok(false);
+                    return self.end();
                 };
                 self.current = Some((&file.path, Corpus::open(file)?));
                 continue;
@@ -382,12 +399,12 @@ impl DocReader for FilesReader<'_> {
             if let Some(seen) = &mut self.seen
                 && seen.add(&[&doc.id], 0).is_some()
             {
-                return Err(CorpusError::new(DataError::OtherFormat {
+                return Err(CorpusError::new(DataError::IdOfEarlierFile {
                     path: name_of(path),
-                    expected: "ids that no earlier file has",
-                    found: format!("{:?} again", doc.id),
+                    id: doc.id.clone(),
                 }));
             }
+            self.is_empty = false;
             return Ok(true);
         }
     }

@@ -159,6 +159,9 @@ pub enum DataError {
         id: String,
         first: u64,
     },
+    /// A file has an id that a file before it has.
+    #[error("{path}: expected ids that no earlier file has, found {id:?} again")]
+    IdOfEarlierFile { path: String, id: String },
     /// A pair of query and document is judged twice. `first` is the line of the first judgment.
     #[error(
         "{path}:{line}: expected one judgment per pair, found query {query:?} and document {doc:?} of line {first} again"

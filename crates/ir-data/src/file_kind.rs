@@ -112,7 +112,7 @@ fn of_columns(line: &str) -> FileKind {
     }
 }
 
-/// Kind of records whose fields have these names.
+/// Kind of records with fields of these names.
 fn of_names(has: impl Fn(&str) -> bool) -> FileKind {
     let document = RecordKind::Document;
     let is_document = document.id_names().any(&has) && document.text_names().any(&has);

@@ -71,7 +71,9 @@ impl FileHead {
     /// First line in another encoding than UTF-8.
     pub(crate) fn decoded(&self, encoding: TextEncoding) -> String {
         let mut text = String::new();
-        match encoding.decode(&*self.bytes).read_to_string(&mut text) {
+        let bytes = self.bytes.strip_prefix(b"\xef\xbb\xbf");
+        let bytes = bytes.unwrap_or(&self.bytes);
+        match encoding.decode(bytes).read_to_string(&mut text) {
             Ok(_) => text.trim_ascii().to_owned(),
             Err(_) => self.line.clone(),
         }

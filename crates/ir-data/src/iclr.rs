@@ -14,12 +14,12 @@
 //! | `labels` | text: the class, or `unlabeled` | no |
 //!
 //! Columns are identified by name; other columns, such as the index that pandas adds, are ignored.
-//! Files are uncompressed or compressed with Snappy, the default of pandas. The embeddings of the
-//! dataset are `.npy` files; `ir_knn` reads them.
+//! Files are compressed as [`parquet`](crate::parquet) says. The embeddings of the dataset are
+//! `.npy` files; `ir_knn` reads them.
 //!
-//! Rows are read by the record API of the crate parquet, which with Snappy alone adds 20 crates,
-//! all Rust; columns as Arrow would add the arrow crates. The crate panics on some damaged pages;
-//! the panic is caught and reported as a damaged file.
+//! Rows are read by the record API of the crate parquet; columns as Arrow would add the arrow
+//! crates. The crate panics on some damaged pages; the panic is caught and reported as a damaged
+//! file.
 
 use std::error::Error;
 use std::fs::File;
@@ -37,6 +37,7 @@ use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
 
 use crate::error::name_of;
+use crate::parquet::panic_message;
 
 /// Row of the dataset: a submission to ICLR.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -95,11 +96,9 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Paper>, IclrError> {
     // The Parquet library panics on some corrupt pages.
     let papers = catch_unwind(AssertUnwindSafe(|| read_all(&name, file)));
     papers.unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().map(String::as_str);
-        let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(IclrError::Parquet {
             path: name.clone(),
-            source: message.unwrap_or("corrupt").into(),
+            source: panic_message(&*panic).into(),
         })
     })
 }
@@ -360,7 +359,7 @@ pub enum IclrError {
         source: io::Error,
     },
     /// The file is not a Parquet file, is corrupt or uses an unsupported compression.
-    #[error("{path}: expected a Parquet file, uncompressed or compressed with Snappy")]
+    #[error("{path}: expected a Parquet file")]
     Parquet {
         path: String,
         #[source]

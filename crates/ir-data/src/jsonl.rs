@@ -8,8 +8,8 @@
 //! | metadata | `metadata` | object, each member becomes an attribute; optional |
 //! | any other | | becomes an attribute; `null` is omitted, also inside arrays and objects |
 //!
-//! Lines end with `\n`. Blank lines are skipped. A file that starts with `[` is an array, whose
-//! records are streamed, too. Field names are configurable ([`FieldNames`]), or
+//! Lines end with `\n`. Blank lines are skipped. A file that starts with `[` is an array;
+//! its records are streamed, too. Field names are configurable ([`FieldNames`]), or
 //! detected from the first record ([`FieldNames::detect`]).
 //!
 //! ```

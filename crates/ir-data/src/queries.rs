@@ -44,7 +44,7 @@ pub enum QueryFormat {
     Indri,
     /// SMART format: `.I` and a number.
     Smart {
-        /// If `true`, the numbers are Cranfield's, whose judgments have positions.
+        /// If `true`, ids are positions, as in the judgments of Cranfield.
         is_cranfield: bool,
     },
     /// Parquet, with the names of JSON lines.
@@ -155,8 +155,9 @@ pub fn read_queries_from(
     if head.is_empty() {
         return Err(empty());
     }
-    let reader = Cursor::new(std::mem::take(&mut head.bytes)).chain(reader);
     let encoding = options.encoding;
+    let line = head.decoded(encoding);
+    let reader = Cursor::new(std::mem::take(&mut head.bytes)).chain(reader);
     let (queries, format) = if head.is_json(Path::new(source)) {
         read_json(reader, source, &head, options)?
     } else if head.is_smart() {
@@ -176,7 +177,7 @@ pub fn read_queries_from(
         let queries = sgml::read_topics(encoding.decode(reader), source)?;
         (queries, QueryFormat::Topics)
     } else {
-        read_table(reader, source, &head, options)?
+        read_table(reader, source, &head, &line, options)?
     };
     if queries.is_empty() {
         return Err(empty());
@@ -221,12 +222,13 @@ fn read_table(
     reader: impl BufRead + Send,
     source: &str,
     head: &FileHead,
+    line: &str,
     options: &ReadOptions,
 ) -> Result<(Vec<Query>, QueryFormat), DataError> {
     let reader = options.encoding.decode(reader);
     let names = &options.names;
     let at = Location::new(source, head.number);
-    match Header::parse(&head.line, RecordKind::Query, names, at) {
+    match Header::parse(line, RecordKind::Query, names, at) {
         Ok(header) => {
             let queries = csv::read_queries(reader, source, names)?;
             let format = QueryFormat::Csv {

@@ -89,7 +89,7 @@ year-is-far: row 0: expected a year in the column "year", found 1099511627776"#;
         assert_eq!(message(&file), format!("{file}: {error}"));
     }
     let zstd = message("zstd.parquet");
-    let expected = "expected a Parquet file, uncompressed or compressed with Snappy: ";
+    let expected = "expected a Parquet file: ";
     assert!(zstd.starts_with(&format!("zstd.parquet: {expected}")));
     assert!(zstd.contains("zstd"), "{zstd}");
     let foreign = message("papers.py");

@@ -290,15 +290,9 @@ impl<'a> TaskRun<'a> {
         let shown = experiment.systems.iter();
         let shown = shown.filter(|entry| data.entry().shows(entry));
         self.searches = self.searches(shown.map(|entry| entry.name.clone()).collect());
-        let evaluator = match self.compute {
-            true => Some(evaluator(
-                experiment,
-                data,
-                &data.test.qrels,
-                &experiment.measures,
-            )?),
-            false => None,
-        };
+        let (qrels, measures) = (&data.test.qrels, &experiment.measures);
+        let evaluator = || evaluator(experiment, data, qrels, measures);
+        let evaluator = self.compute.then(evaluator).transpose()?;
         let keeps_runs = self.runner.keeps_runs || experiment.comparison.overlap_depth.is_some();
         for (done, &n) in order.iter().enumerate() {
             let entry = &experiment.systems[n];

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::shared::console::Console;
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::input::{
-    DocumentSource, QrelsArgument, for_each_document, is_index, open_documents, qrels, run,
+    self, DocumentSource, QrelsArgument, for_each_document, is_index, open_documents,
 };
 use crate::shared::options::ReadingOptions;
 use crate::shared::output::print;
@@ -66,7 +66,7 @@ struct Inspection {
     first: Vec<Value>,
 }
 
-pub(crate) fn run_command(args: &Args, console: &Console) -> Result<()> {
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     for (n, file) in args.files.iter().enumerate() {
         let name = file.display().to_string();
@@ -218,7 +218,7 @@ fn of_queries(file: &Path, args: &Args) -> Result<Inspection> {
 }
 
 fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
-    let read = qrels(name, QrelsArgument::First, HeaderLine::AsData, console)?;
+    let read = input::qrels(name, QrelsArgument::First, HeaderLine::AsData, console)?;
     let mut grades = BTreeMap::<i64, u64>::new();
     let mut first = Vec::new();
     for (query, judged) in read.iter() {
@@ -248,7 +248,7 @@ fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection
 }
 
 fn of_run(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
-    let read = run(name, HeaderLine::AsData, console)?;
+    let read = input::run(name, HeaderLine::AsData, console)?;
     let (mut results, mut first) = (0, Vec::new());
     for (query, ranking) in read.iter() {
         results += ranking.len() as u64;
@@ -285,12 +285,8 @@ impl AttributeTypes {
                 AttributeValue::List(_) => "list",
                 AttributeValue::Map(_) => "object",
             };
-            if !self.0.contains_key(name) {
-                self.0.insert(name.to_owned(), BTreeMap::new());
-            }
-            if let Some(kinds) = self.0.get_mut(name) {
-                *kinds.entry(kind).or_default() += 1;
-            }
+            let kinds = self.0.entry(name.to_owned()).or_default();
+            *kinds.entry(kind).or_default() += 1;
         }
     }
 

@@ -1,7 +1,7 @@
 //! `ir index --add`, `--delete` and `--compact`.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -289,11 +289,12 @@ fn writers_wait() {
     here.write("other.jsonl", documents(&[("e", "hot milk", 2006)]));
     let locked = "the index is locked by another writer";
     for (folder, exists) in [("notes", true), ("new", false)] {
-        let open = || match exists {
-            true => IndexWriter::open(here.at(folder)),
-            false => IndexWriter::create(here.at(folder), IndexConfig::default()),
+        let writer = if exists {
+            IndexWriter::open(here.at(folder))
+        } else {
+            IndexWriter::create(here.at(folder), IndexConfig::default())
         };
-        let writer = open().unwrap();
+        let mut writer = writer.unwrap();
         let add = format!("index other.jsonl -o {folder} --add --wait");
         let began = Instant::now();
         let ran = here.ir(&format!("{add} 0.3"));
@@ -304,16 +305,16 @@ fn writers_wait() {
         here.ir(&format!("{add} 0")).fails(1, &[locked]);
         let args: Vec<String> = format!("{add} 60").split(' ').map(str::to_owned).collect();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let second = here.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        let mut second = here.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(second.stderr.take().unwrap());
+        let mut line = String::new();
+        log.read_line(&mut line).unwrap();
+        assert!(line.contains("waiting up to 60 s for it"), "{line}");
         // The first writer creates the index for which the second one waits.
-        let mut writer = writer;
         writer.commit().unwrap();
         drop(writer);
-        let ended = second.wait_with_output().unwrap();
-        let log = String::from_utf8(ended.stderr).unwrap();
-        assert!(ended.status.success(), "{log}");
-        assert!(log.contains("waiting up to 60 s for it"), "{log}");
+        log.read_to_string(&mut line).unwrap();
+        assert!(second.wait().unwrap().success(), "{line}");
         let index = SegmentedIndex::open(here.at(folder)).unwrap();
         assert!(index.ids().iter().any(|id| id == "e"));
     }

@@ -263,7 +263,7 @@ fn keys_are_options() {
         }
         let effect = words(&parameter.description);
         let effect = effect.split(". ").next().unwrap();
-        // Examples of values are those of options.
+        // Examples of values are spelled as options.
         let effect = effect.split(", such as").next().unwrap();
         assert!(help.contains(effect), "{key}: {effect}");
         described += 1;

@@ -1,6 +1,6 @@
 //! Commands that wait for a pipe when a signal arrives: the first signal ends them.
 //!
-//! Whether a command waits is read from `/proc`.
+//! `/proc` shows that a command waits.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};

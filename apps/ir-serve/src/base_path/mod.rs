@@ -102,8 +102,8 @@ impl RequestBase {
     }
 }
 
-/// Finds the base path of a request, and removes it from its target. `path` is that of the
-/// configuration; without one, it is the path of the header of a proxy.
+/// Finds the base path of a request, and removes it from its target. `path` is configured; without
+/// one, the header of a proxy has it.
 pub(crate) fn strip(mut request: Request, path: Option<&BasePath>) -> Request {
     let base = match path {
         Some(path) => {

@@ -91,7 +91,7 @@ impl Normalization {
         } else {
             &normalized
         };
-        // Folded terms are in lower case, but those of ASCII letters.
+        // Folding lowercases all but ASCII tokens.
         let lower_case = match self {
             Self::Fold => token.is_ascii(),
             _ => lower_case,

@@ -77,6 +77,13 @@ impl Corpus for BeirCorpus {
             Files::Any(corpus) => corpus.open(),
         }
     }
+
+    fn skipped_nul_bytes(&self) -> u64 {
+        match &self.0 {
+            Files::Lines(corpus) => corpus.skipped_nul_bytes(),
+            Files::Any(corpus) => corpus.skipped_nul_bytes(),
+        }
+    }
 }
 
 impl BeirFolder {
@@ -203,10 +210,9 @@ fn read_parts(parts: &[PathBuf]) -> Result<Vec<Query>, DataError> {
     for path in parts {
         for query in read_queries(path, &ReadOptions::default())?.0 {
             if seen.add(&[&query.id], 0).is_some() {
-                return Err(DataError::OtherFormat {
+                return Err(DataError::IdOfEarlierFile {
                     path: name_of(path),
-                    expected: "ids that no earlier file has",
-                    found: format!("{:?} again", query.id),
+                    id: query.id,
                 });
             }
             queries.push(query);

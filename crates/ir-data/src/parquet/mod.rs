@@ -30,6 +30,7 @@
 
 mod value;
 
+use std::any::Any;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -143,11 +144,7 @@ fn caught<T>(source: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Re
     let error = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(read)) => return Ok(read),
         Ok(Err(error)) => error.to_string(),
-        Err(panic) => {
-            let message = panic.downcast_ref::<String>().map(String::as_str);
-            let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
-            message.unwrap_or("a damaged page").to_owned()
-        }
+        Err(panic) => panic_message(&*panic).to_owned(),
     };
     // The message may contain a long value.
     let mut found: String = error.chars().take(200).collect();
@@ -158,6 +155,13 @@ fn caught<T>(source: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Re
         path: source.to_owned(),
         found,
     })
+}
+
+/// Message of a panic of the Parquet library.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+    message.unwrap_or("corrupt")
 }
 
 /// Reader of documents in a Parquet file.
@@ -177,7 +181,7 @@ impl ParquetReader {
         Self::open_with(path, RecordKind::Document, &GivenNames::default())
     }
 
-    /// Opens a file of documents or queries, whose names may be given.
+    /// Opens a file of documents or queries. Given names replace the detected ones.
     ///
     /// # Errors
     /// As [`ParquetReader::open`].

@@ -251,9 +251,12 @@ fn open(
             .with_user_metadata(serde_json::to_string(&source.origin)?);
         config.hnsw = hnsw;
         // Another writer may have created the index meanwhile.
-        let open = || match SegmentedVectorIndex::exists(folder) {
-            true => VectorIndexWriter::open(folder),
-            false => VectorIndexWriter::create(folder, &config),
+        let open = || {
+            if SegmentedVectorIndex::exists(folder) {
+                VectorIndexWriter::open(folder)
+            } else {
+                VectorIndexWriter::create(folder, &config)
+            }
         };
         (args.wait).open(console, open, is_locked)?
     };

@@ -24,6 +24,7 @@ Examples:
   ir index beir/nfcorpus -o nfcorpus.ir           a collection by name
   ir index ~/beir/scifact -o scifact.ir           a folder in BEIR's layout
   ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
+  ir index docs.csv -o docs.ir                    CSV, TSV or Parquet with names
   ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
   ir index msmarco-docs.tsv -o msmarco.ir         id, URL, title, text (TSV)
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
@@ -42,10 +43,12 @@ Parts of a large collection, in one process each:
   ir index corpus.jsonl -o part-2.ir --shard 2/8  one of 8 parts
   ir merge -o corpus.ir part-*.ir                 bytes of the whole index
 
-JSON lines have an id (`_id`, `id`, `pid`, `docid`, `docno`, `doc_id`), a
-text (`text`, `contents`, `passage`, `body`, `segment`, `content`) and
-optionally `title`. Other fields, and the members of `metadata`, are
-attributes for --filter. The title of a note is its first Markdown heading,
+JSON, CSV and Parquet have an id (`_id`, `id`, `pid`, `docid`, `docno`,
+`doc_id`, `cord_uid`), a text (`text`, `contents`, `passage`, `body`,
+`segment`, `content`, `abstract`) and optionally `title`; or --id-field,
+--text-field and --title-field name them. Other fields, and the members of
+`metadata`, are attributes for --filter. `ir help formats` lists all formats,
+`ir inspect FILE` says what a file is taken for. The title of a note is its first Markdown heading,
 otherwise its file name without extension. Titles are indexed like text: a
 heading of a note counts twice.
 
@@ -77,8 +80,9 @@ ids for --delete (the id of a note is its path below the folder). `ir encode
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, .jsonl, .tsv, TREC (`<DOC>`)
-    /// or SMART (`.I`) file, records of bioCADDIE, folder of TREC files, such records or notes
+    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet, TREC
+    /// (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC files, such records or
+    /// notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 

@@ -126,9 +126,12 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         check_fields(config.fields, documents.collection.corpus())?;
         let config = config.with_duplicates(DuplicateIds::Reject);
         // Another writer may have created the index meanwhile.
-        let open = || match SegmentedIndex::exists(folder) {
-            true => IndexWriter::open(folder),
-            false => IndexWriter::create(folder, config.clone()),
+        let open = || {
+            if SegmentedIndex::exists(folder) {
+                IndexWriter::open(folder)
+            } else {
+                IndexWriter::create(folder, config.clone())
+            }
         };
         (args.wait).open(console, open, is_locked)?
     };

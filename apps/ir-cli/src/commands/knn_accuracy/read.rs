@@ -15,7 +15,7 @@ use crate::shared::console::Console;
 use crate::shared::console::bail_usage;
 use crate::shared::input;
 use crate::shared::papers::{is_parquet, read};
-use crate::shared::suggest::did_you_mean;
+use crate::shared::suggest::{did_you_mean, list_or_none};
 
 pub(super) fn vectors(argument: &str, console: &Console) -> Result<Array2<f64>> {
     let (reader, name) = input::open(argument, console)?;
@@ -116,10 +116,11 @@ pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<La
             None => {
                 let known = object.iter().filter(|(_, value)| value.is_string());
                 let hint = did_you_mean(&args.text_field, known.map(|(name, _)| name.as_str()));
+                let names: Vec<String> = object.keys().map(|name| format!("{name:?}")).collect();
                 bail!(
                     "{at}: expected a field {:?}, found {} (--text-field names the field of the text){hint}",
                     args.text_field,
-                    field_names(&object)
+                    list_or_none(names.iter().map(String::as_str))
                 )
             }
         }
@@ -214,13 +215,4 @@ fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts
 fn papers(argument: &str, _: &Args, _: &Console) -> Result<LabeledTexts> {
     read(argument)?;
     bail!("{argument}: expected texts, found a Parquet file")
-}
-
-/// Names of the fields of an object, quoted, for messages.
-fn field_names(object: &Map<String, Value>) -> String {
-    if object.is_empty() {
-        return "none".to_owned();
-    }
-    let names: Vec<String> = object.keys().map(|name| format!("{name:?}")).collect();
-    names.join(", ")
 }

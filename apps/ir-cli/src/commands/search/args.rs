@@ -108,8 +108,8 @@ pub(crate) struct Args {
     #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
     pub(crate) hits: Option<usize>,
 
-    /// Remove hits whose id equals the query id, after taking the top K (Anserini's -removeQuery);
-    /// for collections whose queries are documents, such as ArguAna
+    /// Remove the hit with the id of the query, after taking the top K (Anserini's -removeQuery);
+    /// for collections in which queries are documents, such as ArguAna
     #[arg(long, help_heading = "Output")]
     pub(crate) remove_self: bool,
 

@@ -46,6 +46,31 @@ pub(crate) struct DocumentOptions {
     pub(crate) text_rule: Option<TextRule>,
 }
 
+impl DocumentOptions {
+    /// First option that gives the name of a field.
+    pub(super) fn given_name(&self) -> Option<&'static str> {
+        let names = &self.read.names;
+        let options = [
+            (&names.id, "--id-field"),
+            (&names.title, "--title-field"),
+            (&names.text, "--text-field"),
+        ];
+        let mut given = options.into_iter().filter(|(name, _)| name.is_some());
+        given.next().map(|(_, option)| option)
+    }
+
+    /// Given names of fields, as a part of the cache key of the documents.
+    pub(super) fn names_stamp(&self) -> String {
+        let names = &self.read.names;
+        if names.is_empty() {
+            return String::new();
+        }
+        let names = [&names.id, &names.title, &names.text];
+        let names = names.map(|name| name.as_deref().unwrap_or_default());
+        format!(" {}", names.join("\t"))
+    }
+}
+
 impl From<ReadOptions> for DocumentOptions {
     fn from(read: ReadOptions) -> Self {
         Self {

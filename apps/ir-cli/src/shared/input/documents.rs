@@ -15,8 +15,8 @@ use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartFolder;
 use ir_data::training::DocumentTexts;
 use ir_data::{
-    Collection, DataError, DocTemplate, DocumentFile, DocumentFormat, GivenNames,
-    InMemoryJudgedQueries, TextEncoding, has_json_extension, is_trec_file,
+    Collection, DataError, DocTemplate, DocumentFile, DocumentFormat, InMemoryJudgedQueries,
+    TextEncoding, has_json_extension, is_trec_file,
 };
 
 use super::document_options::DocumentOptions;
@@ -150,7 +150,7 @@ fn resolve(
         CollectionSource::Index(_) => ("an index", false),
         CollectionSource::Documents(documents) => (documents.format, documents.is_biocaddie),
     };
-    if let Some(option) = given_name(&options.read.names)
+    if let Some(option) = options.given_name()
         && !Path::new(argument).is_file()
     {
         bail_usage!(
@@ -184,17 +184,6 @@ pub(crate) fn check_not_segment(path: &Path, expected: &str) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// First option that gives the name of a field.
-fn given_name(names: &GivenNames) -> Option<&'static str> {
-    let options = [
-        (&names.id, "--id-field"),
-        (&names.title, "--title-field"),
-        (&names.text, "--text-field"),
-    ];
-    let mut given = options.into_iter().filter(|(name, _)| name.is_some());
-    given.next().map(|(_, option)| option)
 }
 
 fn resolve_any(
@@ -557,21 +546,11 @@ fn from_file(path: &Path, options: &DocumentOptions, console: &Console) -> Resul
     } else {
         encoding
     };
-    let stamp = format!("{stamp}{}", names_stamp(&options.read.names));
+    let stamp = format!("{stamp}{}", options.names_stamp());
     Ok(DocumentSource {
         is_utf8,
         ..unjudged(path, encoding, &stamp, file, format)
     })
-}
-
-/// Given names of fields, as a part of the cache key of the documents.
-fn names_stamp(names: &GivenNames) -> String {
-    if names.is_empty() {
-        return String::new();
-    }
-    let names = [&names.id, &names.title, &names.text];
-    let names = names.map(|name| name.as_deref().unwrap_or_default());
-    format!(" {}", names.join("\t"))
 }
 
 /// A collection without queries. `stamps` identifies its files.

@@ -144,7 +144,7 @@ const PRIORS: &str = "Prior";
 /// Starts of the keys of query expansion.
 const EXPANSION_KEYS: [&str; 3] = ["feedback", "synonym", "expansion."];
 
-/// Spellings of experiment files, and those of options.
+/// Spellings of experiment files, and of options.
 const SPELLINGS: [(&str, &str); 13] = [
     ("\n", " "),
     ("a number from ", ""),

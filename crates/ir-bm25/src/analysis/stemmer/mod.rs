@@ -17,9 +17,9 @@ macro_rules! stemmers {
         /// that saved indexes keep their terms.
         ///
         /// None of them makes Lucene's analyzer of the language: the analyzers of French, German,
-        /// Italian, Portuguese and Spanish have light stemmers, those of Arabic, Greek, Hindi,
-        /// Indonesian and Polish stemmers of their own, and French, Italian, Catalan and Irish
-        /// elisions are removed.
+        /// Italian, Portuguese and Spanish have light stemmers, the analyzers of Arabic, Greek,
+        /// Hindi, Indonesian and Polish stemmers of their own, and French, Italian, Catalan and
+        /// Irish elisions are removed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[non_exhaustive]
