@@ -1,7 +1,7 @@
 //! Text analysis: tokenization, normalization, lowercasing, stop-word removal and stemming.
 //!
 //! An [`Analysis`] is a configuration, saved with the index; [`Analysis::build`] creates the
-//! [`AnalysisPipeline`] that implements [`Analyzer`](ir_core::Analyzer). Documents and queries must
+//! [`AnalysisPipeline`] that implements [`Analyzer`]. Documents and queries must
 //! go through the same analysis.
 //!
 //! ```
