@@ -111,6 +111,32 @@ pub trait DocReader: Send {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError>;
 }
 
+/// What a reader of documents has skipped.
+///
+/// ```
+/// use ir_core::Skipped;
+/// let parts = [Skipped { nul_bytes: 2, repeated_ids: 0 }, Skipped { nul_bytes: 1, repeated_ids: 4 }];
+/// let total: Skipped = parts.into_iter().sum();
+/// assert_eq!((total.nul_bytes, total.repeated_ids), (3, 4));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Skipped {
+    /// Number of NUL bytes, which old collections in TREC's format have.
+    pub nul_bytes: u64,
+    /// Number of records with the id of an earlier one, in formats whose ids repeat, such as the
+    /// table of CORD-19. In others a repeated id is an error.
+    pub repeated_ids: u64,
+}
+
+impl std::iter::Sum for Skipped {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            nul_bytes: sum.nul_bytes + part.nul_bytes,
+            repeated_ids: sum.repeated_ids + part.repeated_ids,
+        })
+    }
+}
+
 /// Collection of documents that can be read from the start any number of times.
 ///
 /// ```
@@ -132,10 +158,9 @@ pub trait Corpus: Send + Sync {
         None
     }
 
-    /// Returns the number of NUL bytes that a reader has skipped up to the end of the documents.
-    /// Default: 0. Old collections in TREC's format have some.
-    fn skipped_nul_bytes(&self) -> u64 {
-        0
+    /// Returns what a reader has skipped up to the end of the documents. Default: nothing.
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
     }
 
     /// Returns an iterator over the documents. Allocates per document; [`Corpus::open`] does not.

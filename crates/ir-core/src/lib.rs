@@ -47,7 +47,7 @@ pub use cached_encoder::CachedEncoder;
 pub use characters::{byte_offset, character_count, excerpt};
 pub use comparison::{Comparable, Date};
 pub use condition::ParsePredicateError;
-pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query};
+pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query, Skipped};
 pub use encoder::{Encoded, Encoder, Side};
 pub use error::{EncodeError, SearchError};
 pub use explanation::Explanation;

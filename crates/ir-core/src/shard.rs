@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::{Corpus, CorpusError, DocReader, Document};
+use crate::corpus::{Corpus, CorpusError, DocReader, Document, Skipped};
 
 /// One of `count` contiguous parts of a sequence, numbered from 1. Written `i/n`, such as `2/8`.
 ///
@@ -161,8 +161,8 @@ impl Corpus for CorpusRange<'_> {
         Some(end.saturating_sub(self.range.start as u64))
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
-        self.corpus.skipped_nul_bytes()
+    fn skipped(&self) -> Skipped {
+        self.corpus.skipped()
     }
 }
 

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query, Skipped};
 
 use crate::error::{DataError, check_count};
 
@@ -274,8 +274,8 @@ impl<C: Corpus> Corpus for CountedCorpus<C> {
         Some(self.expected)
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
-        self.corpus.skipped_nul_bytes()
+    fn skipped(&self) -> Skipped {
+        self.corpus.skipped()
     }
 }
 

@@ -11,7 +11,8 @@
 //! - Every other column is a string attribute; empty cells and columns without a name are omitted.
 //! - Lines end with `\n` or `\r\n`. Blank lines between rows are skipped.
 //! - A row with another number of cells than the header, an empty id, a repeated id and two columns
-//!   of one name are errors.
+//!   of one name are errors. CORD-19 has several rows for some papers: of the rows with the same
+//!   `cord_uid` the first is read, and [`Corpus::skipped`] counts the others.
 //!
 //! ```
 //! use ir_core::Document;
@@ -29,9 +30,10 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
-use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Query, Skipped};
 
 use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
@@ -44,6 +46,9 @@ use crate::text_encoding::TextEncoding;
 /// Separators of cells, in the order in which they are tried.
 const SEPARATORS: [u8; 3] = [b'\t', b',', b';'];
 
+/// Name of the column of ids in the table of CORD-19, which has several rows for some papers.
+const CORD_19_ID: &str = "cord_uid";
+
 /// Reader of documents as CSV or TSV with a header line.
 #[derive(Debug)]
 pub struct CsvReader<R> {
@@ -51,6 +56,8 @@ pub struct CsvReader<R> {
     fields: FieldNames,
     columns: Vec<String>,
     seen: DuplicateFinder,
+    /// Number of skipped rows with the id of an earlier one.
+    repeated: u64,
 }
 
 impl<R: BufRead> CsvReader<R> {
@@ -92,6 +99,7 @@ impl<R: BufRead> CsvReader<R> {
             fields: header.fields,
             columns: header.columns,
             seen: DuplicateFinder::default(),
+            repeated: 0,
         })
     }
 
@@ -100,8 +108,25 @@ impl<R: BufRead> CsvReader<R> {
     /// # Errors
     /// The source cannot be read, or a row does not follow the [format](self).
     pub fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+        while let Some(line) = self.read_row(doc)? {
+            let Err(error) = self
+                .seen
+                .add_id(&doc.id, Location::new(&self.rows.source, line))
+            else {
+                return Ok(true);
+            };
+            if !self.fields.id.eq_ignore_ascii_case(CORD_19_ID) {
+                return Err(error);
+            }
+            self.repeated += 1;
+        }
+        Ok(false)
+    }
+
+    /// Reads the next row and returns its line.
+    fn read_row(&mut self, doc: &mut Document) -> Result<Option<u64>, DataError> {
         let Some(line) = self.rows.read()? else {
-            return Ok(false);
+            return Ok(None);
         };
         let source = Arc::clone(&self.rows.source);
         let at = Location::new(&source, line);
@@ -116,8 +141,7 @@ impl<R: BufRead> CsvReader<R> {
             }
         }
         check_id(doc, &self.fields, at)?;
-        self.seen.add_id(&doc.id, at)?;
-        Ok(true)
+        Ok(Some(line))
     }
 }
 
@@ -298,6 +322,7 @@ pub struct CsvCorpus {
     path: PathBuf,
     given: GivenNames,
     encoding: TextEncoding,
+    repeated: Arc<AtomicU64>,
 }
 
 impl CsvCorpus {
@@ -307,6 +332,7 @@ impl CsvCorpus {
             path: path.into(),
             given: GivenNames::default(),
             encoding: TextEncoding::Utf8,
+            repeated: Arc::default(),
         }
     }
 
@@ -330,12 +356,33 @@ impl Corpus for CsvCorpus {
         let reader = self.encoding.open(&self.path)?;
         let source = name_of(&self.path);
         let kind = RecordKind::Document;
-        Ok(Box::new(CsvReader::with_names(
-            reader,
-            &source,
-            kind,
-            &self.given,
-        )?))
+        Ok(Box::new(CsvCorpusReader {
+            rows: CsvReader::with_names(reader, &source, kind, &self.given)?,
+            corpus: self,
+        }))
+    }
+
+    fn skipped(&self) -> Skipped {
+        Skipped {
+            repeated_ids: self.repeated.load(Ordering::Relaxed),
+            ..Skipped::default()
+        }
+    }
+}
+
+struct CsvCorpusReader<'a, R> {
+    rows: CsvReader<R>,
+    corpus: &'a CsvCorpus,
+}
+
+impl<R: BufRead + Send> DocReader for CsvCorpusReader<'_, R> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        let is_read = self.rows.read_into(doc)?;
+        if !is_read {
+            let repeated = &self.corpus.repeated;
+            repeated.fetch_max(self.rows.repeated, Ordering::Relaxed);
+        }
+        Ok(is_read)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
-use ir_core::{Corpus, CorpusError, DocReader, Document};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Skipped};
 
 use crate::compression::open;
 use crate::csv::{CsvCorpus, Header};
@@ -237,8 +237,8 @@ impl Corpus for DocumentFile {
         self.corpus.len_hint()
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
-        self.corpus.skipped_nul_bytes()
+    fn skipped(&self) -> Skipped {
+        self.corpus.skipped()
     }
 }
 
@@ -355,9 +355,9 @@ impl Corpus for DocumentFiles {
         }))
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
+    fn skipped(&self) -> Skipped {
         let files = self.files.iter();
-        files.map(Corpus::skipped_nul_bytes).sum()
+        files.map(Corpus::skipped).sum()
     }
 }
 

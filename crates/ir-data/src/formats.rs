@@ -17,8 +17,9 @@ pub struct Format {
     pub skipped: &'static str,
 }
 
-const UTF8: &str = "UTF-8";
-const UTF8_LATIN1: &str = "UTF-8, Latin-1";
+/// UTF-16 needs a byte order mark.
+const UTF8: &str = "UTF-8, UTF-16";
+const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1";
 
 /// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
 /// tried. Every file may be compressed by gzip or zstd, except Parquet.
@@ -33,7 +34,7 @@ pub const FORMATS: &[Format] = &[
         name: "Parquet",
         recognized_by: "PAR1 at the start",
         fields: "columns named as in JSON lines, in any case; others are attributes",
-        encodings: UTF8,
+        encodings: "UTF-8",
         skipped: "binary columns, lists of floating-point numbers, null and NaN",
     },
     Format {

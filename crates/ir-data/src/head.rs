@@ -26,7 +26,7 @@ pub(crate) struct FileHead {
 
 impl FileHead {
     /// Reads up to the end of the first non-blank line, which is truncated at [`MAX_LINE`]. More
-    /// white space before it is an error, and so are files of vectors.
+    /// white space before it is an error, and so are files of vectors and of Arrow.
     pub(crate) fn read(reader: &mut dyn BufRead, name: &str) -> Result<Self, DataError> {
         let mut bytes = Vec::new();
         let mut number = 0;
@@ -46,7 +46,7 @@ impl FileHead {
             })?;
             let line = bytes[start..].strip_prefix(b"\xef\xbb\xbf");
             let line = line.unwrap_or(&bytes[start..]).trim_ascii();
-            if let Some(found) = vector_format(line) {
+            if let Some(found) = vector_format(line).or_else(|| arrow_format(line)) {
                 return Err(other(found));
             }
             if line.is_empty() && bytes.len() as u64 > MAX_LINE {
@@ -181,6 +181,13 @@ pub(crate) fn vector_format(line: &[u8]) -> Option<&'static str> {
     })
 }
 
+/// Describes an Arrow file or stream by its magic bytes; `None` for other files.
+fn arrow_format(line: &[u8]) -> Option<&'static str> {
+    let is_file = line.starts_with(b"ARROW1\0\0");
+    let is_stream = matches!(line, [0xff, 0xff, 0xff, 0xff, _, _, 0, 0, ..]);
+    (is_file || is_stream).then_some("Arrow data; Parquet is read")
+}
+
 /// Returns `true` if a file starts with the SGML element `<DOC>`, in any case, or with a root
 /// element `<DOCS>`. White space before it is at most 4 KiB. Files without a size, such as
 /// `/proc/kmsg`, are not read: reading may not end.
@@ -224,8 +231,13 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
-        for vectors in [&b"ir-flat\n\0\x01"[..], b"\x93NUMPY\x01\0"] {
-            let error = FileHead::read(&mut &*vectors, "x").unwrap_err().to_string();
+        for binary in [
+            &b"ir-flat\n\0\x01"[..],
+            b"\x93NUMPY\x01\0",
+            b"ARROW1\0\0\xff\xff\xff\xff",
+            b"\xff\xff\xff\xff\x30\x02\0\0\x10\0",
+        ] {
+            let error = FileHead::read(&mut &*binary, "x").unwrap_err().to_string();
             assert!(error.starts_with("x: expected texts, found "), "{error}");
         }
     }

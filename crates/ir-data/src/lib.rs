@@ -44,6 +44,7 @@ mod text_encoding;
 pub mod training;
 pub mod trec;
 pub mod tsv;
+mod utf16;
 
 pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};

@@ -1,4 +1,4 @@
-use ir_core::{Corpus, CorpusError, DocReader, Document};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Skipped};
 
 use crate::template::DocTemplate;
 
@@ -49,8 +49,8 @@ impl Corpus for TemplatedCorpus<'_> {
         self.corpus.len_hint()
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
-        self.corpus.skipped_nul_bytes()
+    fn skipped(&self) -> Skipped {
+        self.corpus.skipped()
     }
 }
 

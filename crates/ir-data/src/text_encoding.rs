@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use crate::compression::open;
+use crate::compression::{open, open_bytes};
 use crate::error::DataError;
 
 /// Character encoding of a text file.
@@ -19,7 +19,7 @@ use crate::error::DataError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TextEncoding {
-    /// UTF-8. Other bytes are an error of the reader.
+    /// UTF-8, or UTF-16 with a byte order mark. Other bytes are an error of the reader.
     #[default]
     Utf8,
     /// Latin-1 (ISO 8859-1): every byte is the Unicode character of the same number.
@@ -41,7 +41,10 @@ impl TextEncoding {
 
     /// Opens a file as [`open`] does, and decodes it.
     pub(crate) fn open(self, path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
-        Ok(self.decode(open(path)?))
+        match self {
+            Self::Utf8 => open(path),
+            Self::Latin1 => Ok(self.decode(open_bytes(path)?)),
+        }
     }
 }
 

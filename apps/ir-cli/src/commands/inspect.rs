@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
 use crate::shared::format::{counted, grouped, table};
+use crate::shared::indexing::skipped_parts;
 use crate::shared::input::{
     self, DocumentSource, QrelsArgument, for_each_document, is_index, open_documents,
 };
@@ -183,12 +184,10 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         }
         _ => {}
     }
-    let nul = documents.skipped_nul_bytes();
-    if nul > 0 {
-        found
-            .notes
-            .push(format!("{} skipped", counted(nul, "NUL byte")));
-    }
+    let skipped = skipped_parts(documents.skipped());
+    found
+        .notes
+        .extend(skipped.map(|skipped| format!("{skipped} skipped")));
     Ok(found)
 }
 

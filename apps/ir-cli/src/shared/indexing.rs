@@ -9,7 +9,7 @@ use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
     IndexedFields, StoredFields,
 };
-use ir_core::{Corpus, CorpusRange};
+use ir_core::{Corpus, CorpusRange, Skipped};
 use ir_data::{DataError, DocTemplate, TemplatedCorpus, parser_message};
 use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{read_text, readable};
@@ -329,17 +329,25 @@ impl IndexOptions {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
         warn_of_invalid_years(builder.invalid_years(), console);
-        let skipped = corpus.skipped_nul_bytes();
-        if skipped > 0 {
-            let name = documents.collection.name();
-            let bytes = counted(skipped, "NUL byte");
-            console.warn(format_args!("{name}: {bytes} skipped"));
+        let name = documents.collection.name();
+        for skipped in skipped_parts(corpus.skipped()) {
+            console.warn(format_args!("{name}: {skipped} skipped"));
         }
         Ok(match path {
             Some(path) => builder.finish_to(path, &mut bar)?,
             None => builder.finish(&mut bar)?,
         })
     }
+}
+
+/// Names what the reader of a collection has skipped.
+pub(crate) fn skipped_parts(skipped: Skipped) -> impl Iterator<Item = String> {
+    let parts = [
+        (skipped.nul_bytes, "NUL byte"),
+        (skipped.repeated_ids, "repeated record"),
+    ];
+    let parts = parts.into_iter().filter(|&(count, _)| count > 0);
+    parts.map(|(count, noun)| counted(count, noun))
 }
 
 /// Warns about documents with an attribute `year` that is no year.

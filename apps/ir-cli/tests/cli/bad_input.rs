@@ -140,7 +140,7 @@ fn invalid_file_formats() {
     here.write("nan.run", RUN.replace("1.5", "nan"));
     here.write("short.run", "q1 Q0 d1 1\n");
     here.write("twice.run", format!("{RUN}q1 Q0 d1 9 0.1 me\n"));
-    here.write("utf16.run", b"\xff\xfeq\0");
+    here.write("utf16.run", b"\xff\xfeq\0\0\xd8x\0");
     here.write("nul.run", b"q1 Q0 d\x001 1 2 me\n");
     here.write("five.qrels", "q1 0 d1 1 x\n");
     here.write("other.qrels", "z1 0 d1 1\n");
@@ -169,7 +169,7 @@ fn invalid_file_formats() {
         eval qrels twice.run
           1: twice.run:4 | d1 | q1 | line 2
         eval qrels utf16.run
-          1: utf16.run:1 | UTF-16
+          1: utf16.run:1 | UTF-16 | unpaired surrogate 0xd800 at byte 4
         eval qrels nul.run
           1: nul.run:1 | NUL
         eval qrels cut.run.gz

@@ -15,10 +15,26 @@ pub(crate) struct Fixtures {
     pub(crate) names: Vec<String>,
 }
 
-const TEXTS: [(&str, &str); 22] = [
+const TEXTS: [(&str, &str); 34] = [
     (
         "collection.tsv",
         "d1\tgreen tea leaves\tTea\nd2\tblack coffee and tea\td3\nd3\ta river in winter\n",
+    ),
+    (
+        "collection.csv",
+        "docid,title,contents,year\nd1,Tea,\"green tea, \"\"leaves\"\"\",2012\nd2,Coffee,\"black coffee\nand tea\",2019.0\nd3,,a river in winter,\n",
+    ),
+    (
+        "collection-header.tsv",
+        "pid\tpassage\ttitle\nd1\tgreen tea leaves\tTea\nd2\t\"black\tcoffee\"\tCoffee\n",
+    ),
+    (
+        "collection.json",
+        "[{\"id\": \"d1\", \"text\": \"Green tea leaves\"}, {\"id\": 2, \"text\": \"black coffee\", \"year\": 2019}]\n",
+    ),
+    (
+        "collection-cjk.jsonl",
+        "{\"id\": \"d1\", \"text\": \"\u{7da0}\u{8336}\u{306e}\u{8449} \u{fb01}ne \u{ff34}ea Stra\u{df}e\", \"date\": \"2012-02-29\"}\n{\"id\": \"d2\", \"text\": \"\u{5496}\u{5561} e\u{301}\", \"date\": \"2019-01-01T00:00:00+09:00\"}\n",
     ),
     (
         "collection.trec",
@@ -35,6 +51,29 @@ const TEXTS: [(&str, &str); 22] = [
         "queries.trec",
         "<top>\n<num> Number: 1\n<title> tea leaves\n<desc> Description:\nGreen tea\n</top>\n",
     ),
+    ("queries.csv", "qid,query\nq1,\"tea, leaves\"\nq2,rivers\n"),
+    (
+        "queries.xml",
+        "<?xml version=\"1.0\"?>\n<topics>\n<topic number=\"q1\"><title>tea &amp; leaves</title><!-- a > b --></topic>\n<topic><id>q2</id><query>rivers</query></topic>\n</topics>\n",
+    ),
+    (
+        "queries.json",
+        "[{\"query_id\": \"q1\", \"query\": \"tea leaves\", \"year\": \"2015-01-01\"},\n{\"query_id\": \"q2\", \"query\": \"rivers\"}]\n",
+    ),
+    ("qrels-pairs.txt", "q1 d1\nq2 d3\n"),
+    (
+        "qrels.json",
+        "{\"q1\": {\"d1\": 1, \"d2\": 0}, \"q2\": {\"d3\": 2}}\n",
+    ),
+    (
+        "qrels.jsonl",
+        "{\"query-id\": \"q1\", \"corpus-id\": \"d1\", \"score\": 1}\n{\"query-id\": \"q2\", \"corpus-id\": \"d3\", \"score\": 1}\n",
+    ),
+    (
+        "run.json",
+        "{\"q1\": {\"d1\": 2.5, \"d2\": 1}, \"q2\": {\"d3\": 1e-3}}\n",
+    ),
+    ("run-msmarco.tsv", "q1\td1\t1\nq1\td2\t2\nq2\td3\t1\n"),
     ("qrels-subtopics.txt", "q1 1 d1 1\nq1 2 d2 1\nq2 1 d3 1\n"),
     (
         "qrels-strata.txt",
@@ -116,9 +155,34 @@ impl Fixtures {
             }
             write(here, &format!("run-{number}.trec"), run.as_bytes());
         }
-        let tiny =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/ir-dense/testdata/tiny/bert");
-        copy(&tiny, &here.join("model"));
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
+        copy(
+            &crates.join("ir-dense/testdata/tiny/bert"),
+            &here.join("model"),
+        );
+        let parquet = crates.join("ir-data/testdata/parquet");
+        for codec in ["none", "gzip", "lz4", "brotli"] {
+            let name = format!("corpus-{codec}.parquet");
+            let to = here.join(format!("collection-{codec}.parquet"));
+            copy(&parquet.join(name), &to);
+        }
+        copy(&parquet.join("hub"), &here.join("collection-hub"));
+        let rows = [[1.0_f32, 0.0], [0.6, 0.8], [0.0, 1.0]];
+        let row = |row: &[f32; 2]| {
+            [
+                2_u32.to_le_bytes(),
+                row[0].to_le_bytes(),
+                row[1].to_le_bytes(),
+            ]
+            .concat()
+        };
+        let bytes: Vec<u8> = rows.iter().flat_map(row).collect();
+        write(here, "vectors.fvecs", &bytes);
+        write(here, "vectors.fvecs.ids", b"d1\nd2\nd3\n");
+        let lines = rows.iter().zip(["d1", "d2", "d3"]);
+        let lines =
+            lines.map(|([x, y], id)| format!("{{\"id\": \"{id}\", \"vector\": [{x}, {y}]}}\n"));
+        write(here, "vectors.jsonl", lines.collect::<String>().as_bytes());
         for line in [
             "index collection-tiny -o collection-index.ir",
             "index collection-tiny --fields separate -o collection-separate.ir",
@@ -143,6 +207,10 @@ impl Fixtures {
     pub(crate) fn of(&self, argument: &str) -> Vec<&str> {
         let argument = argument.to_lowercase();
         let names = self.names.iter().map(String::as_str);
+        // `ir inspect FILE` takes them all.
+        if argument == "file" {
+            return names.collect();
+        }
         names
             .filter(|name| argument.ends_with(name.split(['-', '.']).next().unwrap_or_default()))
             .collect()
@@ -219,7 +287,7 @@ fn damage_once(mut bytes: Vec<u8>, random: &mut SplitMix64) -> Vec<u8> {
     let end = bytes.len().min(at + 1 + random.below(40));
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let insert = |part: &[u8]| [&bytes[..at], part, &bytes[at..]].concat();
-    match random.below(28) {
+    match random.below(30) {
         0 => Vec::new(),
         1 => bytes[..at].to_vec(),
         2 => {
@@ -283,7 +351,10 @@ fn damage_once(mut bytes: Vec<u8>, random: &mut SplitMix64) -> Vec<u8> {
             .map(|_| random.next_u64() as u8)
             .collect(),
         25 => {
-            let magic: [&[u8]; 6] = [
+            let magic: [&[u8]; 9] = [
+                b"PAR1",
+                b"\xfd7zXZ\0",
+                b"\x04\x22\x4d\x18",
                 b"\x1f\x8b\x08",
                 b"\x28\xb5\x2f\xfd",
                 b"\x93NUMPY\x01\0",
@@ -291,9 +362,15 @@ fn damage_once(mut bytes: Vec<u8>, random: &mut SplitMix64) -> Vec<u8> {
                 b"\x80\x02",
                 b"BZh9",
             ];
-            [magic[random.below(6)], &bytes[..]].concat()
+            [magic[random.below(9)], &bytes[..]].concat()
         }
-        26 => text
+        26 => utf16(&text, u16::to_le_bytes),
+        27 => {
+            let mut bytes = utf16(&text, u16::to_be_bytes);
+            bytes.remove(at);
+            bytes
+        }
+        28 => text
             .lines()
             .rev()
             .flat_map(|line| [line, "\n"])
@@ -304,6 +381,12 @@ fn damage_once(mut bytes: Vec<u8>, random: &mut SplitMix64) -> Vec<u8> {
             bytes
         }
     }
+}
+
+/// Text in UTF-16 with a byte order mark.
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let units = ["\u{feff}", text].into_iter().flat_map(str::encode_utf16);
+    units.flat_map(bytes).collect()
 }
 
 /// Numbers at which parsers and arithmetic fail.

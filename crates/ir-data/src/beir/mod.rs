@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query, Skipped};
 
 use crate::beir_layout::{self as layout, SplitFiles, files_of_splits};
 use crate::collection::{Collection, JudgedQueries, value_of_split};
@@ -78,10 +78,10 @@ impl Corpus for BeirCorpus {
         }
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
+    fn skipped(&self) -> Skipped {
         match &self.0 {
-            Files::Lines(corpus) => corpus.skipped_nul_bytes(),
-            Files::Any(corpus) => corpus.skipped_nul_bytes(),
+            Files::Lines(corpus) => corpus.skipped(),
+            Files::Any(corpus) => corpus.skipped(),
         }
     }
 }

@@ -6,5 +6,6 @@ mod write;
 mod zstd;
 
 pub use crate::compression_format::Compression;
+pub(crate) use read::open_bytes;
 pub use read::{decompress, detect_compression, open};
 pub use write::{DataFile, create};

@@ -8,6 +8,7 @@ use crate::compression_format::{
     Compression, MAGIC, StreamError, other_compression, unsupported_format,
 };
 use crate::error::{DataError, name_of, read_error};
+use crate::utf16;
 
 /// Detects the compression format of a file by its first bytes; `None` for an uncompressed file or
 /// one in a format that [`open`] does not read.
@@ -35,7 +36,8 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 /// its name.
 ///
 /// Consecutive gzip members or zstd frames are concatenated. Checksums are verified. An error of
-/// the stream names the file and distinguishes truncated from corrupt data.
+/// the stream names the file and distinguishes truncated from corrupt data. Text in UTF-16 that
+/// starts with a byte order mark, as editors of Windows write it, is converted to UTF-8.
 ///
 /// ```
 /// use std::io::Read;
@@ -55,6 +57,11 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 /// the file is compressed in another format, such as bzip2, xz, lz4 or zip.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
+    utf16::decode(open_bytes(path)?).map_err(read_error(path))
+}
+
+/// Opens a file as [`open`] does, without conversion of UTF-16.
+pub(crate) fn open_bytes(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let name = name_of(path);
     let file = File::open(path).map_err(read_error(path))?;
     if file.metadata().map_err(read_error(path))?.is_dir() {
@@ -71,17 +78,25 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError
             compression,
         });
     }
-    decompress(reader, &name).map_err(|error| match unsupported_format(&error) {
+    decompress_bytes(reader, &name).map_err(|error| match unsupported_format(&error) {
         Some(found) => DataError::UnsupportedCompression { path: name, found },
         None => read_error(path)(error),
     })
 }
 
-/// Decompresses a reader as [`open`] decompresses a file. `source` names it in errors.
+/// Decompresses a reader and converts UTF-16 as [`open`] does with a file. `source` names it in
+/// errors.
 ///
 /// # Errors
 /// The first bytes cannot be read, or belong to another format of compression.
 pub fn decompress<'a>(
+    reader: impl BufRead + Send + 'a,
+    source: &str,
+) -> io::Result<Box<dyn BufRead + Send + 'a>> {
+    utf16::decode(decompress_bytes(reader, source)?)
+}
+
+fn decompress_bytes<'a>(
     mut reader: impl BufRead + Send + 'a,
     source: &str,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {

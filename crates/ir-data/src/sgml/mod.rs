@@ -50,7 +50,7 @@
 //! - `Number:` and leading zeros of an id are removed, as in TREC's qrels.
 //! - Other tags and comments are removed; they separate words. Values of attributes may contain
 //!   `>`. CDATA sections are text.
-//! - NUL bytes are skipped; [`Corpus::skipped_nul_bytes`] counts them.
+//! - NUL bytes are skipped; [`Corpus::skipped`] counts them.
 //! - Character references of HTML are decoded: `&eacute;`, `&#233;`, `&#xE9;`. Unknown ones are
 //!   text.
 //!
@@ -77,7 +77,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{Corpus, CorpusError, DocReader, Document};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Skipped};
 
 use crate::collection::collect_documents;
 use crate::duplicates::DuplicateFinder;
@@ -156,8 +156,11 @@ impl Corpus for SgmlCorpus {
         Ok(Box::new(files))
     }
 
-    fn skipped_nul_bytes(&self) -> u64 {
-        self.skipped_nul.load(Ordering::Relaxed)
+    fn skipped(&self) -> Skipped {
+        Skipped {
+            nul_bytes: self.skipped_nul.load(Ordering::Relaxed),
+            ..Skipped::default()
+        }
     }
 }
 

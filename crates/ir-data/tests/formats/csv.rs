@@ -1,6 +1,6 @@
 //! Tables with a header line.
 
-use ir_core::{Corpus, Document};
+use ir_core::{Corpus, Document, Skipped};
 use ir_data::csv::CsvReader;
 use ir_data::{DocumentFile, GivenNames, ReadOptions, RecordKind, TextEncoding};
 
@@ -92,14 +92,27 @@ fn byte_order_mark_and_encodings() {
             .to_string()
             .ends_with("docs.csv:2: expected UTF-8 text, found invalid bytes at column 6")
     );
-    std::fs::write(&path, b"\xff\xfei\0d\0,\0t\0e\0x\0t\0\n\0").unwrap();
-    let error = DocumentFile::open(&path, &ReadOptions::default())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.ends_with(":1: expected UTF-8 text, found the byte order mark of UTF-16"),
-        "{error}"
-    );
+}
+
+/// The table of CORD-19 has several rows for some papers.
+#[test]
+fn repeated_records_of_cord_19() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("metadata.csv");
+    let rows = "a,Tea,green\nb,Milk,white\na,Tea 2,black\na,Tea 3,\nc,Rivers,long\n";
+    std::fs::write(&path, format!("cord_uid,title,abstract\n{rows}")).unwrap();
+    let docs = DocumentFile::open(&path, &ReadOptions::default()).unwrap();
+    assert_eq!(docs.skipped(), Skipped::default());
+    for _ in 0..2 {
+        let titles: Vec<String> = docs.docs().unwrap().map(|doc| doc.unwrap().title).collect();
+        assert_eq!(titles, ["Tea", "Milk", "Rivers"]);
+        assert_eq!(docs.skipped().repeated_ids, 2);
+    }
+    std::fs::write(&path, format!("id,title,abstract\n{rows}")).unwrap();
+    let docs = DocumentFile::open(&path, &ReadOptions::default()).unwrap();
+    let error = docs.docs().unwrap().nth(2).unwrap().unwrap_err();
+    let expected = "metadata.csv:4: expected a unique id, found \"a\", which is also on line 2";
+    assert!(error.reason().to_string().ends_with(expected), "{error}");
 }
 
 #[test]

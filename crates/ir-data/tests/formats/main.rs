@@ -12,6 +12,7 @@ mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod runs;
+mod same_content;
 mod sgml;
 mod smart;
 mod squad;
