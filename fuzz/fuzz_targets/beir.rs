@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use ir_core::Document;
-use ir_data::{FieldNames, DuplicateIds, beir, jsonl};
+use ir_data::{DuplicateIds, FieldNames, beir, jsonl};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use ir_core::Document;
 use ir_data::datafinder::{
-    DatasetCorpus, HeaderLine, Quoting, DatasetQuery, read_qrels, read_run, read_test_queries,
+    DatasetCorpus, DatasetQuery, HeaderLine, Quoting, read_qrels, read_run, read_test_queries,
     read_training_queries,
 };
 use ir_studies::datafinder::keyphrase_query_from_attributes;

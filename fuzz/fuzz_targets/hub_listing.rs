@@ -24,7 +24,10 @@ fn endpoint() -> &'static str {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let mut lines = BufReader::new(&stream).lines();
-                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+                while lines
+                    .next()
+                    .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+                {}
                 let body = RESPONSE.lock().expect("no panic").clone();
                 let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length:";
                 let mut stream = &stream;
@@ -43,8 +46,16 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = fs::remove_dir_all(&root);
     let cache = ModelCache::new(root.join("cache"));
     // The same bytes cannot be both a listing and the files that it lists.
-    assert!(cache.fetch_from(&hub, "org/model", &mut NoProgress).is_err());
+    assert!(
+        cache
+            .fetch_from(&hub, "org/model", &mut NoProgress)
+            .is_err()
+    );
     assert_eq!(cache.find("org/model"), None);
     let outside = fs::read_dir(&root).into_iter().flatten().flatten();
-    assert!(outside.map(|entry| entry.file_name()).all(|name| name == "cache"));
+    assert!(
+        outside
+            .map(|entry| entry.file_name())
+            .all(|name| name == "cache")
+    );
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use ir_core::Document;
-use ir_data::{FieldNames, DuplicateIds, jsonl};
+use ir_data::{DuplicateIds, FieldNames, jsonl};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,8 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
         metadata: Some("more".into()),
     };
     for fields in [own, FieldNames::anserini()] {
-        let mut strict = jsonl::JsonlReader::new(bytes, "fuzz", fields.clone(), DuplicateIds::Reject);
-        let mut lenient = jsonl::JsonlReader::new(bytes, "fuzz", fields.clone(), DuplicateIds::Keep);
+        let mut strict =
+            jsonl::JsonlReader::new(bytes, "fuzz", fields.clone(), DuplicateIds::Reject);
+        let mut lenient =
+            jsonl::JsonlReader::new(bytes, "fuzz", fields.clone(), DuplicateIds::Keep);
         let (mut one, mut other) = (Document::default(), Document::default());
         while let Ok(true) = strict.read_into(&mut one) {
             assert!(lenient.read_into(&mut other).expect("read before"));
@@ -28,10 +30,18 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(lines) = std::str::from_utf8(bytes) else {
             continue;
         };
-        let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
+        let lines: Vec<&str> = lines
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         let array = format!("[{}]", lines.join(",\n"));
         let ids = |text: &str| {
-            let mut docs = jsonl::JsonlReader::new(text.as_bytes(), "fuzz", fields.clone(), DuplicateIds::Keep);
+            let mut docs = jsonl::JsonlReader::new(
+                text.as_bytes(),
+                "fuzz",
+                fields.clone(),
+                DuplicateIds::Keep,
+            );
             let (mut ids, mut doc) = (Vec::new(), Document::default());
             while let Ok(true) = docs.read_into(&mut doc) {
                 ids.push(doc.id.clone());

@@ -28,7 +28,9 @@ fn models() -> &'static Vec<Vec<ModelFile>> {
             });
             files.collect()
         };
-        ["bert", "bert-pytorch", "distilbert", "mpnet", "roberta"].map(read).into()
+        ["bert", "bert-pytorch", "distilbert", "mpnet", "roberta"]
+            .map(read)
+            .into()
     })
 }
 

@@ -31,18 +31,29 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let names = DocNames::new(&documents);
-    let columns = [ResultColumn::Query, ResultColumn::Rank, ResultColumn::Result];
+    let columns = [
+        ResultColumn::Query,
+        ResultColumn::Rank,
+        ResultColumn::Result,
+    ];
     let lists = [
         read_results_tsv(bytes, "fuzz", &columns),
         read_results_json(bytes, "fuzz"),
     ];
-    for result in lists.iter().flatten().flatten().flat_map(|list| &list.results) {
+    for result in lists
+        .iter()
+        .flatten()
+        .flatten()
+        .flat_map(|list| &list.results)
+    {
         let _ = names.doc(result);
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    let parts: usize = sentences(text).map(|it| it.split_whitespace().count()).sum();
+    let parts: usize = sentences(text)
+        .map(|it| it.split_whitespace().count())
+        .sum();
     assert!(parts >= text.split_whitespace().count());
     for rule in [ScrubbingRule::Corrected, ScrubbingRule::Published] {
         let name = text.get(..4).unwrap_or("name");

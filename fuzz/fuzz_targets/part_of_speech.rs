@@ -1,7 +1,9 @@
 //! Tagged texts in CoNLL-U: no line panics, and a filter of all tags keeps the words.
 #![no_main]
 
-use ir_studies::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, PartOfSpeechTagger, TaggedTexts};
+use ir_studies::part_of_speech::{
+    PartOfSpeech, PartOfSpeechFilter, PartOfSpeechTagger, TaggedTexts,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -9,8 +9,12 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mut out = Vec::new();
-    pool.write(&mut out).expect("ids from a file have no white space");
-    assert_eq!(Pool::read(&out[..], "fuzz").expect("written by Pool::write"), pool);
+    pool.write(&mut out)
+        .expect("ids from a file have no white space");
+    assert_eq!(
+        Pool::read(&out[..], "fuzz").expect("written by Pool::write"),
+        pool
+    );
     assert_eq!(pool.iter().count(), pool.documents());
     assert_eq!(pool.shuffled(1).len(), pool.to_judge().count());
     let next = pool.to_judge().next();

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use ir_core::Qrels;
 use ir_data::smart::{
-    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments, read_documents,
-    read_queries,
+    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
+    read_documents, read_queries,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -24,7 +24,10 @@ fuzz_target!(|bytes: &[u8]| {
         let ids: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
         assert!(ids.len() == queries.len() && !ids.contains(""));
     }
-    for source in [CranfieldSourceDocument::Relevant, CranfieldSourceDocument::Drop] {
+    for source in [
+        CranfieldSourceDocument::Relevant,
+        CranfieldSourceDocument::Drop,
+    ] {
         let read = |codes| read_cranfield_judgments(bytes, "fuzz", codes, source);
         if let Ok(qrels) = read(CranfieldGrades::Graded) {
             check(&qrels, &[1, 2, 3, 4]);

@@ -5,7 +5,7 @@
 use std::fs;
 
 use ir_core::training::TrainingSet;
-use ir_data::training::{TrainingFile, TrainingFormat, OnInvalidExample, write_example};
+use ir_data::training::{OnInvalidExample, TrainingFile, TrainingFormat, write_example};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

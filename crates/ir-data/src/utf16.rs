@@ -1,6 +1,6 @@
 //! Conversion of UTF-16 text to UTF-8.
 
-use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, Cursor, ErrorKind, Read};
 
 /// Converts text that starts with a byte order mark of UTF-16; returns other data as it is.
 ///
@@ -12,9 +12,8 @@ pub(crate) fn decode<'a>(
     let unit: fn([u8; 2]) -> u16 = match reader.fill_buf() {
         Ok([0xff, 0xfe, ..] | [0xff]) => u16::from_le_bytes,
         Ok([0xfe, 0xff, ..] | [0xfe]) => u16::from_be_bytes,
-        Ok(_) => return Ok(reader),
-        // Reported when the first line is read, with its number.
-        Err(error) => return Ok(Box::new(BufReader::new(Failed(Some(error))))),
+        // Errors persist: the reader of lines reports this one, with its number.
+        Ok(_) | Err(_) => return Ok(reader),
     };
     let mut head = Vec::new();
     reader.by_ref().take(4).read_to_end(&mut head)?;
@@ -33,6 +32,7 @@ pub(crate) fn decode<'a>(
         pending: None,
         text: String::new(),
         start: 0,
+        error: None,
     }))
 }
 
@@ -41,22 +41,15 @@ struct Utf16Reader<R> {
     reader: R,
     /// Decodes the bytes of a unit.
     unit: fn([u8; 2]) -> u16,
-    /// Number of bytes of the units that were read.
+    /// Number of bytes of the converted units.
     offset: u64,
     /// First unit of a surrogate pair, whose second one was not read yet.
     pending: Option<u16>,
     /// Converted text, consumed up to `start`.
     text: String,
     start: usize,
-}
-
-/// Reader that fails once.
-struct Failed(Option<io::Error>);
-
-impl Read for Failed {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
-    }
+    /// Description of an error, which ends the text.
+    error: Option<String>,
 }
 
 /// Number of units that are converted at once.
@@ -70,33 +63,31 @@ impl<R: BufRead> Utf16Reader<R> {
         let (pairs, rest) = bytes.as_chunks();
         let is_last = bytes.len() < 2 * UNITS;
         let mut units: Vec<u16> = self.pending.take().into_iter().collect();
-        self.offset -= 2 * units.len() as u64;
         units.extend(pairs.iter().map(|&pair| (self.unit)(pair)));
-        if !is_last
-            && let Some(&unit) = units.last()
-            && (0xd800..0xdc00).contains(&unit)
-        {
+        let is_first_of_pair = |unit: &u16| (0xd800..0xdc00).contains(unit);
+        if !is_last && units.last().is_some_and(is_first_of_pair) {
             self.pending = units.pop();
         }
         for char in char::decode_utf16(units) {
-            let char = char.map_err(|error| {
-                let unit = error.unpaired_surrogate();
-                invalid(format!("the unpaired surrogate {unit:#06x}"), self.offset)
-            })?;
-            self.offset += 2 * char.len_utf16() as u64;
-            self.text.push(char);
+            let at = self.offset;
+            match char {
+                Ok(char) => {
+                    self.offset += 2 * char.len_utf16() as u64;
+                    self.text.push(char);
+                }
+                Err(error) => {
+                    let unit = error.unpaired_surrogate();
+                    let found = format!("the unpaired surrogate {unit:#06x} at byte {at}");
+                    self.error = Some(found);
+                    return Ok(());
+                }
+            }
         }
         if !rest.is_empty() {
-            return Err(invalid("half of a unit".to_owned(), self.offset));
+            self.error = Some(format!("half of a unit at byte {}", self.offset));
         }
-        self.offset += 2 * u64::from(self.pending.is_some());
         Ok(())
     }
-}
-
-fn invalid(found: String, offset: u64) -> io::Error {
-    let message = format!("expected UTF-16 text, found {found} at byte {offset}");
-    io::Error::new(ErrorKind::InvalidData, message)
 }
 
 impl<R: BufRead> BufRead for Utf16Reader<R> {
@@ -104,7 +95,15 @@ impl<R: BufRead> BufRead for Utf16Reader<R> {
         if self.start == self.text.len() {
             self.text.clear();
             self.start = 0;
-            self.convert()?;
+            if self.error.is_none() {
+                self.convert()?;
+            }
+            if self.text.is_empty()
+                && let Some(found) = &self.error
+            {
+                let message = format!("expected UTF-16 text, found {found}");
+                return Err(io::Error::new(ErrorKind::InvalidData, message));
+            }
         }
         Ok(&self.text.as_bytes()[self.start..])
     }
@@ -129,7 +128,7 @@ mod tests {
     fn decoded(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
         // In pieces, as from a pipe.
-        let reader = BufReader::with_capacity(1, bytes);
+        let reader = io::BufReader::with_capacity(1, bytes);
         decode(Box::new(reader))?.read_to_end(&mut out)?;
         Ok(out)
     }
@@ -175,6 +174,7 @@ mod tests {
                 b"\xff\xfet\0\0\xdc",
                 "the unpaired surrogate 0xdc00 at byte 4",
             ),
+            (b"\xff\xfe\0\xdc", "the unpaired surrogate 0xdc00 at byte 2"),
             (b"\xfe\xff\0t\0", "half of a unit at byte 4"),
         ] {
             let error = decoded(bytes).unwrap_err().to_string();

@@ -10,7 +10,7 @@ use ir_bm25::{
     IndexedFields, StoredFields,
 };
 use ir_core::{Corpus, CorpusRange, Skipped};
-use ir_data::{DataError, DocTemplate, TemplatedCorpus, parser_message};
+use ir_data::{Collection, DataError, DocTemplate, TemplatedCorpus, parser_message};
 use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{read_text, readable};
 use serde_json::{Map, Value};
@@ -329,10 +329,7 @@ impl IndexOptions {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
         warn_of_invalid_years(builder.invalid_years(), console);
-        let name = documents.collection.name();
-        for skipped in skipped_parts(corpus.skipped()) {
-            console.warn(format_args!("{name}: {skipped} skipped"));
-        }
+        warn_of_skipped(&documents.collection, console);
         Ok(match path {
             Some(path) => builder.finish_to(path, &mut bar)?,
             None => builder.finish(&mut bar)?,
@@ -340,7 +337,14 @@ impl IndexOptions {
     }
 }
 
-/// Names what the reader of a collection has skipped.
+/// Warns of what the reader of a collection has skipped.
+pub(crate) fn warn_of_skipped(collection: &Collection, console: &Console) {
+    for skipped in skipped_parts(collection.corpus().skipped()) {
+        console.warn(format_args!("{}: {skipped} skipped", collection.name()));
+    }
+}
+
+/// Names what a reader has skipped.
 pub(crate) fn skipped_parts(skipped: Skipped) -> impl Iterator<Item = String> {
     let parts = [
         (skipped.nul_bytes, "NUL byte"),

@@ -20,6 +20,17 @@ use crate::error::SystemError;
 /// | JSON lines | `id`, a string or an integer, and `vector`, `embedding` or `values`, numbers |
 /// | Parquet | ids and vectors, as [`read_vectors`](ir_data::parquet::read_vectors) says |
 ///
+/// ```
+/// use ir_core::store::Verify;
+/// use ir_system::saved_vectors::open_vectors;
+/// let path = std::env::temp_dir().join(format!("ir-system-vectors-{}.jsonl", std::process::id()));
+/// std::fs::write(&path, "{\"id\": \"d1\", \"vector\": [0.6, 0.8]}\n")?;
+/// let vectors = open_vectors("vectors", &path, Verify::AllSections)?;
+/// assert_eq!((vectors.len(), vectors.dim()), (1, 2));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Returns [`SystemError::Parameter`] with the format of a file without vectors, or with the line
 /// of invalid vectors or ids, and [`SystemError::Stage`] for a damaged index.

@@ -19,6 +19,22 @@ pub const COMPARED_FIELDS: [&str; 5] = [
 ];
 
 /// How the vectors of an index were encoded. `ir encode` stores it in the index as JSON.
+///
+/// ```
+/// use ir_system::saved_vectors::VectorOrigin;
+/// let record = |pooling: &str| {
+///     let encoder = format!(
+///         r#"{{"model": "0f", "pooling": "{pooling}", "normalize": true, "prefix": "", "max_tokens": 256}}"#
+///     );
+///     format!(r#"{{"model_name": "mine", "encoder": {encoder}, "template": null, "texts": ""}}"#)
+/// };
+/// let documents: VectorOrigin = serde_json::from_str(&record("cls"))?;
+/// let queries: VectorOrigin = serde_json::from_str(&record("mean"))?;
+/// assert_eq!(documents.settings(), "cls pooling, normalized, at most 256 tokens");
+/// let difference = documents.differences(&queries, |_| true);
+/// assert_eq!(difference.as_deref(), Some("expected pooling cls, found mean"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VectorOrigin {
     /// Last component of the model's name or folder, for messages.

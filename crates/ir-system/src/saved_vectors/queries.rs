@@ -17,6 +17,29 @@ const QUERIES_UNCHECKED: &str =
     "the documents must be encoded by the same model, and the queries must not have changed";
 
 /// File of `ir encode --queries`, and what its vectors are compared with.
+///
+/// ```
+/// use ir_core::{Encoder, Query};
+/// use ir_system::saved_vectors::QueryVectors;
+/// let path = std::env::temp_dir().join(format!("ir-system-queries-{}.jsonl", std::process::id()));
+/// std::fs::write(&path, "{\"id\": \"q1\", \"vector\": [0.6, 0.8]}\n")?;
+/// let file = QueryVectors {
+///     key: "queries",
+///     path: &path,
+///     documents: None,
+///     any_encoder: false,
+///     acceptance: "any_encoder",
+///     required: None,
+/// };
+/// let mut warnings = Vec::new();
+/// let queries = [Query::new("q1", "green tea")];
+/// let encoder = file.open(&queries, &mut |warning| warnings.push(warning.to_string()))?;
+/// assert_eq!(encoder.dim(), 2);
+/// // Vectors of another program have no record of their texts.
+/// assert_eq!(warnings.len(), 1);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct QueryVectors<'a> {
     /// Key or option of the file, for errors.

@@ -6,6 +6,12 @@ use ir_core::Fnv1a;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Returns the 64-bit FNV-1a hash of a text and its id.
+///
+/// ```
+/// use ir_system::saved_vectors::text_hash;
+/// assert_eq!(text_hash("q1", "tea"), text_hash("q1", "tea"));
+/// assert_ne!(text_hash("q1", "tea"), text_hash("q2", "tea"));
+/// ```
 #[must_use]
 pub fn text_hash(id: &str, text: &str) -> u64 {
     let mut hash = Fnv1a::new();
@@ -18,6 +24,14 @@ pub fn text_hash(id: &str, text: &str) -> u64 {
 
 /// Hashes of texts, in the order of their vectors. Serialized as base64 of the little-endian
 /// hashes.
+///
+/// ```
+/// use ir_system::saved_vectors::TextHashes;
+/// let (mut encoded, mut today) = (TextHashes::default(), TextHashes::default());
+/// encoded.push("q1", "green tea");
+/// today.push("q1", "black tea");
+/// assert_eq!(encoded.difference(&today).as_deref(), Some("text 1 of 1 differs"));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextHashes(Vec<u64>);
 

@@ -20,6 +20,7 @@ use crate::shared::encoder::{
     EncoderOptions, find_model, hashes_of, is_model, open_encoder, outlier_note, similarity,
 };
 use crate::shared::format::{counted, grouped};
+use crate::shared::indexing::warn_of_skipped;
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{QueryForm, ReadingOptions, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
@@ -312,6 +313,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let corpus = documents.collection.corpus();
     // Invalid documents are reported before the first is encoded.
     let hashes = hashes_of(corpus, &template, &mut console.bar())?;
+    warn_of_skipped(&documents.collection, console);
     let texts = EncodingInput {
         template: Some(template.to_string()),
         texts: Box::new(corpus.docs()?.map(|document| {

@@ -19,6 +19,7 @@ use super::Args;
 use crate::shared::console::{Console, Resumable, bail_usage};
 use crate::shared::encoder::{find_model, open_encoder, similarity};
 use crate::shared::format::{counted, grouped};
+use crate::shared::indexing::warn_of_skipped;
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};
 use crate::shared::options::first_set;
 use crate::shared::signals::Interrupted;
@@ -147,6 +148,7 @@ impl Source {
                 pushed = Err(error);
             }
         })?;
+        warn_of_skipped(&documents.collection, console);
         pushed
             .and_then(|()| ids.check_unique())
             .with_context(|| format!("{collection}: cannot be added"))?;

@@ -17,7 +17,7 @@ use super::{Args, STORED};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{
-    DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years,
+    DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years, warn_of_skipped,
 };
 use crate::shared::input::{DocumentOrder, open_documents};
 use crate::shared::signals::Interrupted;
@@ -246,5 +246,6 @@ fn add(
             return Err(Interrupted.into());
         }
     }
+    warn_of_skipped(&documents.collection, console);
     Ok(added)
 }
