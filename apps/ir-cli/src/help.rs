@@ -12,7 +12,29 @@ use crate::shared::suggest::did_you_mean;
 
 /// Commands with more options than a screen has lines, and their common options in the order of
 /// use. `-h` lists these alone; `--help` starts with them.
-const COMMON: [(&str, &[&str]); 7] = [
+const COMMON: [(&str, &[&str]); 8] = [
+    (
+        "index",
+        &[
+            "output",
+            "analysis",
+            "stemmer",
+            "stop-words",
+            "fields",
+            "positions",
+            "store",
+            "template",
+            "memory",
+            "encoding",
+            "id-field",
+            "text-field",
+            "add",
+            "delete",
+            "compact",
+            "shard",
+            "threads",
+        ],
+    ),
     (
         "search",
         &[
@@ -507,8 +529,9 @@ mod tests {
             };
             let help = command.clone().render_long_help().to_string();
             let at = |option: &str| {
-                help.find(&format!("--{option} "))
-                    .or(help.find(&format!("--{option}\n")))
+                let ends = [' ', '\n'].into_iter();
+                ends.filter_map(|end| help.find(&format!("--{option}{end}")))
+                    .min()
             };
             let options = plain.get_arguments().filter(|option| !option.is_hide_set());
             for option in options.filter_map(Arg::get_long) {

@@ -24,7 +24,7 @@ Examples:
   ir index beir/nfcorpus -o nfcorpus.ir           a collection by name
   ir index ~/beir/scifact -o scifact.ir           a folder in BEIR's layout
   ir index corpus.jsonl.zst -o c.ir --memory 2GB  JSON lines, compressed too
-  ir index docs.csv -o docs.ir                    CSV, TSV or Parquet with names
+  ir index docs.csv -o docs.ir                    names of columns; or Parquet
   ir index docs.tsv -o docs.ir                    `id TAB text [TAB title]`
   ir index msmarco-docs.tsv -o msmarco.ir         id, URL, title, text (TSV)
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
@@ -48,9 +48,9 @@ JSON, CSV and Parquet have an id (`_id`, `id`, `pid`, `docid`, `docno`,
 `segment`, `content`, `abstract`) and optionally `title`; or --id-field,
 --text-field and --title-field name them. Other fields, and the members of
 `metadata`, are attributes for --filter. `ir help formats` lists all formats,
-`ir inspect FILE` says what a file is taken for. The title of a note is its first Markdown heading,
-otherwise its file name without extension. Titles are indexed like text: a
-heading of a note counts twice.
+`ir inspect FILE` says what a file is taken for. The title of a note is its
+first Markdown heading, otherwise its file name without extension. Titles are
+indexed like text: a heading of a note counts twice.
 
 A JSON file for --analysis has these fields; missing ones are as here, or as
 in the \"preset\" that it names:
