@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(system.search_batch(&all).unwrap(), first);
         searches(3);
         // A ranking with a floor is part of one without.
-        let above = system.search_batch_above(&all[..1], &[30.0]).unwrap();
+        let above = system.search_batch_above(&all[..1], &[38.5]).unwrap();
         assert!(above[0].len() < 3 && !above[0].is_empty());
         searches(3);
         assert_eq!(system.search("a", &Search::top(2)).unwrap().len(), 2);

@@ -271,7 +271,7 @@ mod tests {
         for (text, expected) in [
             (
                 "analyzer = { normalization = \"nfkc\" }",
-                "analyzer.normalization: unknown variant `nfkc`, expected one of `none`, `nfc`, `width`, `fold`",
+                "analyzer.normalization: unknown variant `nfkc`, expected one of `none`, `nfc`, `width`, `fold` (did you mean nfc?)",
             ),
             (
                 "analyzer = { max_len = 1 }",
