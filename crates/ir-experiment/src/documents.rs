@@ -1,4 +1,4 @@
-//! The documents that are searched: ids, years, attributes and the condition of the search.
+//! The documents that are searched: ids, years, attributes and the conditions of the systems.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -27,8 +27,8 @@ pub(crate) struct Documents {
     has_valid_years: bool,
     /// Names of the attributes that some document has.
     pub(crate) attributes: BTreeSet<String>,
-    /// Ids of the documents that pass the condition of the search.
-    passing: Option<HashSet<String>>,
+    /// Conditions of the systems, with the ids of the documents that satisfy them.
+    passing: Vec<(Predicate, HashSet<String>)>,
     /// Hash of all documents, in order.
     pub(crate) hash: String,
     /// Year of the first document with an id.
@@ -41,11 +41,11 @@ impl Documents {
         entry.qrels.is_none() && self.name == entry.collection && self.order == entry.document_order
     }
 
-    /// Reads all documents once: ids, years, condition, hash.
+    /// Reads all documents once: ids, years, conditions (with their keys), hash.
     pub(crate) fn read(
         entry: &TaskEntry,
         collection: Arc<Collection>,
-        condition: Option<&Predicate>,
+        conditions: &[(String, &Predicate)],
         (source, key): (&SourceMap, &str),
         observer: &mut dyn Observer,
     ) -> Result<Self, SpecError> {
@@ -65,12 +65,15 @@ impl Documents {
             years: Vec::new(),
             has_valid_years: true,
             attributes: BTreeSet::new(),
-            passing: None,
+            passing: Vec::new(),
             hash: String::new(),
             year_by_id: OnceLock::new(),
             has_unique_ids: OnceLock::new(),
         };
-        let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
+        let mut hash = ContentHash::default();
+        let mut passing: Vec<_> = (conditions.iter())
+            .map(|(_, condition)| ((*condition).clone(), HashSet::new()))
+            .collect();
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
         let mut has_valid_years = true;
         let mut names = BTreeSet::new();
@@ -89,8 +92,10 @@ impl Documents {
             }
             years.push(doc.attributes.year());
             has_valid_years &= !doc.attributes.has_invalid_year();
-            if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
-                passing.insert(doc.id.clone());
+            for (condition, ids) in &mut passing {
+                if condition.matches(&doc.attributes) {
+                    ids.insert(doc.id.clone());
+                }
             }
             let pushed = ids.push(&doc.id);
             pushed.map_err(|found| source.error(key, found.to_string()))?;
@@ -103,13 +108,13 @@ impl Documents {
         }
         drop(reader);
         documents.hash = hash.finish();
-        documents.passing = condition.is_some().then_some(passing);
+        documents.passing = passing;
         documents.attributes = names;
         documents.has_valid_years = has_valid_years;
         (documents.ids, documents.years) = (ids, years);
-        if let Some(condition) = condition {
+        for (key, condition) in conditions {
             for warning in unknown_condition_attributes(condition, &documents.attributes) {
-                observer.warning(&format!("search.where: {}: {warning}", entry.name()));
+                observer.warning(&format!("{key}: {}: {warning}", entry.name()));
             }
         }
         Ok(documents)
@@ -157,9 +162,10 @@ impl Documents {
         (self.has_valid_years && self.has_unique_ids()).then_some(condition)
     }
 
-    /// Documents of other numbers that pass the condition of the search; `None` without one.
-    pub(crate) fn passing(&self, ids: &DocIds) -> Option<DocSet> {
-        let passing = self.passing.as_ref()?;
+    /// Documents of other numbers that satisfy a condition of the systems.
+    pub(crate) fn passing(&self, condition: &Predicate, ids: &DocIds) -> Option<DocSet> {
+        let mut known = self.passing.iter();
+        let (_, passing) = known.find(|(known, _)| known == condition)?;
         let numbered = (0..).map(DocNum::new).zip(ids.iter());
         let kept = numbered.filter(|(_, id)| passing.contains(*id));
         Some(kept.map(|(doc, _)| doc).collect())

@@ -26,7 +26,7 @@ impl SearchParameters {
         Self {
             hits: entry.hits.unwrap_or(experiment.search.hits),
             filter: experiment.filter(task, entry),
-            condition: experiment.search.condition.clone(),
+            condition: experiment.condition(entry).cloned(),
             remove_self: task.remove_self,
         }
     }
@@ -60,12 +60,13 @@ impl SearchParameters {
             FilterName::Year | FilterName::PublishedYear => data.years_of(ids),
             FilterName::YearOfBestRecord => data.years_of_records(ids)?,
         };
-        let passing = data.documents.passing(ids);
+        let condition = self.condition.as_ref();
+        let passing = condition.and_then(|condition| data.documents.passing(condition, ids));
         let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
             .map(|query| years.not_later_than(query.attributes.year()))
             .collect();
         let documents = &*data.documents;
-        let passing = passing.as_ref().zip(self.condition.as_ref());
+        let passing = passing.as_ref().zip(condition);
         let mut run = Run::new(name);
         let total = set.queries.len();
         let depth = match self.filter {
@@ -127,7 +128,7 @@ struct QueryFilter<'a> {
     documents: &'a Documents,
     /// Time filter, and the year of the query.
     time: Option<(NotLaterThan<'a>, Option<i64>)>,
-    /// Documents that pass the condition of the search.
+    /// Documents that satisfy the condition of the system.
     passing: Option<(&'a DocSet, &'a Predicate)>,
 }
 

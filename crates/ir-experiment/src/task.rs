@@ -84,8 +84,9 @@ impl TaskData {
         let documents = match shared {
             Some(documents) => documents,
             None => {
-                let condition = experiment.search.condition.as_ref();
-                let read = Documents::read(entry, collection, condition, (source, &key), observer)?;
+                let conditions = experiment.conditions();
+                let read =
+                    Documents::read(entry, collection, &conditions, (source, &key), observer)?;
                 Arc::new(read)
             }
         };

@@ -1,5 +1,6 @@
 //! Systems of a file: name, type, parameters and grid.
 
+use ir_core::Predicate;
 use ir_core::trec::ScoreFormat;
 use schemars::JsonSchema;
 use serde::de::{Error, IntoDeserializer};
@@ -23,6 +24,9 @@ pub struct SystemEntry {
     /// Time filter. Default: the experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterName>,
+    /// Condition on the attributes of the documents, key `where`. Default: the experiment's value.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Predicate>,
     /// Rounding of the scores before evaluation. Default: the experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scores: Option<ScoreFormatName>,
@@ -38,13 +42,17 @@ pub struct SystemEntry {
 }
 
 /// Keys of a system that do not depend on its type, with descriptions.
-pub const COMMON_KEYS: [(&str, &str); 7] = [
+pub const COMMON_KEYS: [(&str, &str); 8] = [
     ("name", "Unique name, in tables and as the tag of the run."),
     ("type", "Type of the system."),
     ("hits", "Number of hits. Default: the experiment's value."),
     (
         "filter",
         "Time filter: none, year, published-year or year-of-best-record. Default: the experiment's value.",
+    ),
+    (
+        "where",
+        "Condition on the attributes of the documents. Default: the experiment's value.",
     ),
     (
         "scores",
@@ -68,6 +76,7 @@ impl SystemEntry {
             kind: kind.into(),
             hits: None,
             filter: None,
+            condition: None,
             scores: None,
             hidden: false,
             grid: Table::new(),
@@ -124,6 +133,7 @@ impl<'de> Deserialize<'de> for SystemEntry {
             kind,
             hits: take(&mut table, "hits")?,
             filter: take(&mut table, "filter")?,
+            condition: take(&mut table, "where")?,
             scores: take(&mut table, "scores")?,
             hidden: take(&mut table, "hidden")?.unwrap_or_default(),
             grid: take(&mut table, "grid")?.unwrap_or_default(),

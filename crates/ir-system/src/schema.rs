@@ -32,6 +32,7 @@ pub fn system_schema(generator: &mut SchemaGenerator, registry: &Registry) -> Sc
                 "hits" => json_schema!({ "type": "integer", "minimum": 1 }),
                 "hidden" => json_schema!({ "type": "boolean" }),
                 "filter" => filter.clone(),
+                "where" => json_schema!({ "type": "object" }),
                 "scores" => scores.clone(),
                 "grid" => json_schema!({
                     "type": "object",

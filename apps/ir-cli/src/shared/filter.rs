@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{
-    AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, ParsePredicateError, Predicate,
-    Query, Years,
+    AllOf, AttributeValue, Attributes, DocFilter, DocIds, DocNum, DocSet, ParsePredicateError,
+    Predicate, Query, Years,
 };
 
 use crate::shared::console::Console;
@@ -57,6 +57,24 @@ impl QueryFilters {
             time,
             chosen,
         })
+    }
+
+    /// Filters of documents with these ids and attributes.
+    pub(crate) fn of_documents(
+        ids: &DocIds,
+        attributes: &[Attributes],
+        condition: &Predicate,
+        time: bool,
+    ) -> Self {
+        let years: Years = attributes.iter().map(Attributes::year).collect();
+        let numbered = (0..).map(DocNum::new).zip(attributes);
+        let chosen = numbered.filter(|(_, attributes)| condition.matches(attributes));
+        let is_all = matches!(condition, Predicate::All(none) if none.is_empty());
+        Self {
+            years: years.of_first_record(ids),
+            time,
+            chosen: (!is_all).then(|| chosen.map(|(doc, _)| doc).collect()),
+        }
     }
 
     /// Calls `search` with the filter of each query; `years` are the years of the queries. Without

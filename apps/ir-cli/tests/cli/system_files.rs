@@ -103,6 +103,14 @@ fn saved_systems_give_the_same_run() {
         &["--lengths", "exact", "--scores", "exact"],
         &["--model", "random-indexing(dim=20)"],
         &["--not-later-than-query"],
+        &["--filter", "year>=2013"],
+        &[
+            "--filter",
+            "year>=2012",
+            "--filter",
+            "year!=2015,2019",
+            "--not-later-than-query",
+        ],
         &["--hits", "2", "--tag", "two"],
     ] {
         assert_same_run(&here, options);
@@ -342,6 +350,14 @@ fn mining_and_workers_search_by_system_files() {
     ];
     let filter = "later.toml: filter: expected a system without a filter";
     here.ir(&sweep).fails(2, &[filter]);
+    here.write(
+        "later.toml",
+        "systems = [{ name = \"b\", type = \"bm25\", where = { known = { name = \"year\" } } }]\n",
+    );
+    here.ir(&sweep).fails(
+        2,
+        &["later.toml: where: expected a system without a filter"],
+    );
 }
 
 /// A system with documents of its own: candidates, filters and texts are found by their ids.

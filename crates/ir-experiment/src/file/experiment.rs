@@ -471,6 +471,28 @@ impl Experiment {
         Ok(inputs)
     }
 
+    /// Condition of a system on the attributes of the documents.
+    pub(crate) fn condition<'a>(&'a self, system: &'a SystemEntry) -> Option<&'a Predicate> {
+        system.condition.as_ref().or(self.search.condition.as_ref())
+    }
+
+    /// Conditions of all systems, with the key of each, without repetitions.
+    pub(crate) fn conditions(&self) -> Vec<(String, &Predicate)> {
+        let of_systems = self.systems.iter().enumerate();
+        let of_systems =
+            of_systems.map(|(n, system)| (format!("systems.{n}.where"), &system.condition));
+        let all = [("search.where".to_owned(), &self.search.condition)].into_iter();
+        let mut conditions: Vec<(String, &Predicate)> = Vec::new();
+        for (key, condition) in all.chain(of_systems) {
+            if let Some(condition) = condition
+                && !conditions.iter().any(|(_, known)| *known == condition)
+            {
+                conditions.push((key, condition));
+            }
+        }
+        conditions
+    }
+
     /// Time filter of a system in a task.
     pub(crate) fn filter(&self, task: &TaskEntry, system: &SystemEntry) -> FilterName {
         (system.filter.or(task.filter)).unwrap_or(self.search.filter)

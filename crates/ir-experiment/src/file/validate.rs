@@ -170,6 +170,7 @@ impl Experiment {
                 let ignored = [
                     ("hits", entry.hits.is_some()),
                     ("filter", entry.filter.is_some()),
+                    ("where", entry.condition.is_some()),
                 ];
                 self.reject_ignored(&key, &ignored)?;
             }

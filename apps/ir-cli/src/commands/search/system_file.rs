@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use ir_bm25::{DocOrder, IndexConfig, IndexedFields};
 use ir_core::trec::{ScoreFormat, write_run};
-use ir_core::{Query, Run, Search, Years};
+use ir_core::{Attributes, Predicate, Query, Run, Search};
 use ir_experiment::{Experiment, QuerySet, Runner, TaskEntry};
 use ir_system::systems::AnalyzerEntry;
 use ir_system::{
@@ -18,7 +18,7 @@ use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::experiment::{ConsoleObserver, failure};
-use crate::shared::filter::warn_of_years;
+use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::format::grouped;
 use crate::shared::input::{
     self, CollectionSource, DocumentOrder, DocumentSource, open_collection,
@@ -41,11 +41,8 @@ pub(super) fn saved(
             "--order row-text: expected no --save; an experiment has the key document_order"
         );
     }
-    if let Some(option) = first_set([
-        ("--filter", !args.filter.is_empty()),
-        ("--shard", args.shard.shard.is_some()),
-    ]) {
-        bail_usage!("{option}: expected no --save; a system file has no such key");
+    if args.shard.shard.is_some() {
+        bail_usage!("--shard: expected no --save; a system file has no such key");
     }
     #[cfg_attr(feature = "dense", allow(unused_mut))]
     let mut systems = args.lexical.systems(&index_parameters(args, config)?)?;
@@ -59,6 +56,11 @@ pub(super) fn saved(
         None => None,
         Some(TimeFilter::Exact) => Some(FilterName::Year),
         Some(TimeFilter::Published) => Some(FilterName::PublishedYear),
+    };
+    root.condition = match &*args.filter {
+        [] => None,
+        [condition] => Some(condition.clone()),
+        conditions => Some(Predicate::All(conditions.to_vec())),
     };
     root.scores = match args.scores() {
         ScoreFormat::Anserini => Some(ScoreFormatName::Anserini),
@@ -195,7 +197,9 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
         args.verification(),
         console,
     )?;
-    let (queries, retriever, years) = match opened {
+    let is_filtered = root.filter == Some(FilterName::Year);
+    let conditions: Vec<Predicate> = root.condition.iter().cloned().collect();
+    let (queries, retriever, filters) = match opened {
         CollectionSource::Index(index) => {
             let Some(queries) = asked else {
                 return without_queries(&args.collection);
@@ -209,8 +213,9 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
             };
             let (name, cache) = (&args.collection, args.cache.as_ref());
             let mut opener = SystemOpener::new(name, &index, &queries, cache, others, console)?;
-            let years = index.years().of_first_record(index.ids());
-            (queries, opener.open(&spec)?.retriever, years)
+            let retriever = opener.open(&spec)?.retriever;
+            let filters = QueryFilters::new(&index, &conditions, is_filtered, name, console)?;
+            (queries, retriever, filters)
         }
         CollectionSource::Documents(documents) => {
             let queries = match asked {
@@ -224,26 +229,22 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
                 }
             };
             let queries = args.query_form.apply(queries)?;
-            let (retriever, years) = on_documents(args, &documents, &spec, console)?;
-            (queries, retriever, years)
+            let (retriever, attributes) = on_documents(args, &documents, &spec, console)?;
+            let (ids, conditions) = (retriever.ids(), Predicate::All(conditions));
+            let filters = QueryFilters::of_documents(ids, &attributes, &conditions, is_filtered);
+            (queries, retriever, filters)
         }
     };
     let k = args.hits.or(root.hits).unwrap_or(RUN_HITS);
-    let times: Vec<_> = queries
-        .iter()
-        .map(|query| years.not_later_than(query.attributes.year()))
-        .collect();
-    let is_filtered = root.filter == Some(FilterName::Year);
     if is_filtered {
         warn_of_years(&queries, console);
     }
-    let run = Run::from_retriever_with(args.tag_or(&root.name), &*retriever, &queries, |n, _| {
-        let search = Search::top(k);
-        if is_filtered {
-            search.within(&times[n])
-        } else {
-            search
-        }
+    let years = queries.iter().map(|query| query.attributes.year());
+    let run = filters.apply(years, |filters| {
+        Run::from_retriever_with(args.tag_or(&root.name), &*retriever, &queries, |n, _| {
+            let search = Search::top(k);
+            filters[n].map_or(search, |filter| search.within(filter))
+        })
     });
     let mut run = run.with_context(|| format!("{}: search failed", args.collection))?;
     if args.remove_self {
@@ -260,13 +261,13 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Opens the system on documents, as an experiment does.
+/// Opens the system on documents, as an experiment does; with the attributes of each document.
 fn on_documents(
     args: &Args,
     documents: &DocumentSource,
     spec: &SystemSpec,
     console: &Console,
-) -> Result<(SharedRetriever, Years)> {
+) -> Result<(SharedRetriever, Vec<Attributes>)> {
     let registry = Registry::default();
     let splits = documents.collection.splits();
     let split = args.split.clone().or_else(|| {
@@ -315,10 +316,7 @@ fn on_documents(
     let opened = Runner::new(&cache, &registry).open(&experiment, &root, &mut observer);
     observer.finish();
     let opened = opened.map_err(failure)?;
-    let years = opened.attributes.iter().map(ir_core::Attributes::year);
-    let years: Years = years.collect();
-    let years = years.of_first_record(opened.retriever.ids());
-    Ok((opened.retriever, years))
+    Ok((opened.retriever, opened.attributes))
 }
 
 /// Rejects options of a system beside a system file.

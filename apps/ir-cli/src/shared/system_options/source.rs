@@ -70,12 +70,18 @@ pub(crate) fn open_system(path: &Path) -> Result<SystemSpec> {
 /// Reads and checks a system file for a command that filters by its own options or not at all.
 pub(crate) fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
     let spec = open_system(path)?;
-    if let Some(filter) = spec.root().and_then(|root| root.filter) {
-        let filter = toml::Value::try_from(filter)?;
-        bail_usage!(
-            "{}: filter: expected a system without a filter, found {filter}",
-            path.display()
-        );
+    let root = spec.root();
+    let filter = root.and_then(|root| root.filter).map(toml::Value::try_from);
+    let condition = root.and_then(|root| root.condition.as_ref());
+    let condition = condition.map(toml::Value::try_from);
+    for (key, value) in [("filter", filter), ("where", condition)] {
+        if let Some(value) = value {
+            bail_usage!(
+                "{}: {key}: expected a system without a filter, found {}",
+                path.display(),
+                value?
+            );
+        }
     }
     Ok(spec)
 }
