@@ -506,7 +506,8 @@ mod tests {
     #[test]
     fn short_help_is_one_screen() {
         let arguments = ["-h".to_owned()];
-        let command = arranged(Cli::command(), &arguments);
+        let mut command = arranged(Cli::command(), &arguments);
+        command.build();
         for_each_command(&command, &mut |command| {
             let help = command.clone().render_help().to_string();
             assert!(help.lines().count() <= 40, "{help}");

@@ -48,7 +48,9 @@ mod utf16;
 
 pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
-pub use compression::{Compression, DataFile, create, decompress, detect_compression, open};
+pub use compression::{
+    Compression, DataFile, create, decompress, detect_compression, is_plain, open,
+};
 pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions};
 pub use error::{DataError, InvalidText};
 pub use file_kind::FileKind;

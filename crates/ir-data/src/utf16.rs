@@ -2,29 +2,41 @@
 
 use std::io::{self, BufRead, Cursor, ErrorKind, Read};
 
-/// Converts text that starts with a byte order mark of UTF-16; returns other data as it is.
+/// Number of bytes that show UTF-16.
+pub(crate) const MARK: u64 = 4;
+
+/// Decoder of a unit.
+type Unit = fn([u8; 2]) -> u16;
+
+/// Order of bytes of text that starts with a byte order mark of UTF-16, by its first [`MARK`] bytes.
 ///
 /// The mark of UTF-32 and a vector dimension of the same bytes are followed by a zero unit, which
-/// text does not have: such data is not converted.
+/// text does not have.
+pub(crate) fn unit_of(head: &[u8]) -> Option<Unit> {
+    match head {
+        [_, _, 0, 0, ..] => None,
+        [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => Some(u16::from_be_bytes),
+        _ => None,
+    }
+}
+
+/// Converts text that starts with a byte order mark of UTF-16; returns other data as it is.
 pub(crate) fn decode<'a>(
     mut reader: Box<dyn BufRead + Send + 'a>,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
-    let unit: fn([u8; 2]) -> u16 = match reader.fill_buf() {
-        Ok([0xff, 0xfe, ..] | [0xff]) => u16::from_le_bytes,
-        Ok([0xfe, 0xff, ..] | [0xfe]) => u16::from_be_bytes,
-        // Errors persist: the reader of lines reports this one, with its number.
-        Ok(_) | Err(_) => return Ok(reader),
-    };
-    let mut head = Vec::new();
-    reader.by_ref().take(4).read_to_end(&mut head)?;
-    let is_utf16 = head.len() >= 2
-        && unit([head[0], head[1]]) == 0xfeff
-        && (head.len() < 4 || head[2..] != [0, 0]);
-    let rest = head.split_off(if is_utf16 { 2 } else { 0 });
-    let reader = Cursor::new(rest).chain(reader);
-    if !is_utf16 {
-        return Ok(Box::new(reader));
+    // Errors persist: the reader of lines reports this one, with its number.
+    if !matches!(reader.fill_buf(), Ok([0xfe | 0xff, ..])) {
+        return Ok(reader);
     }
+    let mut head = Vec::new();
+    reader.by_ref().take(MARK).read_to_end(&mut head)?;
+    let unit = unit_of(&head);
+    let rest = head.split_off(if unit.is_some() { 2 } else { 0 });
+    let reader = Cursor::new(rest).chain(reader);
+    let Some(unit) = unit else {
+        return Ok(Box::new(reader));
+    };
     Ok(Box::new(Utf16Reader {
         reader,
         unit,
@@ -40,7 +52,7 @@ pub(crate) fn decode<'a>(
 struct Utf16Reader<R> {
     reader: R,
     /// Decodes the bytes of a unit.
-    unit: fn([u8; 2]) -> u16,
+    unit: Unit,
     /// Number of bytes of the converted units.
     offset: u64,
     /// First unit of a surrogate pair, whose second one was not read yet.

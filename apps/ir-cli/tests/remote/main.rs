@@ -174,7 +174,7 @@ fn vectors_in_milvus() {
         .fails(
             1,
             &[
-                "--engine-vectors: c/queries.jsonl:1: expected JSON with id and vector",
+                "--engine-vectors: c/queries.jsonl: expected vectors",
                 "--queries",
             ],
         );

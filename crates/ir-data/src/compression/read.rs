@@ -32,6 +32,33 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
     Ok(Compression::from_magic(&head))
 }
 
+/// Returns `true` if [`open`] returns the bytes of a file as they are: a file, not a pipe, that is
+/// neither compressed nor UTF-16.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-data-plain-{}.txt", std::process::id()));
+/// std::fs::write(&path, "tea")?;
+/// assert!(ir_data::is_plain(&path)?);
+/// std::fs::write(&path, b"\xff\xfet\0e\0a\0")?;
+/// assert!(!ir_data::is_plain(&path)?);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
+    let path = path.as_ref();
+    if !path.is_file() || detect_compression(path)?.is_some() {
+        return Ok(false);
+    }
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(utf16::MARK).read_to_end(&mut head))
+        .map_err(read_error(path))?;
+    Ok(utf16::unit_of(&head).is_none())
+}
+
 /// Opens a file for reading: uncompressed, gzip or zstd, detected by its first bytes and not by
 /// its name.
 ///

@@ -8,7 +8,7 @@ use ir_core::training::{Fingerprint, TrainingExample, TrainingSet, TrainingSetEr
 use ir_core::{Flow, NoProgress, Progress};
 
 use super::format::TrainingFormat;
-use crate::compression::{detect_compression, open};
+use crate::compression::{is_plain, open};
 use crate::error::{DataError, Location, name_of, read_error, write_error};
 use crate::lines::LineReader;
 
@@ -128,7 +128,7 @@ impl TrainingFile {
     ) -> Result<Self, DataError> {
         let path = path.as_ref();
         let reader = open(path)?;
-        let is_plain = path.is_file() && detect_compression(path)?.is_none();
+        let is_plain = is_plain(path)?;
         let (content, mut temporary) = if is_plain {
             (File::open(path).map_err(read_error(path))?, None)
         } else {

@@ -52,10 +52,10 @@ fn write(folder: &Path, name: &str, text: &str, writing: &str) -> PathBuf {
     path
 }
 
-/// A text that every format can express: no control characters, no white space around it. Quotes,
-/// separators and references are in it; a file of one column has no quotes at the start.
+/// A text that every format can express: no control characters, single spaces, none around it.
+/// Quotes, separators and references are in it; a cell without quotation marks starts with another.
 fn text() -> impl Strategy<Value = String> {
-    "[a-zéß漢😀][a-zé ,;'&<>.漢😀\"]{0,12}[a-zé.漢😀]"
+    "[a-zéß漢😀]( ?[a-zé,;'&<>.漢😀\"]{1,5}){0,3}[a-zé.漢😀]"
 }
 
 prop_compose! {
@@ -125,7 +125,8 @@ fn files_of_documents(docs: &[Document]) -> Vec<(&'static str, String)> {
 
 /// Files of queries: name and content.
 fn files_of_queries(queries: &[Query]) -> Vec<(&'static str, String)> {
-    let record = |id, text, query: &Query| serde_json::json!({id: query.id, text: query.text});
+    let record =
+        |id: &str, text: &str, query: &Query| serde_json::json!({id: query.id, text: query.text});
     let array: Vec<_> = queries
         .iter()
         .map(|query| record("query_id", "query", query))
@@ -195,7 +196,7 @@ fn files_of_queries(queries: &[Query]) -> Vec<(&'static str, String)> {
 /// Files of judgments, all of which have every grade.
 fn files_of_judgments(rows: &[(String, String, i64)]) -> Vec<(&'static str, String)> {
     let lines = |line: &dyn Fn(&str, &str, i64) -> String| {
-        let line = |text, (query, doc, grade): &(String, String, i64)| {
+        let line = |text: String, (query, doc, grade): &(String, String, i64)| {
             text + &line(query, doc, *grade) + "\n"
         };
         rows.iter().fold(String::new(), line)

@@ -38,7 +38,7 @@ fn errors_name_line_key_and_fix() {
         (
             "\"bm25\"",
             "\"bm25\"\nfiltr = \"year\"",
-            "name, type, hits, filter, scores, hidden, grid (did you mean filter?)",
+            "name, type, hits, filter, where, scores, hidden, grid (did you mean filter?)",
         ),
         (
             "\"bm25\"",

@@ -592,7 +592,7 @@ fn registered_types_run() {
     assert!(
         error.contains(
             "systems[0].documents: unknown key; expected one of document, name, type, hits, filter, \
-             scores, hidden, grid (did you mean document?)"
+             where, scores, hidden, grid (did you mean document?)"
         ),
         "{error}"
     );

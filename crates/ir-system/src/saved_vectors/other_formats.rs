@@ -12,6 +12,9 @@ use serde::Deserialize;
 use crate::error::SystemError;
 use crate::system::SystemContext;
 
+/// Names of the field with a vector in JSON lines.
+const VECTOR_NAMES: [&str; 3] = ["vector", "embedding", "values"];
+
 /// Extension of the file with the ids of an array, one per line.
 const IDS: &str = "ids";
 
@@ -41,7 +44,7 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
             array.ncols(),
             array.iter().map(|&x| x as f32).collect(),
         )
-    } else if text.trim_ascii_start().starts_with(b"{") {
+    } else if text.trim_ascii_start().starts_with(b"{") && may_have_vectors(text) {
         read_json_lines(reader, &name)?
     } else if has_extension(path, "fvecs") {
         let (dim, values) = read_fvecs(reader, &name)?;
@@ -54,6 +57,21 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let index = FlatIndex::from_row_major(ids, dim, values, similarity);
     let index = index.map_err(|error| format!("{name}: {}", full_message(&error)))?;
     Ok(Some(index))
+}
+
+/// Returns `false` if the first line is a record without a vector, such as a query.
+fn may_have_vectors(text: &[u8]) -> bool {
+    let line = text
+        .trim_ascii_start()
+        .split_inclusive(|&byte| byte == b'\n');
+    let line = line
+        .into_iter()
+        .next()
+        .and_then(|line| line.strip_suffix(b"\n"));
+    let Some(Ok(record)) = line.map(serde_json::from_slice::<serde_json::Value>) else {
+        return true;
+    };
+    VECTOR_NAMES.iter().any(|name| record.get(name).is_some())
 }
 
 /// Path of a file of vectors without the extension of compression.

@@ -76,8 +76,7 @@ pub(crate) fn open(
     }
     let name = argument.display().to_string();
     let reader = ir_data::open(argument)?;
-    let is_plain = argument.is_file() && ir_data::detect_compression(argument)?.is_none();
-    let total = if is_plain {
+    let total = if ir_data::is_plain(argument)? {
         argument.metadata().ok().map(|data| data.len())
     } else {
         None
@@ -203,7 +202,7 @@ fn read_and_evaluate(
     if argument == "-" || is_stream(path) {
         return Ok(evaluator.evaluate_reader(reader, &name, options.header)?);
     }
-    if ir_data::detect_compression(path)?.is_none() {
+    if ir_data::is_plain(path)? {
         return Ok(evaluator.evaluate_file(path, options)?);
     }
     evaluator.evaluate_stream(argument, options.header, || Ok(open(path, console)?.0))
