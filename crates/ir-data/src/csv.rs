@@ -9,7 +9,8 @@
 //! - A cell that starts with `"` ends at the next `"`; it may contain separators and line ends, and
 //!   `""` for `"`. A line end in a cell is `\n`.
 //! - Every other column is a string attribute; empty cells and columns without a name are omitted.
-//! - Lines end with `\n` or `\r\n`. Blank lines between rows are skipped.
+//! - Lines end with `\n` or `\r\n`. Blank lines between rows are skipped, and so is a line such as
+//!   `sep=;` before the header.
 //! - A row with another number of cells than the header, an empty id, a repeated id and two columns
 //!   of one name are errors. CORD-19 has several rows for some papers: of the rows with the same
 //!   `cord_uid` the first is read, and [`Corpus::skipped`] counts the others.
@@ -38,6 +39,7 @@ use ir_core::{Corpus, CorpusError, DocReader, Document, Query, Skipped};
 use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
+use crate::head::is_separator_line;
 use crate::json::{FieldNames, GivenNames, RecordKind};
 use crate::lines::LineReader;
 use crate::row::{check_id, set_field};
@@ -89,6 +91,7 @@ impl<R: BufRead> CsvReader<R> {
                     });
                 }
                 Some(line) if line.text.trim_ascii().is_empty() => {}
+                Some(line) if is_separator_line(line.text.as_bytes()) => {}
                 Some(line) => break line.text.to_owned(),
             }
         };
@@ -214,9 +217,9 @@ impl Header {
 }
 
 /// Parser of rows, with the cells of the last one.
-struct Rows<R> {
+pub(crate) struct Rows<R> {
     lines: LineReader<R>,
-    source: Arc<str>,
+    pub(crate) source: Arc<str>,
     parser: Reader,
     /// Cells one after the other, with free space at the end.
     cells: Vec<u8>,
@@ -234,7 +237,7 @@ impl<R> std::fmt::Debug for Rows<R> {
 }
 
 impl<R: BufRead> Rows<R> {
-    fn new(lines: LineReader<R>, separator: u8) -> Self {
+    pub(crate) fn new(lines: LineReader<R>, separator: u8) -> Self {
         let mut parser = ReaderBuilder::new();
         parser.delimiter(separator);
         parser.terminator(Terminator::Any(b'\n'));
@@ -248,12 +251,12 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
     /// Cells of the last row.
-    fn cells(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &str> {
         let ends = &self.ends[..self.count];
         let starts = [0].into_iter().chain(ends.iter().copied());
         // Lines are UTF-8, and cells end at ASCII characters.
@@ -262,7 +265,7 @@ impl<R: BufRead> Rows<R> {
     }
 
     /// Reads the next row and returns its first line; `None` at the end.
-    fn read(&mut self) -> Result<Option<u64>, DataError> {
+    pub(crate) fn read(&mut self) -> Result<Option<u64>, DataError> {
         let mut first = None;
         let (mut cells, mut ends) = (0, 0);
         loop {

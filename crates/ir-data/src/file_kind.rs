@@ -8,6 +8,7 @@ use crate::error::{DataError, read_error};
 use crate::head::{is_parquet, vector_format};
 use crate::json::RecordKind;
 use crate::judgments;
+use crate::qrels::table;
 
 /// Number of bytes by which the kind of a file is detected.
 const HEAD: u64 = 1 << 16;
@@ -91,7 +92,7 @@ fn of_markup(head: &str) -> FileKind {
 
 fn of_columns(line: &str) -> FileKind {
     let columns: Vec<&str> = line.split_whitespace().collect();
-    if judgments::is_header(columns.iter().copied()) {
+    if judgments::is_header(columns.iter().copied()) || table::separator(line).is_some() {
         return FileKind::Judgments;
     }
     let is_integer = |text: &str| text.parse::<i64>().is_ok();
@@ -187,8 +188,7 @@ fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
             .any(|column| column.eq_ignore_ascii_case(name))
     };
     let is_text = RecordKind::Document.text_names().any(has);
-    let has_either = |name: &str| has(name) || has(&name.replace('-', "_"));
-    if has_either("query-id") && has_either("corpus-id") {
+    if judgments::are_names(columns.read.iter().map(String::as_str)) {
         return Ok(FileKind::Judgments);
     }
     if columns.has_vectors && !is_text {

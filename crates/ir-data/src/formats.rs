@@ -144,8 +144,8 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "judgments",
         name: "BEIR qrels",
-        recognized_by: "the header query-id, corpus-id, score; JSON or Parquet with these names",
-        fields: "query-id, corpus-id, score; without score, grade 1",
+        recognized_by: "query-id, corpus-id in the header line; or names of query, document and grade there (tabs, commas, semicolons), in JSON lines or in Parquet",
+        fields: "query-id, qid, q_id; corpus-id, docno, doc_id, docid; score, relevance, label, grade, rel; BEIR's header without score: grade 1",
         encodings: UTF8,
         skipped: "other columns",
     },

@@ -57,7 +57,7 @@ impl FileHead {
                     found: "white space".to_owned(),
                 });
             }
-            if read == 0 || !line.is_empty() {
+            if read == 0 || !(line.is_empty() || is_separator_line(line)) {
                 let line = String::from_utf8_lossy(line).into_owned();
                 return Ok(Self {
                     bytes,
@@ -123,6 +123,12 @@ impl FileHead {
             error => error,
         }
     }
+}
+
+/// Returns `true` if a line names the separator of the columns, as spreadsheets write it before the
+/// header line.
+pub(crate) fn is_separator_line(line: &[u8]) -> bool {
+    matches!(line.trim_ascii(), b"sep=" | b"sep=," | b"sep=;")
 }
 
 /// Returns `true` if a text starts with the opening tag of an element, in any case.

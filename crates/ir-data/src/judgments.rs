@@ -12,6 +12,14 @@ use crate::error::{DataError, Location};
 use crate::json::{for_each_record, parse_object, type_name};
 use crate::lines::LineReader;
 
+/// Names of the field of queries, in lower case and with hyphens: BEIR's, then those of data frames
+/// of PyTerrier, ir_datasets and ranx.
+const QUERY: &[&str] = &["query-id", "qid", "q-id"];
+/// Names of the field of documents.
+const DOCUMENT: &[&str] = &["corpus-id", "docno", "doc-id", "docid"];
+/// Names of the field of grades.
+const GRADE: &[&str] = &["score", "relevance", "label", "grade", "rel"];
+
 /// Reads qrels in BEIR format; `source` names the reader in errors.
 ///
 /// # Errors
@@ -79,13 +87,22 @@ fn field_name(name: &str) -> String {
 pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
     let members = parse_object(line, Location::new("", 1)).unwrap_or_default();
     let is_id = |value: &AttributeValue| !matches!(value, AttributeValue::Map(_));
-    let mut ids = members.iter().filter(|(_, value)| is_id(value));
-    ids.any(|(name, _)| field_name(name) == "query-id")
+    let ids = members.iter().filter(|(_, value)| is_id(value));
+    let names: Vec<&str> = ids.map(|(name, _)| name.as_str()).collect();
+    names.iter().any(|name| field_name(name) == QUERY[0]) || are_names(names.iter().copied())
+}
+
+/// Returns `true` if fields of these names are a query, a document and a grade. A rank is of a run.
+pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let names: Vec<String> = names.map(field_name).collect();
+    let has = |known: &[&str]| names.iter().any(|name| known.contains(&name.as_str()));
+    has(QUERY) && has(DOCUMENT) && has(GRADE) && !has(&["rank"])
 }
 
 /// Reads qrels in JSON lines, as on the Hugging Face hub: `query-id` and `corpus-id`, strings or
-/// integers, and `score`, an integer, also written as `1.0`. Other fields are ignored. `source`
-/// names the reader in errors.
+/// integers, and `score`, an integer, also written as `1.0`; or with the names of data frames:
+/// `qid` or `q_id`, `docno`, `doc_id` or `docid`, and `relevance`, `label`, `grade` or `rel`. Other
+/// fields are ignored. `source` names the reader in errors.
 ///
 /// ```
 /// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";
@@ -106,7 +123,7 @@ pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, Dat
     qrels.finish(source)
 }
 
-/// Judgments from records with the fields `query-id`, `corpus-id` and `score`.
+/// Judgments from records with a field of each of [`QUERY`], [`DOCUMENT`] and [`GRADE`].
 #[derive(Debug, Default)]
 pub(crate) struct QrelsOfRecords {
     qrels: Qrels,
@@ -119,20 +136,22 @@ impl QrelsOfRecords {
         members: &[(String, AttributeValue)],
         at: Location<'_>,
     ) -> Result<(), DataError> {
-        let field = |wanted: &str| {
-            let mut members = members.iter();
-            let found = members.find(|(name, _)| field_name(name) == wanted);
-            found.ok_or_else(|| at.missing_field(wanted))
+        let field = |names: &[&str]| {
+            let named =
+                |wanted: &&str| members.iter().find(|(name, _)| field_name(name) == *wanted);
+            let found = names.iter().find_map(named);
+            found.ok_or_else(|| at.missing_field(names[0]))
         };
-        let id = |wanted| match field(wanted)? {
+        let id = |names| match field(names)? {
             (_, AttributeValue::Text(id)) if !id.is_empty() => Ok(id.clone()),
             (_, AttributeValue::Int(id)) => Ok(id.to_string()),
             (name, AttributeValue::Text(_)) => Err(at.wrong_type(name, "an id", "an empty string")),
             (name, other) => Err(at.wrong_type(name, "an id", type_name(other))),
         };
-        let (query, doc) = (id("query-id")?, id("corpus-id")?);
-        let (name, score) = field("score")?;
+        let (query, doc) = (id(QUERY)?, id(DOCUMENT)?);
+        let (name, score) = field(GRADE)?;
         let found = match score {
+            AttributeValue::Text(grade) => grade.trim_ascii().to_owned(),
             AttributeValue::Int(grade) => grade.to_string(),
             AttributeValue::Float(grade) => grade.to_string(),
             other => return Err(at.wrong_type(name, "an integer as grade", type_name(other))),

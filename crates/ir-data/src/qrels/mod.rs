@@ -1,6 +1,7 @@
 //! Qrels of any format.
 
 mod smart;
+pub(crate) mod table;
 
 use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
@@ -24,6 +25,10 @@ pub use smart::{
 ///
 /// - BEIR: the first line is a header of two or three tab-separated columns, which others may
 ///   follow, or a JSON object with a field `query-id`.
+/// - Table: the first line names a query (`query-id`, `qid`, `q_id`), a document (`corpus-id`,
+///   `docno`, `doc_id`, `docid`) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
+///   order, between commas, semicolons or tabs. Other columns are ignored; with a `rank`, it is a
+///   run, which is not read from tables.
 /// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, separated by
 ///   spaces, and every query has one code -1.
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
@@ -106,6 +111,7 @@ pub fn parse_qrels_any(
         QrelsFormat::Pairs => return read_pairs(reader, source),
         QrelsFormat::Beir => judgments::read_qrels(reader, source)?,
         QrelsFormat::BeirJsonl => judgments::read_jsonl_qrels(reader, source)?,
+        QrelsFormat::Table(separator) => table::read(reader, source, separator)?,
         QrelsFormat::Cranfield => {
             let (grades, document) = Default::default();
             read_cranfield_judgments(reader, source, grades, document)?
@@ -127,6 +133,8 @@ enum QrelsFormat {
     Pairs,
     Beir,
     BeirJsonl,
+    /// With the separator of cells.
+    Table(u8),
     Cranfield,
     Cisi,
 }
@@ -139,6 +147,9 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
     }
     if first.trim_start().starts_with('{') && judgments::is_jsonl_judgment(first) {
         return QrelsFormat::BeirJsonl;
+    }
+    if let Some(separator) = table::separator(first) {
+        return QrelsFormat::Table(separator);
     }
     // The last line may be incomplete.
     let lines = match text.rsplit_once('\n') {

@@ -114,6 +114,10 @@ fn files_of_documents(docs: &[Document]) -> Vec<(&'static str, String)> {
         ("one-line.json", format!("[{}]", array.join(","))),
         ("comma.csv", table(["ID", "Title", "Text"], docs, ",")),
         (
+            "spreadsheet.csv",
+            "sep=;\n".to_owned() + &table(["id", "title", "text"], docs, ";"),
+        ),
+        (
             "semicolon.csv",
             table(["docid", "title", "contents"], docs, ";"),
         ),
@@ -231,6 +235,23 @@ fn files_of_judgments(rows: &[(String, String, i64)]) -> Vec<(&'static str, Stri
             "lines.jsonl",
             lines(&|query, doc, grade| {
                 serde_json::json!({"query-id": query, "corpus-id": doc, "score": grade}).to_string()
+            }),
+        ),
+        (
+            "table.csv",
+            ",qid,docno,iteration,label\n".to_owned()
+                + &lines(&|query, doc, grade| format!("7,{query},\"{doc}\",0,{grade}")),
+        ),
+        (
+            "table.txt",
+            "label;q_id;doc_id\n".to_owned()
+                + &lines(&|query, doc, grade| format!("{grade};{query};{doc}")),
+        ),
+        (
+            "frame.jsonl",
+            lines(&|query, doc, grade| {
+                serde_json::json!({"query_id": query, "doc_id": doc, "relevance": grade})
+                    .to_string()
             }),
         ),
         ("ranx.json", serde_json::Value::Object(queries).to_string()),
