@@ -12,12 +12,12 @@ use crate::text_encoding::TextEncoding;
 /// Elements at the start of TREC documents.
 const TREC_ELEMENTS: [&str; 2] = ["DOC", "DOCS"];
 
-/// First non-blank line of a file, and the bytes consumed to find it.
+/// First line of a file that is neither blank nor `sep=;`, and the bytes consumed to find it.
 #[derive(Debug)]
 pub(crate) struct FileHead {
     /// Bytes consumed so far; the reader of the format reads them again.
     pub(crate) bytes: Vec<u8>,
-    /// First non-blank line, without byte order mark and surrounding white space; empty if the
+    /// That line, without byte order mark and surrounding white space; empty if the
     /// file has none.
     pub(crate) line: String,
     /// Number of that line, from 1.
