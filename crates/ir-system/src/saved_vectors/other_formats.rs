@@ -62,12 +62,11 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
 /// Returns `false` if the first line is a record without a vector, such as a query.
 fn may_have_vectors(text: &[u8]) -> bool {
     let mut lines = text.trim_ascii_start().split(|&byte| byte == b'\n');
-    // A record of which the end is missing is none.
-    let record = serde_json::from_slice(lines.next().unwrap_or_default());
-    record.is_err()
-        || record.is_ok_and(|record: serde_json::Value| {
-            VECTOR_NAMES.iter().any(|name| record.get(name).is_some())
-        })
+    match serde_json::from_slice::<serde_json::Value>(lines.next().unwrap_or_default()) {
+        Ok(record) => VECTOR_NAMES.iter().any(|name| record.get(name).is_some()),
+        // Also a record of which the buffer has the start alone.
+        Err(_) => true,
+    }
 }
 
 /// Path of a file of vectors without the extension of compression.
