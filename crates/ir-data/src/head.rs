@@ -19,7 +19,7 @@ pub(crate) struct FileHead {
     pub(crate) bytes: Vec<u8>,
     /// Where that line starts.
     start: usize,
-    /// That line, without byte order mark and surrounding white space; empty if the file has none.
+    /// The line without byte order mark and surrounding white space; empty if the file has none.
     pub(crate) line: String,
     /// Number of that line, from 1.
     pub(crate) number: u64,

@@ -12,7 +12,7 @@ use crate::judgments::{QrelsOfRecords, are_names, is_grade};
 use crate::lines::LineReader;
 
 /// Separator of a header line that names a query, a document and a grade; `None` for other lines.
-/// Four columns between tabs are those of TREC, whose header is the caller's choice.
+/// Four columns between tabs are judgments of TREC, where the caller decides on a header.
 pub(crate) fn separator(line: &str) -> Option<u8> {
     [b'\t', b',', b';'].into_iter().find(|&separator| {
         let names = line.split(char::from(separator));
