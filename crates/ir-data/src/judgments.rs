@@ -12,8 +12,8 @@ use crate::error::{DataError, Location};
 use crate::json::{for_each_record, parse_object, type_name};
 use crate::lines::LineReader;
 
-/// Names of the field of queries, in lower case and with hyphens: BEIR's, then the names in data frames
-/// of PyTerrier, ir_datasets and ranx.
+/// Names of the field of queries, in lower case and with hyphens: BEIR's, then the names in data
+/// frames of PyTerrier, ir_datasets and ranx.
 const QUERY: &[&str] = &["query-id", "qid", "q-id"];
 /// Names of the field of documents.
 const DOCUMENT: &[&str] = &["corpus-id", "docno", "doc-id", "docid"];
