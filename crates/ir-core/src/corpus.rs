@@ -115,15 +115,16 @@ pub trait DocReader: Send {
 ///
 /// ```
 /// use ir_core::Skipped;
-/// let parts = [Skipped { nul_bytes: 2, repeated_ids: 0 }, Skipped { nul_bytes: 1, repeated_ids: 4 }];
-/// let total: Skipped = parts.into_iter().sum();
+/// let first = Skipped { nul_bytes: 2, repeated_ids: 0 };
+/// let second = Skipped { nul_bytes: 1, repeated_ids: 4 };
+/// let total: Skipped = [first, second].into_iter().sum();
 /// assert_eq!((total.nul_bytes, total.repeated_ids), (3, 4));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Skipped {
     /// Number of NUL bytes, which old collections in TREC's format have.
     pub nul_bytes: u64,
-    /// Number of records with the id of an earlier one, in formats whose ids repeat, such as the
+    /// Number of records with the id of an earlier one, in formats that repeat ids, such as the
     /// table of CORD-19. In others a repeated id is an error.
     pub repeated_ids: u64,
 }

@@ -17,8 +17,9 @@ const TREC_ELEMENTS: [&str; 2] = ["DOC", "DOCS"];
 pub(crate) struct FileHead {
     /// Bytes consumed so far; the reader of the format reads them again.
     pub(crate) bytes: Vec<u8>,
-    /// That line, without byte order mark and surrounding white space; empty if the
-    /// file has none.
+    /// Where that line starts.
+    start: usize,
+    /// The line without byte order mark and surrounding white space; empty if the file has none.
     pub(crate) line: String,
     /// Number of that line, from 1.
     pub(crate) number: u64,
@@ -49,7 +50,8 @@ impl FileHead {
             if let Some(found) = vector_format(line).or_else(|| arrow_format(line)) {
                 return Err(other(found));
             }
-            if line.is_empty() && bytes.len() as u64 > MAX_LINE {
+            let is_skipped = line.is_empty() || is_separator_line(line);
+            if is_skipped && bytes.len() as u64 > MAX_LINE {
                 return Err(DataError::OtherFormat {
                     path: name.to_owned(),
                     // MAX_LINE.
@@ -57,10 +59,11 @@ impl FileHead {
                     found: "white space".to_owned(),
                 });
             }
-            if read == 0 || !(line.is_empty() || is_separator_line(line)) {
+            if read == 0 || !is_skipped {
                 let line = String::from_utf8_lossy(line).into_owned();
                 return Ok(Self {
                     bytes,
+                    start,
                     line,
                     number,
                 });
@@ -71,8 +74,8 @@ impl FileHead {
     /// First line in another encoding than UTF-8.
     pub(crate) fn decoded(&self, encoding: TextEncoding) -> String {
         let mut text = String::new();
-        let bytes = self.bytes.strip_prefix(b"\xef\xbb\xbf");
-        let bytes = bytes.unwrap_or(&self.bytes);
+        let line = &self.bytes[self.start..];
+        let bytes = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         match encoding.decode(bytes).read_to_string(&mut text) {
             Ok(_) => text.trim_ascii().to_owned(),
             Err(_) => self.line.clone(),

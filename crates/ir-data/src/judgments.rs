@@ -12,8 +12,8 @@ use crate::error::{DataError, Location};
 use crate::json::{for_each_record, parse_object, type_name};
 use crate::lines::LineReader;
 
-/// Names of the field of queries, in lower case and with hyphens: BEIR's, then those of data frames
-/// of PyTerrier, ir_datasets and ranx.
+/// Names of the field of queries, in lower case and with hyphens: BEIR's, then the names in data
+/// frames of PyTerrier, ir_datasets and ranx.
 const QUERY: &[&str] = &["query-id", "qid", "q-id"];
 /// Names of the field of documents.
 const DOCUMENT: &[&str] = &["corpus-id", "docno", "doc-id", "docid"];
@@ -92,6 +92,11 @@ pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
     names.iter().any(|name| field_name(name) == QUERY[0]) || are_names(names.iter().copied())
 }
 
+/// Returns `true` if a field of this name is a grade.
+pub(crate) fn is_grade(name: &str) -> bool {
+    GRADE.contains(&field_name(name).as_str())
+}
+
 /// Returns `true` if fields of these names are a query, a document and a grade. A rank is of a run.
 pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let names: Vec<String> = names.map(field_name).collect();
@@ -151,7 +156,6 @@ impl QrelsOfRecords {
         let (query, doc) = (id(QUERY)?, id(DOCUMENT)?);
         let (name, score) = field(GRADE)?;
         let found = match score {
-            AttributeValue::Text(grade) => grade.trim_ascii().to_owned(),
             AttributeValue::Int(grade) => grade.to_string(),
             AttributeValue::Float(grade) => grade.to_string(),
             other => return Err(at.wrong_type(name, "an integer as grade", type_name(other))),

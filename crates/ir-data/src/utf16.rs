@@ -8,7 +8,7 @@ pub(crate) const MARK: u64 = 4;
 /// Decoder of a unit.
 type Unit = fn([u8; 2]) -> u16;
 
-/// Order of bytes of text that starts with a byte order mark of UTF-16, by its first [`MARK`] bytes.
+/// Byte order of text that starts with a byte order mark of UTF-16, by its first [`MARK`] bytes.
 ///
 /// The mark of UTF-32 and a vector dimension of the same bytes are followed by a zero unit, which
 /// text does not have.
@@ -55,7 +55,7 @@ struct Utf16Reader<R> {
     unit: Unit,
     /// Number of bytes of the converted units.
     offset: u64,
-    /// First unit of a surrogate pair, whose second one was not read yet.
+    /// First unit of a surrogate pair, if the second one was not read yet.
     pending: Option<u16>,
     /// Converted text, consumed up to `start`.
     text: String,

@@ -3,15 +3,16 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
+use ir_core::trec::parse_whole;
 use ir_core::{AttributeValue, Qrels};
 
 use crate::csv::Rows;
 use crate::error::{DataError, Location};
-use crate::judgments::{QrelsOfRecords, are_names};
+use crate::judgments::{QrelsOfRecords, are_names, is_grade};
 use crate::lines::LineReader;
 
 /// Separator of a header line that names a query, a document and a grade; `None` for other lines.
-/// Four columns between tabs are those of TREC, whose header is the caller's choice.
+/// Four columns between tabs are judgments of TREC, where the caller decides on a header.
 pub(crate) fn separator(line: &str) -> Option<u8> {
     [b'\t', b',', b';'].into_iter().find(|&separator| {
         let names = line.split(char::from(separator));
@@ -36,10 +37,16 @@ pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<
         if rows.len() != names.len() {
             return Err(at.columns(names.len()..=names.len(), rows.len()));
         }
-        let cells = rows
-            .cells()
-            .map(|cell| AttributeValue::Text(cell.to_owned()));
-        let members: Vec<_> = names.iter().cloned().zip(cells).collect();
+        let mut members = Vec::with_capacity(names.len());
+        for (name, cell) in names.iter().zip(rows.cells()) {
+            let value = if is_grade(name) {
+                let grade = parse_whole(cell.trim());
+                AttributeValue::Int(grade.ok_or_else(|| at.syntax("an integer as grade", cell))?)
+            } else {
+                AttributeValue::Text(cell.to_owned())
+            };
+            members.push((name.clone(), value));
+        }
         qrels.add(&members, at)?;
     }
     qrels.finish(source)

@@ -23,10 +23,10 @@ pub const COMPARED_FIELDS: [&str; 5] = [
 /// ```
 /// use ir_system::saved_vectors::VectorOrigin;
 /// let record = |pooling: &str| {
-///     let encoder = format!(
-///         r#"{{"model": "0f", "pooling": "{pooling}", "normalize": true, "prefix": "", "max_tokens": 256}}"#
-///     );
-///     format!(r#"{{"model_name": "mine", "encoder": {encoder}, "template": null, "texts": ""}}"#)
+///     let text = r#"{"model_name": "mine", "template": null, "texts": "", "encoder": {
+///         "model": "0f", "pooling": "POOLING", "normalize": true, "prefix": "", "max_tokens": 256
+///     }}"#;
+///     text.replace("POOLING", pooling)
 /// };
 /// let documents: VectorOrigin = serde_json::from_str(&record("cls"))?;
 /// let queries: VectorOrigin = serde_json::from_str(&record("mean"))?;

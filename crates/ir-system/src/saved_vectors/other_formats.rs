@@ -61,17 +61,12 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
 
 /// Returns `false` if the first line is a record without a vector, such as a query.
 fn may_have_vectors(text: &[u8]) -> bool {
-    let line = text
-        .trim_ascii_start()
-        .split_inclusive(|&byte| byte == b'\n');
-    let line = line
-        .into_iter()
-        .next()
-        .and_then(|line| line.strip_suffix(b"\n"));
-    let Some(Ok(record)) = line.map(serde_json::from_slice::<serde_json::Value>) else {
-        return true;
-    };
-    VECTOR_NAMES.iter().any(|name| record.get(name).is_some())
+    let mut lines = text.trim_ascii_start().split(|&byte| byte == b'\n');
+    match serde_json::from_slice::<serde_json::Value>(lines.next().unwrap_or_default()) {
+        Ok(record) => VECTOR_NAMES.iter().any(|name| record.get(name).is_some()),
+        // Also a record of which the buffer has the start alone.
+        Err(_) => true,
+    }
 }
 
 /// Path of a file of vectors without the extension of compression.
