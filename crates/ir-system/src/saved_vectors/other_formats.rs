@@ -44,8 +44,11 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
             array.ncols(),
             array.iter().map(|&x| x as f32).collect(),
         )
-    } else if text.trim_ascii_start().starts_with(b"{") && may_have_vectors(text) {
-        read_json_lines(reader, &name)?
+    } else if text.trim_ascii_start().starts_with(b"{") {
+        match read_json_lines(reader, &name)? {
+            Some(rows) => rows,
+            None => return Ok(None),
+        }
     } else if has_extension(path, "fvecs") {
         let (dim, values) = read_fvecs(reader, &name)?;
         let ids = read_ids(path, values.len().checked_div(dim).unwrap_or(0))?;
@@ -57,16 +60,6 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let index = FlatIndex::from_row_major(ids, dim, values, similarity);
     let index = index.map_err(|error| format!("{name}: {}", full_message(&error)))?;
     Ok(Some(index))
-}
-
-/// Returns `false` if the first line is a record without a vector, such as a query.
-fn may_have_vectors(text: &[u8]) -> bool {
-    let mut lines = text.trim_ascii_start().split(|&byte| byte == b'\n');
-    match serde_json::from_slice::<serde_json::Value>(lines.next().unwrap_or_default()) {
-        Ok(record) => VECTOR_NAMES.iter().any(|name| record.get(name).is_some()),
-        // Also a record of which the buffer has the start alone.
-        Err(_) => true,
-    }
 }
 
 /// Path of a file of vectors without the extension of compression.
@@ -167,7 +160,7 @@ enum JsonId {
 /// Ids, dimension and row-major values.
 type Rows = (DocIds, usize, Vec<f32>);
 
-fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Rows, String> {
+fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Option<Rows>, String> {
     let mut lines = LineReader::new(reader, name);
     let (mut ids, mut values) = (DocIds::new(), Vec::new());
     // Dimension and line of the first vector.
@@ -177,6 +170,9 @@ fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Rows, String> {
             continue;
         }
         let number = line.number;
+        if first.is_none() && !has_vector(line.text) {
+            return Ok(None);
+        }
         let row: JsonVector = serde_json::from_str(line.text).map_err(|error| {
             let message = error.to_string();
             let found = message.split(" at line ").next().unwrap_or_default();
@@ -201,7 +197,15 @@ fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Rows, String> {
         values.extend(row.vector);
     }
     check_unique(&ids, name)?;
-    Ok((ids, first.map_or(0, |(dim, _)| dim), values))
+    Ok(Some((ids, first.map_or(0, |(dim, _)| dim), values)))
+}
+
+/// Returns `false` for a record without a vector, such as a query.
+fn has_vector(line: &str) -> bool {
+    match serde_json::from_str::<serde_json::Value>(line) {
+        Ok(record) => VECTOR_NAMES.iter().any(|name| record.get(name).is_some()),
+        Err(_) => true,
+    }
 }
 
 /// Reads rows of a little-endian 32-bit dimension and as many `f32`. Returns the dimension and the
@@ -325,6 +329,8 @@ mod tests {
         }
         fs::write(path("other"), "tea").unwrap();
         assert!(read_vectors(&path("other")).unwrap().is_none());
+        fs::write(path("other"), "{\"_id\": \"q1\", \"text\": \"tea\"}\n").unwrap();
+        assert!(read_vectors(&path("other")).unwrap().is_none());
         assert!(read_vectors(&path("missing")).unwrap().is_none());
     }
 
@@ -338,8 +344,8 @@ mod tests {
         };
         for (text, expected) in [
             (
-                "{\"id\": \"d\"}",
-                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 11 (missing field `vector`)",
+                "{\"id\": \"c\", \"vector\": [1]}\n{\"id\": \"d\"}",
+                "x:2: expected JSON with id and vector, an array of numbers, found an error at column 11 (missing field `vector`)",
             ),
             (
                 "{\"id\": \"d\", \"vector\": [1, 2]}\n{\"id\": \"e\", \"vector\": [1]}",
