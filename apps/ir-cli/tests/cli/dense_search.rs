@@ -241,7 +241,7 @@ fn other_files_as_vectors() {
         ),
         (
             "docs.jsonl",
-            "docs.jsonl:1: expected JSON with id and vector, an array of numbers",
+            "docs.jsonl: expected vectors written by `ir encode MODEL COLLECTION`",
         ),
     ] {
         let args = ["search", "docs.jsonl", "tea", "--vectors", name];
