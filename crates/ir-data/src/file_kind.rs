@@ -3,9 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
+use crate::columnar;
 use crate::compression::open;
 use crate::error::{DataError, read_error};
-use crate::head::{is_parquet, vector_format};
+use crate::head::{ColumnarFormat, vector_format};
 use crate::json::RecordKind;
 use crate::judgments;
 use crate::qrels::table;
@@ -37,7 +38,7 @@ impl FileKind {
     /// | header of BEIR, JSON with `query-id`, or four columns that end in an integer | judgments |
     /// | JSON object of objects of integers; of other numbers | judgments; run |
     /// | an element other than `<DOC>`, JSON or columns with the names of queries only | queries |
-    /// | vector index, NumPy array, JSON or Parquet with vectors and without texts | vectors |
+    /// | vector index, NumPy array, JSON, Parquet or Arrow with vectors and without texts | vectors |
     /// | otherwise | documents |
     ///
     /// ```
@@ -53,8 +54,8 @@ impl FileKind {
     /// The file cannot be read.
     pub fn detect(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
-        if is_parquet(path)? {
-            return of_parquet(path);
+        if let Some(format) = ColumnarFormat::detect(path)? {
+            return of_columnar(path, format);
         }
         let mut head = Vec::new();
         let read = open(path)?.take(HEAD).read_to_end(&mut head);
@@ -178,9 +179,8 @@ fn after_name(text: &str) -> Option<&str> {
     Some(rest.strip_prefix(':')?.trim_start())
 }
 
-#[cfg(feature = "parquet")]
-fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
-    let columns = crate::parquet::columns(path)?;
+fn of_columnar(path: &Path, format: ColumnarFormat) -> Result<FileKind, DataError> {
+    let columns = columnar::columns(path)?;
     let has = |name: &str| {
         columns
             .read
@@ -192,14 +192,9 @@ fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
         return Ok(FileKind::Judgments);
     }
     if columns.has_vectors && !is_text {
-        return Ok(FileKind::Vectors("Parquet"));
+        return Ok(FileKind::Vectors(format.name()));
     }
     Ok(of_names(has))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
-    Err(crate::head::no_parquet(path))
 }
 
 #[cfg(test)]

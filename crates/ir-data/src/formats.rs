@@ -22,17 +22,18 @@ const UTF8: &str = "UTF-8, UTF-16";
 const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1";
 
 /// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
-/// tried. Every file may be compressed by gzip or zstd, except Parquet.
+/// tried. Every file may be compressed by gzip or zstd, except Parquet and
+/// Arrow.
 ///
 /// ```
 /// let names: Vec<&str> = ir_data::FORMATS.iter().map(|format| format.name).collect();
-/// assert!(names.contains(&"Parquet") && names.contains(&"JSON lines"));
+/// assert!(names.contains(&"Parquet, Arrow") && names.contains(&"JSON lines"));
 /// ```
 pub const FORMATS: &[Format] = &[
     Format {
         content: "documents, queries",
-        name: "Parquet",
-        recognized_by: "PAR1 at the start",
+        name: "Parquet, Arrow",
+        recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files",
         fields: "columns named as in JSON lines, in any case; others are attributes",
         encodings: "UTF-8",
         skipped: "binary columns, lists of floating-point numbers, null and NaN",
@@ -144,7 +145,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "judgments",
         name: "BEIR qrels",
-        recognized_by: "query-id, corpus-id in the header line; or names of query, document and grade there (tabs, commas, semicolons), in JSON lines or in Parquet",
+        recognized_by: "query-id, corpus-id in the header line; or names of query, document and grade there (tabs, commas, semicolons), in JSON lines, Parquet or Arrow",
         fields: "query-id, qid, q_id; corpus-id, docno, doc_id, docid; score, relevance, label, grade, rel; BEIR's header without score: grade 1",
         encodings: UTF8,
         skipped: "other columns",
@@ -191,8 +192,8 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         content: "vectors",
-        name: "vectors in JSON lines or Parquet",
-        recognized_by: "{ or PAR1 at the start",
+        name: "vectors in JSON lines, Parquet or Arrow",
+        recognized_by: "{, PAR1, ARROW1 or a message of Arrow at the start",
         fields: "id; vector, embedding or values, a list of numbers",
         encodings: UTF8,
         skipped: "other fields",

@@ -27,7 +27,7 @@ pub(crate) struct FileHead {
 
 impl FileHead {
     /// Reads up to the end of the first non-blank line, which is truncated at [`MAX_LINE`]. More
-    /// white space before it is an error, and so are files of vectors and of Arrow.
+    /// white space before it is an error, and so are vectors, Parquet and Arrow: they are read from files.
     pub(crate) fn read(reader: &mut dyn BufRead, name: &str) -> Result<Self, DataError> {
         let mut bytes = Vec::new();
         let mut number = 0;
@@ -47,7 +47,7 @@ impl FileHead {
             })?;
             let line = bytes[start..].strip_prefix(b"\xef\xbb\xbf");
             let line = line.unwrap_or(&bytes[start..]).trim_ascii();
-            if let Some(found) = vector_format(line).or_else(|| arrow_format(line)) {
+            if let Some(found) = vector_format(line).or_else(|| columns_in_a_stream(line)) {
                 return Err(other(found));
             }
             let is_skipped = line.is_empty() || is_separator_line(line);
@@ -158,26 +158,60 @@ fn format_of_columns(line: &str) -> &'static str {
     }
 }
 
-/// Returns `true` if a file has the magic bytes of Parquet. Pipes have none.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn is_parquet(path: &Path) -> Result<bool, DataError> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let mut magic = [0; 4];
-    let mut file = File::open(path).map_err(read_error(path))?;
-    Ok(file.read_exact(&mut magic).is_ok() && &magic == b"PAR1")
+/// Format of a file with columns that have names and types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnarFormat {
+    /// Apache Parquet.
+    Parquet,
+    /// Apache Arrow: a file (Feather) or a stream of messages.
+    Arrow,
 }
 
-/// Error of a Parquet file without the feature that reads it.
-#[cfg(not(feature = "parquet"))]
-pub(crate) fn no_parquet(path: &Path) -> DataError {
+impl ColumnarFormat {
+    /// Detects the format of a file by its first bytes; `None` for other files and for pipes.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn detect(path: impl AsRef<Path>) -> Result<Option<Self>, DataError> {
+        let path = path.as_ref();
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let file = File::open(path).map_err(read_error(path))?;
+        let mut start = Vec::new();
+        let read = file.take(8).read_to_end(&mut start);
+        read.map_err(read_error(path))?;
+        Ok(Self::of_start(&start))
+    }
+
+    /// Format that the first bytes show.
+    fn of_start(start: &[u8]) -> Option<Self> {
+        match start {
+            [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => Some(Self::Arrow),
+            // A stream starts with a marker and the length of its schema.
+            [0xff, 0xff, 0xff, 0xff, _, _, _, 0, ..] => Some(Self::Arrow),
+            _ => None,
+        }
+    }
+
+    /// Name of the format in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        }
+    }
+}
+
+/// Error of a file with tags without the feature that reads it.
+#[cfg(not(feature = "html"))]
+pub(crate) fn no_html(name: &str) -> DataError {
     DataError::OtherFormat {
-        path: name_of(path),
-        expected: "another format than Parquet, which needs the feature \"parquet\"",
-        found: "a Parquet file".to_owned(),
+        path: name.to_owned(),
+        expected: "a format without tags, or the feature \"html\"",
+        found: "tags".to_owned(),
     }
 }
 
@@ -190,11 +224,16 @@ pub(crate) fn vector_format(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Describes an Arrow file or stream by its magic bytes; `None` for other files.
-fn arrow_format(line: &[u8]) -> Option<&'static str> {
-    let is_file = line.starts_with(b"ARROW1\0\0");
-    let is_stream = matches!(line, [0xff, 0xff, 0xff, 0xff, _, _, 0, 0, ..]);
-    (is_file || is_stream).then_some("Arrow data; Parquet is read")
+/// Describes the start of a pipe or of a compressed file in columns; `None` for other files.
+fn columns_in_a_stream(line: &[u8]) -> Option<&'static str> {
+    match ColumnarFormat::of_start(line)? {
+        ColumnarFormat::Parquet => {
+            Some("Parquet data, which is read from a file that is not compressed")
+        }
+        ColumnarFormat::Arrow => {
+            Some("Arrow data, which is read from a file that is not compressed")
+        }
+    }
 }
 
 /// Returns `true` if a file starts with the SGML element `<DOC>`, in any case, or with a root

@@ -168,7 +168,7 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         found.name_fields(fields);
     }
     match format {
-        DocumentFormat::Parquet { skipped, .. } => {
+        DocumentFormat::Columnar { skipped, .. } => {
             for column in skipped {
                 let column = (
                     column.clone(),

@@ -208,7 +208,7 @@ pub(crate) struct ReadingOptions {
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
 
-    /// Field or column with the ids, in JSON, CSV or Parquet [default: by its name]
+    /// Field or column with the ids, in JSON, CSV, Parquet or Arrow [default: by its name]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
     id_field: Option<String>,
 

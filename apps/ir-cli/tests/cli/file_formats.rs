@@ -1,4 +1,4 @@
-//! Tables, arrays and Parquet as inputs of commands; names of fields; `ir inspect`.
+//! Tables, arrays, Parquet and Arrow as inputs of commands; names of fields; `ir inspect`.
 
 use serde_json::Value;
 
@@ -7,6 +7,12 @@ use crate::common::{Folder, Ran};
 const PARQUET: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../crates/ir-data/testdata/parquet/"
+);
+
+#[cfg(feature = "arrow")]
+const ARROW: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-data/testdata/arrow/"
 );
 
 fn ids(ran: Ran) -> Vec<String> {
@@ -233,4 +239,55 @@ fn vectors_in_parquet() {
     let expected = ["d2", "d1", "d3"];
     assert_eq!(ids(search("vectors.jsonl")), expected);
     assert_eq!(ids(search(&parquet)), expected);
+}
+
+/// Arrow files as every input; folders of them, with the other files of a saved dataset.
+#[cfg(feature = "arrow")]
+#[test]
+fn arrow_files() {
+    let here = Folder::new();
+    let [docs, stream, queries, qrels, saved] = [
+        "corpus-lz4.arrow",
+        "corpus-stream.arrow",
+        "queries.arrow",
+        "qrels.arrow",
+        "saved",
+    ]
+    .map(|name| format!("{ARROW}{name}"));
+    for docs in [&docs, &stream, &saved] {
+        let found = ids(here.ir(&["search", docs, "--queries", &queries]));
+        assert_eq!(found.first().map(String::as_str), Some("d1"), "{docs}");
+    }
+    let ran = here.ir(&["search", &docs, "tea", "--filter", "language=en"]);
+    assert!(ran.ok().out.contains("d1"));
+    here.write("run", "q1 Q0 d2 1 1 x\n");
+    let ran = here.ir(&["eval", "-m", "recip_rank", &qrels, "run"]).ok();
+    assert!(ran.out.contains("1.0000"), "{}", ran.out);
+    let ran = here.ir(&["index", &saved, "-o", "saved.ir"]).ok();
+    assert!(
+        ran.err
+            .contains("2 of 4 files are neither Parquet nor Arrow and are skipped"),
+        "{}",
+        ran.err
+    );
+    let ran = here.ir(&["inspect", &stream]).ok();
+    assert!(ran.out.contains("Arrow"), "{}", ran.out);
+    let folder = format!("{PARQUET}hub/corpus");
+    let args = ["search", &folder, "tea", "--id-field", "_id"];
+    assert!(here.ir(&args).ok().out.contains("d1"));
+    let ran = here.ir(&["search", &folder, "tea", "--text-field", "body"]);
+    ran.fails(1, &["expected a field \"body\""]);
+}
+
+#[cfg(all(feature = "arrow", feature = "dense"))]
+#[test]
+fn vectors_in_arrow() {
+    let here = Folder::new();
+    here.write("q.jsonl", "{\"id\": \"q\", \"vector\": [1, 1]}\n");
+    here.write("queries.tsv", "q\ttea\n");
+    let arrow = format!("{ARROW}corpus-stream.arrow");
+    let args = ["search", &arrow, "--queries", "queries.tsv"];
+    let vectors = ["--vectors", &arrow, "--query-vectors", "q.jsonl"];
+    let ran = here.ir(&[&args[..], &vectors].concat());
+    assert_eq!(ids(ran), ["d2", "d1", "d3"]);
 }

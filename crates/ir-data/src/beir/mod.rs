@@ -8,7 +8,7 @@
 //! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
 //!
 //! Every file may be compressed, with or without `.gz` or `.zst` in its name. Copies of datasets of
-//! the Hugging Face hub have Parquet files (feature `parquet`), possibly in parts:
+//! the Hugging Face hub have Parquet files, possibly in parts:
 //!
 //! | file | content |
 //! |---|---|

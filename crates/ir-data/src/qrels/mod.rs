@@ -10,10 +10,11 @@ use ir_core::Qrels;
 use ir_core::trec::{self, ColumnReader, HeaderLine, Parsed, TrecWarnings};
 
 use crate::beir_layout::files_of_splits;
+use crate::columnar;
 use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
-use crate::head::is_parquet;
+use crate::head::ColumnarFormat;
 use crate::judgments;
 use crate::lines::at_line;
 
@@ -34,7 +35,7 @@ pub use smart::{
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
 ///   two zeros.
 /// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so.
-/// - Parquet, of a file: [`parquet::read_qrels`](crate::parquet::read_qrels).
+/// - Parquet and Arrow, of a file: [`columnar::read_qrels`].
 /// - TREC: otherwise, also in JSON.
 ///
 /// # Errors
@@ -49,8 +50,11 @@ pub fn read_qrels_any(
     header: HeaderLine,
 ) -> Result<Parsed<Qrels>, DataError> {
     let path = path.as_ref();
-    if is_parquet(path)? {
-        return read_parquet(path);
+    if ColumnarFormat::detect(path)?.is_some() {
+        return Ok(Parsed {
+            data: columnar::read_qrels(&[path])?,
+            warnings: Vec::new(),
+        });
     }
     parse_qrels_any(open(path)?, &name_of(path), header)
 }
@@ -74,19 +78,6 @@ pub fn read_split_qrels(
         Ok((parsed.data, parsed.warnings))
     })?;
     Ok(read.map(|(data, warnings)| Parsed { data, warnings }))
-}
-
-#[cfg(feature = "parquet")]
-fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
-    Ok(Parsed {
-        data: crate::parquet::read_qrels(&[path])?,
-        warnings: Vec::new(),
-    })
-}
-
-#[cfg(not(feature = "parquet"))]
-fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
-    Err(crate::head::no_parquet(path))
 }
 
 /// Reads qrels from a reader as [`read_qrels_any`] does.

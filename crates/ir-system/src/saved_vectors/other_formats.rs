@@ -1,11 +1,11 @@
-//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, JSON lines, and
-//! Parquet.
+//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, JSON lines,
+//! Parquet and Arrow.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use ir_core::DocIds;
-use ir_data::{DataError, LineReader};
+use ir_data::{ColumnarFormat, DataError, LineReader, columnar};
 use ir_knn::{FlatIndex, VectorSimilarity, npy};
 use serde::Deserialize;
 
@@ -31,8 +31,9 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let name = path.display().to_string();
     let head = reader.fill_buf().map_err(|error| error.to_string())?;
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let (ids, dim, values) = if head.starts_with(b"PAR1") {
-        let read = ir_data::parquet::read_vectors(path).map_err(|error| full_message(&error))?;
+    let is_columnar = matches!(ColumnarFormat::detect(path), Ok(Some(_)));
+    let (ids, dim, values) = if is_columnar {
+        let read = columnar::read_vectors(path).map_err(|error| full_message(&error))?;
         let ids: DocIds = read.ids.into_iter().collect();
         check_unique(&ids, &name)?;
         (ids, read.dimension, read.values)

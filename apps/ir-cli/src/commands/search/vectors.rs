@@ -33,7 +33,7 @@ use crate::shared::system_options::{SYSTEM, shortest};
 pub(crate) struct DenseOptions {
     /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`, or its folder
     /// (`ir encode --add`); or vectors of another encoder: .npy or .fvecs beside .ids, one id per
-    /// line, or JSON lines or Parquet with `id` and `vector`. Replaces BM25
+    /// line, or JSON lines, Parquet or Arrow with `id` and `vector`. Replaces BM25
     #[arg(long, value_name = "FILE")]
     vectors: Option<PathBuf>,
 

@@ -1,7 +1,6 @@
 //! `ir stats`: statistics of a collection, of an index, and of the papers of the ICLR dataset.
 
 mod index;
-#[cfg(feature = "parquet")]
 mod papers;
 mod venues;
 
@@ -171,15 +170,6 @@ impl Args {
         let analysis = self.analysis.clone();
         Ok(analysis.unwrap_or_default().build()?)
     }
-}
-
-#[cfg(feature = "parquet")]
-use papers::run_papers;
-
-#[cfg(not(feature = "parquet"))]
-fn run_papers(args: &Args) -> Result<()> {
-    crate::shared::papers::read(&args.collection)?;
-    Ok(())
 }
 
 /// Row of the text: name and value.

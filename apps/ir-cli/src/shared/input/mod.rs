@@ -2,7 +2,9 @@
 
 pub(crate) mod arguments;
 mod document_options;
+mod document_source;
 mod documents;
+mod folder;
 mod notes;
 mod progress;
 mod queries;
@@ -20,7 +22,7 @@ use ir_data::beir::{self, BeirFolder};
 use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries, known_names};
 use ir_data::smart::SmartFolder;
-use ir_data::{DataError, JudgedQueries as _};
+use ir_data::{ColumnarFormat, DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
@@ -29,9 +31,9 @@ use crate::shared::suggest::did_you_mean;
 use progress::ReadingProgress;
 
 pub(crate) use document_options::{DocumentOptions, TextRuleOption};
+pub(crate) use document_source::{DocumentOrder, DocumentSource};
 pub(crate) use documents::{
-    CollectionSource, DocumentOrder, DocumentSource, check_not_segment, for_each_document,
-    open_collection, open_documents,
+    CollectionSource, check_not_segment, for_each_document, open_collection, open_documents,
 };
 #[cfg(feature = "dense")]
 pub(crate) use queries::read as read_queries;
@@ -275,7 +277,7 @@ fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Op
 
 fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Parsed<Qrels>> {
     let read = |file: &Path| {
-        if ir_data::is_parquet(file)? {
+        if ColumnarFormat::detect(file)?.is_some() {
             return Ok(ir_data::read_qrels_any(file, header)?);
         }
         let (reader, name) = open(file, console)?;
@@ -325,7 +327,7 @@ fn qrels_in_folder(
     console: &Console,
 ) -> Result<Parsed<Qrels>> {
     if let [file] = &beir::qrels_files(folder, split)?[..]
-        && !ir_data::is_parquet(file)?
+        && ColumnarFormat::detect(file)?.is_none()
     {
         let (reader, name) = open(file, console)?;
         return Ok(ir_data::parse_qrels_any(reader, &name, header)?);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use ir_core::{Qrels, Query};
-use ir_data::{Collection, QueryFormat, ReadOptions, TextEncoding};
+use ir_data::{Collection, ColumnarFormat, QueryFormat, ReadOptions, TextEncoding};
 
 use super::{is_collection, open_documents, split_of_collection};
 use crate::shared::console::{Console, bail_usage};
@@ -93,8 +93,7 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         encoding,
         ..ReadOptions::default()
     };
-    let is_parquet = path.is_file() && ir_data::is_parquet(path)?;
-    let (queries, format) = if is_parquet {
+    let (queries, format) = if ColumnarFormat::detect(path)?.is_some() {
         ir_data::read_queries(path, &options)?
     } else {
         let (reader, name) = super::open(path, console)?;
