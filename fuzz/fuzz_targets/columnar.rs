@@ -1,4 +1,5 @@
-//! Parquet and Arrow files: an error, or papers of the ICLR dataset, documents, judgments and vectors.
+//! Parquet and Arrow files: an error, or papers of the ICLR dataset, documents, judgments and
+//! vectors.
 //!
 //! Odd first byte: the rest is the file. Even: the rest overwrites bytes of a valid file.
 #![no_main]

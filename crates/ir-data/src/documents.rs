@@ -27,7 +27,8 @@ use crate::tsv::{self, Column, TsvCorpus};
 pub struct ReadOptions {
     /// Character encoding of formats other than JSON, Parquet and Arrow. Default: UTF-8.
     pub encoding: TextEncoding,
-    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones. Default: none.
+    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones. Default:
+    /// none.
     pub names: GivenNames,
 }
 
@@ -112,7 +113,7 @@ impl DocumentFormat {
                 fields.id, fields.text
             ),
             Self::Tsv(_) => "the first line has tabs, and no names of columns".to_owned(),
-            Self::Trec => "the first element is <DOC> or <DOCS>".to_owned(),
+            Self::Trec => "the first element is <DOC>, <DOCS> or the root of a <DOC>".to_owned(),
             Self::Smart => "the first line is .I and a number".to_owned(),
             Self::Columnar { format, .. } => {
                 format!("the first bytes are those of {}", format.name())
@@ -144,7 +145,7 @@ impl DocumentFormat {
 /// |---|---|
 /// | first bytes of Parquet or Arrow | [`crate::columnar`] |
 /// | `.I` and a number | SMART: [`crate::smart`] |
-/// | `<DOC>` or `<DOCS>` | TREC: [`crate::sgml`] |
+/// | `<DOC>`, or a root element of it, also after comments | TREC: [`crate::sgml`] |
 /// | `{` or `[`, or a name that ends in `.json`, `.jsonl` or `.ndjson` | JSON: [`crate::jsonl`] |
 /// | a line of names of columns, with an id and a text | CSV, TSV: [`crate::csv`] |
 /// | four columns separated by tabs, the second a URL | MS MARCO's documents: [`crate::tsv`] |
@@ -298,7 +299,7 @@ fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataErro
             tsv::ID_TEXT_TITLE.to_vec()
         };
         // Errors of the first line say that the file is read as TSV.
-        let first = options.encoding.decode(&*head.bytes);
+        let first = options.encoding.decode(head.up_to_first_line());
         let read = tsv::read_documents(first, &name, &layout);
         read.map_err(|error| head.with_format(error))?;
         DocumentFormat::Tsv(layout)

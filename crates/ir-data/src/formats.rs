@@ -19,7 +19,7 @@ pub struct Format {
 
 /// UTF-16 needs a byte order mark.
 const UTF8: &str = "UTF-8, UTF-16";
-const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1";
+const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1, Windows-1252";
 
 /// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
 /// tried. Every file may be compressed by gzip or zstd, except Parquet and
@@ -49,7 +49,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "documents",
         name: "TREC",
-        recognized_by: "<DOC> or <DOCS> at the start",
+        recognized_by: "<DOC>, <DOCS> or one root element and <DOC> at the start, after declarations and comments",
         fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text",
         encodings: UTF8_LATIN1,
         skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; NUL bytes (counted)",
@@ -65,7 +65,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "queries",
         name: "Indri topics",
-        recognized_by: "<parameters> at the start",
+        recognized_by: "<parameters> at the start, after declarations and comments",
         fields: "number id; text",
         encodings: UTF8_LATIN1,
         skipped: "operators",
@@ -74,7 +74,7 @@ pub const FORMATS: &[Format] = &[
         content: "queries",
         name: "topics",
         recognized_by: "another < at the start",
-        fields: "<top> or <topic>; num, number, id, identifier or an attribute the id; title, query, question, desc, description, narr, narrative",
+        fields: "<top>, <topic>, or <query> below <queries>; num, number, id, identifier, qid or an attribute the id; title, query, content, question, desc, description, narr, narrative; without a text the attribute title or query",
         encodings: UTF8_LATIN1,
         skipped: "subtopics and other elements",
     },

@@ -3,6 +3,7 @@
 
 pub mod attribute;
 pub mod beir;
+mod beir_files;
 mod beir_layout;
 pub mod biocaddie;
 mod bundled;
@@ -45,6 +46,7 @@ pub mod trec;
 pub mod tsv;
 mod utf16;
 
+pub use beir_files::beir_files;
 pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{

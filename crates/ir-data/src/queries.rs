@@ -130,7 +130,7 @@ pub fn read_queries(
 /// | JSON with `query` and `documents`, or with `query` and no id | DataFinder: [`datafinder`] |
 /// | `{` or `[`, or a source that ends in `.json`, `.jsonl` or `.ndjson` | JSON: [`jsonl`] |
 /// | `.I` and a number | SMART: [`smart`] |
-/// | `<parameters>` | Indri: [`indri`] |
+/// | `<parameters>`, also after declarations and comments | Indri: [`indri`] |
 /// | another `<` | topics of TREC, CLEF, NTCIR and FIRE: [`sgml`](crate::sgml) |
 /// | a line of names of columns, with an id and a text | CSV, TSV: [`csv`] |
 /// | otherwise | id and text, separated by a tab: [`tsv`] |
@@ -165,7 +165,7 @@ pub fn read_queries_from(
             smart::read_queries(reader, source)?
         };
         (queries, QueryFormat::Smart { is_cranfield })
-    } else if head.is_element("parameters") {
+    } else if head.is_indri() {
         let queries = indri::read_queries(encoding.decode(reader), source)?;
         (queries, QueryFormat::Indri)
     } else if head.line.starts_with('<') {

@@ -7,8 +7,8 @@ pub(crate) fn is_columnar(argument: &str) -> bool {
     matches!(ColumnarFormat::detect(argument), Ok(Some(_)))
 }
 
-/// Returns `true` if an argument is a Parquet or Arrow file with the columns of the ICLR dataset, or
-/// cannot be read.
+/// Returns `true` if an argument is a Parquet or Arrow file with the columns of the ICLR dataset,
+/// or cannot be read.
 pub(crate) fn is_iclr(argument: &str) -> bool {
     let has = |columns: &Vec<String>, name: &str| columns.iter().any(|column| column == name);
     is_columnar(argument)

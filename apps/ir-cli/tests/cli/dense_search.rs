@@ -241,7 +241,7 @@ fn other_files_as_vectors() {
         ),
         (
             "docs.jsonl",
-            "docs.jsonl: expected vectors written by `ir encode MODEL COLLECTION`",
+            "docs.jsonl: expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`",
         ),
     ] {
         let args = ["search", "docs.jsonl", "tea", "--vectors", name];

@@ -150,7 +150,7 @@ fn inspection() {
     let notes = found["notes"].to_string();
     for note in [
         "1 document without title and text",
-        "1 document whose year",
+        "1 document with an attribute",
         "a column without a name",
     ] {
         assert!(notes.contains(note), "{notes}");
@@ -171,6 +171,7 @@ fn inspection() {
         (&"judgments".into(), &2.into())
     );
     assert_eq!(found["fields"][0]["read_as"], "-1: 1, 1: 1");
+    assert_eq!(found["format"], "TREC qrels");
     here.write("run.json", "{\"q\": {\"a\": 1.5}}");
     assert_eq!(inspect("run.json")["kind"], "run");
     let parquet = format!("{PARQUET}corpus-gzip.parquet");
@@ -196,12 +197,69 @@ fn inspection() {
     );
 }
 
+/// Files with markup before the first record, and files with the shape of several formats.
+#[test]
+fn inspection_of_unclear_starts() {
+    let here = Folder::new();
+    let inspect = |name: &str| -> Value {
+        let ran = here.ir(&["inspect", name, "--json"]).ok();
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let document = "<DOC>\n<DOCNO>a</DOCNO>\ntea\n</DOC>\n";
+    for (prolog, end) in [
+        ("<?xml version=\"1.0\"?>\n", ""),
+        ("<!-- tea -->\n", ""),
+        ("<root>\n", "</root>\n"),
+    ] {
+        here.write("docs.xml", format!("{prolog}{document}{end}"));
+        let found = inspect("docs.xml");
+        assert_eq!(found["format"], "TREC", "{prolog}");
+        assert_eq!(found["counts"]["documents"], 1, "{prolog}");
+    }
+    let indri = "<?xml version=\"1.0\"?>\n<parameters>\n<query><number>1</number>\
+                 <text>tea</text></query>\n</parameters>\n";
+    here.write("indri", indri);
+    assert_eq!(inspect("indri")["format"], "Indri topics");
+    here.write("other.xml", "<a>\n<b>tea</b>\n</a>\n");
+    here.ir(&["index", "other.xml", "-o", "x.ir"])
+        .fails(1, &["topics are elements <top> or <topic>"]);
+    here.write("marco", "q1\td1\t1\nq1\td2\t2\n");
+    let found = inspect("marco");
+    assert_eq!(found["kind"], "unclear");
+    assert_eq!(
+        found["notes"][0],
+        "may be a run of MS MARCO: query, document, rank"
+    );
+    here.write("pairs", "q1\td1\nq1\td2\n");
+    assert_eq!(inspect("pairs")["kind"], "unclear");
+    here.write("pairs", "q1 d1\nq1 d2\n");
+    assert_eq!(inspect("pairs")["format"], "pairs");
+    here.write("v.jsonl", "{\"id\": \"a\", \"vector\": [0.5, 1]}\n");
+    let found = inspect("v.jsonl");
+    assert_eq!(found["kind"], "vectors");
+    assert_eq!(found["counts"]["vectors"], 1);
+    assert_eq!(found["counts"]["dimensions"], 2);
+    let row = [
+        2_i32.to_le_bytes(),
+        1_f32.to_le_bytes(),
+        0.5_f32.to_le_bytes(),
+    ]
+    .concat();
+    here.write("v.fvecs", row);
+    here.write("v.ids", "a\n");
+    let found = inspect("v.fvecs");
+    assert_eq!(
+        (&found["format"], &found["counts"]["dimensions"]),
+        (&"fvecs".into(), &2.into())
+    );
+}
+
 #[test]
 fn help_lists_all_formats() {
     let here = Folder::new();
     let help = here.ir(&["help", "formats"]).ok().out;
     for format in [
-        "Parquet",
+        "Parquet, Arrow",
         "CSV or TSV with a header line",
         "TREC qrels",
         "NumPy, fvecs",

@@ -23,11 +23,13 @@ use arrow_ipc::{CompressionType, Message, MessageHeader, root_as_message};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use ir_core::AttributeValue;
 
-use super::rows::{Cells, Column, ColumnKind, OpenFile};
+use super::cells::{Cells, Column, ColumnKind, OpenFile};
 use super::values::{date, double, single, timestamp, unsigned};
 
 /// Bytes at the start of a file, with padding.
 const MAGIC: &[u8; 8] = b"ARROW1\0\0";
+/// Longest start of a file with its padding.
+const MAX_PADDING: u64 = 64;
 /// Length of the footer and magic bytes at the end of a file.
 const END: u64 = 10;
 /// Marker before the length of a message.
@@ -55,7 +57,8 @@ impl ArrowRows {
         let mut magic = [0; 8];
         file.read_exact(&mut magic).map_err(text)?;
         let (start, end) = if &magic == MAGIC {
-            (MAGIC.len() as u64, start_of_footer(&mut file, len)?)
+            let end = start_of_footer(&mut file, len)?;
+            (start_of_messages(&mut file)?.min(end), end)
         } else {
             (0, len)
         };
@@ -167,6 +170,17 @@ fn start_of_footer(file: &mut File, len: u64) -> Result<u64, String> {
         return Err(too_short());
     }
     Ok(start)
+}
+
+/// Where the messages of a file begin: after the padding of the magic bytes, up to 64 bytes.
+fn start_of_messages(file: &mut File) -> Result<u64, String> {
+    let mut head = Vec::new();
+    file.seek(SeekFrom::Start(0)).map_err(text)?;
+    file.take(MAX_PADDING)
+        .read_to_end(&mut head)
+        .map_err(text)?;
+    let padding = head.iter().skip(MAGIC.len()).take_while(|byte| **byte == 0);
+    Ok((MAGIC.len() + padding.count()) as u64)
 }
 
 /// Reads a message: its head and its body. `None` at the end of the stream.

@@ -16,12 +16,12 @@
 //! Null cells are omitted. Errors name the row, from 1. The libraries panic on some damaged files;
 //! the panic is caught and reported as a damaged file.
 //!
-//! - **Parquet** files are uncompressed or compressed with Snappy, gzip, LZ4 or brotli, and with the
-//!   feature `columnar-zstd` with zstd. Rows are read by the record API of the crate parquet; a page
-//!   is in memory as a whole, at most 2 GiB.
+//! - **Parquet** files are uncompressed or compressed with Snappy, gzip, LZ4 or brotli, and with
+//!   the feature `columnar-zstd` with zstd. Rows are read by the record API of the crate parquet; a
+//!   page is in memory as a whole, at most 2 GiB.
 //! - **Arrow** files (Feather) and streams, such as `Dataset.save_to_disk` of the library datasets
-//!   writes, are uncompressed or compressed with LZ4, and with the feature `columnar-zstd` with zstd.
-//!   A batch of rows is in memory as a whole.
+//!   writes, are uncompressed or compressed with LZ4, and with the feature `columnar-zstd` with
+//!   zstd. A batch of rows is in memory as a whole.
 //!
 //! ```no_run
 //! use ir_core::Document;
@@ -36,6 +36,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod cells;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
@@ -53,7 +54,7 @@ use crate::error::{DataError, Location};
 use crate::json::{FieldNames, GivenNames, RecordKind};
 use crate::judgments::QrelsOfRecords;
 use crate::row::{check_id, set_field};
-use rows::Column;
+use cells::Column;
 pub(crate) use rows::Rows;
 
 /// Reader of documents in a Parquet or Arrow file.
@@ -238,6 +239,9 @@ pub fn read_qrels(paths: &[impl AsRef<Path>]) -> Result<Qrels, DataError> {
     qrels.finish(&last)
 }
 
+/// Names of a column or field with a vector, in lower case.
+pub const VECTOR_NAMES: [&str; 5] = ["vector", "embedding", "embeddings", "emb", "values"];
+
 /// Ids and vectors of a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors {
@@ -249,15 +253,20 @@ pub struct Vectors {
     pub values: Vec<f32>,
 }
 
+/// Returns the names of a column or field with the id of a vector, in order of precedence: of
+/// documents, then of queries.
+pub fn vector_id_names() -> impl Iterator<Item = &'static str> {
+    let kinds = [RecordKind::Document, RecordKind::Query];
+    kinds.into_iter().flat_map(RecordKind::id_names)
+}
+
 /// Reads the vectors of a file: an id column as in [`FieldNames::detect`], and the only column of
-/// lists of floating-point numbers, or of several the one named `vector`, `embedding`,
-/// `embeddings`, `emb` or `values`.
+/// lists of floating-point numbers, or of several the one with one of the [`VECTOR_NAMES`].
 ///
 /// # Errors
 /// The file cannot be read or is damaged, has no such column, a vector is null,
 /// has a null value or another dimension than the first, or an id is missing.
 pub fn read_vectors(path: impl AsRef<Path>) -> Result<Vectors, DataError> {
-    const NAMES: [&str; 5] = ["vector", "embedding", "embeddings", "emb", "values"];
     let path = path.as_ref();
     let rows = Rows::open_columns(path, |column| column.has_vectors() || column.has_values())?;
     let at = Location::new(&rows.source, 1);
@@ -268,16 +277,17 @@ pub fn read_vectors(path: impl AsRef<Path>) -> Result<Vectors, DataError> {
         expected: expected.to_owned(),
         found: columns.iter().map(|&name| name.to_owned()).collect(),
     };
-    let kinds = [RecordKind::Document, RecordKind::Query];
-    let mut accepted = kinds.iter().flat_map(|kind| kind.id_names());
-    let id = accepted.find_map(|accepted| {
+    let id = vector_id_names().find_map(|accepted| {
         let mut columns = columns.iter();
         columns.find(|column| column.eq_ignore_ascii_case(accepted))
     });
     let id = *id.ok_or_else(|| missing("a column with ids, such as \"id\""))?;
     let lists = rows.columns().iter().filter(|column| column.has_vectors());
     let lists: Vec<&str> = lists.map(|column| column.name.as_str()).collect();
-    let is_named = |list: &&&str| NAMES.iter().any(|name| list.eq_ignore_ascii_case(name));
+    let is_named = |list: &&&str| {
+        let mut names = VECTOR_NAMES.into_iter();
+        names.any(|name| list.eq_ignore_ascii_case(name))
+    };
     let list = match lists[..] {
         [list] => list,
         _ => lists.iter().find(is_named).ok_or_else(|| {

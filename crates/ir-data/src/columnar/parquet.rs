@@ -12,10 +12,10 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{Type, TypePtr};
 
-use super::rows::{Cells, Column, ColumnKind, OpenFile};
+use super::cells::{Cells, Column, ColumnKind, OpenFile};
 use super::values::{date, double, single, timestamp, unsigned};
 
-/// Opened file.
+/// Opened file and the types of its columns.
 pub(super) struct ParquetRows {
     reader: SerializedFileReader<File>,
     columns: Vec<TypePtr>,

@@ -12,55 +12,11 @@ use ir_core::AttributeValue;
 
 #[cfg(feature = "arrow")]
 use super::arrow::ArrowRows;
+use super::cells::{Cells, Column, OpenFile};
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetRows;
 use crate::error::{DataError, Location, name_of, read_error};
 use crate::head::ColumnarFormat;
-
-/// What the cells of a column are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnKind {
-    /// Values of attributes.
-    Values,
-    /// Lists of floating-point numbers, such as embeddings.
-    Vectors,
-    /// Binary data and other types that are not read.
-    Other,
-}
-
-/// Column of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) kind: ColumnKind,
-}
-
-impl Column {
-    pub(super) fn has_values(&self) -> bool {
-        self.kind == ColumnKind::Values
-    }
-
-    pub(super) fn has_vectors(&self) -> bool {
-        self.kind == ColumnKind::Vectors
-    }
-}
-
-/// Reader of the cells of one format.
-pub(super) trait Cells: Send {
-    /// Reads the next row, the cells of the selected columns in their order; `None` at the end.
-    fn read(&mut self) -> Result<Option<Vec<Option<AttributeValue>>>, String>;
-}
-
-/// Opened file: its columns, and where the rows begin.
-pub(super) trait OpenFile {
-    fn columns(&self) -> Vec<Column>;
-
-    /// Number of rows, if the file says it.
-    fn len(&self) -> Option<u64>;
-
-    /// Reads the columns of these positions, in ascending order.
-    fn select(self: Box<Self>, columns: &[usize]) -> Result<Box<dyn Cells>, String>;
-}
 
 /// Rows of a file as named values.
 pub(crate) struct Rows {
@@ -177,7 +133,7 @@ impl Rows {
     }
 }
 
-/// Opens a file.
+/// Function that opens a file of one format.
 type Open = fn(&Path) -> Result<Box<dyn OpenFile>, String>;
 
 /// How files of a format are opened; `None` without the feature that reads it.

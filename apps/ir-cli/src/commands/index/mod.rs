@@ -80,9 +80,9 @@ ids for --delete (the id of a note is its path below the folder). `ir encode
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet, Arrow,
-    /// TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet or Arrow
-    /// files, such records or notes
+    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet,
+    /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet or
+    /// Arrow files, such records or notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 

@@ -11,6 +11,7 @@ use ir_bm25::Analysis;
 use ir_core::{Analyzer, Grade};
 use ir_eval::plots::{HistogramPlot, Plot};
 use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
+use papers::run_papers;
 use serde_json::json;
 
 use crate::shared::console::{Console, bail_usage};

@@ -13,7 +13,8 @@ use crate::shared::options::first_set;
 use crate::shared::output::{OutputPath, create_folder, print};
 use crate::shared::plots::write_plots;
 
-/// Statistics of the papers in a Parquet or Arrow file. The text of a document is its title and abstract.
+/// Statistics of the papers in a Parquet or Arrow file. The text of a document is its title and
+/// abstract.
 pub(super) fn run_papers(args: &Args) -> Result<()> {
     let name = &args.collection;
     let of_judgments = first_set([

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{Document, Flow, Progress};
+use ir_core::{Corpus, Document, Flow, Progress};
 use ir_data::biocaddie::{BioCaddieCorpus, TextRule};
 use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::{DataError, DocumentFile, DocumentFormat, TextEncoding};

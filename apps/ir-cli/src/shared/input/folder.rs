@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use ir_core::{Corpus, Document, Flow, Progress};
+use ir_core::{Flow, Progress};
 use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::sgml::SgmlCorpus;

@@ -8,6 +8,7 @@ mod folder;
 mod notes;
 mod progress;
 mod queries;
+mod query_fields;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -38,8 +39,12 @@ pub(crate) use documents::{
 #[cfg(feature = "dense")]
 pub(crate) use queries::read as read_queries;
 pub(crate) use queries::{
-    TestQueries, of_collection as collection_queries, read_any as read_queries_of,
+    LimitedReader, MAX_QUERY_BYTES, TestQueries, of_collection as collection_queries,
+    read_any as read_queries_of,
 };
+pub(crate) use query_fields::QueryFields;
+#[cfg(feature = "dense")]
+pub(crate) use query_fields::with_field;
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
