@@ -1,21 +1,25 @@
 //! Comparison of attribute values: one rule for equality, ranges, lists, years and engines.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
 use crate::attributes::{AttributeValue, Attributes};
 
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
 /// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are
-/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates.
-/// Identifiers with leading zeros, exponents or more digits than 64 bits have are texts: `"007"` is
-/// not 7.
+/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"20150301"`, `"2015-03-01T12:00:00Z"`) as
+/// dates. Identifiers with leading zeros, exponents or more digits than 64 bits have are texts:
+/// `"007"` is not 7.
 ///
 /// | values | comparison |
 /// |---|---|
 /// | two numbers | by value: the integer 2015 equals 2015.0 and `"2015"` |
 /// | two dates | the fields that both have: `2015-03` equals `2015-03-01` |
-/// | a number and a date | the number and the year: 2015 equals `2015-03-01` |
+/// | a date and a number from -9999 to 9999 | the year and the number: `2015-03-01` equals 2015 |
+/// | a date and an integer from 10000101 to 29991231 | the integer is a date as YYYYMMDD |
+/// | a text of eight digits that is a date, and another integer | by value |
+/// | a date and another number, such as a timestamp | not equal: neither is less |
 /// | two other texts | equal or not: neither is less |
 /// | truth values | equal or not; the text `true` is one |
 ///
@@ -29,7 +33,9 @@ use crate::attributes::{AttributeValue, Attributes};
 /// assert_eq!(compare(2015.0.into(), "2015".into()), Some(Ordering::Equal));
 /// assert_eq!(compare("2015-03-01".into(), 2016.into()), Some(Ordering::Less));
 /// assert_eq!(compare("2015-03-01".into(), "2015-02".into()), Some(Ordering::Greater));
+/// assert_eq!(compare("20150301".into(), "2015-03-02".into()), Some(Ordering::Less));
 /// assert_eq!(compare("spring".into(), 2015.into()), None);
+/// assert_eq!(compare(1_583_798_400_000.into(), "2020-03-11".into()), None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -40,6 +46,9 @@ pub enum Comparable<'a> {
     Number(f64),
     /// Date, or the start of one.
     Date(Date),
+    /// Date of a year from 1000 to 2999 as a text of eight digits, YYYYMMDD, which is a number,
+    /// too.
+    BasicDate(Date),
     /// Text that is neither a number nor a date.
     Text(&'a str),
     /// Truth value of JSON.
@@ -61,6 +70,11 @@ pub struct Date {
 }
 
 impl<'a> Comparable<'a> {
+    /// Integers that are years.
+    pub const YEARS: RangeInclusive<i64> = -9_999..=9_999;
+    /// Integers that are compared with dates as YYYYMMDD.
+    pub const BASIC_DATES: RangeInclusive<i64> = 10_000_101..=29_991_231;
+
     /// Returns the value as it is compared; `None` for lists, maps and NaN.
     #[must_use]
     pub fn new(value: &'a AttributeValue) -> Option<Self> {
@@ -92,7 +106,9 @@ impl<'a> Comparable<'a> {
         }
         if is_decimal(trimmed) {
             if let Ok(number) = trimmed.parse::<i64>() {
-                return Self::Integer(number);
+                let is_basic = Self::BASIC_DATES.contains(&number);
+                let date = is_basic.then(|| Date::parse(trimmed)).flatten();
+                return date.map_or(Self::Integer(number), Self::BasicDate);
             }
             if trimmed.contains('.')
                 && let Ok(number) = trimmed.parse::<f64>()
@@ -112,11 +128,15 @@ impl<'a> Comparable<'a> {
             (Self::Integer(a), Self::Number(b)) => Some(integer_and_number(a, b)),
             (Self::Number(a), Self::Integer(b)) => Some(integer_and_number(b, a).reverse()),
             (Self::Number(a), Self::Number(b)) => a.partial_cmp(&b),
-            (Self::Date(a), Self::Date(b)) => Some(a.compare(b)),
-            (Self::Date(a), Self::Integer(b)) => Some(a.year.cmp(&b)),
-            (Self::Integer(a), Self::Date(b)) => Some(a.cmp(&b.year)),
-            (Self::Date(a), Self::Number(b)) => Some(integer_and_number(a.year, b)),
-            (Self::Number(a), Self::Date(b)) => Some(integer_and_number(b.year, a).reverse()),
+            (Self::Date(a) | Self::BasicDate(a), Self::Date(b) | Self::BasicDate(b)) => {
+                Some(a.compare(b))
+            }
+            (Self::Date(a), Self::Integer(b)) => date_and_integer(a, b),
+            (Self::Integer(a), Self::Date(b)) => date_and_integer(b, a).map(Ordering::reverse),
+            (Self::Date(a), Self::Number(b)) => date_and_number(a, b),
+            (Self::Number(a), Self::Date(b)) => date_and_number(b, a).map(Ordering::reverse),
+            (Self::BasicDate(a), b) => Self::basic_date(a, b).compare(other),
+            (a, Self::BasicDate(b)) => self.compare(&Self::basic_date(b, a)),
             (Self::Text(a), Self::Text(b)) => equal(a == b),
             (Self::Bool(a), Self::Bool(b)) => equal(a == b),
             (Self::Text(text), Self::Bool(truth)) | (Self::Bool(truth), Self::Text(text)) => {
@@ -126,12 +146,23 @@ impl<'a> Comparable<'a> {
         }
     }
 
-    /// Returns the year: an integer, or the year of a date.
+    /// A date of eight digits as it is compared with a value that is no date: its year with a year,
+    /// the number with another number.
+    fn basic_date(date: Date, other: Self) -> Self {
+        let is_year = match other {
+            Self::Integer(number) => Self::YEARS.contains(&number),
+            Self::Number(number) => is_fraction_of_year(number),
+            _ => false,
+        };
+        Self::Integer(if is_year { date.year } else { date.number() })
+    }
+
+    /// Returns the year: an integer of [`Self::YEARS`], or the year of a date.
     #[must_use]
-    pub const fn year(&self) -> Option<i64> {
+    pub fn year(&self) -> Option<i64> {
         match self {
-            Self::Integer(year) => Some(*year),
-            Self::Date(date) => Some(date.year),
+            Self::Integer(year) => Self::YEARS.contains(year).then_some(*year),
+            Self::Date(date) | Self::BasicDate(date) => Some(date.year),
             _ => None,
         }
     }
@@ -139,13 +170,16 @@ impl<'a> Comparable<'a> {
     /// Returns `true` for a number or a date, which have an order.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
-        matches!(self, Self::Integer(_) | Self::Number(_) | Self::Date(_))
+        matches!(
+            self,
+            Self::Integer(_) | Self::Number(_) | Self::Date(_) | Self::BasicDate(_)
+        )
     }
 }
 
 impl Attributes {
-    /// Returns the year of the attribute [`Attributes::YEAR`]: an integer, an integral number, or a
-    /// text that is one or a date, such as `2015.0`, `"2015"` or `"2015-03-01"`.
+    /// Returns the year of the attribute [`Attributes::YEAR`]: an integral number from -9999 to
+    /// 9999, or a text that is one or a date, such as `2015.0`, `"2015"` or `"2015-03-01"`.
     #[must_use]
     pub fn year(&self) -> Option<i64> {
         Comparable::new(self.get(Self::YEAR)?)?.year()
@@ -158,6 +192,7 @@ impl Attributes {
     /// use ir_core::Attributes;
     ///
     /// assert!(Attributes::from_iter([("year", "spring")]).has_invalid_year());
+    /// assert!(Attributes::from_iter([("year", 1_583_798_400_000_i64)]).has_invalid_year());
     /// assert!(!Attributes::from_iter([("year", "2015.0")]).has_invalid_year());
     /// assert!(!Attributes::new().has_invalid_year());
     /// ```
@@ -187,24 +222,58 @@ fn integer_and_number(integer: i64, number: f64) -> Ordering {
     }
 }
 
+/// Order of a date and an integer that is a year or a date as YYYYMMDD.
+fn date_and_integer(date: Date, integer: i64) -> Option<Ordering> {
+    if Comparable::YEARS.contains(&integer) {
+        return Some(date.year.cmp(&integer));
+    }
+    let fields = Date {
+        year: integer / 10_000,
+        month: Some((integer / 100 % 100) as u8),
+        day: Some((integer % 100) as u8),
+        second: None,
+    };
+    let is_date = Comparable::BASIC_DATES.contains(&integer);
+    is_date.then(|| date.compare(fields))
+}
+
+/// Order of a date and a number between years. Infinite limits are beyond all dates.
+fn date_and_number(date: Date, number: f64) -> Option<Ordering> {
+    let has_order = is_fraction_of_year(number) || number.is_infinite();
+    has_order.then(|| integer_and_number(date.year, number))
+}
+
+fn is_fraction_of_year(number: f64) -> bool {
+    (*Comparable::YEARS.start() as f64..=*Comparable::YEARS.end() as f64).contains(&number)
+}
+
 impl Date {
     /// Parses `YYYY-MM`, `YYYY-MM-DD`, and `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z`, an offset
-    /// such as `+02:00`, or neither; a space may stand for `T`. `None` for other texts, and for
-    /// days that are not in the calendar.
+    /// such as `+02:00`, or neither; a space may stand for `T`. The basic format of ISO 8601 has no
+    /// hyphens and colons: `YYYYMMDD`, `YYYYMMDDThhmmss`, with years from 1000 to 2999. `None` for
+    /// other texts, and for days that are not in the calendar.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (date, time) = match text.find(['T', 't', ' ']) {
             Some(at) => (&text[..at], Some(&text[at + 1..])),
             None => (text, None),
         };
-        let mut fields = date.split('-');
-        let year = digits(fields.next()?, 4)?;
-        let month = digits(fields.next()?, 2)?;
-        let day = fields.next().map(|day| digits(day, 2).ok_or(()));
+        let (year, rest) = date.split_at_checked(4)?;
+        let year = digits(year, 4)?;
+        let (month, day) = match digits(rest, 4) {
+            // Eight digits that start with 0 are identifiers.
+            Some(_) if (1000..3000).contains(&year) => (&rest[..2], Some(&rest[2..])),
+            _ => match rest.strip_prefix('-')?.split_once('-') {
+                Some((month, day)) => (month, Some(day)),
+                None => (&rest[1..], None),
+            },
+        };
+        let month = digits(month, 2)?;
+        let day = day.map(|day| digits(day, 2).ok_or(()));
         let day = day.transpose().ok()?;
         let in_calendar = (1..=12).contains(&month)
             && day.is_none_or(|day| (1..=days_of_month(year, month)).contains(&day));
-        if fields.next().is_some() || !in_calendar || (time.is_some() && day.is_none()) {
+        if !in_calendar || (time.is_some() && day.is_none()) {
             return None;
         }
         let date = Self {
@@ -219,6 +288,12 @@ impl Date {
         }
     }
 
+    /// The date as YYYYMMDD; month and day are 0 if they are missing.
+    pub(crate) fn number(self) -> i64 {
+        let [month, day] = [self.month, self.day].map(|field| i64::from(field.unwrap_or(0)));
+        self.year * 10_000 + month * 100 + day
+    }
+
     /// The date at a time of the day, in UTC.
     fn at(self, time: &str) -> Option<Self> {
         let (time, offset) = match time.find(['Z', 'z', '+', '-']) {
@@ -226,9 +301,17 @@ impl Date {
             None => (time, 0),
         };
         let mut fields = time.split(':');
-        let hour = digits(fields.next()?, 2).filter(|hour| *hour < 24)?;
-        let minute = digits(fields.next()?, 2).filter(|minute| *minute < 60)?;
-        let second = match fields.next() {
+        let first = fields.next()?;
+        let (hour, minute, seconds) = match first.len() {
+            2 => (first, fields.next()?, fields.next()),
+            _ => {
+                let seconds = first.get(4..).filter(|seconds| !seconds.is_empty());
+                (first.get(..2)?, first.get(2..4)?, seconds)
+            }
+        };
+        let hour = digits(hour, 2).filter(|hour| *hour < 24)?;
+        let minute = digits(minute, 2).filter(|minute| *minute < 60)?;
+        let second = match seconds {
             None => 0,
             Some(seconds) => {
                 let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
@@ -343,6 +426,9 @@ mod tests {
             "2020-01-01T00:00:00Z".into(),
             "2019-12-31T23:30:00-01:00".into(),
             "2021-01-01T00:30+01:00".into(),
+            "20200310".into(),
+            "20200310T120000Z".into(),
+            "20210101T0030+0100".into(),
         ] {
             assert_eq!(year(AttributeValue::clone(&value)), Some(2020), "{value:?}");
         }
@@ -359,6 +445,16 @@ mod tests {
             "02020".into(),
             "2.02e3".into(),
             "20200000000000000000".into(),
+            "1583798400000".into(),
+            1_583_798_400_000.into(),
+            20_200_310.into(),
+            "20200230".into(),
+            "2020-0310".into(),
+            "202003-10".into(),
+            "20200310T12".into(),
+            "20200310T12000".into(),
+            "20200310T1200:00".into(),
+            "2020-03-10-01".into(),
             "".into(),
             true.into(),
             f64::NAN.into(),
@@ -392,14 +488,52 @@ mod tests {
             Some(Ordering::Equal)
         );
         assert_eq!(compare("2015-03-10", 2014.5), Some(Ordering::Greater));
+        assert_eq!(
+            compare("20150310T1200+0200", "2015-03-10T10:00:00Z"),
+            Some(Ordering::Equal)
+        );
         assert_eq!(compare("geo", "geo"), Some(Ordering::Equal));
         assert_eq!(compare("geo", "sra"), None);
         assert_eq!(compare("true", true), Some(Ordering::Equal));
         assert_eq!(compare("true", false), None);
     }
 
+    /// Dates as eight digits are dates beside dates and years, and numbers beside other numbers.
+    #[test]
+    fn dates_of_eight_digits() {
+        for (a, b, expected) in [
+            ("20200310", "2020-03-11", Some(Ordering::Less)),
+            ("20200310", "2020-03", Some(Ordering::Equal)),
+            ("20200310", "2020", Some(Ordering::Equal)),
+            ("20200310", "2020.5", Some(Ordering::Less)),
+            ("20200310", "9999", Some(Ordering::Less)),
+            ("20200310", "20200309", Some(Ordering::Greater)),
+            // Not in the calendar: a number.
+            ("20200310", "20200399", Some(Ordering::Less)),
+            ("20200310", "10000", Some(Ordering::Greater)),
+            ("20200310", "20200310.5", Some(Ordering::Less)),
+            ("20200310", "1583798400000", Some(Ordering::Less)),
+            ("2020-03-10", "20200399", Some(Ordering::Less)),
+            ("2020-03-10", "1583798400000", None),
+            ("2020-03-10", "10000", None),
+            ("2020-03-10", "-10000", None),
+            ("2020-03-10", "20200310.5", None),
+            ("2020-03-10", "9999.5", None),
+            ("0999-03-10", "09990310", None),
+        ] {
+            assert_eq!(compare(a, b), expected, "{a} {b}");
+        }
+        assert_eq!(compare(20_200_310, "20200310"), Some(Ordering::Equal));
+        assert_eq!(compare(20_200_310, "2020-03-11"), Some(Ordering::Less));
+        assert_eq!(compare(20_200_310, 2020), Some(Ordering::Greater));
+        assert_eq!(compare("2020-03-10", f64::INFINITY), Some(Ordering::Less));
+        assert_eq!(compare(1_583_798_400_000, "2020-03-10"), None);
+    }
+
     fn value() -> impl Strategy<Value = AttributeValue> {
         prop_oneof![
+            "201[56]0[12](1[12])?(T1000Z)?".prop_map(AttributeValue::from),
+            (20_150_109..20_150_115_i64).prop_map(AttributeValue::from),
             (-3..3_i64).prop_map(AttributeValue::from),
             (-6..6_i64).prop_map(|n| AttributeValue::from(n as f64 / 2.0)),
             "-?[0-3](\\.[05])?".prop_map(AttributeValue::from),

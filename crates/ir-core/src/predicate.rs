@@ -81,30 +81,6 @@ impl Predicate {
         }
     }
 
-    /// Returns the names of attributes in the predicate that no document has, such as misspelled
-    /// ones, each once, in the order of the predicate.
-    ///
-    /// ```
-    /// use ir_core::{Attributes, Predicate};
-    /// let documents: [Attributes; 1] = [[("year", 2015)].into_iter().collect()];
-    /// let known = |name: &str| Predicate::Known { name: name.into() };
-    /// let condition = Predicate::Any(vec![known("year"), known("yaer")]);
-    /// assert_eq!(condition.unknown_names(&documents), ["yaer"]);
-    /// ```
-    pub fn unknown_names<'a>(
-        &self,
-        documents: impl IntoIterator<Item = &'a Attributes, IntoIter: Clone>,
-    ) -> Vec<&str> {
-        let documents = documents.into_iter();
-        let mut seen = HashSet::new();
-        let names = self.conditions().into_iter().filter_map(Self::name);
-        let unknown = names.filter(|name| {
-            let has_name = |attributes: &Attributes| attributes.get(name).is_some();
-            seen.insert(*name) && !documents.clone().any(has_name)
-        });
-        unknown.collect()
-    }
-
     /// Returns the conditions on single attributes of which the predicate is made, in its order.
     ///
     /// ```
@@ -124,8 +100,8 @@ impl Predicate {
         }
     }
 
-    /// Returns the value of an attribute that the condition cannot compare with its limit, as it is
-    /// neither a number nor a date; `None` for other conditions than ranges.
+    /// Returns the value of an attribute that the condition cannot compare with its limit: neither
+    /// a number nor a date, or a timestamp beside a date; `None` for other conditions than ranges.
     ///
     /// ```
     /// use ir_core::{Attributes, Predicate};
@@ -199,8 +175,13 @@ impl Predicate {
 /// Values of [`Predicate::OneOf`]: texts and integers are found by their hashes.
 struct ListedValues<'a> {
     texts: HashSet<&'a str>,
+    /// Integers that equal a value: itself, or number and year of a date of eight digits.
     integers: HashSet<i64>,
-    /// Dates, fractions and truth values.
+    /// Values that are years.
+    years: HashSet<i64>,
+    /// Dates of eight digits, as texts and as integers.
+    basic_dates: Vec<Comparable<'a>>,
+    /// Other dates, fractions and truth values.
     others: Vec<Comparable<'a>>,
     /// All values, for maps.
     values: &'a [AttributeValue],
@@ -211,13 +192,25 @@ impl<'a> ListedValues<'a> {
         let mut listed = Self {
             texts: HashSet::new(),
             integers: HashSet::new(),
+            years: HashSet::new(),
+            basic_dates: Vec::new(),
             others: Vec::new(),
             values,
         };
         for value in values.iter().filter_map(Comparable::new) {
             match value {
                 Comparable::Text(text) => drop(listed.texts.insert(text)),
-                Comparable::Integer(number) => drop(listed.integers.insert(number)),
+                Comparable::Integer(number) => {
+                    listed.integers.insert(number);
+                    listed.years.extend(value.year());
+                    if Comparable::BASIC_DATES.contains(&number) {
+                        listed.basic_dates.push(value);
+                    }
+                }
+                Comparable::BasicDate(date) => {
+                    listed.integers.extend([date.year, date.number()]);
+                    listed.basic_dates.push(value);
+                }
                 other => listed.others.push(other),
             }
         }
@@ -228,16 +221,18 @@ impl<'a> ListedValues<'a> {
         let Some(value) = Comparable::new(member) else {
             return self.values.contains(member);
         };
-        let is_hashed = match value {
+        let is_equal = |other: &Comparable<'_>| value.compare(other) == Some(Ordering::Equal);
+        let is_listed = match value {
             Comparable::Text(text) => self.texts.contains(text),
             Comparable::Integer(number) => self.integers.contains(&number),
-            Comparable::Date(date) => self.integers.contains(&date.year),
+            Comparable::Date(date) | Comparable::BasicDate(date) => {
+                self.years.contains(&date.year) || self.basic_dates.iter().any(is_equal)
+            }
             Comparable::Bool(true) => self.texts.contains("true"),
             Comparable::Bool(false) => self.texts.contains("false"),
             Comparable::Number(_) => false,
         };
-        let is_equal = |other: &Comparable<'_>| value.compare(other) == Some(Ordering::Equal);
-        is_hashed || self.others.iter().any(is_equal)
+        is_listed || self.others.iter().any(is_equal)
     }
 }
 
@@ -312,9 +307,9 @@ mod tests {
         /// The selected documents are those that match one by one.
         #[test]
         fn selection_matches_each_document(
-            documents in proptest::collection::vec((0..4_i64, "[ab]?|000[0-3](-0[1-2])?", any::<bool>()), 0..12),
-            numbers in proptest::collection::vec(0..4_i64, 0..3),
-            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true|000[0-3]-0[1-2]", 0..3),
+            documents in proptest::collection::vec((0..4_i64, "[ab]?|000[0-3](-0[1-2])?|10000[1-2]01|1000(-0[1-2](-01)?)?", any::<bool>()), 0..12),
+            numbers in proptest::collection::vec(prop_oneof![0..4_i64, Just(10_000_101), Just(1000)], 0..3),
+            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true|000[0-3]-0[1-2]|10000[1-2]01|1000(-0[1-2](-01)?)?", 0..3),
             limit in 0..4_i64,
         ) {
             let documents = documents.into_iter().map(|(number, text, is_list)| {
@@ -326,7 +321,7 @@ mod tests {
                 } else if number == 2 {
                     attributes.set("x", true);
                 } else {
-                    attributes.set("x", number);
+                    attributes.set("x", if number == 3 { 10_000_201 } else { number });
                 }
                 if number != 1 {
                     attributes.set("y", number);

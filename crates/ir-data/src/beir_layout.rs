@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ir_core::Qrels;
 
+use crate::columnar;
 use crate::error::{DataError, name_of, read_error};
 
 /// Folders with judgments; the first that exists is read. Datasets of the Hugging Face hub have
@@ -77,20 +78,11 @@ impl SplitFiles {
             check(path, read(path)?)?;
         }
         if let [path, ..] = &self.parts[..] {
-            check(path, (read_parquet(&self.parts)?, T::default()))?;
+            let qrels = columnar::read_qrels(&self.parts)?;
+            check(path, (qrels, T::default()))?;
         }
         Ok(first.map(|(_, read)| read))
     }
-}
-
-#[cfg(feature = "parquet")]
-fn read_parquet(paths: &[PathBuf]) -> Result<Qrels, DataError> {
-    crate::parquet::read_qrels(paths)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn read_parquet(paths: &[PathBuf]) -> Result<Qrels, DataError> {
-    Err(crate::head::no_parquet(&paths[0]))
 }
 
 fn check_equal(first: &Qrels, found: &Qrels, name: &Path, path: &Path) -> Result<(), DataError> {

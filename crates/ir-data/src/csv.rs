@@ -7,7 +7,8 @@
 //! - Cells are separated by tabs, commas or semicolons, whichever makes the header have an id and
 //!   a text.
 //! - A cell that starts with `"` ends at the next `"`; it may contain separators and line ends, and
-//!   `""` for `"`. A line end in a cell is `\n`.
+//!   `""` for `"`. A line end in a cell is `\n`. Other text behind the last `"` is an error, since
+//!   the first one may be part of the text. A cell that starts otherwise may contain `"`.
 //! - Every other column is a string attribute; empty cells and columns without a name are omitted.
 //! - Lines end with `\n` or `\r\n`. Blank lines between rows are skipped, and so is a line such as
 //!   `sep=;` before the header.
@@ -174,11 +175,18 @@ impl Header {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let mut failed: Option<(usize, DataError)> = None;
         for separator in SEPARATORS {
-            let mut rows = Rows::new(LineReader::new(line.as_bytes(), at.path), separator);
-            if rows.read()?.is_none() {
-                continue;
-            }
-            let columns: Vec<String> = rows.cells().map(|cell| cell.trim().to_owned()).collect();
+            let columns = match header_cells(line, separator, at) {
+                Ok(columns) if columns.is_empty() => continue,
+                Ok(columns) => columns,
+                // The quotes are invalid with this separator.
+                Err(error) => {
+                    let count = line.split(char::from(separator)).count();
+                    if failed.as_ref().is_none_or(|(most, _)| count > *most) {
+                        failed = Some((count, error));
+                    }
+                    continue;
+                }
+            };
             let names: Vec<&str> = columns.iter().map(String::as_str).collect();
             match FieldNames::of_columns(&names, kind, given, at) {
                 Ok(mut fields) => {
@@ -216,11 +224,68 @@ impl Header {
     }
 }
 
+/// Cells of a header line, without white space around them.
+pub(crate) fn header_cells(
+    line: &str,
+    separator: u8,
+    at: Location<'_>,
+) -> Result<Vec<String>, DataError> {
+    let mut lines = LineReader::new(line.as_bytes(), at.path);
+    lines.number = at.line.saturating_sub(1);
+    let mut rows = Rows::new(lines, separator);
+    rows.read()?;
+    let cells = rows.cells().map(|cell| cell.trim().to_owned());
+    Ok(cells.collect())
+}
+
+/// Follows the quotes of a line of cells. `open` is the line on which the quoted cell starts that
+/// the line continues. Returns the line of the quoted cell that the next line continues.
+fn follow_quotes(
+    text: &str,
+    at: Location<'_>,
+    separator: u8,
+    mut open: Option<u64>,
+) -> Result<Option<u64>, DataError> {
+    let bytes = text.as_bytes();
+    let find = |from: usize, wanted: u8| {
+        let found = bytes[from..].iter().position(|&byte| byte == wanted);
+        found.map(|n| from + n)
+    };
+    let mut from = 0;
+    loop {
+        if let Some(start) = open {
+            let Some(end) = find(from, b'"') else {
+                return Ok(open);
+            };
+            match bytes.get(end + 1) {
+                None => return Ok(None),
+                Some(b'"') => {}
+                Some(&next) if next == separator => open = None,
+                Some(_) => {
+                    let expected =
+                        "a separator or line end after the quoted cell that starts on this line";
+                    return Err(Location::new(at.path, start).syntax(expected, &text[end + 1..]));
+                }
+            }
+            from = end + 2;
+        } else if bytes.get(from) == Some(&b'"') {
+            open = Some(at.line);
+            from += 1;
+        } else {
+            match find(from, separator) {
+                Some(end) => from = end + 1,
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
 /// Parser of rows, with the cells of the last one.
 pub(crate) struct Rows<R> {
     lines: LineReader<R>,
     pub(crate) source: Arc<str>,
     parser: Reader,
+    separator: u8,
     /// Cells one after the other, with free space at the end.
     cells: Vec<u8>,
     /// Ends of the cells, with free space at the end.
@@ -245,6 +310,7 @@ impl<R: BufRead> Rows<R> {
             source: lines.source(),
             lines,
             parser: parser.build(),
+            separator,
             cells: vec![0; 1 << 10],
             ends: vec![0; 1 << 5],
             count: 0,
@@ -267,10 +333,12 @@ impl<R: BufRead> Rows<R> {
     /// Reads the next row and returns its first line; `None` at the end.
     pub(crate) fn read(&mut self) -> Result<Option<u64>, DataError> {
         let mut first = None;
+        // Line of the quoted cell that is not closed.
+        let mut open = None;
         let (mut cells, mut ends) = (0, 0);
         loop {
             let Some(line) = self.lines.read()? else {
-                let Some(line) = first else {
+                let Some(line) = open.or(first) else {
                     return Ok(None);
                 };
                 let at = Location::new(&self.source, line);
@@ -281,6 +349,10 @@ impl<R: BufRead> Rows<R> {
                 continue;
             }
             let start = *first.get_or_insert(line.number);
+            if open.is_some() || text.as_bytes().contains(&b'"') {
+                let at = Location::new(&self.source, line.number);
+                open = follow_quotes(text, at, self.separator, open)?;
+            }
             for mut input in [text.as_bytes(), b"\n"] {
                 while !input.is_empty() {
                     let (result, read, wrote, ended) = self.parser.read_record(

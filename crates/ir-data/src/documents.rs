@@ -7,18 +7,16 @@ use std::sync::Arc;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Skipped};
 
+use crate::columnar::{ColumnarCorpus, ColumnarReader};
 use crate::compression::open;
 use crate::csv::{CsvCorpus, Header};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
-#[cfg(not(feature = "parquet"))]
-use crate::head::no_parquet;
-use crate::head::{FileHead, is_parquet};
+use crate::head::{ColumnarFormat, FileHead};
 use crate::json::{FieldNames, GivenNames, RecordKind, RecordReader};
 use crate::jsonl::JsonlCorpus;
 use crate::lines::LineReader;
-#[cfg(feature = "parquet")]
-use crate::parquet::{ParquetCorpus, ParquetReader};
+#[cfg(feature = "html")]
 use crate::sgml::SgmlCorpus;
 use crate::smart::SmartCorpus;
 use crate::text_encoding::TextEncoding;
@@ -27,9 +25,10 @@ use crate::tsv::{self, Column, TsvCorpus};
 /// How a file of documents or queries is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Character encoding of formats other than JSON and Parquet. Default: UTF-8.
+    /// Character encoding of formats other than JSON, Parquet and Arrow. Default: UTF-8.
     pub encoding: TextEncoding,
-    /// Names of fields in JSON, CSV and Parquet that replace the detected ones. Default: none.
+    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones. Default:
+    /// none.
     pub names: GivenNames,
 }
 
@@ -59,8 +58,10 @@ pub enum DocumentFormat {
     Trec,
     /// SMART format: `.I` and a number.
     Smart,
-    /// Parquet, with the names of JSON lines.
-    Parquet {
+    /// Parquet or Arrow, with the names of JSON lines.
+    Columnar {
+        /// Which of the two.
+        format: ColumnarFormat,
         /// Names of the columns for id, title and text.
         fields: FieldNames,
         /// Columns that are read.
@@ -97,7 +98,7 @@ impl DocumentFormat {
             Self::Tsv(_) => "TSV",
             Self::Trec => "TREC",
             Self::Smart => "SMART",
-            Self::Parquet { .. } => "Parquet",
+            Self::Columnar { format, .. } => format.name(),
         }
     }
 
@@ -112,25 +113,27 @@ impl DocumentFormat {
                 fields.id, fields.text
             ),
             Self::Tsv(_) => "the first line has tabs, and no names of columns".to_owned(),
-            Self::Trec => "the first element is <DOC> or <DOCS>".to_owned(),
+            Self::Trec => "the first element is <DOC>, <DOCS> or the root of a <DOC>".to_owned(),
             Self::Smart => "the first line is .I and a number".to_owned(),
-            Self::Parquet { .. } => "the first bytes are PAR1".to_owned(),
+            Self::Columnar { format, .. } => {
+                format!("the first bytes are those of {}", format.name())
+            }
         }
     }
 
     /// Returns `true` if the format is UTF-8 by definition.
     #[must_use]
     pub fn is_utf8(&self) -> bool {
-        matches!(self, Self::Json { .. } | Self::Parquet { .. })
+        matches!(self, Self::Json { .. } | Self::Columnar { .. })
     }
 
     /// Names of the fields; `None` for formats without names.
     #[must_use]
     pub fn fields(&self) -> Option<&FieldNames> {
         match self {
-            Self::Json { fields, .. } | Self::Csv { fields, .. } | Self::Parquet { fields, .. } => {
-                Some(fields)
-            }
+            Self::Json { fields, .. }
+            | Self::Csv { fields, .. }
+            | Self::Columnar { fields, .. } => Some(fields),
             Self::Tsv(_) | Self::Trec | Self::Smart => None,
         }
     }
@@ -140,9 +143,9 @@ impl DocumentFormat {
 ///
 /// | content | format |
 /// |---|---|
-/// | `PAR1` | Parquet: [`crate::parquet`] |
+/// | first bytes of Parquet or Arrow | [`crate::columnar`] |
 /// | `.I` and a number | SMART: [`crate::smart`] |
-/// | `<DOC>` or `<DOCS>` | TREC: [`crate::sgml`] |
+/// | `<DOC>`, or a root element of it, also after comments | TREC: [`crate::sgml`] |
 /// | `{` or `[`, or a name that ends in `.json`, `.jsonl` or `.ndjson` | JSON: [`crate::jsonl`] |
 /// | a line of names of columns, with an id and a text | CSV, TSV: [`crate::csv`] |
 /// | four columns separated by tabs, the second a URL | MS MARCO's documents: [`crate::tsv`] |
@@ -197,16 +200,16 @@ impl DocumentFile {
             DocumentFormat::Tsv(layout) => {
                 Arc::new(TsvCorpus::new(&path, layout).with_encoding(encoding))
             }
+            #[cfg(feature = "html")]
             DocumentFormat::Trec => Arc::new(SgmlCorpus::new(&path).with_encoding(encoding)),
+            #[cfg(not(feature = "html"))]
+            DocumentFormat::Trec => return Err(crate::head::no_html(&name_of(&path))),
             DocumentFormat::Smart => {
                 Arc::new(SmartCorpus::cranfield(&path).with_encoding(encoding))
             }
-            #[cfg(feature = "parquet")]
-            DocumentFormat::Parquet { .. } => {
-                Arc::new(ParquetCorpus::new(&path).with_names(options.names.clone()))
+            DocumentFormat::Columnar { .. } => {
+                Arc::new(ColumnarCorpus::new(&path).with_names(options.names.clone()))
             }
-            #[cfg(not(feature = "parquet"))]
-            DocumentFormat::Parquet { .. } => return Err(no_parquet(&path)),
         };
         Ok(Self {
             path,
@@ -244,8 +247,14 @@ impl Corpus for DocumentFile {
 
 fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataError> {
     let name = name_of(path);
-    if is_parquet(path)? {
-        return detect_parquet(path, options);
+    if let Some(format) = ColumnarFormat::detect(path)? {
+        let file = ColumnarReader::open_with(path, RecordKind::Document, &options.names)?;
+        return Ok(DocumentFormat::Columnar {
+            format,
+            fields: file.fields().clone(),
+            columns: file.columns().into_iter().map(str::to_owned).collect(),
+            skipped: file.skipped_columns().to_vec(),
+        });
     }
     let head = FileHead::read(&mut open(path)?, &name)?;
     if head.is_empty() {
@@ -290,7 +299,7 @@ fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataErro
             tsv::ID_TEXT_TITLE.to_vec()
         };
         // Errors of the first line say that the file is read as TSV.
-        let first = options.encoding.decode(&*head.bytes);
+        let first = options.encoding.decode(head.up_to_first_line());
         let read = tsv::read_documents(first, &name, &layout);
         read.map_err(|error| head.with_format(error))?;
         DocumentFormat::Tsv(layout)
@@ -298,26 +307,11 @@ fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataErro
     if !names.is_empty() {
         return Err(DataError::OtherFormat {
             path: name,
-            expected: "a file with names of fields (JSON, CSV or Parquet)",
+            expected: "a file with names of fields (JSON, CSV, Parquet or Arrow)",
             found: unnamed.name().to_owned(),
         });
     }
     Ok(unnamed)
-}
-
-#[cfg(feature = "parquet")]
-fn detect_parquet(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataError> {
-    let file = ParquetReader::open_with(path, RecordKind::Document, &options.names)?;
-    Ok(DocumentFormat::Parquet {
-        fields: file.fields().clone(),
-        columns: file.columns().into_iter().map(str::to_owned).collect(),
-        skipped: file.skipped_columns().to_vec(),
-    })
-}
-
-#[cfg(not(feature = "parquet"))]
-fn detect_parquet(path: &Path, _: &ReadOptions) -> Result<DocumentFormat, DataError> {
-    Err(no_parquet(path))
 }
 
 /// Documents in one or several files, which are read in this order. An id that two files have is an

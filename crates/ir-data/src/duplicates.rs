@@ -11,11 +11,6 @@ pub(crate) struct DuplicateFinder {
 }
 
 impl DuplicateFinder {
-    /// Returns `true` if no key was added.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_empty()
-    }
-
     /// Adds a key and returns the line of its first occurrence, if any.
     pub(crate) fn add(&mut self, parts: &[&str], line: u64) -> Option<u64> {
         match self.first.entry(hash(parts)) {

@@ -90,10 +90,14 @@ pub enum DataError {
         column: u64,
         found: String,
     },
-    /// A Parquet file is damaged, or compressed in a way that is not read. `found` is the message
-    /// of the Parquet library.
-    #[error("{path}: expected a Parquet file, found an error ({found})")]
-    Parquet { path: String, found: String },
+    /// A Parquet or Arrow file is damaged, or compressed in a way that is not read. `found` is the
+    /// message of the library that reads it.
+    #[error("{path}: expected valid {format}, found an error ({found})")]
+    Columnar {
+        path: String,
+        format: &'static str,
+        found: String,
+    },
     /// A file has another format. `found` is that format.
     #[error("{path}: expected {expected}, found {found}")]
     OtherFormat {

@@ -1,11 +1,13 @@
 //! Kind of a file: documents, queries, judgments, runs or vectors.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
+use crate::columnar;
 use crate::compression::open;
 use crate::error::{DataError, read_error};
-use crate::head::{is_parquet, vector_format};
+use crate::head::{ColumnarFormat, FirstElements, has_extension, vector_format};
 use crate::json::RecordKind;
 use crate::judgments;
 use crate::qrels::table;
@@ -26,7 +28,21 @@ pub enum FileKind {
     Run,
     /// Vectors, and their format.
     Vectors(&'static str),
+    /// Columns that fit several kinds: what they may be.
+    Unclear(&'static [&'static str]),
 }
+
+/// Kinds of three columns between tabs, the third an integer.
+const THREE_COLUMNS: &[&str] = &[
+    "a run of MS MARCO: query, document, rank",
+    "judgments of BEIR without the header line: query, document, grade",
+    "documents: id, text, title",
+];
+/// Kinds of two words between tabs.
+const TWO_COLUMNS: &[&str] = &[
+    "judgments without grades: query, document",
+    "documents or queries: id, text",
+];
 
 impl FileKind {
     /// Detects the kind of a file, possibly compressed:
@@ -35,9 +51,15 @@ impl FileKind {
     /// |---|---|
     /// | six columns, of which rank and score are numbers | run |
     /// | header of BEIR, JSON with `query-id`, or four columns that end in an integer | judgments |
+    /// | three integers between spaces, some of them -1; two columns between spaces | judgments |
+    /// | two integers and two zeros | judgments |
+    /// | three columns between spaces, the third an integer | run |
+    /// | the same or two words between tabs, without names of columns | unclear |
     /// | JSON object of objects of integers; of other numbers | judgments; run |
-    /// | an element other than `<DOC>`, JSON or columns with the names of queries only | queries |
-    /// | vector index, NumPy array, JSON or Parquet with vectors and without texts | vectors |
+    /// | `<top>`, `<topic>`, `<parameters>` or `<queries>` | queries |
+    /// | JSON or columns with the names of queries only | queries |
+    /// | vector index, NumPy array, `.fvecs` | vectors |
+    /// | JSON, Parquet or Arrow with vectors and without texts | vectors |
     /// | otherwise | documents |
     ///
     /// ```
@@ -53,77 +75,191 @@ impl FileKind {
     /// The file cannot be read.
     pub fn detect(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
-        if is_parquet(path)? {
-            return of_parquet(path);
+        if let Some(format) = ColumnarFormat::detect(path)? {
+            return of_columnar(path, format);
         }
-        let mut head = Vec::new();
-        let read = open(path)?.take(HEAD).read_to_end(&mut head);
-        read.map_err(read_error(path))?;
+        if has_extension(path, ".fvecs") {
+            return Ok(Self::Vectors("fvecs"));
+        }
+        let head = read_head(path)?;
         if let Some(format) = vector_format(head.split(|&byte| byte == b'\n').next().unwrap_or(&[]))
         {
             return Ok(Self::Vectors(format));
         }
-        let head = String::from_utf8_lossy(&head);
-        let head = head.strip_prefix('\u{feff}').unwrap_or(&head).trim_start();
+        let head = text_of(&head);
         Ok(match head.chars().next() {
-            Some('{' | '[') => of_json(head),
-            Some('<') => of_markup(head),
-            _ => of_columns(head.lines().next().unwrap_or_default()),
+            Some('{' | '[') => of_json(&head),
+            Some('<') => of_markup(&head),
+            _ => of_columns(&head),
+        })
+    }
+
+    /// Name of the format of judgments, as in [`FORMATS`](crate::FORMATS), by the start of the
+    /// file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn judgment_format(path: impl AsRef<Path>) -> Result<&'static str, DataError> {
+        let path = path.as_ref();
+        if let Some(format) = ColumnarFormat::detect(path)? {
+            return Ok(format.name());
+        }
+        let head = text_of(&read_head(path)?).into_owned();
+        if head.starts_with(['{', '[']) {
+            return Ok("JSON");
+        }
+        let rows = Rows::new(&head);
+        Ok(match rows.widths() {
+            _ if judgments::is_header(rows.first.split_ascii_whitespace()) => "BEIR qrels",
+            _ if table::separator(rows.first).is_some() => "BEIR qrels: table with a header line",
+            Some(2) => "pairs",
+            Some(3) => "Cranfield, CISI and CACM",
+            Some(4) if rows.are_cisi() => "Cranfield, CISI and CACM",
+            _ => "TREC qrels",
         })
     }
 }
 
+/// First bytes of a file.
+fn read_head(path: &Path) -> Result<Vec<u8>, DataError> {
+    let mut head = Vec::new();
+    let read = open(path)?.take(HEAD).read_to_end(&mut head);
+    read.map_err(read_error(path))?;
+    if head.len() as u64 == HEAD
+        && let Some(end) = head.iter().rposition(|&byte| byte == b'\n')
+    {
+        // The last line may be incomplete.
+        head.truncate(end);
+    }
+    Ok(head)
+}
+
+fn text_of(head: &[u8]) -> Cow<'_, str> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    String::from_utf8_lossy(head.trim_ascii_start())
+}
+
 fn of_markup(head: &str) -> FileKind {
-    let has = |name: &str| {
-        let mut tags = head
-            .split('<')
-            .filter_map(|rest| rest.get(..name.len() + 1));
-        tags.any(|tag| {
-            tag[..name.len()].eq_ignore_ascii_case(name) && !tag.ends_with(char::is_alphanumeric)
-        })
-    };
-    let is_queries = ["top", "topic", "parameters"].iter().any(|name| has(name));
-    if is_queries && !has("DOC") {
+    let elements = FirstElements::parse(head);
+    let is_queries = ["top", "topic", "topics", "parameters", "queries"]
+        .iter()
+        .any(|name| elements.has(name));
+    if is_queries && !elements.is_trec() {
         FileKind::Queries
     } else {
         FileKind::Documents
     }
 }
 
-fn of_columns(line: &str) -> FileKind {
-    let columns: Vec<&str> = line.split_whitespace().collect();
-    if judgments::is_header(columns.iter().copied()) || table::separator(line).is_some() {
-        return FileKind::Judgments;
+/// Lines with columns between white space, without blank lines and comments.
+struct Rows<'a> {
+    /// First line, without what precedes a header line.
+    first: &'a str,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(head: &'a str) -> Self {
+        let is_first =
+            |line: &&str| !judgments::is_before_header(line) || table::separator(line).is_some();
+        let lines = head.lines().filter(|line| !line.starts_with('#'));
+        Self {
+            first: head.lines().find(is_first).unwrap_or_default(),
+            lines: lines.filter(|line| !line.trim().is_empty()).collect(),
+        }
     }
-    let is_integer = |text: &str| text.parse::<i64>().is_ok();
-    match columns[..] {
-        [_, _, _, rank, score, _] if is_integer(rank) && score.parse::<f64>().is_ok() => {
-            FileKind::Run
-        }
-        [_, iteration, _, grade] if is_integer(grade) && iteration.len() <= 2 => {
-            FileKind::Judgments
-        }
-        _ => {
-            let cells = line
-                .split(['\t', ',', ';'])
-                .map(|cell| cell.trim().trim_matches('"'));
-            let has = |name: &str| cells.clone().any(|cell| cell.eq_ignore_ascii_case(name));
-            of_names(has)
-        }
+
+    fn all(&self, is_kind: impl Fn(Vec<&str>) -> bool) -> bool {
+        let mut lines = self.lines.iter();
+        lines.all(|line| is_kind(line.split_whitespace().collect()))
+    }
+
+    /// Number of columns, if it is the same in all rows.
+    fn widths(&self) -> Option<usize> {
+        let width = self.lines.first()?.split_whitespace().count();
+        self.all(|row| row.len() == width).then_some(width)
+    }
+
+    /// Returns `true` if tabs separate this number of columns in all rows.
+    fn are_between_tabs(&self, width: usize) -> bool {
+        let mut lines = self.lines.iter();
+        lines.all(|line| line.trim().split('\t').count() == width)
+    }
+
+    /// Returns `true` if all rows are judgments of CISI or CACM.
+    fn are_cisi(&self) -> bool {
+        self.all(|row| {
+            matches!(row[..], [query, doc, "0", "0" | "0.000000"]
+                if is_integer(query) && is_integer(doc) && doc != "0")
+        })
+    }
+
+    /// Returns `true` if a line has a tab, or the first line another separator of cells.
+    fn have_cells(&self) -> bool {
+        let mut lines = self.lines.iter();
+        self.first.contains([',', ';']) || lines.any(|line| line.contains('\t'))
     }
 }
 
-/// Kind of records with fields of these names.
-fn of_names(has: impl Fn(&str) -> bool) -> FileKind {
+fn is_integer(text: &str) -> bool {
+    text.parse::<i64>().is_ok()
+}
+
+fn of_columns(head: &str) -> FileKind {
+    let rows = Rows::new(head);
+    let first = rows.first;
+    let columns: Vec<&str> = first.split_whitespace().collect();
+    if judgments::is_header(columns.iter().copied()) || table::separator(first).is_some() {
+        return FileKind::Judgments;
+    }
+    match columns[..] {
+        [_, _, _, rank, score, _] if is_integer(rank) && score.parse::<f64>().is_ok() => {
+            return FileKind::Run;
+        }
+        [_, iteration, _, grade] if is_integer(grade) && iteration.len() <= 2 => {
+            return FileKind::Judgments;
+        }
+        _ => {}
+    }
+    let cells = first
+        .split(['\t', ',', ';'])
+        .map(|cell| cell.trim().trim_matches('"'));
+    let has = |name: &str| cells.clone().any(|cell| cell.eq_ignore_ascii_case(name));
+    if let Some(kind) = of_names(has) {
+        return kind;
+    }
+    let ends_in_integer = |row: Vec<&str>| row.last().is_some_and(|last| is_integer(last));
+    match rows.widths() {
+        Some(2) if !rows.have_cells() => FileKind::Judgments,
+        Some(2) if rows.are_between_tabs(2) => FileKind::Unclear(TWO_COLUMNS),
+        Some(3) if rows.all(ends_in_integer) => {
+            let is_cranfield = rows.all(|row| row.iter().all(|cell| is_integer(cell)))
+                && !rows.all(|row| row[2] != "-1");
+            if rows.are_between_tabs(3) {
+                FileKind::Unclear(THREE_COLUMNS)
+            } else if rows.have_cells() {
+                FileKind::Documents
+            } else if is_cranfield {
+                FileKind::Judgments
+            } else {
+                FileKind::Run
+            }
+        }
+        Some(4) if rows.are_cisi() => FileKind::Judgments,
+        _ => FileKind::Documents,
+    }
+}
+
+/// Kind of records with fields of these names; `None` without an id and a text.
+fn of_names(has: impl Fn(&str) -> bool) -> Option<FileKind> {
     let document = RecordKind::Document;
     let is_document = document.id_names().any(&has) && document.text_names().any(&has);
     let query = RecordKind::Query;
     let is_query = query.id_names().any(&has) && query.text_names().any(&has);
-    if is_query && !is_document {
-        FileKind::Queries
-    } else {
-        FileKind::Documents
+    if is_document {
+        return Some(FileKind::Documents);
     }
+    is_query.then_some(FileKind::Queries)
 }
 
 fn of_json(head: &str) -> FileKind {
@@ -150,19 +286,23 @@ fn of_json(head: &str) -> FileKind {
         _ => return FileKind::Documents,
     };
     let has = |name: &str| members.contains_key(name);
-    let is_vector = ["vector", "embedding", "values"].iter().any(|name| {
-        let value = members.get(*name);
-        value.is_some_and(serde_json::Value::is_array)
+    let is_vector = members.iter().any(|(name, value)| {
+        let is_name = |known: &str| name.eq_ignore_ascii_case(known);
+        value.is_array() && columnar::VECTOR_NAMES.into_iter().any(is_name)
     });
     let is_text = RecordKind::Document.text_names().any(has);
     if is_vector && !is_text {
-        return FileKind::Vectors("JSON lines of vectors");
+        return FileKind::Vectors(if head.starts_with('[') {
+            "JSON array of vectors"
+        } else {
+            "JSON lines of vectors"
+        });
     }
     // DataFinder's queries have no id.
     if has("query") && has("documents") {
         return FileKind::Queries;
     }
-    of_names(has)
+    of_names(has).unwrap_or(FileKind::Documents)
 }
 
 /// Text after a name of a member and its colon.
@@ -178,9 +318,8 @@ fn after_name(text: &str) -> Option<&str> {
     Some(rest.strip_prefix(':')?.trim_start())
 }
 
-#[cfg(feature = "parquet")]
-fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
-    let columns = crate::parquet::columns(path)?;
+fn of_columnar(path: &Path, format: ColumnarFormat) -> Result<FileKind, DataError> {
+    let columns = columnar::columns(path)?;
     let has = |name: &str| {
         columns
             .read
@@ -192,14 +331,9 @@ fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
         return Ok(FileKind::Judgments);
     }
     if columns.has_vectors && !is_text {
-        return Ok(FileKind::Vectors("Parquet"));
+        return Ok(FileKind::Vectors(format.name()));
     }
-    Ok(of_names(has))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn of_parquet(path: &Path) -> Result<FileKind, DataError> {
-    Err(crate::head::no_parquet(path))
+    Ok(of_names(has).unwrap_or(FileKind::Documents))
 }
 
 #[cfg(test)]
@@ -208,7 +342,7 @@ mod tests {
 
     #[test]
     fn kinds() {
-        use FileKind::{Documents, Judgments, Queries, Run, Vectors};
+        use FileKind::{Documents, Judgments, Queries, Run, Unclear, Vectors};
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         for (text, expected) in [
@@ -237,6 +371,10 @@ mod tests {
                 r#"{"id": 1, "vector": [0.5]}"#,
                 Vectors("JSON lines of vectors"),
             ),
+            (
+                r#"[{"docno": "d", "Embeddings": [0.5]}]"#,
+                Vectors("JSON array of vectors"),
+            ),
             ("\n<DOC>\n<DOCNO>", Documents),
             (
                 "<?xml version='1.0'?>\n<topics>\n<topic number='1'>",
@@ -244,6 +382,20 @@ mod tests {
             ),
             ("<top>\n<num>", Queries),
             ("<parameters>", Queries),
+            ("<?xml version='1.0'?>\n<!-- tea -->\n<DOC>", Documents),
+            ("<root>\n<DOC>", Documents),
+            ("<queries>\n<query>", Queries),
+            ("1 184 2\n1 29 -1\n", Judgments),
+            ("01 1410  0 0\n01 1572  0 0\n", Judgments),
+            ("q1 d1\nq1 d2\n", Judgments),
+            ("q1 d1 1\nq1 d2 2\n", Run),
+            ("q1\td1\t1\nq1\td2\t2\n", Unclear(THREE_COLUMNS)),
+            ("q1\td1\nq1\td2\n", Unclear(TWO_COLUMNS)),
+            ("d1\ttea\nd2\tgreen tea\n", Documents),
+            ("d1\ttea\t1\nd2\tmilk\tWhite\n", Documents),
+            ("d1\ttea 1\nd2\ttea 2\n", Documents),
+            ("id\ttext\nd1\ttea\n", Documents),
+            ("no,body text\nd1,green tea\n", Documents),
             ("qid,query\n1,tea\n", Queries),
             ("id\ttext\ttitle\n", Documents),
             ("d1\tgreen tea\n", Documents),
@@ -252,5 +404,40 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             assert_eq!(FileKind::detect(&path).unwrap(), expected, "{text}");
         }
+    }
+    #[test]
+    fn judgment_formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        for (text, expected) in [
+            ("q1 0 d1 1\n", "TREC qrels"),
+            ("query-id\tcorpus-id\tscore\nq\td\t1\n", "BEIR qrels"),
+            (
+                "qid,docno,label\nq,d,1\n",
+                "BEIR qrels: table with a header line",
+            ),
+            ("{\"q1\": {\"d1\": 1}}", "JSON"),
+            ("1 184 2\n1 29 -1\n", "Cranfield, CISI and CACM"),
+            (
+                "1 28 0 0.000000\n1 35 0 0.000000\n",
+                "Cranfield, CISI and CACM",
+            ),
+            ("q1 d1\nq1 d2\n", "pairs"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(
+                FileKind::judgment_format(&path).unwrap(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn fvecs_are_known_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docs.FVECS");
+        std::fs::write(&path, [1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        assert_eq!(FileKind::detect(&path).unwrap(), FileKind::Vectors("fvecs"));
     }
 }

@@ -19,20 +19,21 @@ pub struct Format {
 
 /// UTF-16 needs a byte order mark.
 const UTF8: &str = "UTF-8, UTF-16";
-const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1";
+const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1, Windows-1252";
 
 /// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
-/// tried. Every file may be compressed by gzip or zstd, except Parquet.
+/// tried. Every file may be compressed by gzip or zstd, except Parquet and
+/// Arrow.
 ///
 /// ```
 /// let names: Vec<&str> = ir_data::FORMATS.iter().map(|format| format.name).collect();
-/// assert!(names.contains(&"Parquet") && names.contains(&"JSON lines"));
+/// assert!(names.contains(&"Parquet, Arrow") && names.contains(&"JSON lines"));
 /// ```
 pub const FORMATS: &[Format] = &[
     Format {
         content: "documents, queries",
-        name: "Parquet",
-        recognized_by: "PAR1 at the start",
+        name: "Parquet, Arrow",
+        recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files",
         fields: "columns named as in JSON lines, in any case; others are attributes",
         encodings: "UTF-8",
         skipped: "binary columns, lists of floating-point numbers, null and NaN",
@@ -48,7 +49,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "documents",
         name: "TREC",
-        recognized_by: "<DOC> or <DOCS> at the start",
+        recognized_by: "<DOC>, <DOCS> or one root element and <DOC> at the start, after declarations and comments",
         fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text",
         encodings: UTF8_LATIN1,
         skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; NUL bytes (counted)",
@@ -64,7 +65,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "queries",
         name: "Indri topics",
-        recognized_by: "<parameters> at the start",
+        recognized_by: "<parameters> at the start, after declarations and comments",
         fields: "number id; text",
         encodings: UTF8_LATIN1,
         skipped: "operators",
@@ -73,7 +74,7 @@ pub const FORMATS: &[Format] = &[
         content: "queries",
         name: "topics",
         recognized_by: "another < at the start",
-        fields: "<top> or <topic>; num, number, id, identifier or an attribute the id; title, query, question, desc, description, narr, narrative",
+        fields: "<top>, <topic>, or <query> below <queries>; num, number, id, identifier, qid or an attribute the id; title, query, content, question, desc, description, narr, narrative; without a text the attribute title or query",
         encodings: UTF8_LATIN1,
         skipped: "subtopics and other elements",
     },
@@ -144,7 +145,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "judgments",
         name: "BEIR qrels",
-        recognized_by: "query-id, corpus-id in the header line; or names of query, document and grade there (tabs, commas, semicolons), in JSON lines or in Parquet",
+        recognized_by: "query-id, corpus-id in the header line; or names of query, document and grade there (tabs, commas, semicolons), in JSON lines, Parquet or Arrow",
         fields: "query-id, qid, q_id; corpus-id, docno, doc_id, docid; score, relevance, label, grade, rel; BEIR's header without score: grade 1",
         encodings: UTF8,
         skipped: "other columns",
@@ -191,8 +192,8 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         content: "vectors",
-        name: "vectors in JSON lines or Parquet",
-        recognized_by: "{ or PAR1 at the start",
+        name: "vectors in JSON lines, Parquet or Arrow",
+        recognized_by: "{, PAR1, ARROW1 or a message of Arrow at the start",
         fields: "id; vector, embedding or values, a list of numbers",
         encodings: UTF8,
         skipped: "other fields",

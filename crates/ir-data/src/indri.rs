@@ -13,7 +13,7 @@
 //!   unchanged except for leading and trailing white space.
 //! - `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded; any other `&` is literal, as in
 //!   Indri.
-//! - Any other element is an error.
+//! - Declarations and comments between elements are skipped. Any other element is an error.
 //!
 //! ```
 //! let text = "<parameters><query><number>T1</number>
@@ -29,6 +29,7 @@ use ir_core::Query;
 
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
+use crate::head::{Declaration, declaration};
 use crate::lines::read_all;
 
 /// Reads all queries; `source` names the reader in errors.
@@ -90,8 +91,13 @@ impl<'a> TagScanner<'a> {
         self.rest = rest;
     }
 
+    /// Skips white space, declarations and comments.
     fn skip(&mut self) {
         self.advance(self.rest.len() - self.rest.trim_start().len());
+        while let Declaration::Closed(length) = declaration(self.rest) {
+            self.advance(length);
+            self.advance(self.rest.len() - self.rest.trim_start().len());
+        }
     }
 
     /// Consumes a tag if it is next.

@@ -9,22 +9,92 @@ use ir_core::{AttributeValue, Qrels};
 use crate::compression::create;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
+use crate::head::is_separator_line;
 use crate::json::{for_each_record, parse_object, type_name};
 use crate::lines::LineReader;
 
-/// Names of the field of queries, in lower case and with hyphens: BEIR's, then the names in data
-/// frames of PyTerrier, ir_datasets and ranx.
-const QUERY: &[&str] = &["query-id", "qid", "q-id"];
-/// Names of the field of documents.
-const DOCUMENT: &[&str] = &["corpus-id", "docno", "doc-id", "docid"];
-/// Names of the field of grades.
-const GRADE: &[&str] = &["score", "relevance", "label", "grade", "rel"];
+/// Field of a judgment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JudgmentField {
+    /// Names in lower case and with hyphens: BEIR's, then the names in data frames of PyTerrier,
+    /// ir_datasets and ranx.
+    names: &'static [&'static str],
+    /// Error of two fields.
+    one: &'static str,
+}
+
+pub(crate) const QUERY: JudgmentField = JudgmentField {
+    names: &["query-id", "qid", "q-id"],
+    one: "one field with a query id",
+};
+pub(crate) const DOCUMENT: JudgmentField = JudgmentField {
+    names: &["corpus-id", "docno", "doc-id", "docid"],
+    one: "one field with a document id",
+};
+pub(crate) const GRADE: JudgmentField = JudgmentField {
+    names: &["score", "relevance", "label", "grade", "rel"],
+    one: "one field with a grade",
+};
+
+impl JudgmentField {
+    /// Returns `true` if `name` is a name of the field.
+    pub(crate) fn is(self, name: &str) -> bool {
+        self.names.iter().any(|known| is_name(name, known))
+    }
+
+    /// Position of the field among `names`; `None` without one. Two are an error.
+    fn find<'a>(
+        self,
+        names: impl Iterator<Item = &'a str>,
+        at: Location<'_>,
+    ) -> Result<Option<usize>, DataError> {
+        let found = names.enumerate().filter(|(_, name)| self.is(name));
+        let found: Vec<(usize, &str)> = found.collect();
+        match found[..] {
+            [] => Ok(None),
+            [(n, _)] => Ok(Some(n)),
+            _ => Err(DataError::FieldNames {
+                path: at.path.to_owned(),
+                line: at.line,
+                expected: self.one.to_owned(),
+                found: found.iter().map(|(_, name)| (*name).to_owned()).collect(),
+            }),
+        }
+    }
+
+    /// Position of the field among `names`.
+    pub(crate) fn position<'a>(
+        self,
+        names: impl Iterator<Item = &'a str>,
+        at: Location<'_>,
+    ) -> Result<usize, DataError> {
+        self.find(names, at)?
+            .ok_or_else(|| at.missing_field(self.names[0]))
+    }
+}
+
+/// Returns `true` if a name equals a known one, up to case and with underscores for hyphens.
+fn is_name(name: &str, known: &str) -> bool {
+    let bytes = name.trim_ascii().bytes();
+    let bytes = bytes.map(|byte| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    });
+    bytes.eq(known.bytes())
+}
+
+/// Returns `true` if a line may precede the header line of judgments: it is blank, a comment, or
+/// names the separator of the columns.
+pub(crate) fn is_before_header(line: &str) -> bool {
+    line.trim_ascii().is_empty() || line.starts_with('#') || is_separator_line(line.as_bytes())
+}
 
 /// Reads qrels in BEIR format; `source` names the reader in errors.
 ///
 /// # Errors
-/// The source is empty or cannot be read, the header line is missing, a line does not have the
-/// columns of the header or the third is not an integer, or a pair is judged twice.
+/// The source is empty or cannot be read, the header line is missing or names two queries,
+/// documents or grades, a line does not have the columns of the header or the third is not an
+/// integer, or a pair is judged twice.
 pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
     let mut lines = LineReader::new(reader, source);
     let mut qrels = Qrels::new();
@@ -39,8 +109,14 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
         }
         let at = Location::new(source, line.number);
         if width == 0 {
+            if is_before_header(text) {
+                continue;
+            }
             if !is_header(text.split('\t')) {
                 return Err(at.syntax(HEADER, text));
+            }
+            for role in [QUERY, DOCUMENT, GRADE] {
+                role.find(text.split('\t'), at)?;
             }
             width = text.split('\t').count();
             continue;
@@ -74,13 +150,10 @@ pub fn read_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError
 /// Returns `true` if the first columns are the names of the header; others may follow. The score
 /// may be missing.
 pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
-    let names: Vec<String> = columns.take(3).map(field_name).collect();
-    names == ["query-id", "corpus-id"] || names == ["query-id", "corpus-id", "score"]
-}
-
-/// Name of a field in lower case, with hyphens.
-fn field_name(name: &str) -> String {
-    name.trim_ascii().to_ascii_lowercase().replace('_', "-")
+    let names: Vec<&str> = columns.take(3).collect();
+    let known = ["query-id", "corpus-id", "score"];
+    let mut pairs = names.iter().zip(known);
+    names.len() >= 2 && pairs.all(|(name, known)| is_name(name, known))
 }
 
 /// Returns `true` if a line is a judgment in JSON.
@@ -89,25 +162,22 @@ pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
     let is_id = |value: &AttributeValue| !matches!(value, AttributeValue::Map(_));
     let ids = members.iter().filter(|(_, value)| is_id(value));
     let names: Vec<&str> = ids.map(|(name, _)| name.as_str()).collect();
-    names.iter().any(|name| field_name(name) == QUERY[0]) || are_names(names.iter().copied())
-}
-
-/// Returns `true` if a field of this name is a grade.
-pub(crate) fn is_grade(name: &str) -> bool {
-    GRADE.contains(&field_name(name).as_str())
+    names.iter().any(|name| is_name(name, "query-id")) || are_names(names.iter().copied())
 }
 
 /// Returns `true` if fields of these names are a query, a document and a grade. A rank is of a run.
 pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
-    let names: Vec<String> = names.map(field_name).collect();
-    let has = |known: &[&str]| names.iter().any(|name| known.contains(&name.as_str()));
-    has(QUERY) && has(DOCUMENT) && has(GRADE) && !has(&["rank"])
+    let names: Vec<&str> = names.collect();
+    let has = |field: JudgmentField| names.iter().any(|name| field.is(name));
+    let is_run = names.iter().any(|name| is_name(name, "rank"));
+    has(QUERY) && has(DOCUMENT) && has(GRADE) && !is_run
 }
 
-/// Reads qrels in JSON lines, as on the Hugging Face hub: `query-id` and `corpus-id`, strings or
-/// integers, and `score`, an integer, also written as `1.0`; or with the names of data frames:
-/// `qid` or `q_id`, `docno`, `doc_id` or `docid`, and `relevance`, `label`, `grade` or `rel`. Other
-/// fields are ignored. `source` names the reader in errors.
+/// Reads qrels in JSON lines, as on the Hugging Face hub, or in a JSON array of such records:
+/// `query-id` and `corpus-id`, strings or integers, and `score`, an integer, also written as `1.0`;
+/// or with the names of data frames: `qid` or `q_id`, `docno`, `doc_id` or `docid`, and
+/// `relevance`, `label`, `grade` or `rel`. Other fields are ignored. `source` names the reader in
+/// errors.
 ///
 /// ```
 /// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";
@@ -117,8 +187,8 @@ pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 /// ```
 ///
 /// # Errors
-/// The source is empty or cannot be read, a line is not a JSON object, a field is missing or of
-/// another type, or a pair is judged twice.
+/// The source is empty or cannot be read, a record is not a JSON object, a field is missing, there
+/// twice (`label` and `grade`) or of another type, or a pair is judged twice.
 pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
     let mut qrels = QrelsOfRecords::default();
     for_each_record(reader, source, |text, line| {
@@ -141,13 +211,11 @@ impl QrelsOfRecords {
         members: &[(String, AttributeValue)],
         at: Location<'_>,
     ) -> Result<(), DataError> {
-        let field = |names: &[&str]| {
-            let named =
-                |wanted: &&str| members.iter().find(|(name, _)| field_name(name) == *wanted);
-            let found = names.iter().find_map(named);
-            found.ok_or_else(|| at.missing_field(names[0]))
+        let field = |field: JudgmentField| {
+            let names = members.iter().map(|(name, _)| name.as_str());
+            Ok::<_, DataError>(&members[field.position(names, at)?])
         };
-        let id = |names| match field(names)? {
+        let id = |name| match field(name)? {
             (_, AttributeValue::Text(id)) if !id.is_empty() => Ok(id.clone()),
             (_, AttributeValue::Int(id)) => Ok(id.to_string()),
             (name, AttributeValue::Text(_)) => Err(at.wrong_type(name, "an id", "an empty string")),

@@ -3,11 +3,13 @@
 
 pub mod attribute;
 pub mod beir;
+mod beir_files;
 mod beir_layout;
 pub mod biocaddie;
 mod bundled;
 pub mod catalog;
 mod collection;
+pub mod columnar;
 mod compression;
 mod compression_format;
 pub mod csv;
@@ -18,15 +20,12 @@ mod error;
 mod file_kind;
 mod formats;
 mod head;
-#[cfg(feature = "parquet")]
 pub mod iclr;
 pub mod indri;
 mod json;
 pub mod jsonl;
 mod judgments;
 mod lines;
-#[cfg(feature = "parquet")]
-pub mod parquet;
 mod parser_message;
 mod qrels;
 mod queries;
@@ -35,6 +34,7 @@ pub mod resume;
 mod row;
 pub mod s2orc;
 pub mod sentences;
+#[cfg(feature = "html")]
 pub mod sgml;
 pub mod smart;
 pub mod squad;
@@ -46,6 +46,7 @@ pub mod trec;
 pub mod tsv;
 mod utf16;
 
+pub use beir_files::beir_files;
 pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{
@@ -55,7 +56,7 @@ pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions};
 pub use error::{DataError, InvalidText};
 pub use file_kind::FileKind;
 pub use formats::{FORMATS, Format};
-pub use head::{has_json_extension, is_parquet, is_trec_file};
+pub use head::{ColumnarFormat, has_json_extension, is_trec_file};
 pub use json::{FieldNames, GivenNames, RecordKind};
 pub use jsonl::{DuplicateIds, JsonlCorpus, JsonlWriter};
 pub use lines::{Line, LineReader, MAX_LINE};

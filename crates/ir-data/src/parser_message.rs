@@ -17,10 +17,17 @@ pub fn parser_message(message: &str, object: &str) -> String {
     // The found value may contain any text, what is expected does not.
     if let Some((found, expected)) = found.and_then(|rest| rest.rsplit_once(", expected ")) {
         let found = found_name(found, object);
-        return format!("expected {}, found {found}", type_name(expected, object));
+        let expected = match integer_name(expected, &found) {
+            Some(name) => name,
+            None => type_name(expected, object),
+        };
+        return format!("expected {expected}, found {found}");
     }
     match message.rsplit_once("expected ") {
-        Some((start, expected)) => format!("{start}expected {}", type_name(expected, object)),
+        Some((start, expected)) => {
+            let name = integer_name(expected, "").unwrap_or_else(|| type_name(expected, object));
+            format!("{start}expected {name}")
+        }
         None => message.to_owned(),
     }
 }
@@ -37,11 +44,55 @@ fn without_position(message: &str) -> &str {
     }
 }
 
-/// Name of an expected type.
+/// Name of an expected integer, with the bound that a found number exceeds; `None` for other types.
+fn integer_name(expected: &str, found: &str) -> Option<String> {
+    let integer = found.parse::<i128>();
+    // The parser of TOML reads integers of 64 bits into any value.
+    if matches!(expected, "any valid TOML value" | "f32" | "f64") {
+        return integer.is_ok().then(|| "an integer of 64 bits".to_owned());
+    }
+    let (name, is_nonzero) = match expected.strip_prefix("a nonzero ") {
+        Some(name) => (name, true),
+        None => (expected, false),
+    };
+    let bits = match name.get(1..)? {
+        "8" => 8,
+        "16" => 16,
+        "32" => 32,
+        "64" | "size" => 64,
+        "128" => 128,
+        _ => return None,
+    };
+    let (minimum, maximum) = match name.get(..1)? {
+        "u" => (i128::from(is_nonzero), i128::MAX >> (127 - bits.min(127))),
+        "i" => {
+            let maximum = i128::MAX >> (128 - bits);
+            (-maximum - 1, maximum)
+        }
+        _ => return None,
+    };
+    let is_above = match integer {
+        Ok(integer) => integer > maximum,
+        // Numbers beyond 64 bits are read as fractions.
+        Err(_) => found
+            .parse::<f64>()
+            .is_ok_and(|number| number > maximum as f64),
+    };
+    let is_below = integer.is_ok_and(|integer| integer < minimum);
+    Some(if is_above || (is_below && minimum < 0) {
+        format!("an integer from {minimum} to {maximum}")
+    } else if minimum >= 0 {
+        format!("an integer >= {minimum}")
+    } else if is_nonzero {
+        "an integer other than 0".to_owned()
+    } else {
+        "an integer".to_owned()
+    })
+}
+
+/// Name of another expected type.
 fn type_name(expected: &str, object: &str) -> String {
     let name = match expected {
-        "usize" | "u8" | "u16" | "u32" | "u64" | "u128" => "an integer >= 0",
-        "isize" | "i8" | "i16" | "i32" | "i64" | "i128" => "an integer",
         "f32" | "f64" => "a number",
         "a sequence" => "a list",
         "a map" => object,
@@ -61,6 +112,12 @@ fn type_name(expected: &str, object: &str) -> String {
 
 /// Name of a found value.
 fn found_name(found: &str, object: &str) -> String {
+    // Integers of more than 64 bits.
+    let wide = [" as i128", " as u128"];
+    let wide = wide.iter().find_map(|end| found.strip_suffix(end));
+    let found = wide
+        .filter(|it| it.starts_with("integer `"))
+        .unwrap_or(found);
     let quoted = |kind: &str| found.strip_prefix(kind)?.strip_suffix('`');
     let number = ["integer `", "floating point `", "boolean `", "character `"];
     if let Some(value) = number.iter().find_map(|kind| quoted(kind)) {
@@ -133,6 +190,24 @@ mod tests {
                 message::<u8>("true"),
                 "expected an integer >= 0, found true",
             ),
+            (
+                message::<u32>("99999999999"),
+                "expected an integer from 0 to 4294967295, found 99999999999",
+            ),
+            (
+                message::<i8>("-129"),
+                "expected an integer from -128 to 127, found -129",
+            ),
+            (message::<i64>("1.5"), "expected an integer, found 1.5"),
+            (message::<u8>("1.5"), "expected an integer >= 0, found 1.5"),
+            (
+                message::<std::num::NonZeroU16>("0"),
+                "expected an integer >= 1, found 0",
+            ),
+            (
+                message::<std::num::NonZeroU16>("65536"),
+                "expected an integer from 1 to 65535, found 65536",
+            ),
             (message::<f32>("[]"), "expected a number, found a list"),
             (
                 message::<bool>("\"expected , expected x\""),
@@ -148,6 +223,23 @@ mod tests {
         }
         let toml = parser_message("invalid type: map, expected a string", "a table");
         assert_eq!(toml, "expected a string, found a table");
+        for (expected, words) in [
+            ("any valid TOML value", "an integer of 64 bits"),
+            ("f32", "an integer of 64 bits"),
+            ("u32", "an integer from 0 to 4294967295"),
+            ("a string", "a string"),
+        ] {
+            let message = format!(
+                "invalid type: integer `99999999999999999999` as i128, expected {expected}"
+            );
+            assert_eq!(
+                parser_message(&message, "a table"),
+                format!("expected {words}, found 99999999999999999999")
+            );
+        }
+        let large = message::<u64>("99999999999999999999");
+        let expected = "expected an integer from 0 to 18446744073709551615, found 1";
+        assert!(large.starts_with(expected), "{large}");
         // A position in the text of a message stays.
         assert_eq!(parser_message("bad at line 1", "a table"), "bad at line 1");
     }

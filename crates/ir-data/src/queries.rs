@@ -8,11 +8,13 @@ use ir_core::Query;
 use crate::csv::Header;
 use crate::documents::ReadOptions;
 use crate::error::{DataError, Location, name_of};
-use crate::head::{FileHead, is_parquet};
+use crate::head::{ColumnarFormat, FileHead};
 use crate::json::{FieldNames, RecordKind, RecordReader};
 use crate::lines::LineReader;
+#[cfg(feature = "html")]
+use crate::sgml;
 use crate::tsv::{self, Column};
-use crate::{csv, datafinder, indri, jsonl, open, sgml, smart};
+use crate::{columnar, csv, datafinder, indri, jsonl, open, smart};
 
 /// Format of a file of queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +49,8 @@ pub enum QueryFormat {
         /// If `true`, ids are positions, as in the judgments of Cranfield.
         is_cranfield: bool,
     },
-    /// Parquet, with the names of JSON lines.
-    Parquet,
+    /// Parquet or Arrow, with the names of JSON lines.
+    Columnar(ColumnarFormat),
 }
 
 impl QueryFormat {
@@ -67,7 +69,7 @@ impl QueryFormat {
             Self::Topics => "topics",
             Self::Indri => "Indri topics",
             Self::Smart { .. } => "SMART",
-            Self::Parquet => "Parquet",
+            Self::Columnar(format) => format.name(),
         }
     }
 }
@@ -88,7 +90,9 @@ impl QueryFormat {
             Self::Topics => "the first character is <".to_owned(),
             Self::Indri => "the first element is <parameters>".to_owned(),
             Self::Smart { .. } => "the first line is .I and a number".to_owned(),
-            Self::Parquet => "the first bytes are PAR1".to_owned(),
+            Self::Columnar(format) => {
+                format!("the first bytes are those of {}", format.name())
+            }
         }
     }
 }
@@ -112,20 +116,11 @@ pub fn read_queries(
     options: &ReadOptions,
 ) -> Result<(Vec<Query>, QueryFormat), DataError> {
     let path = path.as_ref();
-    if is_parquet(path)? {
-        return Ok((read_parquet(path, options)?, QueryFormat::Parquet));
+    if let Some(format) = ColumnarFormat::detect(path)? {
+        let queries = columnar::read_queries(path, &options.names)?;
+        return Ok((queries, QueryFormat::Columnar(format)));
     }
     read_queries_from(open(path)?, &name_of(path), options)
-}
-
-#[cfg(feature = "parquet")]
-fn read_parquet(path: &Path, options: &ReadOptions) -> Result<Vec<Query>, DataError> {
-    crate::parquet::read_queries(path, &options.names)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn read_parquet(path: &Path, _: &ReadOptions) -> Result<Vec<Query>, DataError> {
-    Err(crate::head::no_parquet(path))
 }
 
 /// Reads queries from a reader; `source` names it in errors. The format is detected by the content:
@@ -135,8 +130,8 @@ fn read_parquet(path: &Path, _: &ReadOptions) -> Result<Vec<Query>, DataError> {
 /// | JSON with `query` and `documents`, or with `query` and no id | DataFinder: [`datafinder`] |
 /// | `{` or `[`, or a source that ends in `.json`, `.jsonl` or `.ndjson` | JSON: [`jsonl`] |
 /// | `.I` and a number | SMART: [`smart`] |
-/// | `<parameters>` | Indri: [`indri`] |
-/// | another `<` | topics of TREC, CLEF, NTCIR and FIRE: [`sgml`] |
+/// | `<parameters>`, also after declarations and comments | Indri: [`indri`] |
+/// | another `<` | topics of TREC, CLEF, NTCIR and FIRE: [`sgml`](crate::sgml) |
 /// | a line of names of columns, with an id and a text | CSV, TSV: [`csv`] |
 /// | otherwise | id and text, separated by a tab: [`tsv`] |
 ///
@@ -170,11 +165,15 @@ pub fn read_queries_from(
             smart::read_queries(reader, source)?
         };
         (queries, QueryFormat::Smart { is_cranfield })
-    } else if head.is_element("parameters") {
+    } else if head.is_indri() {
         let queries = indri::read_queries(encoding.decode(reader), source)?;
         (queries, QueryFormat::Indri)
     } else if head.line.starts_with('<') {
+        #[cfg(feature = "html")]
         let queries = sgml::read_topics(encoding.decode(reader), source)?;
+        #[cfg(not(feature = "html"))]
+        return Err(crate::head::no_html(source));
+        #[cfg(feature = "html")]
         (queries, QueryFormat::Topics)
     } else {
         read_table(reader, source, &head, &line, options)?

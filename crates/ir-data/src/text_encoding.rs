@@ -24,47 +24,67 @@ pub enum TextEncoding {
     Utf8,
     /// Latin-1 (ISO 8859-1): every byte is the Unicode character of the same number.
     Latin1,
+    /// Windows-1252 (Western European editors of Windows): Latin-1 with quotation marks, dashes and
+    /// the euro sign at 0x80 to 0x9F. The five bytes without a character there are as in Latin-1.
+    Windows1252,
+}
+
+/// Characters of 0x80 to 0x9F in Windows-1252, after the WHATWG Encoding Standard.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+fn windows_1252(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => WINDOWS_1252[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
 }
 
 impl TextEncoding {
     /// Returns a reader of the same text in UTF-8.
     pub fn decode<'a>(self, reader: impl BufRead + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
-        match self {
-            Self::Utf8 => Box::new(reader),
-            Self::Latin1 => Box::new(Latin1Reader {
-                reader,
-                buffer: Vec::new(),
-                start: 0,
-            }),
-        }
+        let decode = match self {
+            Self::Utf8 => return Box::new(reader),
+            Self::Latin1 => char::from,
+            Self::Windows1252 => windows_1252,
+        };
+        Box::new(SingleByteReader {
+            reader,
+            decode,
+            buffer: Vec::new(),
+            start: 0,
+        })
     }
 
     /// Opens a file as [`open`] does, and decodes it.
     pub(crate) fn open(self, path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
         match self {
             Self::Utf8 => open(path),
-            Self::Latin1 => Ok(self.decode(open_bytes(path)?)),
+            Self::Latin1 | Self::Windows1252 => Ok(self.decode(open_bytes(path)?)),
         }
     }
 }
 
-/// Reader that converts Latin-1 to UTF-8.
-struct Latin1Reader<R> {
+/// Reader that converts bytes that are characters to UTF-8.
+struct SingleByteReader<R> {
     reader: R,
+    decode: fn(u8) -> char,
     /// Converted text, consumed up to `start`.
     buffer: Vec<u8>,
     start: usize,
 }
 
-impl<R: BufRead> BufRead for Latin1Reader<R> {
+impl<R: BufRead> BufRead for SingleByteReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.start == self.buffer.len() {
             self.buffer.clear();
             self.start = 0;
             let bytes = self.reader.fill_buf()?;
             for &byte in bytes {
-                let mut utf8 = [0; 2];
-                let char = char::from(byte).encode_utf8(&mut utf8);
+                let mut utf8 = [0; 4];
+                let char = (self.decode)(byte).encode_utf8(&mut utf8);
                 self.buffer.extend_from_slice(char.as_bytes());
             }
             let count = bytes.len();
@@ -78,10 +98,25 @@ impl<R: BufRead> BufRead for Latin1Reader<R> {
     }
 }
 
-impl<R: BufRead> Read for Latin1Reader<R> {
+impl<R: BufRead> Read for SingleByteReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(out)?;
         self.consume(count);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the decoder of Python 3 (`bytes([n]).decode("cp1252")`).
+    #[test]
+    fn windows_1252_has_the_characters_of_the_standard() {
+        let mut text = String::new();
+        let bytes = b"\x80 \x85 \x91a\x92 \x93b\x94 \x96\x97 \x99 \x8a\x9e\x9f caf\xe9";
+        let mut reader = TextEncoding::Windows1252.decode(&bytes[..]);
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "€ … ‘a’ “b” –— ™ ŠžŸ café");
     }
 }

@@ -1,9 +1,12 @@
 //! Filters in a form that engines translate: typed comparisons of declared attributes and document
 //! numbers, without constants inside.
 
+use std::cmp::Ordering;
+
 use ir_core::{AttributeValue, Comparable, DocFilter, DocNum, Predicate};
 
 use crate::RemoteError;
+use crate::operands::{exact, found_date, integers, number};
 use crate::schema::{AttributeType, CollectionSchema};
 
 /// Maximum number of ranges of document numbers in a filter.
@@ -218,11 +221,22 @@ fn bound(
     let Some(limit) = Comparable::new(limit).filter(Comparable::is_ordered) else {
         return Ok(absent);
     };
+    let passes: fn(Ordering) -> bool = if at_most {
+        Ordering::is_le
+    } else {
+        Ordering::is_ge
+    };
     Ok(match kind {
-        AttributeType::Integer => match integers_within(at_most, &limit) {
-            None => absent,
-            Some((i64::MIN, i64::MAX)) => Clause::Always,
-            Some((least, most)) => Clause::any([absent, Clause::Integers { name, least, most }]),
+        AttributeType::Integer => match integers(&limit, passes)[..] {
+            [(i64::MIN, i64::MAX)] => Clause::Always,
+            ref ranges => {
+                let ranges = ranges.iter().map(|&(least, most)| Clause::Integers {
+                    name: name.clone(),
+                    least,
+                    most,
+                });
+                Clause::any([absent].into_iter().chain(ranges))
+            }
         },
         AttributeType::Number => match number(&name, &limit)? {
             limit if limit.is_infinite() && (limit > 0.0) == at_most => Clause::Always,
@@ -249,60 +263,6 @@ fn as_written(name: &str) -> RemoteError {
     ))
 }
 
-/// Number that an attribute is compared with, as the engine has it.
-fn number(name: &str, value: &Comparable<'_>) -> Result<f64, RemoteError> {
-    let integer = match value {
-        Comparable::Number(number) => return Ok(*number),
-        other => other.year().ok_or_else(|| {
-            RemoteError::filter(format!(
-                "attribute {name:?}: expected a number or a date, found {other:?}"
-            ))
-        })?,
-    };
-    let rounded = integer as f64;
-    if rounded as i128 == i128::from(integer) {
-        return Ok(rounded);
-    }
-    Err(RemoteError::filter(format!(
-        "attribute {name:?}: expected a number of double precision, found {integer}"
-    )))
-}
-
-/// Range of the integers within the limit.
-fn integers_within(at_most: bool, limit: &Comparable<'_>) -> Option<(i64, i64)> {
-    let within = |n: i64| {
-        let order = Comparable::Integer(n).compare(limit);
-        order.is_some_and(|order| {
-            if at_most {
-                order.is_le()
-            } else {
-                order.is_ge()
-            }
-        })
-    };
-    // Binary search for the last (first) integer within the limit.
-    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX));
-    let ends = (within(i64::MIN), within(i64::MAX));
-    match ends {
-        (true, true) => return Some((i64::MIN, i64::MAX)),
-        (false, false) => return None,
-        _ => {}
-    }
-    while high - low > 1 {
-        let middle = (low + high) / 2;
-        if within(middle as i64) == ends.0 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some(if at_most {
-        (i64::MIN, low as i64)
-    } else {
-        (high as i64, i64::MAX)
-    })
-}
-
 fn one_of(
     name: &str,
     kind: AttributeType,
@@ -313,13 +273,19 @@ fn one_of(
     // A value of another type equals none of the attribute.
     Ok(match kind {
         AttributeType::Integer => {
-            let integers = values().filter_map(|value| value.year());
-            let values: Vec<i64> = integers.collect();
-            if values.is_empty() {
-                Clause::Never
-            } else {
-                Clause::IntegerIn { name, values }
-            }
+            let ranges = values().flat_map(|value| integers(&value, Ordering::is_eq));
+            let (single, long): (Vec<_>, Vec<_>) = ranges.partition(|(least, most)| least == most);
+            let single: Vec<i64> = single.into_iter().map(|(integer, _)| integer).collect();
+            let single = (!single.is_empty()).then(|| Clause::IntegerIn {
+                name: name.clone(),
+                values: single,
+            });
+            let long = long.into_iter().map(|(least, most)| Clause::Integers {
+                name: name.clone(),
+                least,
+                most,
+            });
+            Clause::any(single.into_iter().chain(long))
         }
         AttributeType::Text | AttributeType::Texts => {
             let mut texts = Vec::new();
@@ -353,16 +319,26 @@ fn one_of(
         AttributeType::Number => {
             let mut clauses = Vec::new();
             for value in values().filter(Comparable::is_ordered) {
-                let limit = number(&name, &value)?;
+                let equal = match value {
+                    Comparable::Number(number) => vec![number],
+                    value => {
+                        let ranges = integers(&value, Ordering::is_eq);
+                        // A month is a range of dates.
+                        if ranges.iter().any(|(least, most)| least != most) {
+                            return Err(found_date(&name));
+                        }
+                        let equal = ranges.iter().map(|&(integer, _)| exact(&name, integer));
+                        equal.collect::<Result<_, _>>()?
+                    }
+                };
                 // Attributes are finite.
-                if limit.is_infinite() {
-                    continue;
+                for limit in equal.into_iter().filter(|limit| limit.is_finite()) {
+                    clauses.push(Clause::all([true, false].map(|at_most| Clause::Number {
+                        name: name.clone(),
+                        at_most,
+                        limit,
+                    })));
                 }
-                clauses.push(Clause::all([true, false].map(|at_most| Clause::Number {
-                    name: name.clone(),
-                    at_most,
-                    limit,
-                })));
             }
             Clause::any(clauses)
         }
@@ -440,6 +416,17 @@ pub(crate) mod tests {
             Just(i64::MIN),
             Just(i64::MAX),
             (1_i64 << 53) - 2..(1_i64 << 53) + 3,
+            2019_i64..2022,
+            prop::sample::select(vec![
+                -10_000_i64,
+                -9_999,
+                9_999,
+                10_000,
+                10_000_100,
+                29_991_232
+            ]),
+            20_200_108_i64..20_200_113,
+            20_200_199_i64..20_200_202,
         ]
     }
 
@@ -452,6 +439,7 @@ pub(crate) mod tests {
             Just(f64::NAN.into()),
             Just(f64::INFINITY.into()),
             "(000[12]-0[12](-10)?|-?[0-3](\\.0)?|a)".prop_map(AttributeValue::from),
+            "2020-0[12](-1[01])?|20200[12]1[01]|20200199".prop_map(AttributeValue::from),
         ]
     }
 
@@ -521,7 +509,8 @@ pub(crate) mod tests {
                     let text = error.to_string();
                     let of_texts = text.contains("\"t\"") || text.contains("\"l\"");
                     let is_known = of_texts && text.contains("found texts")
-                        || text.contains("\"x\": expected a number of double precision");
+                        || text.contains("\"x\": expected a number of double precision")
+                        || text.contains("\"x\": expected a number such as a year, found a date");
                     prop_assert!(is_known, "{}", text);
                 }
             }
@@ -553,11 +542,26 @@ pub(crate) mod tests {
             message.contains("(i, x, b, t, l), found \"year\""),
             "{message}"
         );
-        for condition in ["t>=2015", "t=2015", "l=2015-03-01", "x<=9007199254740993"] {
+        for condition in [
+            "t>=2015",
+            "t=2015",
+            "l=2015-03-01",
+            "x<=9007199254740993",
+            "x<=2015-03-01",
+            "x=2015-03",
+        ] {
             let condition: Predicate = condition.parse().unwrap();
             assert!(Clause::from_predicate(&condition, &schema()).is_err());
         }
-        for condition in ["t=geo", "l=true", "x=2015", "i=2015", "i<=9007199254740993"] {
+        for condition in [
+            "t=geo",
+            "l=true",
+            "x=2015",
+            "x=20150301",
+            "i=2015",
+            "i<=9007199254740993",
+            "i<=2015-03-01",
+        ] {
             let condition: Predicate = condition.parse().unwrap();
             assert!(Clause::from_predicate(&condition, &schema()).is_ok());
         }

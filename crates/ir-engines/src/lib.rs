@@ -14,6 +14,7 @@ mod loading;
 #[cfg(feature = "milvus")]
 mod milvus;
 mod open_collection;
+mod operands;
 mod ranking;
 mod recording;
 mod schema;

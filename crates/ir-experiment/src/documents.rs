@@ -3,7 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use ir_core::{Attributes, Corpus, DocIds, DocNum, DocSet, Document, Flow, Predicate, Years};
+use ir_core::{
+    Attributes, Corpus, DocIds, DocNum, DocSet, Document, Flow, IncomparableValues, Predicate,
+    YearCheck, Years,
+};
 use ir_data::Collection;
 use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{ContentHash, Observer, SourceMap, SpecError};
@@ -23,8 +26,8 @@ pub(crate) struct Documents {
     /// Id and year of each document, in order.
     pub(crate) ids: DocIds,
     pub(crate) years: Vec<Option<i64>>,
-    /// If `true`, every attribute `year` is a year.
-    has_valid_years: bool,
+    /// Count of the attributes `year` that are no years.
+    pub(crate) year_check: YearCheck,
     /// Names of the attributes that some document has.
     pub(crate) attributes: BTreeSet<String>,
     /// Conditions of the systems, with the ids of the documents that satisfy them.
@@ -63,7 +66,7 @@ impl Documents {
             reordered,
             ids: DocIds::new(),
             years: Vec::new(),
-            has_valid_years: true,
+            year_check: YearCheck::default(),
             attributes: BTreeSet::new(),
             passing: Vec::new(),
             hash: String::new(),
@@ -75,7 +78,11 @@ impl Documents {
             .map(|(_, condition)| ((*condition).clone(), HashSet::new()))
             .collect();
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
-        let mut has_valid_years = true;
+        let mut year_check = YearCheck::default();
+        let tests = conditions.iter();
+        let mut incomparable: Vec<_> = tests
+            .map(|(_, condition)| IncomparableValues::new([*condition]))
+            .collect();
         let mut names = BTreeSet::new();
         let corpus = documents.corpus();
         let mut reader = corpus.open().map_err(error)?;
@@ -91,7 +98,10 @@ impl Documents {
                 }
             }
             years.push(doc.attributes.year());
-            has_valid_years &= !doc.attributes.has_invalid_year();
+            year_check.add(&doc.attributes);
+            for values in &mut incomparable {
+                values.add(&doc.attributes);
+            }
             for (condition, ids) in &mut passing {
                 if condition.matches(&doc.attributes) {
                     ids.insert(doc.id.clone());
@@ -110,10 +120,11 @@ impl Documents {
         documents.hash = hash.finish();
         documents.passing = passing;
         documents.attributes = names;
-        documents.has_valid_years = has_valid_years;
+        documents.year_check = year_check;
         (documents.ids, documents.years) = (ids, years);
-        for (key, condition) in conditions {
-            for warning in unknown_condition_attributes(condition, &documents.attributes) {
+        for ((key, condition), values) in conditions.iter().zip(&incomparable) {
+            let unknown = unknown_condition_attributes(condition, &documents.attributes);
+            for warning in unknown.into_iter().chain(values.warnings()) {
                 observer.warning(&format!("{key}: {}: {warning}", entry.name()));
             }
         }
@@ -159,7 +170,7 @@ impl Documents {
             },
             None => Predicate::All(Vec::new()),
         };
-        (self.has_valid_years && self.has_unique_ids()).then_some(condition)
+        (self.year_check.invalid() == 0 && self.has_unique_ids()).then_some(condition)
     }
 
     /// Documents of other numbers that satisfy a condition of the systems.

@@ -1,6 +1,6 @@
 //! Evaluation and comparison of the systems of a task.
 
-use ir_core::trec::{HeaderLine, read_run, write_run};
+use ir_core::trec::{HeaderLine, TrecReadError, TrecWriteError, read_run, write_run};
 use ir_core::{Qrels, Run};
 use ir_eval::compare::Comparison;
 use ir_eval::{Evaluator, Measure, Report};
@@ -31,7 +31,7 @@ pub(crate) fn report(
 ) -> Result<Report, SpecError> {
     let (key, format) = score_format(experiment, &run.tag);
     let rounded = round_scores(run, format);
-    let rounded = rounded.map_err(|error| experiment.source.error(&key, error))?;
+    let rounded = rounded.map_err(|error| experiment.source.error(&key, error.to_string()))?;
     let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
     let report = report.map_err(|error| {
         let at = position(experiment, &run.tag);
@@ -57,8 +57,24 @@ fn score_format(experiment: &Experiment, system: &str) -> (String, ScoreFormatNa
     own.unwrap_or_else(|| ("search.scores".to_owned(), experiment.search.scores))
 }
 
-/// Scores as in a run file of the format; `None` if they stay the same.
-fn round_scores(run: &Run, format: ScoreFormatName) -> Result<Option<Run>, String> {
+/// Error rounding the scores of a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum RoundScoresError {
+    /// A run that cannot be written as TREC file.
+    #[error(transparent)]
+    Write(#[from] TrecWriteError),
+    /// A run that cannot be read as TREC file.
+    #[error(transparent)]
+    Read(#[from] TrecReadError),
+}
+
+/// Returns a run with the scores of a run file in the format; `None` if they stay the same.
+///
+/// # Errors
+/// Returns [`RoundScoresError`] for an id that a run file cannot hold.
+pub fn round_scores(run: &Run, format: ScoreFormatName) -> Result<Option<Run>, RoundScoresError> {
     if format == ScoreFormatName::Exact {
         return Ok(None);
     }
@@ -66,9 +82,8 @@ fn round_scores(run: &Run, format: ScoreFormatName) -> Result<Option<Run>, Strin
     // The tag is a column of the file.
     plain.tag = "run".to_owned();
     let mut file = Vec::new();
-    write_run(&plain, format.into(), &mut file).map_err(|error| error.to_string())?;
-    let read = read_run(&file[..], "run", HeaderLine::AsData);
-    let mut rounded = read.map_err(|error| error.to_string())?.data;
+    write_run(&plain, format.into(), &mut file)?;
+    let mut rounded = read_run(&file[..], "run", HeaderLine::AsData)?.data;
     rounded.tag.clone_from(&run.tag);
     Ok(Some(rounded))
 }
@@ -90,6 +105,9 @@ pub(crate) fn compare(
     let results = results.into_iter().map(|found| (found.report, found.run));
     let (reports, runs): (Vec<Report>, Vec<Option<Run>>) = results.unzip();
     let runs: Vec<Run> = runs.into_iter().flatten().collect();
+    let formats = runs.iter();
+    let formats = formats.map(|run| score_format(experiment, &run.tag).1);
+    let formats = formats.collect();
     let comparison = match reports.len() {
         0 | 1 => None,
         _ => {
@@ -114,6 +132,7 @@ pub(crate) fn compare(
         overlaps,
         selections,
         runs,
+        formats,
         qrels: data.test.qrels.clone(),
     })
 }

@@ -22,6 +22,7 @@ mod task;
 mod task_results;
 
 pub use classification::ClassificationResults;
+pub use evaluation::{RoundScoresError, round_scores};
 pub use file::{
     ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
     ExperimentInput, OutputEntry, OutputFormat, PublishedValues, QuerySet, ReproductionEntry,
@@ -39,7 +40,7 @@ pub use ir_system::{
 pub use overlap::RankingOverlap;
 pub use reproduction::{ReproducedValue, Reproduction, WallTime};
 pub use results::{ExperimentResults, ResultFile, ResultsError};
-pub use runner::{Plan, Runner, SearchableSystem};
+pub use runner::{Plan, Runner, SearchTask, SearchableSystem};
 pub use selection::{SelectedPoint, SelectionResult};
 pub use task::TaskData;
 pub use task_results::TaskResults;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use ir_core::Run;
-use ir_core::trec::{ScoreFormat, TrecWriteError, write_run};
+use ir_core::trec::{TrecWriteError, write_run};
 use ir_eval::{Measure, PageError};
+use ir_system::ScoreFormatName;
 use serde::Serialize;
 
 use crate::classification::ClassificationResults;
@@ -175,8 +176,8 @@ impl ExperimentResults {
                 OutputFormat::Runs => {
                     for task in &self.tasks {
                         let folder = PathBuf::from("runs").join(file_name(&task.name));
-                        for run in &task.runs {
-                            let (path, content) = trec_file(run)?;
+                        for (run, format) in task.runs.iter().zip(&task.formats) {
+                            let (path, content) = trec_file(run, *format)?;
                             add(folder.join(path), content);
                         }
                     }
@@ -188,12 +189,15 @@ impl ExperimentResults {
 }
 
 /// Name and content of the TREC file of a run.
-fn trec_file(run: &Run) -> Result<(String, Vec<u8>), ResultsError> {
+fn trec_file(run: &Run, format: ScoreFormatName) -> Result<(String, Vec<u8>), ResultsError> {
     let name = file_name(&run.tag);
     let mut content = Vec::new();
     let mut tagged = run.clone();
-    tagged.tag.clone_from(&name);
-    let written = write_run(&tagged, ScoreFormat::Exact, &mut content);
+    // A tag is one word.
+    if run.tag.chars().any(char::is_whitespace) {
+        tagged.tag.clone_from(&name);
+    }
+    let written = write_run(&tagged, format.into(), &mut content);
     written.map_err(|source| ResultsError::Run {
         system: run.tag.clone(),
         source,

@@ -3,9 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use ir_core::trec::read_qrels;
-use ir_core::{Corpus, DocIds, Document, Query, Years};
-use ir_data::{Collection, InMemoryJudgedQueries};
+use ir_core::{Corpus, DocIds, Document, Query, YearCheck, Years};
+use ir_data::{Collection, ColumnarFormat, InMemoryJudgedQueries, parse_qrels_any, read_qrels_any};
 use ir_eval::Rules;
 use ir_knn::TrainingQuery;
 use ir_system::systems::RUN;
@@ -125,7 +124,8 @@ impl TaskData {
         }
     }
 
-    /// Warns about a time filter that no document or no query has a year for.
+    /// Warns about documents and queries with an invalid year, and about a time filter that no
+    /// document or no query has a year for.
     fn check_time_filter(&self, experiment: &Experiment, observer: &mut dyn Observer) {
         let filters = (experiment.systems.iter())
             .filter(|system| self.entry.shows(system) && system.kind != RUN)
@@ -133,10 +133,19 @@ impl TaskData {
         if filters.into_iter().all(|filter| filter == FilterName::None) {
             return;
         }
-        let queries = &self.test.queries;
-        let without = if self.documents.years.iter().all(Option::is_none) {
+        let documents = &self.documents.year_check;
+        let queries = self.test.queries.iter();
+        let queries: YearCheck = queries.map(|query| &query.attributes).collect();
+        let invalid = [(documents, "documents"), (&queries, "queries")];
+        for warning in invalid
+            .iter()
+            .filter_map(|(check, unit)| check.warning(unit))
+        {
+            observer.warning(&format!("{}: {warning}", self.name));
+        }
+        let without = if documents.years() == 0 {
             "document"
-        } else if queries.iter().all(|it| it.attributes.year().is_none()) {
+        } else if queries.years() == 0 {
             "query"
         } else {
             return;
@@ -277,7 +286,7 @@ fn training_set(
     Ok(TrainingSet::new(queries))
 }
 
-/// Collection of the judged queries of a qrels file, without documents and texts.
+/// Collection of the judged queries of a qrels file in any format, without documents and texts.
 fn open_qrels(
     source: &SourceMap,
     key: &str,
@@ -296,12 +305,17 @@ fn open_qrels(
         stage: "reading".to_owned(),
         source: error.into(),
     };
-    let bytes = file.read(&path).map_err(failed)?;
     let name = path.display().to_string();
-    let parsed = read_qrels(&bytes[..], &name, file.header_line());
+    let columnar = ColumnarFormat::detect(&path).map_err(|error| failed(error.into()))?;
+    let parsed = if columnar.is_some() {
+        read_qrels_any(&path, file.header_line())
+    } else {
+        let bytes = file.read(&path).map_err(failed)?;
+        parse_qrels_any(&bytes[..], &name, file.header_line())
+    };
     let parsed = parsed.map_err(|error| failed(error.into()))?;
     for warning in &parsed.warnings {
-        observer.note(&warning.to_string());
+        observer.warning(&warning.to_string());
     }
     let queries = parsed.data.iter().map(|(query, _)| Query::new(query, ""));
     let judged = InMemoryJudgedQueries {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ir_core::{Qrels, Run};
 use ir_eval::compare::Comparison;
 use ir_eval::{ComparisonPage, Measure, PageError, Report, SystemPage};
+use ir_system::ScoreFormatName;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -43,6 +44,8 @@ pub struct TaskResults {
     /// Runs of the systems, with exact scores; empty after
     /// [`Runner::without_runs`](crate::Runner::without_runs).
     pub runs: Vec<Run>,
+    /// Score format of the TREC file of each run.
+    pub(crate) formats: Vec<ScoreFormatName>,
     /// Judgments of the test queries.
     pub qrels: Qrels,
 }

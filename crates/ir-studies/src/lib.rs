@@ -3,7 +3,6 @@
 
 pub mod biocaddie;
 pub mod datafinder;
-#[cfg(feature = "parquet")]
 pub mod iclr;
 pub mod papers;
 pub mod part_of_speech;

@@ -27,7 +27,8 @@ pub struct SystemEntry {
     /// Condition on the attributes of the documents, key `where`. Default: the experiment's value.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub condition: Option<Predicate>,
-    /// Rounding of the scores before evaluation. Default: the experiment's value.
+    /// Rounding of the scores before evaluation and in the files of the runs. Default: the
+    /// experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scores: Option<ScoreFormatName>,
     /// Leaves the system out of the tables: it is only a part of others. Default: false.
@@ -56,7 +57,7 @@ pub const COMMON_KEYS: [(&str, &str); 8] = [
     ),
     (
         "scores",
-        "Rounding of the scores before evaluation: exact, strict or anserini. Default: the experiment's value.",
+        "Rounding of the scores before evaluation and in the files of the runs: exact, strict or anserini. Default: the experiment's value.",
     ),
     (
         "hidden",

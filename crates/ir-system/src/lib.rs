@@ -11,6 +11,7 @@ mod graph;
 mod grid;
 mod hash;
 mod index_data;
+mod index_keys;
 mod index_needs;
 mod indexes;
 mod lookup;

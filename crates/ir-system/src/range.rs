@@ -18,7 +18,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    pub(crate) fn of(schema: &Value) -> Self {
+    pub(crate) fn from_schema(schema: &Value) -> Self {
         let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
         let open = bound("exclusiveMinimum");
         Self {
@@ -43,7 +43,14 @@ impl Range {
         if (self.minimum.is_none() && self.maximum.is_none()) || self.contains(number) {
             return Ok(());
         }
-        let message = format!("expected {self}, found {found}");
+        // Numbers of single precision are infinite beyond its maximum.
+        let overflows = number == f64::INFINITY && found.is_finite() && self.maximum.is_none();
+        let limit = if overflows {
+            format!(", at most {:e}", f32::MAX)
+        } else {
+            String::new()
+        };
+        let message = format!("expected {self}{limit}, found {found}");
         Err(SystemError::parameter(key, message))
     }
 }
@@ -53,6 +60,15 @@ impl Range {
 pub(crate) enum Found {
     Integer(i64),
     Float(f64),
+}
+
+impl Found {
+    fn is_finite(self) -> bool {
+        match self {
+            Self::Integer(_) => true,
+            Self::Float(number) => number.is_finite(),
+        }
+    }
 }
 
 impl fmt::Display for Found {

@@ -1,6 +1,6 @@
 //! A system with its parts as one value, read from and written to a file.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::entries::EncoderEntry;
 use crate::entry::SystemEntry;
 use crate::error::SpecError;
 use crate::graph::order;
-use crate::grid::check_points;
+use crate::index_keys::{check_fields, check_index_keys};
 use crate::index_needs::IndexNeeds;
 use crate::observer::Observer;
 use crate::registry::Registry;
@@ -73,6 +73,12 @@ pub struct SystemSpec {
 
 const fn version() -> u32 {
     VERSION
+}
+
+/// Version of a file, read before its other keys.
+#[derive(Deserialize)]
+struct FileHead {
+    version: Option<toml::Value>,
 }
 
 /// Cache, opened indexes and models, and hashes of files, which systems of one process share.
@@ -140,11 +146,15 @@ impl SystemSpec {
     }
 
     fn parse(text: &str, path: Option<&Path>) -> Result<Self, SpecError> {
-        let (mut spec, source): (Self, _) = parse_toml(text, path)?;
-        if spec.version != VERSION {
-            let message = format!("expected {VERSION}, found {}", spec.version);
+        // Another version may have keys that are unknown here.
+        let (head, source): (FileHead, _) = parse_toml(text, path)?;
+        if let Some(toml::Value::Integer(found)) = head.version
+            && found != i64::from(VERSION)
+        {
+            let message = format!("expected {VERSION}, found {found}");
             return Err(source.error("version", message));
         }
+        let (mut spec, source): (Self, _) = parse_toml(text, path)?;
         spec.source = source;
         Ok(spec)
     }
@@ -192,25 +202,92 @@ impl SystemSpec {
     /// # Errors
     /// Returns [`SpecError::Key`] for the first invalid key.
     pub fn validate(&self, registry: &Registry) -> Result<(), SpecError> {
-        if self.root().is_none() {
-            let message = "expected a system that is not hidden, found none";
-            return Err(self.source.error("systems", message));
-        }
+        self.search_root()?;
         check_encoders(&self.encoders, &self.source)?;
-        check_points(&self.systems, &self.source)?;
+        self.check_common_keys()?;
         let mut names = HashSet::new();
         for (n, entry) in self.systems.iter().enumerate() {
-            let at = format!("systems[{n}]");
             if !names.insert(&entry.name) {
                 let message = format!("expected different names, found {:?} twice", entry.name);
-                return Err(self.source.error(&format!("{at}.name"), message));
-            }
-            for point in entry.points() {
-                let parsed = registry.parse(&entry.kind, &point);
-                parsed.map_err(|error| self.source.system_error(&at, error))?;
+                return Err(self.source.error(&format!("systems[{n}].name"), message));
             }
         }
+        self.parsed(registry)?;
         order(&self.systems, &self.source, registry).map(drop)
+    }
+
+    /// The system to search, or an error if there is none.
+    fn search_root(&self) -> Result<&SystemEntry, SpecError> {
+        let message = "expected a system that is not hidden, found none";
+        self.root()
+            .ok_or_else(|| self.source.error("systems", message))
+    }
+
+    /// Rejects keys of an entry that a search by this system would ignore.
+    fn check_common_keys(&self) -> Result<(), SpecError> {
+        for (n, entry) in self.systems.iter().enumerate() {
+            let error = |key: &str, message: &str| {
+                Err(self.source.error(&format!("systems[{n}].{key}"), message))
+            };
+            if !entry.grid.is_empty() {
+                let message = "expected no grid; `ir sweep --grid` and experiments with \
+                               [selection] compare several settings";
+                return error("grid", message);
+            }
+            if entry.hits == Some(0) {
+                return error("hits", "expected at least 1, found 0");
+            }
+            let of_a_run = [
+                ("hits", entry.hits.is_some()),
+                ("filter", entry.filter.is_some()),
+                ("where", entry.condition.is_some()),
+                ("scores", entry.scores.is_some()),
+            ];
+            let given = of_a_run.into_iter().find(|(_, is_given)| *is_given);
+            if let Some((key, _)) = given.filter(|_| entry.hidden) {
+                let message = "expected a system that is not hidden; a part of others has no run";
+                return error(key, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the system to search and its parts with the index of the data.
+    fn check_index(
+        &self,
+        systems: &BTreeMap<String, PreparedSystem>,
+        root: &str,
+        context: &mut SystemContext<'_>,
+    ) -> Result<(), SpecError> {
+        let Some(index) = context.data.index() else {
+            return Ok(());
+        };
+        let mut used = BTreeSet::from([root]);
+        let mut next = vec![root];
+        while let Some(prepared) = next.pop().and_then(|name| systems.get(name)) {
+            let inputs = prepared.inputs.iter().map(String::as_str);
+            next.extend(inputs.filter(|input| used.insert(*input)));
+        }
+        for (n, entry) in self.systems.iter().enumerate() {
+            if !used.contains(entry.name.as_str()) {
+                continue;
+            }
+            let at = format!("systems[{n}]");
+            let (kind, parameters) = (&entry.kind, &entry.parameters);
+            let failed = |error| self.source.system_error(&at, error);
+            let warning = check_index_keys(kind, parameters, index.config()).map_err(failed)?;
+            // Without a file, `fields` are names that weights may have, of an unknown index.
+            if self.source.has(&format!("{at}.fields")) {
+                check_fields(parameters, index.config()).map_err(failed)?;
+            }
+            if let Some(warning) = warning.map(|warning| format!("{at}.{warning}"))
+                && context.session.get::<()>(&warning).is_none()
+            {
+                context.observer.warning(&warning);
+                context.session.keep(warning, Arc::new(()));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the systems with their parameters, in the order of the file.
@@ -249,9 +326,13 @@ impl SystemSpec {
     /// Opens the system on data. Systems that were opened with the same resources share indexes,
     /// models and vectors.
     ///
+    /// On an index, a key of a file that describes another index is an error: `analyzer`,
+    /// `fields`, and `template` of the type `bm25`. The index has its own values of absent keys.
+    ///
     /// # Errors
-    /// Returns [`SpecError`] with the key of the system if a parameter is invalid, data are missing
-    /// or a stage failed, and [`SpecError::Canceled`] if the observer requested a stop.
+    /// Returns [`SpecError`] with the key of the system if a parameter is invalid or differs from
+    /// the index, data are missing or a stage failed, and [`SpecError::Canceled`] if the observer
+    /// requested a stop.
     pub fn open_on(
         &self,
         registry: &Registry,
@@ -259,6 +340,8 @@ impl SystemSpec {
         resources: &mut Resources,
         observer: &mut dyn Observer,
     ) -> Result<OpenSystem, SpecError> {
+        let root = self.search_root()?;
+        self.check_common_keys()?;
         let mut systems = BTreeMap::new();
         let parsed = self.parsed(registry)?;
         let mut uses: HashMap<String, usize> = HashMap::new();
@@ -277,10 +360,6 @@ impl SystemSpec {
             };
             systems.insert(entry.name.clone(), prepared);
         }
-        let Some(root) = self.root() else {
-            let message = "expected a system that is not hidden, found none";
-            return Err(self.source.error("systems", message));
-        };
         // Systems depend on the queries of the data.
         resources.session.close_systems();
         let mut context = SystemContext {
@@ -295,6 +374,7 @@ impl SystemSpec {
             session: &mut resources.session,
             observer,
         };
+        self.check_index(&systems, &root.name, &mut context)?;
         let opened = context.system(&root.name);
         let mut opened = opened.map_err(|error| {
             let at = systems
@@ -306,5 +386,139 @@ impl SystemSpec {
             opened.retriever = resources.session.for_single_searches(opened.retriever);
         }
         Ok(opened)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use ir_bm25::{Index, IndexConfig, IndexedFields, StoredFields};
+    use ir_core::{Document, Flow, NoProgress, Progress};
+
+    use super::*;
+    use crate::index_data::IndexData;
+
+    fn system(keys: &str) -> String {
+        format!("[[systems]]\nname = \"a\"\ntype = \"bm25\"\n{keys}\n")
+    }
+
+    #[test]
+    fn keys_that_a_search_would_ignore() {
+        let error = |text: &str| {
+            let spec = SystemSpec::from_toml(text);
+            let checked = spec.and_then(|spec| spec.validate(&Registry::default()));
+            checked.unwrap_err().to_string()
+        };
+        for (keys, expected) in [
+            (
+                "grid = { k1 = [1, 2] }",
+                "line 4: systems[0].grid: expected no grid; `ir sweep --grid` and experiments with \
+                 [selection] compare several settings",
+            ),
+            (
+                "hits = 0",
+                "line 4: systems[0].hits: expected at least 1, found 0",
+            ),
+            (
+                "hidden = true\nwhere = { known = { name = \"year\" } }",
+                "line 5: systems[0].where: expected a system that is not hidden; a part of others \
+                 has no run",
+            ),
+        ] {
+            let root = system("").replace("\"a\"", "\"b\"");
+            assert_eq!(error(&format!("{}{root}", system(keys))), expected);
+        }
+        // A newer version may have other keys.
+        assert_eq!(
+            error("version = 2\nnew = 1\n"),
+            "line 1: version: expected 1, found 2"
+        );
+        let unknown = error("version = 1\nnew = 1\n");
+        assert!(unknown.contains("new"), "{unknown}");
+        let text = error("version = \"2\"\n");
+        assert!(text.starts_with("line 1: version: "), "{text}");
+    }
+
+    #[derive(Default)]
+    struct Warnings(Vec<String>);
+
+    impl Progress for Warnings {
+        fn report(&mut self, _: &str, _: u64, _: Option<u64>) -> Flow {
+            Flow::Continue
+        }
+    }
+
+    impl Observer for Warnings {
+        fn warning(&mut self, warning: &str) {
+            self.0.push(warning.to_owned());
+        }
+    }
+
+    /// Opens systems on an index with these fields, one after the other. Returns the warnings.
+    fn open(fields: IndexedFields, texts: &[&str]) -> Result<Vec<String>, SpecError> {
+        let documents = [Document::new("d").with_text("tea")];
+        let config = IndexConfig::default()
+            .with_fields(fields)
+            .with_store(StoredFields::Everything);
+        let index = Index::build(&documents[..], &config, &mut NoProgress).unwrap();
+        let data = IndexData::new("documents", index.into(), Vec::new());
+        let mut resources = Resources::new(Cache::temporary().unwrap());
+        let mut warnings = Warnings::default();
+        for text in texts {
+            let spec = SystemSpec::from_toml(text)?;
+            spec.open_on(&Registry::default(), &data, &mut resources, &mut warnings)?;
+        }
+        Ok(warnings.0)
+    }
+
+    #[test]
+    fn keys_of_another_index() {
+        let (one, text) = (IndexedFields::One, IndexedFields::TextOnly);
+        for (fields, keys, expected) in [
+            (
+                one,
+                "analyzer = \"english\"",
+                "line 4: systems[0].analyzer: expected the analyzer of the index, porter, found \
+                 english",
+            ),
+            (
+                text,
+                "fields = \"separate\"",
+                "line 4: systems[0].fields: expected the fields of the index, text, found separate",
+            ),
+            (
+                one,
+                "fields = [\"title\"]",
+                "line 4: systems[0].fields: expected the fields of the index, one, found \
+                 [\"title\"]",
+            ),
+            (
+                one,
+                "template = \"{title}\"",
+                "line 4: systems[0].template: expected no template, the index has the fields one, \
+                 found \"{title}\"",
+            ),
+        ] {
+            let error = open(fields, &[&system(keys)]).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+        let other = system("").replace("bm25", "tfidf");
+        let other = format!("{other}analyzer = \"whitespace\"\n");
+        let error = open(one, &[&other]).unwrap_err().to_string();
+        let expected = "line 5: systems[0].analyzer: ";
+        assert!(error.starts_with(expected), "{error}");
+        let none: [&str; 0] = [];
+        let same = system("analyzer = \"porter\"\nfields = \"one\"");
+        assert_eq!(open(one, &[&same, &system("")]).unwrap(), none);
+        // A system that is not searched.
+        let unused = other.replace("\"a\"", "\"b\"");
+        assert_eq!(open(one, &[&format!("{unused}{same}")]).unwrap(), none);
+        // An index does not record its template.
+        let template = system("template = \"{title} {text}\"");
+        let warning = "systems[0].template: the index has no record of its template, which must be \
+                       \"{title} {text}\"";
+        assert_eq!(open(text, &[&template, &template]).unwrap(), [warning]);
+        let template = system("template = \"{text}\"");
+        assert_eq!(open(text, &[&template]).unwrap(), none);
     }
 }

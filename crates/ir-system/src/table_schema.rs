@@ -69,7 +69,7 @@ impl TableSchema {
         let schema = self.resolve(schema);
         match value {
             toml::Value::Integer(number) => {
-                Range::of(schema).check(key, *number as f64, Found::Integer(*number))
+                Range::from_schema(schema).check(key, *number as f64, Found::Integer(*number))
             }
             toml::Value::Float(number) => {
                 // A number of single precision may be infinite in it.
@@ -79,7 +79,7 @@ impl TableSchema {
                 } else {
                     *number
                 };
-                Range::of(schema).check(key, value, Found::Float(*number))
+                Range::from_schema(schema).check(key, value, Found::Float(*number))
             }
             toml::Value::Array(values) => {
                 let items = schema.get("items").unwrap_or(&Value::Null);
@@ -176,7 +176,7 @@ mod tests {
             let items = resolved
                 .get("items")
                 .or(resolved.get("additionalProperties"));
-            let range = Range::of(items.unwrap_or(resolved));
+            let range = Range::from_schema(items.unwrap_or(resolved));
             let Some(description) = property.get("description").and_then(Value::as_str) else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! TOML files, with errors that name file, line and key.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -14,16 +14,17 @@ use crate::source::{SourceMap, line_at};
 /// Maximum size of a file that [`read_text`] reads, in bytes.
 pub const MAX_TEXT: u64 = 16 << 20;
 
-/// Reads a file as text, such as a system file: at most [`MAX_TEXT`] bytes.
+/// Reads a file as text, such as a system file: at most [`MAX_TEXT`] bytes, uncompressed or
+/// compressed with gzip or zstd.
 ///
 /// # Errors
 /// Returns [`SpecError::Read`] if the file cannot be read, is larger, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, SpecError> {
     let read = || {
         let mut bytes = Vec::new();
-        File::open(path)?
-            .take(MAX_TEXT + 1)
-            .read_to_end(&mut bytes)?;
+        let file = BufReader::new(File::open(path)?);
+        let file = ir_data::decompress(file, &path.display().to_string())?;
+        file.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_TEXT {
             return Err(io::Error::other("expected at most 16 MiB, found more"));
         }

@@ -88,7 +88,7 @@ impl TrecFile {
 /// Returns `true` if a file starts with a brace.
 fn is_json(head: &[u8]) -> bool {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    text.trim_ascii_start().starts_with(b"{")
+    matches!(text.trim_ascii_start(), [b'{' | b'[', ..])
 }
 
 /// Table of a [`TrecFile`].

@@ -38,12 +38,17 @@ impl Observer for Warnings {
 /// Ranking of a query: ids of documents with their scores.
 type Hits = Vec<(String, f64)>;
 
-/// Hits of each query, and the warnings.
+/// Hits of each of [`QUERIES`], and the warnings.
 fn search(keys: &str) -> Result<(Vec<Hits>, Vec<String>), SpecError> {
+    search_texts(keys, &QUERIES)
+}
+
+/// Hits of each query, and the warnings. The ids of the queries are `q1`, `q2`, ....
+fn search_texts(keys: &str, texts: &[&str]) -> Result<(Vec<Hits>, Vec<String>), SpecError> {
     let documents = DOCUMENTS.map(|(id, text)| Document::new(id).with_text(text));
     let config = IndexConfig::default().with_store(StoredFields::Everything);
     let index = Index::build(&documents[..], &config, &mut NoProgress).unwrap();
-    let queries = QUERIES.iter().zip(1..);
+    let queries = texts.iter().zip(1..);
     let queries = queries.map(|(text, id)| Query::new(format!("q{id}"), *text));
     let data = IndexData::new("documents", index.into(), queries.collect());
     let spec = SystemSpec::from_toml(&format!("[[systems]]\nname = \"s\"\n{keys}"))?;
@@ -52,14 +57,14 @@ fn search(keys: &str) -> Result<(Vec<Hits>, Vec<String>), SpecError> {
     let mut resources = Resources::new(Cache::temporary().unwrap());
     let mut warnings = Warnings::default();
     let open = spec.open_on(&registry, &data, &mut resources, &mut warnings)?;
-    let hits = QUERIES.map(|query| {
+    let hits = texts.iter().map(|query| {
         let ranking = open.retriever.search(query, &Search::top(10)).unwrap();
         let ids = open.retriever.ids();
         let hits = ranking.hits().iter();
         hits.map(|hit| (ids.id(hit.doc).to_owned(), f64::from(hit.score)))
             .collect()
     });
-    Ok((hits.into(), warnings.0))
+    Ok((hits.collect(), warnings.0))
 }
 
 /// Cosines of TF-IDF vectors by their definition: weights tf · (1 + ln((1 + N) / (1 + df))), as in
@@ -226,6 +231,121 @@ fn sparse_vectors_are_ranked_by_inner_product() {
         write("queries", queries);
         write(name, &text);
         let error = search(&keys).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Vectors of other documents are left out. Documents have the order of the collection.
+#[test]
+fn saved_vectors_of_documents_of_the_collection() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+    let files = format!(
+        "vectors = {:?}\nqueries = {:?}\n",
+        path("docs.json"),
+        path("queries.json")
+    );
+    let dense = format!("type = \"dense\"\n{files}");
+    write(
+        "docs.json",
+        "[{\"docno\": \"b\", \"emb\": [1, 0]}, {\"docno\": \"x\", \"emb\": [9, 9]},\n\
+         {\"docno\": \"a\", \"emb\": [0, 1]}]",
+    );
+    write(
+        "queries.json",
+        "{\"qid\": \"q1\", \"embeddings\": [1, 0.5]}\n{\"qid\": \"q2\", \"embeddings\": [1, 1]}\n",
+    );
+    let texts = ["tea.milk", "ship"];
+    let hit = |id: &str, score| (id.to_owned(), score);
+    let left_out = "docs.json: 1 of 3 vectors are left out, of documents that the collection \
+                    lacks, such as \"x\"";
+    let (found, warnings) = search_texts(&dense, &texts).unwrap();
+    assert_eq!(found[0], [hit("b", 1.0), hit("a", 0.5)]);
+    assert_eq!(found[1], [hit("a", 1.0), hit("b", 1.0)]);
+    assert!(warnings.last().unwrap().ends_with(left_out), "{warnings:?}");
+    // Vectors of queries are found by their ids, for texts that are cleaned.
+    let cleaned = format!("{dense}cleaning = {{ punctuation = true }}\n");
+    assert_eq!(search_texts(&cleaned, &texts).unwrap().0, found);
+
+    write("docs.json", "{\"id\": \"x\", \"vector\": [9, 9]}");
+    let error = search_texts(&dense, &texts).unwrap_err().to_string();
+    let expected =
+        "systems[0].vectors: expected vectors of documents of the collection, found \"x\"";
+    assert!(error.ends_with(expected), "{error}");
+
+    for (keys, expected) in [
+        (
+            "template = \"{text}\"",
+            "template: expected either vectors or template, found both: saved vectors have no \
+             template",
+        ),
+        (
+            "questions = \"rules\"",
+            "questions: expected either vectors or questions, found both: only an encoder of the \
+             documents encodes questions",
+        ),
+        (
+            "encoder = { model = \"m\" }",
+            "encoder: expected either queries or encoder, found both: both give the vectors of the \
+             queries",
+        ),
+    ] {
+        let error = search(&format!("{dense}{keys}")).unwrap_err().to_string();
+        let expected = format!(": systems[0].{expected}");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+
+    write(
+        "docs.json",
+        "{\"id\": \"x\", \"vector\": {\"v\": 1}}\n{\"id\": \"b\", \"vector\": {\"v\": 2}}\n\
+         {\"id\": \"a\", \"vector\": {\"v\": 3}}\n",
+    );
+    write(
+        "queries.json",
+        "{\"id\": \"q1\", \"vector\": {\"v\": 1}}\n{\"id\": \"q2\", \"vector\": {}}\n",
+    );
+    let sparse = format!("type = \"sparse\"\n{files}");
+    let (found, warnings) = search_texts(&sparse, &texts).unwrap();
+    assert_eq!(found[0], [hit("a", 3.0), hit("b", 2.0)]);
+    assert!(found[1].is_empty());
+    assert!(warnings.last().unwrap().ends_with(left_out), "{warnings:?}");
+}
+
+#[test]
+fn a_weighted_sum_has_no_depth() {
+    let parts = "type = \"tfidf\"\nhidden = true\n\
+                 [[systems]]\nname = \"h\"\ntype = \"hybrid\"\nof = [\"s\", \"s\"]\ndepth = 10\n";
+    for (key, first) in [
+        ("weights = [1, 1]", "weights"),
+        ("fusion = \"weighted-sum\"", "fusion"),
+    ] {
+        let error = search(&format!("{parts}{key}")).unwrap_err().to_string();
+        let expected = format!(
+            "systems[1].depth: expected either {first} or depth, found both: a weighted sum is \
+             exact"
+        );
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+/// A word with a period inside is one token, and two words after cleaning.
+#[test]
+fn queries_of_fitted_vectors_are_cleaned() {
+    for keys in [
+        "type = \"tfidf\"",
+        "type = \"lsi\"\ndim = 2",
+        "type = \"random-indexing\"\ndim = 20",
+    ] {
+        let hits = |keys: &str, text: &str| search_texts(keys, &[text]).unwrap().0.remove(0);
+        let cleaned = format!("{keys}\ncleaning = {{ punctuation = true }}");
+        assert!(hits(keys, "tea.milk").is_empty(), "{keys}");
+        let expected = hits(keys, "tea milk");
+        assert!(!expected.is_empty(), "{keys}");
+        assert_eq!(hits(&cleaned, "tea.milk"), expected, "{keys}");
+        let wrong = format!("{keys}\ncleaning = {{ parts_of_speech = [\"NOUN\"] }}");
+        let error = search(&wrong).unwrap_err().to_string();
+        let expected = "systems[0].cleaning.parts_of_speech: expected the key tags";
         assert!(error.contains(expected), "{error}");
     }
 }

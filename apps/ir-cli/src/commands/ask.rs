@@ -1,13 +1,13 @@
 //! `ir ask`: answers to questions, as sentences of papers.
 
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
 use ir_core::{AnswerSpan, DocSet, Explanation, Predicate, Reader, Retriever, Search};
+use ir_data::LineReader;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
 use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
@@ -18,6 +18,7 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::document_reader::document_reader;
 use crate::shared::filter::{condition, warn_of_conditions};
 use crate::shared::format::counted;
+use crate::shared::input::{self, LimitedReader, MAX_QUERY_BYTES};
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
@@ -63,7 +64,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "questions", conflicts_with = "questions")]
     question: Vec<String>,
 
-    /// File with a question per line, or `-` for standard input
+    /// File with a question per line, or `-` for standard input; .gz and .zst are decompressed
     #[arg(long, value_name = "FILE")]
     questions: Option<PathBuf>,
 
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = args.answers.config()?;
     let questions = match &args.questions {
-        Some(path) => read_questions(path)?,
+        Some(path) => read_questions(path, console)?,
         None => vec![args.question.join(" ")],
     };
     let reader = args.reader.as_deref().map(open_reader).transpose()?;
@@ -192,19 +193,13 @@ fn phrases(
 }
 
 /// Reads a question per line; blank lines are skipped.
-fn read_questions(path: &Path) -> Result<Vec<String>> {
-    let name = path.display();
-    let reader: Box<dyn BufRead> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
-        Box::new(BufReader::new(file))
-    };
+fn read_questions(path: &Path, console: &Console) -> Result<Vec<String>> {
+    let (reader, name) = input::open(path, console)?;
+    let mut lines = LineReader::new(LimitedReader::new(reader, MAX_QUERY_BYTES), &name);
     let mut questions = Vec::new();
-    for (number, line) in (1..).zip(reader.lines()) {
-        let line = line.with_context(|| format!("{name}: line {number}"))?;
-        if !line.trim().is_empty() {
-            questions.push(line.trim().to_owned());
+    while let Some(line) = lines.read()? {
+        if !line.text.trim().is_empty() {
+            questions.push(line.text.trim().to_owned());
         }
     }
     if questions.is_empty() {
@@ -247,10 +242,11 @@ fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Res
         if language.is_some() {
             bail_usage!("--language: without effect on the frames of {name}");
         }
-        let file = File::open(papers).with_context(|| format!("{name}: cannot be opened"))?;
-        for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-            let line = line.with_context(|| format!("{name}:{number}: cannot be read"))?;
-            let frame = serde_json::from_str(&line);
+        let (reader, name) = input::open(papers, console)?;
+        let mut lines = LineReader::new(reader, &name);
+        while let Some(line) = lines.read()? {
+            let frame = serde_json::from_str(line.text);
+            let number = line.number;
             frames.push(frame.with_context(|| format!("{name}:{number}: expected a frame"))?);
         }
         if frames.is_empty() {

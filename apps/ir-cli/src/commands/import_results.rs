@@ -12,7 +12,9 @@ use ir_data::results::{
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
-use crate::shared::input::{self, collection_queries, open_documents, read_queries_of};
+use crate::shared::input::{
+    self, QueryFields, collection_queries, open_documents, read_queries_of,
+};
 use crate::shared::options::{ReadingOptions, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::{self, at_most_one_stdin};
@@ -63,6 +65,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
+    #[command(flatten)]
+    query_fields: QueryFields,
+
     /// Split of the queries [default: test]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other)]
     split: Option<String>,
@@ -105,7 +110,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let collection = &documents.collection;
     let split = args.split.as_deref();
     let queries = match &args.queries {
-        Some(path) => read_queries_of(path, split, args.text.encoding, console)?,
+        Some(path) => read_queries_of(
+            path,
+            split,
+            args.query_fields.read_options(args.text.encoding),
+            console,
+        )?,
         None => collection_queries(collection, split, console)?.with_context(|| {
             let name = &args.collection;
             format!("{name}: expected a collection with queries, found none (--queries FILE)")

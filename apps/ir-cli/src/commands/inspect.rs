@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use ir_core::store::Verify;
 use ir_core::trec::HeaderLine;
 use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
 use ir_data::{DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
+use ir_system::saved_vectors::open_vectors;
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
@@ -33,7 +35,7 @@ the first error are those of `ir index`. `ir help formats` lists all formats.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Files or folders of documents, queries, judgments or runs
+    /// Files or folders of documents, queries, judgments, runs or vectors
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -114,14 +116,30 @@ fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<In
         FileKind::Queries => of_queries(file, args),
         FileKind::Judgments => of_judgments(name, args, console),
         FileKind::Run => of_run(name, args, console),
-        FileKind::Vectors(format) => Ok(Inspection {
-            kind: "vectors",
-            format: format.to_owned(),
-            reason: "the first bytes, or the types of the columns".to_owned(),
-            notes: vec!["option --vectors of `ir search` reads vectors".to_owned()],
+        FileKind::Vectors(format) => of_vectors(file, format),
+        FileKind::Unclear(kinds) => Ok(Inspection {
+            kind: "unclear",
+            format: "columns without a header line".to_owned(),
+            reason: "the number and the content of the columns fit several formats".to_owned(),
+            notes: kinds.iter().map(|kind| format!("may be {kind}")).collect(),
             ..Inspection::default()
         }),
     }
+}
+
+fn of_vectors(file: &Path, format: &str) -> Result<Inspection> {
+    let vectors = open_vectors("--vectors", file, Verify::AllSections)?;
+    Ok(Inspection {
+        kind: "vectors",
+        format: format.to_owned(),
+        reason: "the first bytes, the name, or the types of the columns".to_owned(),
+        counts: vec![
+            ("vectors", vectors.len() as u64),
+            ("dimensions", vectors.dim() as u64),
+        ],
+        notes: vec!["option --vectors of `ir search` reads vectors".to_owned()],
+        ..Inspection::default()
+    })
 }
 
 fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> Result<Inspection> {
@@ -168,7 +186,7 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         found.name_fields(fields);
     }
     match format {
-        DocumentFormat::Parquet { skipped, .. } => {
+        DocumentFormat::Columnar { skipped, .. } => {
             for column in skipped {
                 let column = (
                     column.clone(),
@@ -234,7 +252,7 @@ fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection
     let grades = grades.collect::<Vec<_>>().join(", ");
     Ok(Inspection {
         kind: "judgments",
-        format: "qrels".to_owned(),
+        format: FileKind::judgment_format(name)?.to_owned(),
         reason: "the header, or the number and the content of the columns".to_owned(),
         counts: vec![
             ("queries", read.len() as u64),
@@ -331,8 +349,9 @@ impl Inspection {
         }
         if invalid_years > 0 {
             let count = counted(invalid_years, "document");
-            self.notes
-                .push(format!("{count} whose year is neither a number nor a date"));
+            self.notes.push(format!(
+                "{count} with an attribute \"year\" that is neither a year nor a date"
+            ));
         }
         self.fields.extend(types.rows());
         Ok(())

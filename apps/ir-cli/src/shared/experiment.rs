@@ -15,11 +15,7 @@ use crate::shared::output::OutputPath;
 pub(crate) fn open(path: &Path) -> Result<Experiment> {
     let registry = Registry::default();
     let experiment = Experiment::open_with(path, &registry)?;
-    let inputs = experiment.inputs(&registry)?;
-    let inputs = inputs.into_iter();
-    arguments::record_named(
-        inputs.map(|input| (input.key, input.path.into_os_string(), input.is_model)),
-    );
+    arguments::record_experiment(&experiment, &registry)?;
     Ok(experiment)
 }
 

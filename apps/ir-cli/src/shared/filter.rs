@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{
-    AllOf, AttributeValue, Attributes, DocFilter, DocIds, DocNum, DocSet, ParsePredicateError,
-    Predicate, Query, Years,
+    AllOf, Attributes, DocFilter, DocIds, DocNum, DocSet, IncomparableValues, ParsePredicateError,
+    Predicate, Query, YearCheck, Years,
 };
 
 use crate::shared::console::Console;
-use crate::shared::format::{counted, grouped};
 use crate::shared::suggest::did_you_mean;
 
 /// Parses a condition, as `FromStr` of [`Predicate`].
@@ -122,98 +121,56 @@ fn select_documents(
 
 /// Warns about queries with an invalid year, and if no query has a year.
 pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
-    let attributes = || queries.iter().map(|query| &query.attributes);
-    let invalid = attributes().filter(|it| it.has_invalid_year()).count();
-    if invalid > 0 {
-        console.warn(format_args!(
-            "{} of {} queries have an attribute \"year\" that is neither a number nor a date: no filter",
-            grouped(invalid as u64),
-            grouped(queries.len() as u64),
-        ));
+    let check: YearCheck = queries.iter().map(|query| &query.attributes).collect();
+    if let Some(warning) = check.warning("queries") {
+        console.warn(warning);
     }
-    if attributes().all(|it| it.year().is_none()) {
+    if check.years() == 0 {
         console.warn("no query has a year; the time filter has no effect");
     }
 }
 
-/// Warns about conditions on attributes that no document has, and about values that are neither
-/// numbers nor dates, which no limit can be compared with.
+/// Warns about conditions on attributes that no document has, and about values that limits cannot
+/// be compared with.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
     conditions: &[Predicate],
     documents: impl Fn() -> D,
     console: &Console,
 ) -> Result<(), E> {
-    /// What the documents have of an attribute.
-    struct Found<'a> {
-        /// Condition of an option, and the part of it that tests the attribute.
-        whole: &'a Predicate,
-        condition: &'a Predicate,
-        name: &'a str,
-        is_there: bool,
-        incomparable: u64,
-        example: Option<AttributeValue>,
+    let mut values = IncomparableValues::new(conditions);
+    // Condition of an option, the attribute of a part of it, and if a document has it.
+    let mut tests: Vec<(&Predicate, &str, bool)> = Vec::new();
+    for whole in conditions {
+        let names = whole.conditions().into_iter().filter_map(Predicate::name);
+        tests.extend(names.map(|name| (whole, name, false)));
     }
-    impl Found<'_> {
-        fn is_range(&self) -> bool {
-            let Self { condition, .. } = self;
-            matches!(
-                condition,
-                Predicate::AtMost { .. } | Predicate::AtLeast { .. }
-            )
-        }
-    }
-    let conditions = conditions
-        .iter()
-        .flat_map(|whole| whole.conditions().into_iter().map(move |it| (whole, it)));
-    let mut all: Vec<Found<'_>> = conditions
-        .filter_map(|(whole, condition)| {
-            Some(Found {
-                whole,
-                condition,
-                name: condition.name()?,
-                is_there: false,
-                incomparable: 0,
-                example: None,
-            })
-        })
-        .collect();
     let mut known = BTreeSet::new();
     for attributes in documents() {
         let attributes = attributes?;
         let attributes = attributes.borrow();
-        for found in &mut all {
-            found.is_there |= attributes.get(found.name).is_some();
-            if let Some(value) = found.condition.incomparable(attributes) {
-                found.incomparable += 1;
-                found.example.get_or_insert_with(|| value.clone());
-            }
+        values.add(attributes);
+        for (_, name, is_there) in &mut tests {
+            *is_there |= attributes.get(name).is_some();
         }
-        if all.iter().any(|found| !found.is_there) {
+        if tests.iter().any(|(_, _, is_there)| !is_there) {
             known.extend(attributes.iter().map(|(name, _)| name.to_owned()));
-        } else if !all.iter().any(|found| found.is_range()) {
+        } else if values.is_empty() {
             break;
         }
     }
-    for found in all {
-        let name = found.name;
-        if !found.is_there {
-            let absent_passes = found.whole.matches(&Attributes::new());
-            let all = if absent_passes {
-                "all pass"
-            } else {
-                "none passes"
-            };
-            let hint = did_you_mean(name, known.iter().map(String::as_str));
-            console.warn(format_args!(
-                "--filter: no document has an attribute {name:?}; {all}{hint}"
-            ));
-        } else if let Some(example) = found.example {
-            let example = serde_json::to_string(&example).unwrap_or_default();
-            console.warn(format_args!(
-                "--filter: {} without a number or date in {name:?}, such as {example}: no limit holds for them",
-                counted(found.incomparable, "document"),
-            ));
-        }
+    for (whole, name, _) in tests.iter().filter(|(_, _, is_there)| !is_there) {
+        let all = if whole.matches(&Attributes::new()) {
+            "all pass"
+        } else {
+            "none passes"
+        };
+        let hint = did_you_mean(name, known.iter().map(String::as_str));
+        console.warn(format_args!(
+            "--filter: no document has an attribute {name:?}; {all}{hint}"
+        ));
+    }
+    for warning in values.warnings() {
+        console.warn(format_args!("--filter: {warning}"));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueHint;
 use ir_bm25::analysis::{AnalysisError, Normalization, Stemmer, StopWords, WordList};
 use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
@@ -28,7 +29,7 @@ pub(crate) struct IndexOptions {
     /// Analyzer: porter (anserini in NFC), anserini, anserini-unstemmed, english (Porter2),
     /// lucene-standard, whitespace, lucene-cjk (bigrams of Chinese, Japanese, Korean), or a JSON
     /// file with the analysis chain [default: porter]
-    #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
+    #[arg(long, value_parser = analysis, value_name = "NAME", value_hint = ValueHint::FilePath, help_heading = "Index")]
     pub(crate) analysis: Option<Analysis>,
 
     #[command(flatten)]
@@ -66,12 +67,12 @@ pub(crate) struct AnalysisChanges {
 
     /// Stop words: none, lucene33, nltk179, or a file with one word per line [default: of
     /// --analysis]
-    #[arg(long, value_parser = stop_words, value_name = "NAME|FILE", help_heading = "Index")]
+    #[arg(long, value_parser = stop_words, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, help_heading = "Index")]
     stop_words: Option<StopWordsOption>,
 
     /// Words that the stemmer leaves unchanged: a file with one word per line, in lower case; #
     /// starts a comment
-    #[arg(long, value_parser = word_list, value_name = "FILE", help_heading = "Index")]
+    #[arg(long, value_parser = word_list, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Index")]
     protected_words: Option<WordList>,
 }
 
@@ -358,7 +359,7 @@ pub(crate) fn skipped_parts(skipped: Skipped) -> impl Iterator<Item = String> {
 pub(crate) fn warn_of_invalid_years(documents: u64, console: &Console) {
     if documents > 0 {
         console.warn(format_args!(
-            "{} with an attribute \"year\" that is neither a number nor a date: no year",
+            "{} with an attribute \"year\" that is neither a year nor a date",
             counted(documents, "document"),
         ));
     }

@@ -208,7 +208,7 @@ pub(crate) struct ReadingOptions {
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
 
-    /// Field or column with the ids, in JSON, CSV or Parquet [default: by its name]
+    /// Field or column with the ids, in JSON, CSV, Parquet or Arrow [default: by its name]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
     id_field: Option<String>,
 
@@ -235,12 +235,17 @@ impl ReadingOptions {
     }
 }
 
-const ENCODINGS: [(&str, &str, TextEncoding); 2] = [
+const ENCODINGS: [(&str, &str, TextEncoding); 3] = [
     ("utf-8|utf8", "[alias: utf8]", TextEncoding::Utf8),
     (
         "latin-1|latin1|iso-8859-1",
         "ISO 8859-1: every byte is a character [aliases: latin1, iso-8859-1]",
         TextEncoding::Latin1,
+    ),
+    (
+        "windows-1252|cp1252",
+        "Latin-1 with the quotation marks and dashes of Windows [alias: cp1252]",
+        TextEncoding::Windows1252,
     ),
 ];
 

@@ -1,21 +1,25 @@
-//! Systems of `ir search` and `ir sweep` on an index that the command has opened.
+//! Systems of commands: on an index that the command has opened, or on documents.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use ir_bm25::{IndexConfig, SegmentedIndex};
 use ir_core::store::Verify;
-use ir_core::{Corpus, DocIds, Query};
+use ir_core::{Attributes, Corpus, DocIds, Query};
+use ir_data::catalog::Catalog;
 use ir_data::{Collection, TextEncoding};
+use ir_experiment::{Runner, SearchTask, TaskEntry};
 use ir_system::{
-    Cache, IndexData, OpenSystem, Registry, Resources, SpecError, SystemData, SystemError,
-    SystemSpec,
+    Cache, IndexData, OpenSystem, Registry, Resources, SourceMap, SpecError, SystemData,
+    SystemError, SystemSpec,
 };
 
 use crate::shared::console::Console;
-use crate::shared::experiment::ConsoleObserver;
+use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::indexing::IndexOptions;
+use crate::shared::input::DocumentSource;
 use crate::shared::output::OutputPath;
 use crate::shared::system_options::message;
 
@@ -33,6 +37,8 @@ pub(crate) struct OtherCollections<'a> {
 struct SearchData<'a> {
     index: IndexData,
     others: OtherCollections<'a>,
+    /// Paths of other collections are relative to the file of the system.
+    source: SourceMap,
     console: &'a Console,
 }
 
@@ -86,8 +92,20 @@ impl SystemData for SearchData<'_> {
         name: &str,
         config: &IndexConfig,
     ) -> Option<Result<SegmentedIndex, SystemError>> {
+        const KEY: &str = "feedback_collection";
+        let resolved = match Catalog::from_env().entry(name) {
+            Ok(_) => name.to_owned(),
+            Err(_) => match self.source.resolve(KEY, name) {
+                // A path of the current folder is not a path of the file.
+                Ok(path) if path.exists() || Path::new(name).exists() => {
+                    path.to_string_lossy().into_owned()
+                }
+                Ok(_) => name.to_owned(),
+                Err(error) => return Some(Err(error)),
+            },
+        };
         let collection = FeedbackCollection {
-            name,
+            name: &resolved,
             encoding: self.others.encoding,
             verify: self.others.verify,
             setup: self.others.setup,
@@ -95,18 +113,22 @@ impl SystemData for SearchData<'_> {
             threads: self.others.threads,
         };
         let opened = collection.open(self.console);
-        Some(
-            opened.map_err(|error| {
-                SystemError::parameter("feedback_collection", format!("{error:#}"))
-            }),
-        )
+        Some(opened.map_err(|error| SystemError::parameter(KEY, format!("{error:#}"))))
     }
 }
 
-/// Opens systems on an index. Systems with the same vectors of words share them.
+/// Documents or the index that a system searches.
+enum SearchedDocuments<'a> {
+    /// An index that is searched in place of one that the system describes.
+    Index(Box<SearchData<'a>>, Box<Resources>),
+    /// Documents that the system indexes as it describes, as in an experiment.
+    Documents(Box<SearchTask>, Cache),
+}
+
+/// Opens systems on an index or on documents. Systems share indexes, models and vectors of words.
 pub(crate) struct SystemOpener<'a> {
-    data: SearchData<'a>,
-    resources: Resources,
+    documents: SearchedDocuments<'a>,
+    registry: Registry,
     console: &'a Console,
 }
 
@@ -120,17 +142,50 @@ impl<'a> SystemOpener<'a> {
         others: OtherCollections<'a>,
         console: &'a Console,
     ) -> Result<Self> {
-        let cache = match cache {
-            Some(folder) => Cache::new(folder.folder()),
-            None => Cache::temporary()?,
+        let data = SearchData {
+            index: IndexData::new(name, index.clone(), queries.to_vec()),
+            others,
+            source: SourceMap::default(),
+            console,
         };
+        let resources = Resources::new(open_cache(cache)?);
         Ok(Self {
-            data: SearchData {
-                index: IndexData::new(name, index.clone(), queries.to_vec()),
-                others,
-                console,
-            },
-            resources: Resources::new(cache),
+            documents: SearchedDocuments::Index(Box::new(data), Box::new(resources)),
+            registry: Registry::default(),
+            console,
+        })
+    }
+
+    /// Opens systems on documents, for these queries. `split` is the split of the queries, if they
+    /// are of the collection. Conditions of `spec` that name unknown attributes are warnings.
+    pub(crate) fn on_documents(
+        documents: DocumentSource,
+        queries: &[Query],
+        split: Option<&str>,
+        spec: &SystemSpec,
+        cache: Option<&OutputPath>,
+        console: &'a Console,
+    ) -> Result<Self> {
+        let mut task = TaskEntry::new(documents.collection.name());
+        task.document_order = documents.task_order();
+        if let Some(split) = split {
+            split.clone_into(&mut task.split);
+        }
+        let (cache, registry) = (open_cache(cache)?, Registry::default());
+        let mut observer = ConsoleObserver::new(console);
+        let opened = SearchTask::open(
+            task,
+            documents.collection,
+            queries.to_vec(),
+            spec,
+            &Runner::new(&cache, &registry),
+            &mut observer,
+        );
+        observer.finish();
+        let task = opened.map_err(failure)?;
+        Ok(Self {
+            documents: SearchedDocuments::Documents(Box::new(task), cache),
+            registry,
             console,
         })
     }
@@ -138,15 +193,39 @@ impl<'a> SystemOpener<'a> {
     /// Opens a system. Errors of parameters name their options.
     pub(crate) fn open(&mut self, spec: &SystemSpec) -> Result<OpenSystem> {
         let mut observer = ConsoleObserver::new(self.console);
-        let opened = spec.open_on(
-            &Registry::default(),
-            &self.data,
-            &mut self.resources,
-            &mut observer,
-        );
+        let registry = &self.registry;
+        let opened = match &mut self.documents {
+            SearchedDocuments::Index(data, resources) => {
+                data.source.clone_from(&spec.source);
+                let opened = spec.open_on(registry, &**data, resources, &mut observer);
+                opened.map_err(|error| of_options(spec, error))
+            }
+            SearchedDocuments::Documents(task, cache) => {
+                let opened = task.system(spec, &Runner::new(cache, registry), &mut observer);
+                opened.map_err(failure)
+            }
+        };
         observer.finish();
-        opened.map_err(|error| of_options(spec, error))
+        opened
     }
+
+    /// Attributes of the documents with these ids. `None` on an index, which has them itself.
+    pub(crate) fn attributes(&self, ids: &DocIds) -> Result<Option<Vec<Attributes>>> {
+        match &self.documents {
+            SearchedDocuments::Index(..) => Ok(None),
+            SearchedDocuments::Documents(task, _) => {
+                Ok(Some(task.attributes(ids).map_err(failure)?))
+            }
+        }
+    }
+}
+
+/// Cache in a folder, or a temporary one.
+fn open_cache(folder: Option<&OutputPath>) -> Result<Cache> {
+    Ok(match folder {
+        Some(folder) => Cache::new(folder.folder()),
+        None => Cache::temporary()?,
+    })
 }
 
 /// Replaces keys of a system in an error by their options.

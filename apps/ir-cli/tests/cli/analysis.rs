@@ -147,3 +147,28 @@ fn invalid_words_are_named_with_file_and_line() {
     here.ir("search x.ir tea --fold")
         .fails(2, &["--fold", "saved index"]);
 }
+
+/// The index has another analyzer, or other fields, than the system.
+#[test]
+fn systems_of_another_index_are_rejected() {
+    let here = folder();
+    tiny(&here);
+    here.ir(&["index", "tiny", "-o", "tiny.ir", "--store", "all"])
+        .ok();
+    for (options, key) in [
+        (
+            &["--stemmer", "none"][..],
+            "systems[0].analyzer: expected the analyzer of the index, porter, found ",
+        ),
+        (
+            &["--fields", "text"],
+            "systems[0].fields: expected the fields of the index, one, found text",
+        ),
+    ] {
+        let save = ["search", "tiny", "-o", "run.trec", "--save", "system.toml"];
+        here.ir(&[&save[..], options].concat()).ok();
+        let search = ["search", "tiny.ir", "--queries", "tiny/queries.jsonl"];
+        here.ir(&[&search[..], &["--system", "system.toml"]].concat())
+            .fails(1, &["system.toml:", key]);
+    }
+}

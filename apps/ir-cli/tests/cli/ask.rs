@@ -121,6 +121,39 @@ fn readers_mark_phrases() {
         .fails(1, &["nowhere"]);
 }
 
+/// Questions and frames with a byte order mark, in UTF-16 and compressed, as other text files.
+#[test]
+fn encodings_and_compression() {
+    let here = papers();
+    let ask = |args: &str| here.ir(args).ok().out;
+    let expected = ask("ask papers 'What is tea?' --json");
+    assert!(
+        expected.contains(r#""question":"What is tea?""#),
+        "{expected}"
+    );
+    let marked = "\u{feff}What is tea?\r\n";
+    here.write("marked.txt", marked);
+    let wide: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    here.write("wide.txt", wide);
+    let mut packed = ir_data::create(here.at("packed.txt.gz")).unwrap();
+    std::io::Write::write_all(&mut packed, b"What is tea?\n").unwrap();
+    packed.commit().unwrap();
+    for questions in ["marked.txt", "wide.txt", "packed.txt.gz"] {
+        let found = ask(&format!("ask papers --questions {questions} --json"));
+        assert_eq!(found, expected, "{questions}");
+    }
+    here.ir("frames papers --scientific -o frames.jsonl").ok();
+    let frames = here.read("frames.jsonl");
+    here.write("marked.jsonl", format!("\u{feff}{frames}"));
+    assert_eq!(ask("ask marked.jsonl 'What is tea?' --json"), expected);
+    here.write("zeros.jsonl", [0_u8; 64]);
+    here.ir("ask zeros.jsonl tea").fails(1, &["zeros.jsonl:1:"]);
+    if cfg!(unix) {
+        here.ir("ask papers --questions /dev/zero")
+            .fails(1, &["/dev/zero:1: "]);
+    }
+}
+
 #[test]
 fn bad_input() {
     let here = papers();

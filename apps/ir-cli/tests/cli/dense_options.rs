@@ -312,3 +312,63 @@ fn experiments_compare_the_encoders_of_saved_vectors() {
         &["e.toml:8: systems[0].any_encoder: expected saved vectors, found an encoder"],
     );
 }
+
+/// A blank document, and vectors of documents that are not in the collection: the system of a file
+/// ranks as the options do, on documents and on an index.
+#[test]
+fn blank_documents_and_unknown_vectors() {
+    let here = Folder::new();
+    here.write(
+        "blank/corpus.jsonl",
+        "{\"_id\": \"a\", \"title\": \"\", \"text\": \"green tea\"}\n\
+         {\"_id\": \"b\", \"title\": \"\", \"text\": \" \"}\n\
+         {\"_id\": \"c\", \"title\": \"milk\", \"text\": \"\"}\n",
+    );
+    here.write(
+        "blank/queries.jsonl",
+        "{\"_id\": \"q\", \"text\": \"tea\"}\n",
+    );
+    here.write(
+        "blank/qrels/test.tsv",
+        "query-id\tcorpus-id\tscore\nq\ta\t1\n",
+    );
+    here.write(
+        "docs.jsonl",
+        "{\"id\": \"c\", \"vector\": [3]}\n{\"id\": \"b\", \"vector\": [2]}\n\
+         {\"id\": \"a\", \"vector\": [1]}\n{\"id\": \"z\", \"vector\": [9]}\n",
+    );
+    here.write("query.jsonl", "{\"id\": \"q\", \"vector\": [1]}\n");
+    here.ir(&["index", "blank", "-o", "blank.ir", "--store", "all"])
+        .ok();
+    let ids = |arguments: &[&str]| -> Vec<String> {
+        let search = [&["search"][..], arguments, &["-o", "run.trec"]];
+        here.ir(&search.concat()).ok();
+        let run = here.read("run.trec");
+        let ids = run.lines().map(|line| line.split(' ').nth(2).unwrap());
+        ids.map(str::to_owned).collect()
+    };
+    let on_documents = &["blank"][..];
+    let on_index = &["blank.ir", "--queries", "blank/queries.jsonl"][..];
+    let system = &["--system", "system.toml"][..];
+    for (options, keys) in [
+        (
+            &["--vectors", "docs.jsonl", "--query-vectors", "query.jsonl"][..],
+            "type = \"dense\"\nvectors = \"docs.jsonl\"\nqueries = \"query.jsonl\"\n",
+        ),
+        (
+            &["--model", "random-indexing(dim=20)"],
+            "type = \"random-indexing\"\ndim = 20\nanalyzer = \"porter\"\n",
+        ),
+    ] {
+        let expected = ids(&[on_documents, options].concat());
+        assert!(!expected.contains(&"b".to_owned()), "{expected:?}");
+        assert_eq!(ids(&[on_index, options].concat()), expected);
+        let file = format!("[[systems]]\nname = \"s\"\n{keys}");
+        here.write("system.toml", format!("{file}blank = \"drop\"\n"));
+        assert_eq!(ids(&[on_documents, system].concat()), expected);
+        here.write("system.toml", file);
+        let kept = ids(&[on_documents, system].concat());
+        assert!(kept.contains(&"b".to_owned()), "{kept:?}");
+        assert_eq!(ids(&[on_index, system].concat()), expected);
+    }
+}

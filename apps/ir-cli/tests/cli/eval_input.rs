@@ -215,6 +215,40 @@ fn large_run_is_streamed() {
     }
 }
 
+/// Judgments and runs with header lines, as data frames and tables are saved.
+#[test]
+fn header_lines_of_tables() {
+    let here = Folder::new();
+    here.write(
+        "qrels.tsv",
+        "qid\tdocno\tlabel\titeration\nq\td\t1\t0\nq\te\t0\t0\n",
+    );
+    here.write("run", "qid\tpid\trank\nq\te\t1\nq\td\t2\n");
+    here.ir("eval -m recip_rank qrels.tsv run").fails(
+        1,
+        &[
+            "run:1: expected a query, a document and a rank, found the header line",
+            "--skip-header",
+        ],
+    );
+    let ran = here.ir("eval -m recip_rank --skip-header qrels.tsv run");
+    let out = ran.ok().out;
+    assert!(out.ends_with("\t0.5000\n"), "{out}");
+    // Cranfield's codes are read with a warning.
+    here.write("codes", "1 7 3\n1 8 4\n1 9 -1\n");
+    here.write("one", "1 Q0 7 1 2 me\n");
+    let err = here.ir("eval -m num_rel codes one").ok().err;
+    assert!(
+        err.contains("warning: codes:1: read as codes of Cranfield"),
+        "{err}"
+    );
+    here.write("grades", "1 10 -1\n1 11 1\n2 10 -1\n2 12 2\n");
+    here.ir("eval grades one").fails(
+        1,
+        &["grades:1: expected the columns `query 0 document grade`"],
+    );
+}
+
 #[test]
 fn compressed_run_equals_plain_run() {
     let here = Folder::new();

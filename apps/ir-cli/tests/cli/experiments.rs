@@ -229,6 +229,8 @@ fn folders_of_inputs_are_not_outputs() {
         "
         run e.toml -o tiny
           2: --results: expected a folder that is not an input, found tiny | tasks[0].collection reads ./tiny
+        run e.toml -o tiny/qrels
+          2: --results: expected a folder that is not an input, found tiny/qrels | tasks[0].collection reads ./tiny/qrels/test.tsv
         run e.toml --cache tiny/../tiny
           2: --cache: expected a folder that is not an input
         run in-file.toml

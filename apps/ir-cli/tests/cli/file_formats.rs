@@ -1,4 +1,4 @@
-//! Tables, arrays and Parquet as inputs of commands; names of fields; `ir inspect`.
+//! Tables, arrays, Parquet and Arrow as inputs of commands; names of fields; `ir inspect`.
 
 use serde_json::Value;
 
@@ -7,6 +7,12 @@ use crate::common::{Folder, Ran};
 const PARQUET: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../crates/ir-data/testdata/parquet/"
+);
+
+#[cfg(feature = "arrow")]
+const ARROW: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-data/testdata/arrow/"
 );
 
 fn ids(ran: Ran) -> Vec<String> {
@@ -144,7 +150,7 @@ fn inspection() {
     let notes = found["notes"].to_string();
     for note in [
         "1 document without title and text",
-        "1 document whose year",
+        "1 document with an attribute",
         "a column without a name",
     ] {
         assert!(notes.contains(note), "{notes}");
@@ -165,6 +171,7 @@ fn inspection() {
         (&"judgments".into(), &2.into())
     );
     assert_eq!(found["fields"][0]["read_as"], "-1: 1, 1: 1");
+    assert_eq!(found["format"], "TREC qrels");
     here.write("run.json", "{\"q\": {\"a\": 1.5}}");
     assert_eq!(inspect("run.json")["kind"], "run");
     let parquet = format!("{PARQUET}corpus-gzip.parquet");
@@ -190,12 +197,69 @@ fn inspection() {
     );
 }
 
+/// Files with markup before the first record, and files with the shape of several formats.
+#[test]
+fn inspection_of_unclear_starts() {
+    let here = Folder::new();
+    let inspect = |name: &str| -> Value {
+        let ran = here.ir(&["inspect", name, "--json"]).ok();
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let document = "<DOC>\n<DOCNO>a</DOCNO>\ntea\n</DOC>\n";
+    for (prolog, end) in [
+        ("<?xml version=\"1.0\"?>\n", ""),
+        ("<!-- tea -->\n", ""),
+        ("<root>\n", "</root>\n"),
+    ] {
+        here.write("docs.xml", format!("{prolog}{document}{end}"));
+        let found = inspect("docs.xml");
+        assert_eq!(found["format"], "TREC", "{prolog}");
+        assert_eq!(found["counts"]["documents"], 1, "{prolog}");
+    }
+    let indri = "<?xml version=\"1.0\"?>\n<parameters>\n<query><number>1</number>\
+                 <text>tea</text></query>\n</parameters>\n";
+    here.write("indri", indri);
+    assert_eq!(inspect("indri")["format"], "Indri topics");
+    here.write("other.xml", "<a>\n<b>tea</b>\n</a>\n");
+    here.ir(&["index", "other.xml", "-o", "x.ir"])
+        .fails(1, &["topics are elements <top> or <topic>"]);
+    here.write("marco", "q1\td1\t1\nq1\td2\t2\n");
+    let found = inspect("marco");
+    assert_eq!(found["kind"], "unclear");
+    assert_eq!(
+        found["notes"][0],
+        "may be a run of MS MARCO: query, document, rank"
+    );
+    here.write("pairs", "q1\td1\nq1\td2\n");
+    assert_eq!(inspect("pairs")["kind"], "unclear");
+    here.write("pairs", "q1 d1\nq1 d2\n");
+    assert_eq!(inspect("pairs")["format"], "pairs");
+    here.write("v.jsonl", "{\"id\": \"a\", \"vector\": [0.5, 1]}\n");
+    let found = inspect("v.jsonl");
+    assert_eq!(found["kind"], "vectors");
+    assert_eq!(found["counts"]["vectors"], 1);
+    assert_eq!(found["counts"]["dimensions"], 2);
+    let row = [
+        2_i32.to_le_bytes(),
+        1_f32.to_le_bytes(),
+        0.5_f32.to_le_bytes(),
+    ]
+    .concat();
+    here.write("v.fvecs", row);
+    here.write("v.ids", "a\n");
+    let found = inspect("v.fvecs");
+    assert_eq!(
+        (&found["format"], &found["counts"]["dimensions"]),
+        (&"fvecs".into(), &2.into())
+    );
+}
+
 #[test]
 fn help_lists_all_formats() {
     let here = Folder::new();
     let help = here.ir(&["help", "formats"]).ok().out;
     for format in [
-        "Parquet",
+        "Parquet, Arrow",
         "CSV or TSV with a header line",
         "TREC qrels",
         "NumPy, fvecs",
@@ -233,4 +297,55 @@ fn vectors_in_parquet() {
     let expected = ["d2", "d1", "d3"];
     assert_eq!(ids(search("vectors.jsonl")), expected);
     assert_eq!(ids(search(&parquet)), expected);
+}
+
+/// Arrow files as every input; folders of them, with the other files of a saved dataset.
+#[cfg(feature = "arrow")]
+#[test]
+fn arrow_files() {
+    let here = Folder::new();
+    let [docs, stream, queries, qrels, saved] = [
+        "corpus-lz4.arrow",
+        "corpus-stream.arrow",
+        "queries.arrow",
+        "qrels.arrow",
+        "saved",
+    ]
+    .map(|name| format!("{ARROW}{name}"));
+    for docs in [&docs, &stream, &saved] {
+        let found = ids(here.ir(&["search", docs, "--queries", &queries]));
+        assert_eq!(found.first().map(String::as_str), Some("d1"), "{docs}");
+    }
+    let ran = here.ir(&["search", &docs, "tea", "--filter", "language=en"]);
+    assert!(ran.ok().out.contains("d1"));
+    here.write("run", "q1 Q0 d2 1 1 x\n");
+    let ran = here.ir(&["eval", "-m", "recip_rank", &qrels, "run"]).ok();
+    assert!(ran.out.contains("1.0000"), "{}", ran.out);
+    let ran = here.ir(&["index", &saved, "-o", "saved.ir"]).ok();
+    assert!(
+        ran.err
+            .contains("2 of 4 files are neither Parquet nor Arrow and are skipped"),
+        "{}",
+        ran.err
+    );
+    let ran = here.ir(&["inspect", &stream]).ok();
+    assert!(ran.out.contains("Arrow"), "{}", ran.out);
+    let folder = format!("{PARQUET}hub/corpus");
+    let args = ["search", &folder, "tea", "--id-field", "_id"];
+    assert!(here.ir(&args).ok().out.contains("d1"));
+    let ran = here.ir(&["search", &folder, "tea", "--text-field", "body"]);
+    ran.fails(1, &["expected a field \"body\""]);
+}
+
+#[cfg(all(feature = "arrow", feature = "dense"))]
+#[test]
+fn vectors_in_arrow() {
+    let here = Folder::new();
+    here.write("q.jsonl", "{\"id\": \"q\", \"vector\": [1, 1]}\n");
+    here.write("queries.tsv", "q\ttea\n");
+    let arrow = format!("{ARROW}corpus-stream.arrow");
+    let args = ["search", &arrow, "--queries", "queries.tsv"];
+    let vectors = ["--vectors", &arrow, "--query-vectors", "q.jsonl"];
+    let ran = here.ir(&[&args[..], &vectors].concat());
+    assert_eq!(ids(ran), ["d2", "d1", "d3"]);
 }

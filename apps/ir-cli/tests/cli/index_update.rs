@@ -105,7 +105,7 @@ fn invalid_years_are_reported() {
     for add in [&[][..], &["--add"]] {
         let args = ["index", "one.jsonl", "-o", ["one.ir", "folder"][add.len()]];
         let ran = here.ir(&[&args[..], add].concat()).ok();
-        let expected = "1 document with an attribute \"year\" that is neither a number nor a date";
+        let expected = "1 document with an attribute \"year\" that is neither a year nor a date";
         assert!(ran.err.contains(expected), "{}", ran.err);
     }
 }

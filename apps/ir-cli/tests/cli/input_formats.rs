@@ -142,7 +142,10 @@ fn filter_conditions_without_effect() {
                 "no document has an attribute \"yeer\"; none passes",
             ),
             ("yeer", "no document has an attribute \"yeer\"; none passes"),
-            ("kind<=3", "without a number or date in \"kind\", such as"),
+            (
+                "kind<=3",
+                "with a \"kind\" that cannot be compared with 3, such as",
+            ),
         ] {
             let err = err(filter);
             assert!(
@@ -159,6 +162,45 @@ fn filter_conditions_without_effect() {
         help.contains("document without the attribute satisfies <=, >= and !="),
         "{help}"
     );
+}
+
+/// Dates in the formats of ISO 8601 are compared, and timestamps are counted.
+#[test]
+fn dates_in_several_formats() {
+    let here = Folder::new();
+    let document = |id: &str, date: &str| {
+        format!("{{\"id\": \"{id}\", \"text\": \"green tea\", \"date\": {date}}}\n")
+    };
+    let dates = [
+        ("extended", "\"2020-03-10\""),
+        ("basic", "\"20200310\""),
+        ("number", "20200310"),
+        ("milliseconds", "1583798400000"),
+    ];
+    let documents: String = dates.iter().map(|(id, date)| document(id, date)).collect();
+    here.write("dates.jsonl", documents);
+    let search = |filter: &str| {
+        let ran = here.ir(&["search", "dates.jsonl", "tea", "--filter", filter]);
+        let ran = ran.ok();
+        let found = |(id, _): &&(&str, &str)| ran.out.contains(id);
+        let found: Vec<&str> = dates.iter().filter(found).map(|(id, _)| *id).collect();
+        (found, ran.err)
+    };
+    let warning = "warning: --filter: 1 document with a \"date\" that cannot be compared with \
+                   \"2020-03-11\", such as 1583798400000: the limit does not hold";
+    for (filter, all) in [
+        ("date<=2020-03-11", &["extended", "basic", "number"][..]),
+        ("date>=2020-03-11", &[][..]),
+    ] {
+        let (found, err) = search(filter);
+        assert_eq!(found, all, "{filter}");
+        assert!(err.contains(warning), "{err}");
+    }
+    let (found, err) = search("date<=20200311");
+    assert_eq!(found, ["extended", "basic", "number"]);
+    assert_eq!(err, "");
+    assert_eq!(search("date=20200310").0, ["extended", "basic", "number"]);
+    assert_eq!(search("date=1583798400000").0, ["milliseconds"]);
 }
 
 /// One's own files in the formats of TREC and SMART.
@@ -257,6 +299,11 @@ fn latin_1_files() {
             }
         }
     }
+    here.write("docs.tsv", b"1\t\x93caf\xe9\x94 \x96 tea\n");
+    let search = "search docs.tsv café --encoding windows-1252 --json";
+    let out = here.ir(search).ok().out;
+    assert!(out.contains("“café” – tea"), "{out}");
+    here.write("docs.tsv", b"1\tcaf\xe9\n");
     let error = "topics:3: expected UTF-8 text, found invalid bytes at column 12";
     here.ir("search bundled --queries topics")
         .fails(1, &[error, hint]);
@@ -315,8 +362,10 @@ fn folder_of_trec_files() {
         &["disk/ft/ft912:7: expected an id that no earlier file has, found \"FR-1\""],
     );
     here.write("empty/readme", "Green tea");
-    here.ir("index empty -o x.ir")
-        .fails(1, &["with TREC files (<DOC>) or with notes"]);
+    here.ir("index empty -o x.ir").fails(
+        1,
+        &["with TREC files (<DOC>), with Parquet or Arrow files or with notes"],
+    );
 }
 
 /// Judgments of Cranfield, CACM and CISI, in every command that reads qrels.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::common::{BEIR_QRELS, CORPUS, QUERIES};
 use crate::outputs::{NOT_AN_INPUT, contents, inputs, rejects};
 
 #[test]
@@ -50,6 +51,118 @@ fn no_output_is_an_input() {
     rejects(&here, &clicks, "--teams", "--clicks reads clicks");
     let pool = ["pool", "a.trec", "-o", "new", "--pool", "a.trec"];
     rejects(&here, &pool, "--pool", "<RUN> reads a.trec");
+}
+
+/// Every file of the layouts that a folder may have.
+#[test]
+fn files_of_folders_are_no_outputs() {
+    let here = inputs();
+    let judgment = "{\"query-id\": \"q1\", \"corpus-id\": \"d1\", \"score\": 1}\n";
+    here.write("lines/corpus.jsonl", CORPUS);
+    here.write("lines/queries.jsonl", QUERIES);
+    here.write("lines/qrels/test.jsonl", judgment);
+    here.write("parts/corpus/a.jsonl", CORPUS);
+    here.write("parts/queries/a.jsonl", QUERIES);
+    here.write("parts/default/test.tsv", BEIR_QRELS);
+    here.write("smart/tea.ALL", ".I 1\n.T\nTea\n.W\ngreen tea\n");
+    here.write("smart/tea.QRY", ".I 1\n.W\ntea\n");
+    here.write("smart/tea.REL", "1 1\n");
+    let hub = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../crates/ir-data/testdata/parquet/hub/"
+    );
+    let parquet = [
+        "corpus/corpus-00000-of-00002.parquet",
+        "corpus/corpus-00001-of-00002.parquet",
+        "queries/queries-00000-of-00001.parquet",
+        "data/test-00000-of-00002.parquet",
+        "data/test-00001-of-00002.parquet",
+    ];
+    for file in parquet {
+        here.write(
+            &format!("hub/{file}"),
+            fs::read(format!("{hub}{file}")).unwrap(),
+        );
+    }
+    here.write(
+        "tables/a.parquet",
+        fs::read(format!("{hub}{}", parquet[0])).unwrap(),
+    );
+    let files = [
+        "lines/corpus.jsonl",
+        "lines/queries.jsonl",
+        "lines/qrels/test.jsonl",
+        "parts/corpus/a.jsonl",
+        "parts/queries/a.jsonl",
+        "parts/default/test.tsv",
+        "smart/tea.ALL",
+        "smart/tea.QRY",
+        "smart/tea.REL",
+        "tables/a.parquet",
+    ];
+    let parquet = parquet.map(|file| format!("hub/{file}"));
+    for file in files.into_iter().chain(parquet.iter().map(String::as_str)) {
+        let (folder, _) = file.split_once('/').unwrap();
+        let input = format!("<COLLECTION> reads {file})");
+        rejects(&here, &["search", folder, "-o", file], "--output", &input);
+        rejects(&here, &["mine", folder, "-o", file], "--output", &input);
+    }
+}
+
+/// The ids beside an array of vectors.
+#[cfg(feature = "dense")]
+#[test]
+fn ids_of_vectors_are_no_output() {
+    let here = inputs();
+    here.write("docs.fvecs", "");
+    here.write("docs.ids", "d1\n");
+    let args =
+        "search x.ir --queries q.jsonl --vectors docs.fvecs --query-vectors docs.fvecs -o docs.ids";
+    let args: Vec<&str> = args.split(' ').collect();
+    rejects(&here, &args, "--output", "--vectors reads docs.ids)");
+}
+
+/// Files of the parameters of a system, as options and in a system file.
+#[test]
+fn files_of_systems_are_no_outputs() {
+    let here = inputs();
+    here.write("syn.txt", "tea => drink\n");
+    here.write("words.txt", "the\n");
+    here.write("prior.tsv", "a\t0.5\n*\t0.5\n");
+    here.write("tags.tsv", "tea\tNN\n");
+    here.write(
+        "sy.toml",
+        "version = 1\n[[systems]]\nname = \"s\"\ntype = \"bm25\"\nsynonyms = \"syn.txt\"\n\
+         feedback = \"rm3\"\nfeedback_collection = \"x.ir\"\n",
+    );
+    for (options, input) in [
+        ("--synonyms syn.txt", "--synonyms reads syn.txt"),
+        ("--stop-words words.txt", "--stop-words reads words.txt"),
+        (
+            "--protected-words words.txt",
+            "--protected-words reads words.txt",
+        ),
+        ("--prior prior.tsv", "--prior reads prior.tsv"),
+        ("--prior qrels:qrels", "--prior reads qrels"),
+        ("--pos-tags tags.tsv", "--pos-tags reads tags.tsv"),
+        (
+            "--feedback rm3 --feedback-collection x.ir",
+            "--feedback-collection reads x.ir",
+        ),
+        ("--system sy.toml", "--system reads sy.toml"),
+        ("--system sy.toml", "systems[0].synonyms reads ./syn.txt"),
+        (
+            "--system sy.toml",
+            "systems[0].feedback_collection reads ./x.ir",
+        ),
+    ] {
+        let file = input.rsplit_once(' ').unwrap().1;
+        for option in ["--output", "--save"] {
+            let args = format!("search tiny {options} {option} {file}");
+            let args: Vec<&str> = args.split(' ').collect();
+            rejects(&here, &args, option, &format!(" ({input})"));
+        }
+    }
 }
 
 /// `ir search ... >> queries`: standard output is not an input either.

@@ -290,15 +290,11 @@ fn parquet() {
     );
     let options = ["knn-accuracy", "--texts", file, "--k", "3", "--folds", "3"];
     let with = |more: &[&str]| here.ir(&[&options[..], more].concat());
-    if cfg!(feature = "parquet") {
-        // Two subjects, whose abstracts and titles share words, and papers on tea without a label.
-        for more in [&[][..], &["--text-field", "title"]] {
-            let ran = with(more).ok();
-            assert!(ran.out.ends_with("mean\t15\t1.0000\n"), "{}", ran.out);
-        }
-        with(&["--text-field", "authors"]).fails(2, &["expected abstract or title"]);
-        with(&["--label-field", "decision"]).fails(2, &["expected labels"]);
-    } else {
-        with(&[]).fails(1, &["--features parquet"]);
+    // Two subjects, whose abstracts and titles share words, and papers on tea without a label.
+    for more in [&[][..], &["--text-field", "title"]] {
+        let ran = with(more).ok();
+        assert!(ran.out.ends_with("mean\t15\t1.0000\n"), "{}", ran.out);
     }
+    with(&["--text-field", "authors"]).fails(2, &["expected abstract or title"]);
+    with(&["--label-field", "decision"]).fails(2, &["expected labels"]);
 }

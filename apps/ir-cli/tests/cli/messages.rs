@@ -55,7 +55,7 @@ fn numbers_in_words() {
         mine bundled --margin x
           2: --margin | expected a number, found \"x\"
         search tiny tea --k1 1e308
-          2: --k1: expected a finite number >= 0, found 1e308
+          2: --k1: expected a finite number >= 0, at most 3.4028235e38, found 1e308
         index tiny -o x.ir --analysis range.json
           2: max_len: | expected an integer >= 0
         index tiny -o x.ir --analysis list.json

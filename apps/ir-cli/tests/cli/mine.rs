@@ -265,6 +265,29 @@ fn examples_from_file() {
 }
 
 /// A positive given by its text is never a negative. `--random` is limited by the collection.
+/// A positive with an id that the collection does not have is identified by its text.
+#[test]
+fn positives_with_an_unknown_id() {
+    let here = Folder::new();
+    here.write(
+        "docs.jsonl",
+        "{\"id\":\"d1\",\"title\":\"Tea\",\"text\":\"Steep the leaves.\"}\n\
+         {\"id\":\"d2\",\"title\":\"Trees\",\"text\":\"The leaves are green.\"}\n",
+    );
+    here.write(
+        "t.jsonl",
+        "{\"query_id\":\"q1\",\"query\":\"steep leaves\",\
+         \"positive_passages\":[{\"docid\":\"p0\",\"text\":\"Steep the leaves.\"}]}\n",
+    );
+    here.ir("mine docs.jsonl --examples t.jsonl -o out.jsonl")
+        .ok();
+    let [example] = &examples(&here, "out.jsonl")[..] else {
+        panic!("expected one example");
+    };
+    assert_eq!(ids(&example.positives), ["p0"]);
+    assert_eq!(ids(&example.negatives), ["d2"]);
+}
+
 #[test]
 fn positives_without_an_id() {
     let here = Folder::new();
@@ -360,4 +383,34 @@ fn invalid_options() {
     let left = mine(&[&with[..], &["--leave-out"]].concat()).ok();
     assert!(left.err.contains("skipped: t.jsonl:1"), "{}", left.err);
     assert_eq!(examples(&here, "out.jsonl").len(), 1);
+}
+
+/// Queries with an invalid year are counted, as in `ir search`.
+#[test]
+fn invalid_years_of_queries() {
+    let here = Folder::new();
+    let documents = [
+        ("a", "green tea"),
+        ("b", "black tea"),
+        ("c", "tea with milk"),
+    ];
+    let documents = documents
+        .map(|(id, text)| format!("{{\"_id\": \"{id}\", \"text\": \"{text}\", \"year\": 2010}}\n"));
+    here.write("t/corpus.jsonl", documents.concat());
+    here.write(
+        "t/queries.jsonl",
+        "{\"_id\": \"1\", \"text\": \"tea\", \"year\": \"soon\"}\n\
+         {\"_id\": \"2\", \"text\": \"milk\", \"year\": 2015}\n",
+    );
+    here.write(
+        "t/qrels/train.tsv",
+        "query-id\tcorpus-id\tscore\n1\ta\t1\n2\tc\t1\n",
+    );
+    let mine = ["mine", "t", "-n", "1", "-o", "t.jsonl"];
+    let warning = "warning: 1 of 2 queries have an attribute \"year\" that is neither a year nor a \
+                   date, such as \"soon\": no time filter";
+    let ran = here.ir(&[&mine[..], &["--not-later-than-query"]].concat());
+    let err = ran.ok().err;
+    assert!(err.contains(warning), "{err}");
+    assert!(!here.ir(&mine).ok().err.contains("year"));
 }

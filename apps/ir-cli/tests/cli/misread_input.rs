@@ -292,6 +292,56 @@ fn fields_of_topics() {
     );
 }
 
+/// Names of the fields of queries in JSON and CSV.
+#[test]
+fn fields_of_queries() {
+    let here = Folder::new();
+    here.write(
+        "d.jsonl",
+        "{\"id\": \"a\", \"text\": \"tea\"}\n{\"id\": \"b\", \"text\": \"milk\"}\n",
+    );
+    here.write(
+        "q.jsonl",
+        "{\"topic_id\": \"7\", \"utterance\": \"tea\", \"rewrite\": \"milk\"}\n",
+    );
+    here.write("q.csv", "topic,words\n7,milk\n");
+    here.write("q.tsv", "7\ttea\n");
+    here.write(
+        "topics.xml",
+        "<topics>\n<topic number=\"7\">\n<query>tea</query>\n</topic>\n</topics>\n",
+    );
+    for (options, doc) in [
+        (
+            "q.jsonl --query-field utterance --query-id-field topic_id",
+            "a",
+        ),
+        (
+            "q.jsonl --query-field rewrite --query-id-field topic_id",
+            "b",
+        ),
+        ("q.csv --query-field words --query-id-field topic", "b"),
+    ] {
+        let found = here
+            .ir(&format!("search d.jsonl --queries {options} -o -"))
+            .ok();
+        assert!(
+            found.out.starts_with(&format!("7 Q0 {doc} 1 ")),
+            "{}",
+            found.out
+        );
+    }
+    here.errors(
+        "
+        search d.jsonl --queries q.jsonl --query-field title --query-id-field topic_id
+          1: q.jsonl:1: | a field \"title\"
+        search d.jsonl --queries q.tsv --query-field words
+          1: q.tsv:1: | a field \"words\"
+        search d.jsonl --queries topics.xml --query-id-field number
+          2: --query-id-field: expected a file with names of fields (JSON, CSV, Parquet or Arrow), found topics.xml (topics)
+    ",
+    );
+}
+
 /// Records as PyTerrier, Mr. TyDi, MS MARCO 1 and 2 and question files have them.
 #[test]
 fn names_of_fields_in_published_collections() {

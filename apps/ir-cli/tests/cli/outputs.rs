@@ -123,6 +123,26 @@ fn standard_output_and_compression() {
     assert!(!here.at("-").exists());
 }
 
+/// `--save -` is standard output and `--save x.gz` gzip.
+#[test]
+fn system_files() {
+    let here = inputs();
+    let save = |path: &str| {
+        let args = format!("search tiny -o run --save {path}");
+        here.ir(&args).ok().out
+    };
+    assert_eq!(save("s.toml"), "");
+    let expected = here.read("s.toml");
+    assert!(
+        expected.starts_with("# System of `ir search`;"),
+        "{expected}"
+    );
+    assert_eq!(save("-"), expected);
+    assert_eq!(save("s.toml.gz"), "");
+    assert_eq!(decompressed(here.at("s.toml.gz")), expected);
+    assert!(!here.at("-").exists());
+}
+
 /// An index or a folder can be neither standard output nor compressed.
 #[test]
 fn binary_outputs() {

@@ -195,10 +195,6 @@ fn papers() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../crates/ir-data/testdata/iclr/papers.parquet"
     );
-    if !cfg!(feature = "parquet") {
-        here.ir(&["stats", file]).fails(1, &["--features parquet"]);
-        return;
-    }
     let out = here.ir(&["stats", file]).ok().out;
     // Row n has n mod 5 scores, except for row 5, which has none.
     for (name, value) in [

@@ -326,6 +326,67 @@ fn grids_of_feedback_from_an_external_collection() {
     sweep(&[&["news.ir"][..], &rm3].concat()).fails(2, &["--grid"]);
 }
 
+/// Seeds above 2^24, which single precision rounds.
+#[test]
+fn grids_of_seeds() {
+    let here = grid_folder();
+    let model = |seed: &str| {
+        let model = format!("random-indexing(dim=3,nonzero=2,seed={seed})");
+        vec!["--model".to_owned(), model]
+    };
+    assert_grid(
+        &here,
+        ("seed", &["33333333", "3"]),
+        &["--model", "random-indexing(dim=3,nonzero=2)"],
+        &[model("33333333"), model("3")],
+    );
+}
+
+/// A system file: index, hits and scores are those of the system, on documents as in `ir search`.
+#[test]
+fn grids_of_system_files() {
+    let here = grid_folder();
+    let queries = here.read("notes/queries.jsonl");
+    here.write("notes/queries.jsonl", queries.replace("ship", "ships"));
+    let system = |k1: &str| {
+        format!(
+            "[[systems]]\nname = \"root\"\ntype = \"bm25\"\nanalyzer = \"whitespace\"\nhits = 3\n{k1}"
+        )
+    };
+    let mut files = Vec::new();
+    for value in ["0.2", "3"] {
+        let (file, saved) = (format!("k1={value}"), format!("{value}.toml"));
+        here.write(&saved, system(&format!("k1 = {value}\n")));
+        here.ir(&["search", "notes", "--system", &saved, "-o", &file])
+            .ok();
+        files.push(file);
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let expected = here
+        .ir(&[&["sweep", "notes"][..], &files].concat())
+        .ok()
+        .out;
+    let sweep = |text: &str| {
+        here.write("system.toml", text);
+        let sweep = ["sweep", "notes", "notes", "--system", "system.toml"];
+        here.ir(&[&sweep[..], &["--grid", "k1=0.2,3"]].concat())
+            .ok()
+            .out
+    };
+    let found = sweep(&system(""));
+    assert_eq!(rows(&found), rows(&expected));
+    // The system to search is the last one that is not hidden, not the last one.
+    let part = "[[systems]]\nname = \"part\"\ntype = \"bm25\"\nhidden = true\n";
+    assert_eq!(sweep(&(system("") + part)), found);
+    here.write(
+        "knn.toml",
+        "[[systems]]\nname = \"knn\"\ntype = \"knn\"\naggregation = \"weighted-vote\"\n",
+    );
+    let knn = ["sweep", "notes", "notes", "--system", "knn.toml"];
+    here.ir(&[&knn[..], &["--grid", "neighbors=1,2"]].concat())
+        .fails(1, &["tasks[0].training.split", "train"]);
+}
+
 #[test]
 fn wrong_grids_are_rejected() {
     let here = Folder::new();

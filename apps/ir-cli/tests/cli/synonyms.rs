@@ -86,3 +86,23 @@ fn errors_name_the_option_and_the_line() {
     }
     search(&["--synonyms", "synonyms.txt", "--sdm", "1,1,1"]).fails(2, &["--synonyms", "--sdm"]);
 }
+
+/// A byte order mark, UTF-16 and compression; other compression is an error.
+#[test]
+fn encodings_and_compression_of_the_file() {
+    let here = Folder::new();
+    notes(&here);
+    let marked = "\u{feff}MG => myasthenia gravis\n";
+    here.write("marked.txt", marked);
+    let wide: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    here.write("wide.txt", wide);
+    let mut packed = ir_data::create(here.at("packed.txt.gz")).unwrap();
+    std::io::Write::write_all(&mut packed, b"MG => myasthenia gravis\n").unwrap();
+    packed.commit().unwrap();
+    for file in ["marked.txt", "wide.txt", "packed.txt.gz"] {
+        assert_eq!(found(&here, "MG", &["--synonyms", file]), ["a"], "{file}");
+    }
+    here.write("other.txt", b"BZh91AY&SY\x00\x00\x00\x00");
+    here.ir("search notes.jsonl MG --synonyms other.txt -o -")
+        .fails(1, &["other.txt", "bzip2"]);
+}

@@ -10,11 +10,29 @@ const VECTORS: &str = "\
 {\"id\": \"d2\", \"vector\": {\"ship\": 2.0}}
 ";
 
+/// Vectors of the documents and queries of `tiny`.
+const DENSE: &str = "\
+{\"id\": \"d1\", \"vector\": [1.0, 0.0, 0.0]}
+{\"id\": \"d2\", \"vector\": [0.6, 0.8, 0.0]}
+{\"id\": \"d3\", \"vector\": [0.0, 0.6, 0.8]}
+";
+const DENSE_QUERIES: &str = "\
+{\"id\": \"q1\", \"vector\": [0.9, 0.1, 0.2]}
+{\"id\": \"q2\", \"vector\": [0.1, 0.2, 0.9]}
+";
+
 fn folder() -> Folder {
     let here = Folder::new();
     tiny(&here);
+    let queries = here.read("tiny/queries.jsonl");
+    let year = "\"metadata\": {\"year\": 2015}, \"text\": \"tea leaves\"";
+    let with_year = queries.replace("\"text\": \"tea leaves\"", year);
+    assert_ne!(with_year, queries);
+    here.write("tiny/queries.jsonl", with_year);
     here.write("files/synonyms.txt", "ship, boat\ntea => leaf\n");
-    here.write("files/priors.tsv", "a\t0.5\n*\t0.25\n");
+    here.write("files/priors.tsv", "drink\t0.5\n*\t0.25\n");
+    here.write("files/vectors.jsonl", DENSE);
+    here.write("files/queries.jsonl", DENSE_QUERIES);
     here
 }
 
@@ -44,26 +62,18 @@ fn assert_same_run(here: &Folder, options: &[&str]) {
     assert!(!direct.is_empty(), "{options:?}");
     assert_eq!(here.read("again.trec"), direct, "{options:?}");
     let saved = here.read("saved/system.toml");
-    let tables = saved.split_once("version = 1\n").unwrap().1;
+    assert!(saved.contains("version = 1\n"), "{saved}");
     let experiment = format!(
-        "measures = [\"AP\"]\n[[tasks]]\ncollection = \"../tiny\"\n{tables}\n[output]\nfolder = \"out\"\nformats = [\"runs\"]\n"
+        "measures = [\"AP\"]\n{saved}\n[[tasks]]\ncollection = \"../tiny\"\n[output]\nfolder = \"out\"\nformats = [\"runs\"]\n"
     );
     here.write("saved/experiment.toml", experiment);
     here.ir(&["run", "saved/experiment.toml"]).ok();
-    let tag = direct.split_whitespace().nth(5).unwrap();
     let run = here.files().into_iter().find(|file| {
         file.extension().is_some_and(|end| end == "trec")
             && file.ancestors().any(|it| it.ends_with("out"))
     });
     let run = std::fs::read_to_string(run.unwrap()).unwrap();
-    // The scores of the experiment are not rounded: ids in their order.
-    let ids = |text: &str| -> Vec<String> {
-        let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-        lines
-            .map(|parts| [parts[0], parts[2], parts[3]].join(" "))
-            .collect()
-    };
-    assert_eq!(ids(&run), ids(&direct), "{options:?} {tag}");
+    assert_eq!(run, direct, "{options:?}");
     std::fs::remove_dir_all(here.at("saved")).unwrap();
 }
 
@@ -102,6 +112,25 @@ fn saved_systems_give_the_same_run() {
         &["--template", "{text} {title}"],
         &["--lengths", "exact", "--scores", "exact"],
         &["--model", "random-indexing(dim=20)"],
+        &["--model", "random-indexing(dim=20)", "--fields", "text"],
+        &[
+            "--model",
+            "random-indexing(dim=20)",
+            "--template",
+            "{title}",
+        ],
+        &["--scores", "strict"],
+        &["--prior", "files/priors.tsv", "--prior-attribute", "kind"],
+        &[
+            "--prior",
+            "feedback",
+            "--prior-attribute",
+            "kind",
+            "--tag",
+            "base",
+        ],
+        &["--prior", "qrels:tiny:test", "--prior-attribute", "kind"],
+        &["--not-later-than-query=published"],
         &["--not-later-than-query"],
         &["--filter", "year>=2013"],
         &[
@@ -115,6 +144,91 @@ fn saved_systems_give_the_same_run() {
     ] {
         assert_same_run(&here, options);
     }
+}
+
+/// Vectors, also under tags that are names of the parts of a hybrid.
+#[cfg(feature = "dense")]
+#[test]
+fn saved_systems_of_vectors_give_the_same_run() {
+    let here = folder();
+    let vectors = [
+        "--vectors",
+        "files/vectors.jsonl",
+        "--query-vectors",
+        "files/queries.jsonl",
+    ];
+    for options in [
+        &[][..],
+        &["--clean", "stop-words"],
+        &["--alpha", "0.1"],
+        &["--alpha", "0.1", "--tag", "BM25"],
+        &["--alpha", "0.1", "--tag", "vectors", "--k1", "1.2"],
+        &["--not-later-than-query"],
+    ] {
+        assert_same_run(&here, &[&vectors[..], options].concat());
+    }
+    // The vectors are of the queries that are searched, which are none of the collection.
+    let other = "{\"_id\": \"n1\", \"text\": \"winter\"}\n";
+    here.write("other.jsonl", other);
+    here.write(
+        "files/queries.jsonl",
+        "{\"id\": \"n1\", \"vector\": [0.1, 0.2, 0.9]}\n",
+    );
+    let search = ["search", "tiny", "--queries", "other.jsonl", "-o"];
+    let save = ["direct.trec", "--save", "other.toml"];
+    here.ir(&[&search[..], &save, &vectors].concat()).ok();
+    here.ir(&[&search[..], &["again.trec", "--system", "other.toml"]].concat())
+        .ok();
+    assert_eq!(here.read("again.trec"), here.read("direct.trec"));
+}
+
+/// Systems need no judgments, and search queries of a file by their vectors.
+#[test]
+fn systems_search_documents_without_judgments() {
+    let here = folder();
+    let corpus = here.read("tiny/corpus.jsonl");
+    here.write("notes.jsonl", &corpus);
+    let search = ["search", "notes.jsonl", "--query", "tea", "-o"];
+    let save = ["direct.trec", "--save", "notes.toml"];
+    here.ir(&[&search[..], &save].concat()).ok();
+    here.ir(&[&search[..], &["again.trec", "--system", "notes.toml"]].concat())
+        .ok();
+    assert_eq!(here.read("again.trec"), here.read("direct.trec"));
+    assert_eq!(here.read("again.trec").lines().count(), 2);
+
+    here.write("vectors.jsonl", VECTORS);
+    here.write("other.jsonl", "{\"_id\": \"n1\", \"text\": \"q\"}\n");
+    here.write(
+        "query-vectors.jsonl",
+        "{\"id\": \"n1\", \"vector\": {\"ship\": 1.0}}\n",
+    );
+    here.write(
+        "sparse.toml",
+        "[[systems]]\nname = \"s\"\ntype = \"sparse\"\nvectors = \"vectors.jsonl\"\nqueries = \"query-vectors.jsonl\"\n",
+    );
+    for collection in ["tiny", "notes.jsonl"] {
+        let sparse = ["--system", "sparse.toml", "--queries", "other.jsonl"];
+        let found = here.ir(&[&["search", collection][..], &sparse].concat());
+        let found = found.ok().out;
+        assert!(found.starts_with("n1 Q0 d2 1 "), "{collection}: {found}");
+    }
+}
+
+/// Paths of a file are relative to it, also from another folder.
+#[test]
+fn feedback_collections_are_relative_to_the_file() {
+    let here = folder();
+    for index in ["tiny.ir", "news.ir"] {
+        here.ir(&["index", "tiny", "-o", index, "--store", "all"])
+            .ok();
+    }
+    here.write(
+        "sub/system.toml",
+        "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nfeedback = \"rm3\"\nfeedback_collection = \"../news.ir\"\n",
+    );
+    let search = ["search", "tiny.ir", "--query", "tea"];
+    let found = here.ir(&[&search[..], &["--system", "sub/system.toml"]].concat());
+    assert_eq!(found.ok().out.lines().count(), 2);
 }
 
 #[test]
@@ -219,6 +333,12 @@ fn wrong_system_files_are_rejected() {
             "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nhidden = true\n",
             &["expected a system that is not hidden"],
         ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nfilter = \"year-of-best-record\"\n",
+            &[
+                "system.toml: filter: expected none, year or published-year, found year-of-best-record",
+            ],
+        ),
         ("k1 = 1\n", &["system.toml", "k1"]),
     ] {
         here.write("system.toml", text);
@@ -238,6 +358,24 @@ fn wrong_system_files_are_rejected() {
     ] {
         here.ir(&[&search[..], option].concat())
             .fails(2, &[option[0], "--system"]);
+    }
+    #[cfg(feature = "dense")]
+    for option in [
+        &["--prefix", "x"][..],
+        &["--pooling", "cls"],
+        &["--max-tokens", "3"],
+    ] {
+        here.ir(&[&search[..], option].concat())
+            .fails(2, &[option[0], "--system"]);
+    }
+    #[cfg(feature = "remote")]
+    here.ir(&[&search[..], &["--engine-attempts", "3"]].concat())
+        .fails(2, &["--engine-attempts: expected --engine, found none"]);
+    let message = "--fields: expected either --system, which describes the index, or options of an index, found both";
+    let sweep = ["sweep", "tiny", "tiny", "--grid", "k1=1,2"];
+    for command in [&sweep[..], &["mine", "tiny", "--split", "test"]] {
+        let options = ["--system", "system.toml", "--fields", "text"];
+        here.ir(&[command, &options].concat()).fails(2, &[message]);
     }
     here.ir(&["search", "tiny", "--system", "missing.toml"])
         .fails(1, &["missing.toml: cannot be read"]);

@@ -234,3 +234,27 @@ fn invalid_records_name_the_line() {
     here.ir_with("worker search", first).fails(2, &["INDEX"]);
     assert_eq!(here.ir_with(&tokenize, "").ok().out, "");
 }
+
+/// Records have texts, and no ids of queries with vectors.
+#[test]
+fn systems_with_vectors_of_queries_are_rejected() {
+    let here = Folder::new();
+    tiny(&here);
+    here.ir(&["index", "tiny", "-o", "tiny.ir", "--store", "all"])
+        .ok();
+    here.write("docs.jsonl", "{\"id\": \"d1\", \"vector\": {\"x\": 1.0}}\n");
+    here.write(
+        "queries.jsonl",
+        "{\"id\": \"q1\", \"vector\": {\"x\": 1.0}}\n",
+    );
+    here.write(
+        "sparse.toml",
+        "systems = [{ name = \"s\", type = \"sparse\", vectors = \"docs.jsonl\", queries = \"queries.jsonl\" }]\n",
+    );
+    let worker = ["worker", "search", "tiny.ir", "--system", "sparse.toml"];
+    here.ir_with(&worker, "{\"id\": \"q1\", \"text\": \"tea leaves\"}\n")
+        .fails(
+            1,
+            &["--system: sparse.toml: expected a system for any query, found saved vectors of queries"],
+        );
+}

@@ -167,6 +167,15 @@ impl Fixtures {
             copy(&parquet.join(name), &to);
         }
         copy(&parquet.join("hub"), &here.join("collection-hub"));
+        #[cfg(feature = "arrow")]
+        for (name, to) in [
+            ("corpus-lz4.arrow", "collection-file.arrow"),
+            ("corpus-stream.arrow", "collection-stream.arrow"),
+            ("saved", "collection-saved"),
+        ] {
+            let arrow = crates.join("ir-data/testdata/arrow");
+            copy(&arrow.join(name), &here.join(to));
+        }
         let rows = [[1.0_f32, 0.0], [0.6, 0.8], [0.0, 1.0]];
         let row = |row: &[f32; 2]| {
             [

@@ -221,6 +221,19 @@ fn systems_of_experiments_are_collections() {
     assert_eq!(body["hits"].as_array().unwrap().len(), 1);
     assert_eq!(body["hits"][0]["id"], "d2");
     drop(server);
+    let text = std::fs::read_to_string(folder.path().join("tea.toml")).unwrap();
+    let text = text.replace(
+        "weights = [1, 2]",
+        "weights = [1, 2]\nwhere = { known = { name = \"year\" } }",
+    );
+    write("filtered.toml", &text);
+    let filtered = ["--data", "d", "--collection", "tea=filtered.toml#sum"];
+    let ran = serve_command(folder.path(), &filtered).output().unwrap();
+    let error = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(
+        error.contains("where of \"sum\": expected a system without a filter, found"),
+        "{error}"
+    );
     let unknown = ["--data", "d", "--collection", "tea=tea.toml#smu"];
     let ran = serve_command(folder.path(), &unknown).output().unwrap();
     let error = String::from_utf8_lossy(&ran.stderr).into_owned();

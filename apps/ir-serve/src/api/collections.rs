@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::path::ApiPath;
-use super::query::{Filter, filter_warnings};
+use super::query::Filter;
 use crate::api_error::ApiError;
 use crate::app::App;
 
@@ -32,7 +32,8 @@ pub(super) struct SearchRequest {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SearchResponse {
     hits: Vec<CollectionHit>,
-    /// What may be an error of the request, such as a filter on an attribute that no document has.
+    /// What may be an error of the request, such as a filter on an attribute that no document has,
+    /// or with a limit that values cannot be compared with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -98,6 +99,6 @@ pub(super) async fn search(
         .map(|(id, score)| CollectionHit { id, score });
     Ok(Json(SearchResponse {
         hits: hits.collect(),
-        warnings: filter_warnings(&found.unknown_fields),
+        warnings: found.warnings,
     }))
 }

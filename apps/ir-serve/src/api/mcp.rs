@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use super::query::{check_filter_size, filter_warnings};
+use super::query::check_filter_size;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::error::ServiceError;
@@ -226,7 +226,7 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
             let found = app.ask(question).await;
             found.map(|list| {
                 let mut texts = vec![answers(&list)];
-                texts.extend(filter_warnings(&list.unknown_fields));
+                texts.extend(list.warnings);
                 texts
             })
         }

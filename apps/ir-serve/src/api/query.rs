@@ -96,7 +96,8 @@ pub(super) struct QueryResponse {
     /// Counts of values by the names of the request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aggs: BTreeMap<String, Vec<ValueCount>>,
-    /// What may be an error of the request, such as a filter on a field that no document has.
+    /// What may be an error of the request, such as a filter on a field that no document has, or
+    /// with a limit that values cannot be compared with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -222,13 +223,6 @@ pub(super) fn check_filter_size(filters: &[Predicate]) -> Result<(), String> {
     Ok(())
 }
 
-/// Warnings of fields in a filter that no document has.
-pub(super) fn filter_warnings(unknown_fields: &[String]) -> Vec<String> {
-    let names = unknown_fields.iter();
-    let warnings = names.map(|name| format!("filter: no document has a field {name:?}"));
-    warnings.collect()
-}
-
 impl Filter {
     pub(super) fn predicates(self) -> Result<Vec<Predicate>, ApiError> {
         let parse = |condition: &str| {
@@ -349,7 +343,7 @@ impl QueryResponse {
             query_id: list.query,
             generated,
             aggs,
-            warnings: filter_warnings(&list.unknown_fields),
+            warnings: list.warnings,
         }
     }
 }

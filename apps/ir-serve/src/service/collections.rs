@@ -2,7 +2,7 @@
 
 use ir_core::{Predicate, Search};
 
-use super::{Service, filter, unknown_fields};
+use super::{Service, filter, filter_warnings};
 use crate::error::ServiceError;
 
 /// Hits in a collection.
@@ -11,8 +11,9 @@ use crate::error::ServiceError;
 pub struct CollectionHits {
     /// Ids and scores, the best first.
     pub hits: Vec<(String, f32)>,
-    /// Names of attributes in the filters that no document has.
-    pub unknown_fields: Vec<String>,
+    /// Warnings of attributes in the filters that no document has, and of values that limits
+    /// cannot be compared with.
+    pub warnings: Vec<String>,
 }
 
 impl Service {
@@ -48,7 +49,7 @@ impl Service {
             .map(|hit| (ids.id(hit.doc).to_owned(), hit.score));
         Ok(CollectionHits {
             hits: hits.collect(),
-            unknown_fields: unknown_fields(filters, collection.attributes.iter()),
+            warnings: filter_warnings(filters, collection.attributes.iter()),
         })
     }
 

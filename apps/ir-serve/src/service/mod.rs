@@ -8,12 +8,14 @@ mod generation;
 mod keys;
 mod question;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use ir_core::{AttributeValue, Attributes, DocSet, Predicate, Retriever, Search};
+use ir_core::{
+    AttributeValue, Attributes, DocSet, IncomparableValues, Predicate, Retriever, Search,
+};
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
@@ -324,14 +326,13 @@ impl Service {
                 explanation,
             });
         }
+        // The frames of a document have the same fields.
+        let documents = index.frames().chunk_by(|a, b| a.paper == b.paper);
         Ok(AnswerList {
             query: self.log_question(question, answers.len(), start),
             answers,
             related: found.related,
-            unknown_fields: unknown_fields(
-                &question.filters,
-                index.frames().iter().map(|frame| &frame.metadata),
-            ),
+            warnings: filter_warnings(&question.filters, documents.map(|it| &it[0].metadata)),
         })
     }
 
@@ -477,22 +478,32 @@ fn document_id(record: &SocoDocument) -> String {
     }
 }
 
-/// The names of fields in filters that no document has, each once; none without documents.
-fn unknown_fields<'a>(
+/// Warnings of fields in filters that no document has, and of values that limits cannot be compared
+/// with; none without documents.
+fn filter_warnings<'a>(
     filters: &[Predicate],
-    documents: impl Iterator<Item = &'a Attributes> + Clone,
+    documents: impl IntoIterator<Item = &'a Attributes>,
 ) -> Vec<String> {
-    if documents.clone().next().is_none() {
+    let mut values = IncomparableValues::new(filters);
+    let tests = filters.iter().flat_map(Predicate::conditions);
+    let mut unknown: BTreeSet<&str> = tests.filter_map(Predicate::name).collect();
+    let mut documents = documents.into_iter().peekable();
+    if documents.peek().is_none() {
         return Vec::new();
     }
-    let filters = filters.iter();
-    let mut names: Vec<String> = filters
-        .flat_map(|filter| filter.unknown_names(documents.clone()))
-        .map(str::to_owned)
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    for document in documents {
+        unknown.retain(|name| document.get(name).is_none());
+        values.add(document);
+        if unknown.is_empty() && values.is_empty() {
+            break;
+        }
+    }
+    let unknown = unknown.iter();
+    let unknown = unknown.map(|name| format!("filter: no document has a field {name:?}"));
+    let values = values.warnings().into_iter();
+    unknown
+        .chain(values.map(|warning| format!("filter: {warning}")))
+        .collect()
 }
 
 /// The documents that satisfy all filters; `None` without filters.

@@ -42,8 +42,9 @@ pub struct AnswerList {
     pub answers: Vec<ScoredAnswer>,
     /// Questions that resemble the question, the best first.
     pub related: Vec<Suggestion>,
-    /// Names of fields in the filters that no document has.
-    pub unknown_fields: Vec<String>,
+    /// Warnings of fields in the filters that no document has, and of values that limits cannot be
+    /// compared with.
+    pub warnings: Vec<String>,
 }
 
 /// Answer with its score.

@@ -15,7 +15,8 @@
 //! trec_eval is lenient: text in the score column is read as 0, so a header line becomes a document
 //! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a
 //! [`TrecWarning`], as for infinite and hexadecimal scores. [`HeaderLine::Skip`] drops a header
-//! line. A byte-order mark at the start is skipped.
+//! line; a run of MS MARCO with a header line is an error otherwise. A byte-order mark at the start
+//! is skipped.
 //!
 //! Input that makes an evaluation meaningless is an error: a missing column, a NaN score, a
 //! document that repeats within a query, a fifth column in qrels. The writers return a
@@ -58,7 +59,7 @@ pub const MAX_LINE: u64 = 1 << 20;
 /// Handling of a first line with text in a numeric column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeaderLine {
-    /// Data with score or grade 0, as in trec_eval.
+    /// Data with score or grade 0, as in trec_eval. Three columns with a `rank` are an error.
     #[default]
     AsData,
     /// Skip it as a header.
@@ -212,6 +213,16 @@ pub enum TrecReadError {
     /// The third column of a run of MS MARCO is not a rank.
     #[error("{path}:{line}: expected a rank (an integer of at least 1), found {found:?}")]
     Rank {
+        path: String,
+        line: u64,
+        found: String,
+    },
+    /// A run of MS MARCO starts with a header line. `found` are its columns.
+    #[error(
+        "{path}:{line}: expected a query, a document and a rank, found the header line {found:?} \
+         (--skip-header skips it; in an experiment file, header = true)"
+    )]
+    RankHeader {
         path: String,
         line: u64,
         found: String,

@@ -155,6 +155,21 @@ fn scan_lines<E: From<TrecReadError>>(
     let mut last: Option<String> = None;
     scan(input, source, position, |line: TrecLine<'_, 6>| {
         let number = line.number;
+        if line.first && line.columns == 3 {
+            let names = [line.field(0), line.field(1), line.field(2)];
+            let is_header = c_number(names[2]).is_none() && !is_json_column(names[0]);
+            if is_header && header == HeaderLine::Skip {
+                return Ok(());
+            }
+            if is_header && names[2].eq_ignore_ascii_case("rank") {
+                return Err(TrecReadError::RankHeader {
+                    path: source.to_owned(),
+                    line: number,
+                    found: names.join(" "),
+                }
+                .into());
+            }
+        }
         let ranks = *has_ranks.get_or_insert_with(|| {
             // Another number may be a score.
             let has_ranks = line.columns == 3 && parse_rank(line.field(2)) == Some(1);

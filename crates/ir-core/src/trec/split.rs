@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::json::is_json;
+use super::number::c_number;
 use super::read::{parse_rank, scan_from};
 use super::scan::{BYTE_ORDER_MARK, Position};
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
@@ -55,10 +56,12 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
         .fill_buf()
         .is_ok_and(|head| is_json(head) == Some(true));
     let has_ranks = has_ranks(&mut reader).unwrap_or(false);
+    // The first chunk has a line that is no header.
+    let first = reader.stream_position().unwrap_or(0);
     let mut chunks = Vec::new();
     let mut from = 0_u64;
     loop {
-        let at = from.checked_add(size.max(1));
+        let at = from.checked_add(size.max(1)).map(|at| at.max(first));
         let at = at.filter(|&at| at < about.len() && !is_json);
         // Read errors are reported when the chunk is read.
         let to = at.and_then(|at| cut(&mut reader, at).ok().flatten());
@@ -76,14 +79,18 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     }
 }
 
-/// Returns `true` if the first line is one of a run of MS MARCO.
+/// Returns `true` if the first line, or the line after a header line, is one of a run of MS MARCO.
 fn has_ranks(reader: &mut impl BufRead) -> io::Result<bool> {
     let mut line = Vec::new();
+    let mut is_first = true;
     while reader.take(MAX_LINE).read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line));
         let columns: Vec<&str> = text.split_ascii_whitespace().collect();
         if !columns.is_empty() && !text.starts_with('#') {
-            return Ok(matches!(columns[..], [_, _, rank] if parse_rank(rank) == Some(1)));
+            let is_header = matches!(columns[..], [_, _, rank] if c_number(rank).is_none());
+            if !(std::mem::take(&mut is_first) && is_header) {
+                return Ok(matches!(columns[..], [_, _, rank] if parse_rank(rank) == Some(1)));
+            }
         }
         line.clear();
     }

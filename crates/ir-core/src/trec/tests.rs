@@ -386,20 +386,65 @@ fn runs_of_ms_marco() {
     }
 }
 
-/// Chunks of a run of MS MARCO have the lines of the whole.
+/// A header line of a run of MS MARCO is skipped if the option is given, and an error otherwise.
+#[test]
+fn headed_runs_of_ms_marco() {
+    let lines = "q1\ta\t1\nq1\tb\t2\n";
+    let expected = read_run(lines.as_bytes(), "run", HeaderLine::AsData).unwrap();
+    for header in [
+        "qid\tpid\trank",
+        "# a comment\n\nquery_id doc_id Rank",
+        "a b c",
+    ] {
+        let run = format!("\u{feff}{header}\n{lines}");
+        let read = read_run(run.as_bytes(), "run", HeaderLine::Skip).unwrap();
+        assert_eq!(read.data, expected.data, "{header}");
+        assert_eq!(read.warnings.len(), 1, "{header}");
+    }
+    for (header, expected) in [
+        (
+            "qid\tpid\trank",
+            "run:1: expected a query, a document and a rank, found the header line \
+             \"qid pid rank\" (--skip-header skips it; in an experiment file, header = true)",
+        ),
+        ("a b c", "run:1: expected at least 6 columns, found 3"),
+    ] {
+        let run = format!("{header}\n{lines}");
+        let error = read_run(run.as_bytes(), "run", HeaderLine::AsData).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    // Only the first line may be a header.
+    let twice = format!("qid pid rank\nqid pid rank\n{lines}");
+    let error = read_run(twice.as_bytes(), "run", HeaderLine::Skip).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "run:2: expected at least 6 columns, found 3"
+    );
+}
+
+/// Chunks of a run of MS MARCO have the lines of the whole, without its header line.
 #[test]
 fn chunks_of_a_run_of_ms_marco() {
     let path = std::env::temp_dir().join(format!("ir-core-ms-marco-{}", std::process::id()));
     let lines = (0..40).map(|n| format!("q{}\td{n}\t{}\n", n / 4, n % 4 + 1));
     let text: String = lines.collect();
-    std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
     let whole = read_run(text.as_bytes(), "run", HeaderLine::AsData)
         .unwrap()
         .data;
-    for size in [1, 30, 1000] {
+    let headers = [
+        ("", HeaderLine::AsData),
+        ("", HeaderLine::Skip),
+        ("# a run\nqid\tpid\trank\n", HeaderLine::Skip),
+    ];
+    let sizes = [1, 30, 1000];
+    for ((first, header), size) in headers
+        .into_iter()
+        .flat_map(|it| sizes.map(|size| (it, size)))
+    {
+        std::fs::write(&path, format!("\u{feff}{first}{text}")).unwrap();
         let (mut found, mut warnings) = (0, 0);
         for chunk in super::split_run(&path, size).unwrap() {
-            let scanned = chunk.scan(HeaderLine::AsData, |line| {
+            let scanned = chunk.scan(header, |line| {
                 let list = whole.get(line.query).unwrap();
                 let hit = list.iter().find(|hit| hit.doc == line.doc).unwrap();
                 assert_eq!(hit.score, line.score);

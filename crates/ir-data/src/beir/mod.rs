@@ -8,13 +8,17 @@
 //! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
 //!
 //! Every file may be compressed, with or without `.gz` or `.zst` in its name. Copies of datasets of
-//! the Hugging Face hub have Parquet files (feature `parquet`), possibly in parts:
+//! the Hugging Face hub have Parquet files, possibly in parts:
 //!
 //! | file | content |
 //! |---|---|
 //! | `corpus/*.parquet`, `corpus.parquet` | documents ([`crate::parquet`]); also `*.jsonl` |
 //! | `queries/*.parquet`, `queries.parquet` | queries |
 //! | `qrels/test-00000-of-00001.parquet` | judgments; without `qrels`, in `default` or `data` |
+//!
+//! Documents and queries may have the names of other collections, such as `id` and `contents`
+//! ([`DocumentFile`](crate::DocumentFile)), and qrels may have other formats, such as TREC's
+//! ([`read_qrels_any`](crate::read_qrels_any)). Qrels that are read with a warning are an error.
 //!
 //! - The header of the qrels is required, since a reader that always skips the first line would
 //!   lose a judgment. `query_id` and upper case are accepted.
@@ -35,7 +39,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ir_core::trec::HeaderLine;
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query, Skipped};
+use serde::de::IgnoredAny;
 
 use crate::beir_layout::{self as layout, SplitFiles, files_of_splits};
 use crate::collection::{Collection, JudgedQueries, value_of_split};
@@ -43,8 +49,10 @@ use crate::compression::{Compression, open};
 use crate::documents::{DocumentFiles, ReadOptions};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, name_of, write_error};
-use crate::json::FieldNames;
+use crate::json::{FieldNames, RecordReader};
 use crate::jsonl::{self, JsonlCorpus, JsonlWriter};
+use crate::lines::LineReader;
+use crate::qrels::read_qrels_any;
 use crate::queries::read_queries;
 
 pub use crate::judgments::{read_jsonl_qrels, read_qrels, write_qrels};
@@ -112,7 +120,7 @@ impl BeirFolder {
                             .to_owned(),
                 });
             }
-            [file] if layout::is_lines(file) && file.parent() == Some(&root) => {
+            [file] if has_beir_names(file) && file.parent() == Some(&root) => {
                 Files::Lines(JsonlCorpus::new(file).with_required_documents(true))
             }
             files => Files::Any(DocumentFiles::open(
@@ -158,6 +166,24 @@ impl BeirFolder {
     }
 }
 
+/// Returns `true` if the first record of a JSON file has BEIR's id and text. Pipes, files that
+/// cannot be read and files without records count as such; the reader reports them.
+fn has_beir_names(path: &Path) -> bool {
+    let is_other = || {
+        let lines = LineReader::new(open(path).ok()?, &name_of(path));
+        let mut records = RecordReader::new(lines);
+        let (record, _) = records.read().ok()??;
+        let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(record).ok()?;
+        Some(
+            ["_id", "text"]
+                .iter()
+                .any(|name| !members.contains_key(*name)),
+        )
+    };
+    // A pipe is read once.
+    layout::is_lines(path) && (!path.is_file() || !is_other().unwrap_or(false))
+}
+
 /// Files with the judgments of a split, in the order in which they are read; possibly none.
 ///
 /// # Errors
@@ -183,7 +209,7 @@ impl JudgedQueries for BeirFolder {
             [path] => path,
             parts => return read_parts(parts),
         };
-        if layout::is_lines(path) {
+        if has_beir_names(path) {
             return jsonl::read_queries(open(path)?, &name_of(path), &FieldNames::beir());
         }
         Ok(read_queries(path, &ReadOptions::default())?.0)
@@ -191,17 +217,31 @@ impl JudgedQueries for BeirFolder {
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
         let files = value_of_split(&self.splits, split, &self.source())?;
-        let read = |file: &Path| {
-            let (reader, source) = (open(file)?, name_of(file));
-            let qrels = if layout::is_lines(file) {
-                read_jsonl_qrels(reader, &source)?
-            } else {
-                read_qrels(reader, &source)?
-            };
-            Ok((qrels, ()))
-        };
-        Ok(files.read(read)?.map_or_else(Qrels::new, |read| read.0))
+        let read = files.read(|file| Ok((read_judgments(file)?, ())))?;
+        Ok(read.map_or_else(Qrels::new, |read| read.0))
     }
+}
+
+/// Reads a file of judgments in any format. A warning is an error, since nobody prints it. Files
+/// without judgments are read in the format of BEIR, which has a header.
+fn read_judgments(file: &Path) -> Result<Qrels, DataError> {
+    let parsed = read_qrels_any(file, HeaderLine::AsData)?;
+    if let Some(warning) = parsed.warnings.first() {
+        return Err(DataError::Syntax {
+            path: warning.source.clone(),
+            line: warning.line,
+            expected: "judgments that are read without a warning",
+            found: warning.message.clone(),
+        });
+    }
+    if !parsed.data.is_empty() {
+        return Ok(parsed.data);
+    }
+    let (reader, source) = (open(file)?, name_of(file));
+    if layout::is_lines(file) {
+        return read_jsonl_qrels(reader, &source);
+    }
+    read_qrels(reader, &source)
 }
 
 /// Reads the queries of several files. An id that two files have is an error.

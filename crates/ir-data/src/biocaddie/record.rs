@@ -78,7 +78,8 @@ impl Record {
 
     /// Reads a record in the XML form: a DOC with DOCNO, TITLE, REPOSITORY and METADATA. The text
     /// of METADATA is an escaped JSON object. `source` names the reader in errors. The XML
-    /// declaration states the character encoding, UTF-8 or ISO-8859-1. Default: UTF-8.
+    /// declaration states the character encoding: UTF-8, ISO-8859-1 or Windows-1252. Default:
+    /// UTF-8.
     ///
     /// # Errors
     /// The source cannot be read or is not text in its encoding, an element is missing, repeated or

@@ -82,8 +82,9 @@ fn declared_encoding(start: &[u8], source: &str) -> Result<TextEncoding, DataErr
         "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin-1" | "latin1" | "l1" => {
             Ok(TextEncoding::Latin1)
         }
+        "windows-1252" | "cp1252" => Ok(TextEncoding::Windows1252),
         _ => {
-            let expected = "the encoding UTF-8 or ISO-8859-1";
+            let expected = "the encoding UTF-8, ISO-8859-1 or Windows-1252";
             Err(Location::new(source, 1).syntax(expected, encoding))
         }
     }

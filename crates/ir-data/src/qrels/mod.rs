@@ -10,31 +10,36 @@ use ir_core::Qrels;
 use ir_core::trec::{self, ColumnReader, HeaderLine, Parsed, TrecWarnings};
 
 use crate::beir_layout::files_of_splits;
+use crate::columnar;
 use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
-use crate::head::is_parquet;
-use crate::judgments;
+use crate::head::ColumnarFormat;
+use crate::judgments::{self, DOCUMENT, QUERY};
 use crate::lines::at_line;
 
 pub use smart::{
     CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
 };
 
-/// Reads a qrels file in TREC, BEIR, Cranfield or CISI format, by its first 4 KiB:
+/// Reads a qrels file in TREC, BEIR, Cranfield or CISI format, by its first 4 KiB. Blank lines,
+/// comments (`#`) and a line such as `sep=;` may precede the first line:
 ///
 /// - BEIR: the first line is a header of two or three tab-separated columns, which others may
-///   follow, or a JSON object with a field `query-id`.
+///   follow, or a JSON object with a field `query-id`. JSON records may also be in one array.
 /// - Table: the first line names a query (`query-id`, `qid`, `q_id`), a document (`corpus-id`,
 ///   `docno`, `doc_id`, `docid`) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
 ///   order, between commas, semicolons or tabs. Other columns are ignored; with a `rank`, it is a
-///   run, which is not read from tables.
+///   run, which is not read from tables. Two columns of one kind are an error. Four columns between
+///   tabs in the order of TREC are TREC format.
 /// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, separated by
-///   spaces, and every query has one code -1.
+///   spaces, every query has one code -1, and the codes 3 and 4 occur. A warning names the format;
+///   without 3 and 4, the file is an error.
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
-///   two zeros.
-/// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so.
-/// - Parquet, of a file: [`parquet::read_qrels`](crate::parquet::read_qrels).
+///   two zeros. A warning names the format.
+/// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so,
+///   unless the first line is a header, such as `qid docno`.
+/// - Parquet and Arrow, of a file: [`columnar::read_qrels`].
 /// - TREC: otherwise, also in JSON.
 ///
 /// # Errors
@@ -49,8 +54,11 @@ pub fn read_qrels_any(
     header: HeaderLine,
 ) -> Result<Parsed<Qrels>, DataError> {
     let path = path.as_ref();
-    if is_parquet(path)? {
-        return read_parquet(path);
+    if ColumnarFormat::detect(path)?.is_some() {
+        return Ok(Parsed {
+            data: columnar::read_qrels(&[path])?,
+            warnings: Vec::new(),
+        });
     }
     parse_qrels_any(open(path)?, &name_of(path), header)
 }
@@ -76,19 +84,6 @@ pub fn read_split_qrels(
     Ok(read.map(|(data, warnings)| Parsed { data, warnings }))
 }
 
-#[cfg(feature = "parquet")]
-fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
-    Ok(Parsed {
-        data: crate::parquet::read_qrels(&[path])?,
-        warnings: Vec::new(),
-    })
-}
-
-#[cfg(not(feature = "parquet"))]
-fn read_parquet(path: &Path) -> Result<Parsed<Qrels>, DataError> {
-    Err(crate::head::no_parquet(path))
-}
-
 /// Reads qrels from a reader as [`read_qrels_any`] does.
 ///
 /// # Errors
@@ -106,28 +101,46 @@ pub fn parse_qrels_any(
     })?;
     let format = detect_format(&head);
     let reader = Cursor::new(head).chain(reader);
+    let mut warnings = TrecWarnings::new(source);
     let data = match format {
         QrelsFormat::Trec => return Ok(trec::read_qrels(reader, source, header)?),
         QrelsFormat::Pairs => return read_pairs(reader, source),
         QrelsFormat::Beir => judgments::read_qrels(reader, source)?,
         QrelsFormat::BeirJsonl => judgments::read_jsonl_qrels(reader, source)?,
         QrelsFormat::Table(separator) => table::read(reader, source, separator)?,
-        QrelsFormat::Cranfield => {
+        QrelsFormat::Cranfield(line) => {
+            warnings.push(line, CRANFIELD);
             let (grades, document) = Default::default();
             read_cranfield_judgments(reader, source, grades, document)?
         }
-        QrelsFormat::Cisi => read_cisi_judgments(reader, source)?,
+        QrelsFormat::UnclearCodes(line, row) => {
+            return Err(Location::new(source, line).syntax(NO_CRANFIELD, &row));
+        }
+        QrelsFormat::Cisi(line) => {
+            warnings.push(line, CISI);
+            read_cisi_judgments(reader, source)?
+        }
     };
-    Ok(Parsed {
-        data,
-        warnings: Vec::new(),
-    })
+    let warnings = warnings.finish();
+    Ok(Parsed { data, warnings })
 }
+
+/// Warning about codes of Cranfield.
+const CRANFIELD: &str =
+    "read as codes of Cranfield: 1, 2, 3 and 4 are the grades 4, 3, 2 and 1, and -1 is the grade 1";
+
+/// Expected columns in the error of three columns with -1 that are not Cranfield's.
+const NO_CRANFIELD: &str =
+    "the columns `query 0 document grade`, or codes of Cranfield (-1, and 1 to 4 with 3 and 4)";
+
+/// Warning about judgments of CISI or CACM.
+const CISI: &str = "read as judgments of CISI or CACM, without a grade; every grade is 1";
 
 /// Number of bytes by which the format of qrels is detected.
 const HEAD: u64 = 1 << 12;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Format with what its reader has to know. Lines are the first ones with a judgment.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum QrelsFormat {
     Trec,
     Pairs,
@@ -135,17 +148,23 @@ enum QrelsFormat {
     BeirJsonl,
     /// With the separator of cells.
     Table(u8),
-    Cranfield,
-    Cisi,
+    Cranfield(u64),
+    /// Numbers with -1 in place of one of Cranfield's codes: line and row.
+    UnclearCodes(u64, String),
+    Cisi(u64),
 }
 
 fn detect_format(head: &[u8]) -> QrelsFormat {
     let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head));
-    let first = text.lines().next().unwrap_or_default();
+    let is_first =
+        |line: &str| !judgments::is_before_header(line) || table::separator(line).is_some();
+    let mut numbered = (1..).zip(text.lines());
+    let (number, first) = numbered.find(|(_, line)| is_first(line)).unwrap_or((1, ""));
     if judgments::is_header(first.split_ascii_whitespace()) {
         return QrelsFormat::Beir;
     }
-    if first.trim_start().starts_with('{') && judgments::is_jsonl_judgment(first) {
+    let is_object = first.trim_start().starts_with('{');
+    if is_array(&text) || (is_object && judgments::is_jsonl_judgment(first)) {
         return QrelsFormat::BeirJsonl;
     }
     if let Some(separator) = table::separator(first) {
@@ -156,9 +175,8 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         Some((lines, _)) if head.len() as u64 == HEAD => lines,
         _ => &text,
     };
-    let rows = lines
-        .lines()
-        .map(|line| line.split_ascii_whitespace().collect());
+    let rows = lines.lines().filter(|line| !line.starts_with('#'));
+    let rows = rows.map(|line| line.split_ascii_whitespace().collect());
     let rows: Vec<Vec<&str>> = rows.filter(|row: &Vec<_>| !row.is_empty()).collect();
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_cranfield = |row: &Vec<&str>| {
@@ -174,9 +192,15 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         .lines()
         .all(|line| line.trim().split('\t').count() == 3);
     if rows.iter().all(is_cranfield) && !is_tab_separated && has_source_documents(&rows) {
-        QrelsFormat::Cranfield
+        // Grades up to 2 with a -1 per query have other codes.
+        let has_code = |code: &str| rows.iter().any(|row| row[2] == code);
+        if has_code("3") && has_code("4") {
+            QrelsFormat::Cranfield(number)
+        } else {
+            QrelsFormat::UnclearCodes(number, first.trim().to_owned())
+        }
     } else if !rows.is_empty() && rows.iter().all(is_cisi) {
-        QrelsFormat::Cisi
+        QrelsFormat::Cisi(number)
     } else if !rows.is_empty() && rows.iter().all(|row| row.len() == 2) {
         QrelsFormat::Pairs
     } else if first.split('\t').count() == 3 && first.split_ascii_whitespace().count() == 3 {
@@ -185,6 +209,13 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
     } else {
         QrelsFormat::Trec
     }
+}
+
+/// Returns `true` if a text is the start of a JSON array of objects, or an empty array. A query id
+/// may start with a bracket, too.
+fn is_array(text: &str) -> bool {
+    let inner = text.trim_start().strip_prefix('[').map(str::trim);
+    inner.is_some_and(|inner| inner.starts_with('{') || inner == "]")
 }
 
 /// Returns `true` if every query has one document with Cranfield's code -1. The last query may be
@@ -198,16 +229,23 @@ fn has_source_documents(rows: &[Vec<&str>]) -> bool {
     })
 }
 
-/// Reads lines of a query id and a document id. All grades are 1.
+/// Reads lines of a query id and a document id. All grades are 1. The names of a header line may be
+/// in any order.
 fn read_pairs(reader: impl BufRead, source: &str) -> Result<Parsed<Qrels>, DataError> {
     let mut rows = ColumnReader::new(reader, source);
     let mut qrels = Qrels::new();
     let mut seen = DuplicateFinder::default();
     let mut warnings = TrecWarnings::new(source);
-    while let Some((line, [query, doc])) = rows.next_row("2")? {
-        if seen.is_empty() {
+    let (mut is_first, mut is_reversed) = (true, false);
+    while let Some((line, [one, two])) = rows.next_row("2")? {
+        if std::mem::take(&mut is_first) {
+            is_reversed = DOCUMENT.is(one) && QUERY.is(two);
+            if is_reversed || (QUERY.is(one) && DOCUMENT.is(two)) {
+                continue;
+            }
             warnings.push(line, PAIRS);
         }
+        let [query, doc] = if is_reversed { [two, one] } else { [one, two] };
         if let Some(first) = seen.add(&[query, doc], line) {
             return Err(Location::new(source, line).repeated_judgment(query, doc, first));
         }

@@ -6,48 +6,61 @@ use std::sync::Arc;
 use ir_core::trec::parse_whole;
 use ir_core::{AttributeValue, Qrels};
 
-use crate::csv::Rows;
+use crate::csv::{Rows, header_cells};
 use crate::error::{DataError, Location};
-use crate::judgments::{QrelsOfRecords, are_names, is_grade};
+use crate::judgments::{DOCUMENT, GRADE, JudgmentField, QUERY, QrelsOfRecords, are_names};
 use crate::lines::LineReader;
 
 /// Separator of a header line that names a query, a document and a grade; `None` for other lines.
-/// Four columns between tabs are judgments of TREC, where the caller decides on a header.
+/// Four columns between tabs in the order of TREC (query, iteration, document, grade) are judgments
+/// of TREC, where the caller decides on a header.
 pub(crate) fn separator(line: &str) -> Option<u8> {
     [b'\t', b',', b';'].into_iter().find(|&separator| {
         let names = line.split(char::from(separator));
         let names = names.map(|name| name.trim().trim_matches('"'));
-        let is_trec = separator == b'\t' && names.clone().count() == 4;
-        are_names(names) && !is_trec
+        let names: Vec<&str> = names.collect();
+        let is_trec = match names[..] {
+            [query, iteration, document, grade] if separator == b'\t' => {
+                let roles = [QUERY, DOCUMENT, GRADE];
+                QUERY.is(query)
+                    && DOCUMENT.is(document)
+                    && GRADE.is(grade)
+                    && !roles.iter().any(|role| role.is(iteration))
+            }
+            _ => false,
+        };
+        are_names(names.iter().copied()) && !is_trec
     })
 }
 
-/// Reads the rows below a header line.
+/// Reads the rows below a header line with this separator, which lines without names may precede.
 pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<Qrels, DataError> {
-    let mut rows = Rows::new(LineReader::new(reader, source), separator);
-    let mut names: Vec<String> = Vec::new();
+    let mut lines = LineReader::new(reader, source);
+    let mut header = String::new();
+    while self::separator(&header) != Some(separator) {
+        match lines.read()? {
+            Some(line) => header.replace_range(.., line.text.trim_end_matches('\r')),
+            None => return QrelsOfRecords::default().finish(source),
+        }
+    }
+    let at = Location::new(source, lines.number);
+    let names = header_cells(&header, separator, at)?;
+    let position = |role: JudgmentField| role.position(names.iter().map(String::as_str), at);
+    let [query, document, score] = [position(QUERY)?, position(DOCUMENT)?, position(GRADE)?];
+    let mut rows = Rows::new(lines, separator);
     let mut qrels = QrelsOfRecords::default();
     while let Some(line) = rows.read()? {
         let source = Arc::clone(&rows.source);
         let at = Location::new(&source, line);
-        if names.is_empty() {
-            names = rows.cells().map(str::to_owned).collect();
-            continue;
-        }
         if rows.len() != names.len() {
             return Err(at.columns(names.len()..=names.len(), rows.len()));
         }
-        let mut members = Vec::with_capacity(names.len());
-        for (name, cell) in names.iter().zip(rows.cells()) {
-            let value = if is_grade(name) {
-                let grade = parse_whole(cell.trim());
-                AttributeValue::Int(grade.ok_or_else(|| at.syntax("an integer as grade", cell))?)
-            } else {
-                AttributeValue::Text(cell.to_owned())
-            };
-            members.push((name.clone(), value));
-        }
-        qrels.add(&members, at)?;
+        let cells: Vec<&str> = rows.cells().collect();
+        let id = |n: usize| (names[n].clone(), AttributeValue::Text(cells[n].to_owned()));
+        let grade = parse_whole(cells[score].trim());
+        let grade = grade.ok_or_else(|| at.syntax("an integer as grade", cells[score]))?;
+        let grade = (names[score].clone(), AttributeValue::Int(grade));
+        qrels.add(&[id(query), id(document), grade], at)?;
     }
     qrels.finish(source)
 }

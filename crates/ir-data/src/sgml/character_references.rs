@@ -7,7 +7,8 @@ use html5gum::{Token, Tokenizer};
 /// Maximum length of a reference between `&` and `;`. The longest name of HTML has 31 letters.
 const LONGEST: usize = 32;
 
-/// Decodes the character references of a text. An unknown reference stays as it is written.
+/// Decodes the character references of a text. An unknown reference stays as it is written. As in
+/// HTML, numbers and the names of Latin-1 need no `;`.
 pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -17,14 +18,32 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     while let Some(start) = rest.find('&') {
         plain.push_str(&rest[..start]);
         rest = &rest[start..];
-        let end = rest.bytes().take(LONGEST + 2).position(|byte| byte == b';');
-        let found = end.and_then(|end| Some((character_reference(&rest[1..end])?, end + 1)));
-        let (character, length) = found.unwrap_or_else(|| ("&".to_owned(), 1));
-        plain.push_str(&character);
+        let name = rest.bytes().skip(1).take(LONGEST);
+        let length = 1 + name.take_while(|&byte| is_name(byte)).count();
+        let length = length + usize::from(rest[length..].starts_with(';'));
+        match html_text(&rest[..length]) {
+            Some(characters) => plain.push_str(&characters),
+            None => plain.push_str(&rest[..length]),
+        }
         rest = &rest[length..];
     }
     plain.push_str(rest);
     Cow::Owned(plain)
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'#'
+}
+
+/// Text of a reference in HTML; `None` for a number without a character.
+fn html_text(reference: &str) -> Option<String> {
+    let mut value = String::new();
+    for Ok(token) in Tokenizer::new(reference) {
+        if let Token::String(text) = token {
+            value.push_str(&String::from_utf8_lossy(&text.value));
+        }
+    }
+    Some(value).filter(|value| !value.contains('\u{fffd}'))
 }
 
 /// Returns the characters of a reference of HTML, given what is between `&` and `;`; `None` for an
@@ -39,21 +58,11 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
 /// ```
 #[must_use]
 pub fn character_reference(name: &str) -> Option<String> {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'#';
     if !name.bytes().all(is_name) {
         return None;
     }
-    let reference = format!("&{name};");
-    let mut value = String::new();
-    for Ok(token) in Tokenizer::new(&reference) {
-        if let Token::String(text) = token {
-            value.push_str(&String::from_utf8_lossy(&text.value));
-        }
-    }
-    // A value has one or two characters; an unknown reference is kept, with at least three, and an
-    // invalid number is the replacement character.
-    let is_known = value.chars().count() <= 2 && !value.contains('\u{fffd}');
-    is_known.then_some(value)
+    // A value has one or two characters; an unknown reference is kept, with at least three.
+    html_text(&format!("&{name};")).filter(|value| value.chars().count() <= 2)
 }
 
 #[cfg(test)]
@@ -77,7 +86,11 @@ mod tests {
                 "AT&T R&D &unknown; & &; &#; &#x; &#0; &#99999999;",
                 "AT&T R&D &unknown; & &; &#; &#x; &#0; &#99999999;",
             ),
-            ("&#xD800;&eacute", "&#xD800;&eacute"),
+            ("&#xD800;&eacute", "&#xD800;é"),
+            (
+                "caf&eacute &copy 2020 AT&amp T &#233 &notit; &alpha &ltb",
+                "café © 2020 AT& T é ¬it; &alpha <b",
+            ),
             ("a &b<c; d", "a &b<c; d"),
             ("&&eacute;;", "&é;"),
             ("", ""),

@@ -19,112 +19,193 @@ pub(super) enum Token<'a> {
 
 /// Elements with content that is no text.
 const CODE: [&str; 2] = ["script", "style"];
+const COMMENT: &str = "<!--";
+const CDATA: &str = "<![CDATA[";
 
-/// Splits a text into tokens with their byte ranges.
-pub(super) fn tokens(text: &str) -> Tokens<'_> {
-    Tokens {
-        text,
-        start: 0,
-        code: None,
-        unclosed: [false; 4],
-    }
+/// Record that a text is the start of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenRecord {
+    /// Name of the record's element.
+    pub(super) name: &'static str,
+    /// If `true`, no text follows.
+    pub(super) is_complete: bool,
 }
 
-/// Iterator of [`tokens`].
-pub(super) struct Tokens<'a> {
-    text: &'a str,
+/// Result of [`Tokenizer::next`].
+#[derive(Debug)]
+pub(super) enum Step<'a> {
+    Token(Range<usize>, Token<'a>),
+    /// The token that starts here needs more text. Only for records that are not complete.
+    Unfinished,
+    /// The text has no further token.
+    End,
+}
+
+/// More text decides on a token.
+struct NeedsText;
+
+/// Splits a text into tokens. The text may grow between two calls.
+///
+/// Comments, CDATA sections, scripts and style sheets without an end are text. In a record, the
+/// markup has no end, either, if the closing tag of the record and then a second opening follow
+/// before the end: `<!-- tea </DOC> <DOC> <!-- milk -->`.
+#[derive(Debug, Default)]
+pub(super) struct Tokenizer {
     start: usize,
     /// Position in [`CODE`] of the element that was opened last.
     code: Option<usize>,
-    /// Comments, CDATA sections, scripts and style sheets that the rest of the text does not end:
-    /// each end is searched once.
-    unclosed: [bool; 4],
+    /// By comment, CDATA section, script and style sheet: openings before this offset have no end.
+    /// Each end is searched once.
+    unclosed: [usize; 4],
 }
 
-impl<'a> Tokens<'a> {
-    /// Range of the mark that ends a part, in the rest of the text.
+impl Tokenizer {
+    /// Offset of the next token.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Next token of a text, which starts with the text of the previous calls. `record` is the
+    /// record that the text starts, if the end of the record is not known.
+    pub(super) fn next<'a>(&mut self, text: &'a str, record: Option<OpenRecord>) -> Step<'a> {
+        if self.start == text.len() {
+            return Step::End;
+        }
+        let start = self.start;
+        let code = self.code.take();
+        let Ok((token, length)) = self.token(&text[start..], code, record) else {
+            self.code = code;
+            return Step::Unfinished;
+        };
+        if let Token::Open(name, attributes) = token
+            && !is_self_closing(attributes)
+        {
+            self.code = CODE.iter().position(|code| code.eq_ignore_ascii_case(name));
+        }
+        self.start += length;
+        Step::Token(start..self.start, token)
+    }
+
+    /// Token at the start of a text, and its length in bytes.
+    fn token<'a>(
+        &mut self,
+        rest: &'a str,
+        code: Option<usize>,
+        record: Option<OpenRecord>,
+    ) -> Result<(Token<'a>, usize), NeedsText> {
+        let mark =
+            |mark: &'static str| move |rest: &str| rest.find(mark).map(|at| at..at + mark.len());
+        if let Some(code) = code {
+            let name = CODE[code];
+            let close = |rest: &str| find_tag(rest, "</", name);
+            let end = self.end_of(2 + code, rest, record, close, |rest| {
+                find_tag(rest, "<", name)
+            });
+            if let Some(end) = end?.filter(|end| end.start > 0) {
+                return Ok((Token::Skipped, end.start));
+            }
+        }
+        if rest.starts_with(COMMENT)
+            && let Some(end) = self.end_of(0, rest, record, mark("-->"), mark(COMMENT))?
+        {
+            return Ok((Token::Skipped, end.end));
+        }
+        if rest.starts_with(CDATA)
+            && let Some(end) = self.end_of(1, rest, record, mark("]]>"), mark(CDATA))?
+        {
+            return Ok((Token::Verbatim(&rest[CDATA.len()..end.start]), end.end));
+        }
+        match tag(rest, record) {
+            Tag::Found(token, length) => return Ok((token, length)),
+            Tag::Unfinished => return Err(NeedsText),
+            Tag::None => {}
+        }
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let length = rest[first..].find('<').map_or(rest.len(), |at| first + at);
+        Ok((Token::Text(&rest[..length]), length))
+    }
+
+    /// Range of the mark that ends a part at the start of a text.
     fn end_of(
         &mut self,
         part: usize,
-        find: impl Fn(&str) -> Option<Range<usize>>,
-    ) -> Option<Range<usize>> {
-        if self.unclosed[part] {
-            return None;
+        rest: &str,
+        record: Option<OpenRecord>,
+        close: impl Fn(&str) -> Option<Range<usize>>,
+        open: impl Fn(&str) -> Option<Range<usize>>,
+    ) -> Result<Option<Range<usize>>, NeedsText> {
+        if self.start < self.unclosed[part] {
+            return Ok(None);
         }
-        let found = find(&self.text[self.start..]);
-        self.unclosed[part] = found.is_none();
-        found
-    }
-
-    fn next_token(&mut self) -> Option<(Token<'a>, usize)> {
-        let text = self.text;
-        let rest = &text[self.start..];
-        if let Some(code) = self.code.take() {
-            let end = self.end_of(2 + code, |rest| closing_tag(rest, CODE[code]));
-            if let Some(end) = end.filter(|end| end.start > 0) {
-                return Some((Token::Skipped, end.start));
-            }
+        let found = close(rest);
+        let inner = &rest[..found.as_ref().map_or(rest.len(), |found| found.start)];
+        let end_of_record = record.and_then(|record| find_tag(inner, "</", record.name));
+        let is_reopened = end_of_record
+            .as_ref()
+            .is_some_and(|end| open(&inner[end.end..]).is_some());
+        if found.is_some() && !is_reopened {
+            return Ok(found);
         }
-        let after =
-            |end: &'static str| move |rest: &str| rest.find(end).map(|at| at..at + end.len());
-        if rest.starts_with("<!--")
-            && let Some(end) = self.end_of(0, after("-->"))
-        {
-            return Some((Token::Skipped, end.end));
+        if !is_reopened && record.is_some_and(|record| !record.is_complete) {
+            return Err(NeedsText);
         }
-        const CDATA: &str = "<![CDATA[";
-        if rest.starts_with(CDATA)
-            && let Some(end) = self.end_of(1, after("]]>"))
-        {
-            return Some((Token::Verbatim(&rest[CDATA.len()..end.start]), end.end));
-        }
-        if let Some((token, length)) = tag(rest) {
-            if let Token::Open(name, _) = token {
-                let is_code = |code: &&str| code.eq_ignore_ascii_case(name);
-                self.code = CODE.iter().position(is_code);
-            }
-            return Some((token, length));
-        }
-        let first = rest.chars().next()?.len_utf8();
-        let length = rest[first..].find('<').map_or(rest.len(), |at| first + at);
-        Some((Token::Text(&rest[..length]), length))
+        let until = end_of_record.map_or(rest.len(), |end| end.start);
+        self.unclosed[part] = self.start + until;
+        Ok(None)
     }
 }
 
-impl<'a> Iterator for Tokens<'a> {
-    type Item = (Range<usize>, Token<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let start = self.start;
-        let (token, length) = self.next_token()?;
-        self.start += length;
-        Some((start..self.start, token))
-    }
+/// Splits a complete text into tokens with their byte ranges.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = (Range<usize>, Token<'_>)> {
+    let mut tokenizer = Tokenizer::default();
+    std::iter::from_fn(move || match tokenizer.next(text, None) {
+        Step::Token(range, token) => Some((range, token)),
+        Step::Unfinished | Step::End => None,
+    })
 }
 
-/// Closing tag of an element in a text.
-fn closing_tag(text: &str, name: &str) -> Option<Range<usize>> {
+/// First tag of an element in a text, up to the name. `open` is `<` or `</`.
+pub(super) fn find_tag(text: &str, open: &str, name: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let is_tag = |&(at, _): &(usize, &str)| {
-        let found = bytes.get(at + 2..at + 2 + name.len());
-        found.is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    let (at, _) = text.match_indices("</").find(is_tag)?;
-    Some(at..at + 2 + name.len())
+    text.match_indices(open).find_map(|(at, _)| {
+        let start = at + open.len();
+        let end = start + name.len();
+        let found = bytes.get(start..end)?;
+        let is_name_end = bytes.get(end).is_none_or(|byte| !is_name_byte(*byte));
+        (is_name_end && found.eq_ignore_ascii_case(name.as_bytes())).then_some(at..end)
+    })
 }
 
-/// Tag at the start of a text, and its length in bytes.
-pub(super) fn tag(text: &str) -> Option<(Token<'_>, usize)> {
-    let body = text.strip_prefix('<')?;
-    let end = end_of_tag(body)?;
-    let tag = &body[..end];
-    let (is_closing, tag) = match tag.strip_prefix('/') {
-        Some(name) => (true, name),
-        None => (false, tag),
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':')
+}
+
+/// Result of [`tag`].
+#[derive(Debug)]
+pub(super) enum Tag<'a> {
+    /// The tag, and its length in bytes.
+    Found(Token<'a>, usize),
+    /// More text decides. Only for records that are not complete.
+    Unfinished,
+    None,
+}
+
+/// Tag at the start of a text. `record` is the record that the text continues.
+pub(super) fn tag(text: &str, record: Option<OpenRecord>) -> Tag<'_> {
+    let Some(body) = text.strip_prefix('<') else {
+        return Tag::None;
     };
-    if !tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '?') {
-        return None;
+    let is_closing = body.starts_with('/');
+    let name = &body[usize::from(is_closing)..];
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '?') {
+        return Tag::None;
     }
+    let end = match end_of_tag(body, record) {
+        Ok(Some(end)) => end,
+        Ok(None) => return Tag::None,
+        Err(NeedsText) => return Tag::Unfinished,
+    };
+    let tag = &body[usize::from(is_closing)..end];
     let length = tag.find([' ', '\t', '\n', '\r', '/']);
     let (name, attributes) = tag.split_at(length.unwrap_or(tag.len()));
     let token = if is_closing {
@@ -132,31 +213,61 @@ pub(super) fn tag(text: &str) -> Option<(Token<'_>, usize)> {
     } else {
         Token::Open(name, attributes)
     };
-    Some((token, end + 2))
+    Tag::Found(token, end + 2)
 }
 
 /// Position of the `>` that ends a tag. Values of attributes in quotes may contain `<` and `>`;
-/// without a closing quote, a quote is a character, and a tag contains no `<`. Tags are limited in
-/// length, so that a text of many `<` is split in linear time.
-fn end_of_tag(body: &str) -> Option<usize> {
+/// without a closing quote, a quote is a character, and a tag contains no `<`. A tag is limited in
+/// length without the values, so that a text of many `<` is split in linear time. A value of
+/// several lines does not contain the closing tag of the record.
+fn end_of_tag(body: &str, record: Option<OpenRecord>) -> Result<Option<usize>, NeedsText> {
     const LONGEST: usize = 4096;
-    let bytes = &body.as_bytes()[..body.len().min(LONGEST)];
-    let (mut quote, mut last) = (None, b' ');
-    for (at, &byte) in bytes.iter().enumerate() {
-        match (quote, byte) {
-            (Some(mark), _) if byte == mark => quote = None,
-            (Some(_), _) => {}
-            (None, b'"' | b'\'') if last == b'=' => quote = Some(byte),
-            (None, b'>') => return Some(at),
-            (None, b'<') => return None,
-            (None, _) => {}
+    let bytes = body.as_bytes();
+    let is_growing = record.is_some_and(|record| !record.is_complete);
+    let (mut at, mut last) = (0, b' ');
+    for _ in 0..LONGEST {
+        let Some(&byte) = bytes.get(at) else {
+            if is_growing {
+                return Err(NeedsText);
+            }
+            break;
+        };
+        match byte {
+            b'>' => return Ok(Some(at)),
+            b'<' => return Ok(None),
+            b'"' | b'\'' if last == b'=' => {
+                let value = &body[at + 1..];
+                let end = value.find(char::from(byte));
+                let value = &value[..end.unwrap_or(value.len())];
+                let has_record_end = record.is_some_and(|record| {
+                    value.contains('\n') && find_tag(value, "</", record.name).is_some()
+                });
+                match end {
+                    _ if has_record_end => break,
+                    Some(end) => at += 1 + end,
+                    None if is_growing => return Err(NeedsText),
+                    None => break,
+                }
+            }
+            _ => {}
         }
         if !byte.is_ascii_whitespace() {
             last = byte;
         }
+        at += 1;
     }
-    let end = bytes.iter().position(|byte| matches!(byte, b'<' | b'>'))?;
-    (bytes[end] == b'>').then_some(end)
+    let mut start = bytes.iter().take(LONGEST);
+    let end = start.position(|byte| matches!(byte, b'<' | b'>'));
+    Ok(end.filter(|&end| bytes[end] == b'>'))
+}
+
+/// Returns `true` if the attributes of a tag end in `/`, which is not the end of a value without
+/// quotes.
+pub(super) fn is_self_closing(attributes: &str) -> bool {
+    attributes.strip_suffix('/').is_some_and(|before| {
+        let is_value = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '/');
+        !before.ends_with(is_value) || !before.contains('=')
+    })
 }
 
 /// Value of an attribute of a tag, in quotes or without.
@@ -237,6 +348,14 @@ mod tests {
                 &["Open(\"style\", \"\")", "Close(\"style\")"],
             ),
             (
+                "<script src='a'/>tea</script>",
+                &[
+                    "Open(\"script\", \" src='a'/\")",
+                    "Text(\"tea\")",
+                    "Close(\"script\")",
+                ],
+            ),
+            (
                 "<script>a<p>b",
                 &[
                     "Open(\"script\", \"\")",
@@ -267,8 +386,41 @@ mod tests {
     }
 
     #[test]
+    fn self_closing_tags() {
+        for (attributes, expected) in [
+            ("/", true),
+            (" /", true),
+            (" id=\"a\"/", true),
+            (" id='a' /", true),
+            (" hidden/", true),
+            (" url=http://x/", false),
+            (" id=a", false),
+            ("", false),
+        ] {
+            assert_eq!(is_self_closing(attributes), expected, "{attributes}");
+        }
+    }
+
+    #[test]
+    fn values_in_quotes_have_any_length() {
+        let value = "x".repeat(100_000);
+        let text = format!("<img src=\"data:{value}\">tea");
+        let found = shown(&text);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[1], "Text(\"tea\")");
+    }
+
+    #[test]
     fn long_markup_is_split_in_linear_time() {
-        for part in ["<!--", "<![CDATA[", "<script>", "<a b=\"<", "<", "</script"] {
+        for part in [
+            "<!--",
+            "<![CDATA[",
+            "<script>",
+            "<a b=\"<",
+            "<a b=\"\" c=\">",
+            "<",
+            "</script",
+        ] {
             let text = part.repeat(20_000);
             let length: usize = tokens(&text).map(|(range, _)| range.len()).sum();
             assert_eq!(length, text.len(), "{part}");

@@ -32,27 +32,34 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<num>` `<number>` `<id>` `<identifier>` | id, unique, without inner white space |
+//! | `<num>` `<number>` `<id>` `<identifier>` `<qid>` | id, unique, without inner white space |
 //! | `<title>` | text, at most once |
-//! | `<query>` `<question>` `<desc>` `<description>` | attributes; without a title also the text |
+//! | `<query>` `<content>` `<question>` | attributes; without a title also the text |
+//! | `<desc>` `<description>` | the same |
 //! | `<narr>` `<narrative>` | attribute `narrative` |
 //!
-//! - Topics are elements `<top>` or `<topic>`, with or without a root element, as TREC, CLEF, NTCIR
-//!   and FIRE have them. Without an element for the id, it is the attribute `number`, `num`, `id`
-//!   or `qid` of the topic. A topic without any of these elements is the text itself. A prefix of
-//!   a language is skipped: `<EN-title>`.
+//! - Topics are elements `<top>` or `<topic>`, with or without a root element, or `<query>` below
+//!   `<queries>`, as TREC, CLEF, NTCIR and FIRE have them. Without an element for the id, it is the
+//!   attribute `number`, `num`, `id` or `qid` of the topic. A topic without any of these elements
+//!   is the text itself; without a text, it is the attribute `title` or `query`. A prefix of a
+//!   language is skipped: `<EN-title>`.
 //! - Names of elements are case-insensitive.
 //! - A record ends at its closing tag; the next one may start on the same line. `<DOC>` in a
-//!   document and `<top>` in a topic are errors.
+//!   document and `<top>` in a topic are errors. Tags in comments, CDATA sections, scripts and
+//!   style sheets are not tags of records; in a comment between records, too.
+//! - A comment, CDATA section, script or style sheet without an end is text. It has no end, either,
+//!   if `</DOC>` and then another opening follow before the end. A value of several lines does not
+//!   contain `</DOC>`. The text of a record, and what is read to find an end, is at most 64 MiB.
 //! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of one of
 //!   the elements above, or of `con`, `conc`, `smry`, `fac`, `def`, `dom`, `head`, `nat`, `time` or
 //!   `subtopic`, which are skipped.
 //! - `Number:` and leading zeros of an id are removed, as in TREC's qrels.
-//! - Other tags and comments are removed; they separate words. Values of attributes may contain
-//!   `>`. CDATA sections are text.
+//! - Other tags and comments are removed; they separate words. A tag may span several lines. Values
+//!   of attributes may contain `>`. CDATA sections are text. `<TITLE/>` is empty.
+//! - An XML declaration, comments, a DOCTYPE and root elements may precede the records.
 //! - NUL bytes are skipped; [`Corpus::skipped`] counts them.
-//! - Character references of HTML are decoded: `&eacute;`, `&#233;`, `&#xE9;`. Unknown ones are
-//!   text.
+//! - Character references of HTML are decoded: `&eacute;`, `&#233;`, `&#xE9;`. The names of HTML 4
+//!   for Latin-1, and numbers, need no `;`: `caf&eacute`, `&copy 2020`. Unknown ones are text.
 //!
 //! ```
 //! let text = "<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>\nTea &amp; <i>milk</i>\n</TEXT>\n</DOC>\n";
@@ -84,11 +91,15 @@ use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::text_encoding::TextEncoding;
 use character_references::decoded;
-use markup::{Token, attribute, tokens};
-use records::{RecordElements, RecordReader, append, one_line};
+use markup::{Token, attribute, is_self_closing, tokens};
+use records::{RecordElement, RecordElements, RecordReader, append, one_line};
 
 const DOCUMENTS: RecordElements = RecordElements {
-    elements: &[("DOC", "</DOC>")],
+    elements: &[RecordElement {
+        name: "DOC",
+        close: "</DOC>",
+        root: None,
+    }],
     open: "<DOC>",
 };
 /// Maximum number of open sections of a document. Opening tags of deeper sections are ignored.
@@ -246,13 +257,13 @@ impl<R: BufRead> SgmlReader<R> {
         let mut has_text = false;
         let mut open: Vec<&str> = Vec::new();
         let (mut after_tag, mut is_page) = (false, false);
-        for (range, token) in tokens(&self.records.markup) {
+        for (range, token) in tokens(self.records.markup()) {
             match token {
-                Token::Open(name, _) if section(name, is_page).is_some() => {
+                Token::Open(name, attributes) if section(name, is_page).is_some() => {
                     let opened = section(name, is_page);
                     is_page |= opened == Some(Section::Skip);
                     if opened == Some(Section::Id) {
-                        let at = self.records.location(line, range.start);
+                        let at = self.records.location(range.start);
                         if id_at.replace(at).is_some() {
                             return Err(at.repeated_field("DOCNO"));
                         }
@@ -260,7 +271,8 @@ impl<R: BufRead> SgmlReader<R> {
                     let is_open = open
                         .last()
                         .is_some_and(|top| top.eq_ignore_ascii_case(name));
-                    if !is_open && open.len() < MAX_DEPTH {
+                    let is_empty = is_self_closing(attributes);
+                    if !is_empty && !is_open && open.len() < MAX_DEPTH {
                         open.push(name);
                     }
                 }
@@ -270,8 +282,7 @@ impl<R: BufRead> SgmlReader<R> {
                         open.truncate(start);
                     }
                 }
-                Token::Open(name, _) => self.records.check_not_nested(line, range, name)?,
-                Token::Close(_) | Token::Skipped => {}
+                Token::Open(..) | Token::Close(_) | Token::Skipped => {}
                 Token::Text(words) | Token::Verbatim(words) => {
                     let section = open.last().and_then(|name| section(name, is_page));
                     has_text |= section == Some(Section::Text);

@@ -5,14 +5,26 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{DataError, Location};
+use crate::head::{Declaration, declaration};
 use crate::lines::{LineReader, MAX_LINE};
-use crate::sgml::markup::{Token, tag, tokens};
+use crate::sgml::markup::{
+    OpenRecord, Step, Tag, Token, Tokenizer, find_tag, is_self_closing, tag,
+};
+
+/// Element that is a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecordElement {
+    pub(super) name: &'static str,
+    /// Tag that closes it.
+    pub(super) close: &'static str,
+    /// Name of the root element; `None` for any element or none.
+    pub(super) root: Option<&'static str>,
+}
 
 /// Elements that are records.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordElements {
-    /// Names and closing tags.
-    pub(super) elements: &'static [(&'static str, &'static str)],
+    pub(super) elements: &'static [RecordElement],
     /// Opening tags, for errors.
     pub(super) open: &'static str,
 }
@@ -23,18 +35,24 @@ pub(super) struct RecordReader<R> {
     lines: LineReader<R>,
     pub(super) source: Arc<str>,
     kinds: RecordElements,
-    line: String,
-    number: u64,
-    /// Length of the prefix of `line` that belongs to previous records.
+    /// Lines with their ends: from the current record up to the last line that was read.
+    text: String,
+    /// If `true`, `text` has the last line.
+    is_end: bool,
+    /// Length of the prefix of `text` that was read.
     consumed: usize,
-    /// Start in `line` of what is between two records.
+    /// Number of the line at `consumed`.
+    number: u64,
+    /// Start in `text` of what is between two records.
     between: usize,
-    /// Name and closing tag of the element of the current record.
-    element: (&'static str, &'static str),
+    /// Name of the last element that is no record.
+    root: String,
     /// Attributes of the current record.
     pub(super) attributes: String,
-    /// Text of the current record between its tags.
-    pub(super) markup: String,
+    /// Range in `text` of the current record between its tags.
+    markup: Range<usize>,
+    /// Number of the line at the start of `markup`.
+    markup_line: u64,
 }
 
 impl<R: BufRead> RecordReader<R> {
@@ -44,13 +62,15 @@ impl<R: BufRead> RecordReader<R> {
             source: lines.source(),
             lines,
             kinds,
-            line: String::new(),
-            number: 0,
+            text: String::new(),
+            is_end: false,
             consumed: 0,
+            number: 1,
             between: 0,
-            element: kinds.elements[0],
+            root: String::new(),
             attributes: String::new(),
-            markup: String::new(),
+            markup: 0..0,
+            markup_line: 1,
         }
     }
 
@@ -59,150 +79,227 @@ impl<R: BufRead> RecordReader<R> {
         self.lines.skipped_nul.unwrap_or(0)
     }
 
-    /// Reads the next record into `markup` and returns the line on which it starts; `None` at the
-    /// end.
+    /// Text of the current record between its tags.
+    pub(super) fn markup(&self) -> &str {
+        &self.text[self.markup.clone()]
+    }
+
+    /// Reads the next record and returns the line on which it starts; `None` at the end.
     pub(super) fn read(&mut self) -> Result<Option<u64>, DataError> {
-        let RecordElements { elements, open } = self.kinds;
-        self.markup.clear();
-        let element = |name: &str| {
-            let mut elements = elements.iter();
-            elements.find(|(known, _)| known.eq_ignore_ascii_case(name))
-        };
+        let open = self.kinds.open;
+        self.markup = 0..0;
+        if self.consumed > self.text.len() / 2 {
+            self.text.drain(..self.consumed);
+            (self.consumed, self.between) = (0, 0);
+        }
         loop {
             // White space is skipped once per line, not once per record of the line.
-            let rest = self.line[self.consumed..].trim_start();
-            self.consumed = self.line.len() - rest.len();
+            let rest = &self.text[self.consumed..];
+            let white = rest.len() - rest.trim_start().len();
+            self.advance(white);
+            let start = self.number;
+            let rest = &self.text[self.consumed..];
+            let length = rest.len();
             if rest.is_empty() {
-                if !self.next_line()? {
+                self.text.clear();
+                (self.consumed, self.between) = (0, 0);
+                if !self.grow(1)? {
                     return Ok(None);
                 }
                 continue;
             }
-            match tag(rest) {
-                Some((Token::Open(name, attributes), length))
-                    if let Some(found) = element(name) =>
-                {
-                    self.element = *found;
-                    attributes.clone_into(&mut self.attributes);
-                    self.consumed += length;
-                    break;
+            if rest.starts_with("<!--") {
+                self.skip_comment()?;
+                continue;
+            }
+            if rest.starts_with("<!") || rest.starts_with("<?") {
+                match declaration(rest) {
+                    Declaration::Closed(length) => self.advance(length),
+                    Declaration::Unfinished if !self.is_complete() => {
+                        self.grow(length)?;
+                    }
+                    _ => return Err(self.unexpected(open)),
                 }
-                _ if rest.starts_with("<!--") => self.skip_comment()?,
-                // Tags of a root element, and declarations.
-                Some((Token::Close(name), _)) if element(name).is_some() => {
+                continue;
+            }
+            let record = OpenRecord {
+                name: self.kinds.elements[0].name,
+                is_complete: self.is_complete(),
+            };
+            match tag(rest, Some(record)) {
+                Tag::Found(Token::Open(name, attributes), length) => {
+                    let Some(element) = self.element(name) else {
+                        // Root element.
+                        name.clone_into(&mut self.root);
+                        self.advance(length);
+                        continue;
+                    };
+                    let is_empty = is_self_closing(attributes);
+                    attributes.clone_into(&mut self.attributes);
+                    self.advance(length);
+                    (self.markup_line, self.between) = (self.number, self.consumed);
+                    if !is_empty {
+                        self.read_markup(start, element)?;
+                    }
+                    return Ok(Some(start));
+                }
+                Tag::Found(Token::Close(name), _) if self.element(name).is_some() => {
                     return Err(self.unexpected(open));
                 }
-                Some((_, length)) => self.consumed += length,
-                None => return Err(self.unexpected(open)),
+                // Closing tag of a root element.
+                Tag::Found(_, length) => self.advance(length),
+                Tag::Unfinished => {
+                    self.grow(length)?;
+                }
+                Tag::None => return Err(self.unexpected(open)),
             }
         }
-        let start = self.number;
-        while !self.read_line()? {
-            if !self.next_line()? {
-                let at = Location::new(&self.source, start);
-                return Err(at.syntax(self.element.1, "the end of the file"));
+    }
+
+    /// Reads up to the closing tag of a record, which starts on a line.
+    fn read_markup(&mut self, start: u64, element: RecordElement) -> Result<(), DataError> {
+        let is_record = |name: &str| name.eq_ignore_ascii_case(element.name);
+        let mut tokens = Tokenizer::default();
+        loop {
+            let record = OpenRecord {
+                name: element.name,
+                is_complete: self.is_complete(),
+            };
+            let text = &self.text[self.consumed..];
+            match tokens.next(text, Some(record)) {
+                Step::Token(range, Token::Open(name, _)) if is_record(name) => {
+                    let found = text[range.clone()].to_owned();
+                    self.advance(range.start);
+                    let at = Location::new(&self.source, self.number);
+                    return Err(at.syntax(element.close, &found));
+                }
+                Step::Token(range, Token::Close(name)) if is_record(name) => {
+                    if range.start as u64 > MAX_LINE {
+                        return Err(self.too_long(start));
+                    }
+                    self.markup = self.consumed..self.consumed + range.start;
+                    self.advance(range.end);
+                    self.between = self.consumed;
+                    return Ok(());
+                }
+                Step::Token(..) => {}
+                Step::Unfinished => {
+                    // At least as much as was read, so that the time is linear.
+                    let length = text.len() - tokens.start();
+                    self.grow(length)?;
+                }
+                Step::End if text.len() as u64 > MAX_LINE => return Err(self.too_long(start)),
+                Step::End => {
+                    if !self.grow(1)? {
+                        self.advance(self.text.len() - self.consumed);
+                        let at = Location::new(&self.source, start);
+                        return Err(at.syntax(element.close, "the end of the file"));
+                    }
+                }
             }
         }
-        Ok(Some(start))
+    }
+
+    /// Element of a record by its name.
+    fn element(&self, name: &str) -> Option<RecordElement> {
+        let is_element = |element: &&RecordElement| {
+            let root = element.root;
+            element.name.eq_ignore_ascii_case(name)
+                && root.is_none_or(|root| root.eq_ignore_ascii_case(&self.root))
+        };
+        self.kinds.elements.iter().find(is_element).copied()
     }
 
     /// Error of a text between records. The rest of the line is skipped.
     fn unexpected(&mut self, expected: &'static str) -> DataError {
+        let before = &self.text[self.between..self.consumed];
+        let start = self.between + before.rfind('\n').map_or(0, |at| at + 1);
+        let rest = &self.text[self.consumed..];
+        let length = rest.find('\n').unwrap_or(rest.len());
         let at = Location::new(&self.source, self.number);
-        let error = at.syntax(expected, self.line[self.between..].trim());
-        self.consumed = self.line.len();
+        let error = at.syntax(expected, self.text[start..self.consumed + length].trim());
+        self.advance(length);
         error
     }
 
-    /// Skips a comment between records.
+    /// Error of a record that starts on a line. The lines that were read are skipped.
+    fn too_long(&mut self, start: u64) -> DataError {
+        self.advance(self.text.len() - self.consumed);
+        let at = Location::new(&self.source, start);
+        at.syntax("a record of at most 64 MiB", self.kinds.open)
+    }
+
+    /// Skips a comment between records. A second opening after a record is an error: the first
+    /// comment has no end, and the records in it would be skipped.
     fn skip_comment(&mut self) -> Result<(), DataError> {
         let start = self.number;
+        let mut has_record = false;
+        self.advance("<!".len());
         loop {
-            if let Some(end) = self.line[self.consumed..].find("-->") {
-                self.consumed += end + "-->".len();
+            let rest = &self.text[self.consumed..];
+            let end = rest.find("-->");
+            let inner = &rest[..end.unwrap_or(rest.len())];
+            let elements = self.kinds.elements.iter();
+            let records = elements.filter_map(|element| find_tag(inner, "<", element.name));
+            let record = records.map(|range| range.end).min();
+            let record = record.filter(|_| !has_record).or(has_record.then_some(0));
+            let is_reopened = record.is_some_and(|end| inner[end..].contains("<!--"));
+            has_record |= record.is_some();
+            let length = end.map_or(rest.len(), |end| end + "-->".len());
+            self.advance(length);
+            let at = Location::new(&self.source, start);
+            if is_reopened {
+                return Err(at.syntax("-->", "<!--"));
+            }
+            if end.is_some() {
                 return Ok(());
             }
-            if !self.next_line()? {
+            self.text.clear();
+            (self.consumed, self.between) = (0, 0);
+            if !self.grow(1)? {
                 let at = Location::new(&self.source, start);
                 return Err(at.syntax("-->", "the end of the file"));
             }
         }
     }
 
-    /// Reads the next line into `line`; `false` at the end.
-    fn next_line(&mut self) -> Result<bool, DataError> {
-        self.line.clear();
-        (self.consumed, self.between) = (0, 0);
-        let Some(line) = self.lines.read()? else {
-            return Ok(false);
-        };
-        self.line.push_str(line.text);
-        self.number = line.number;
-        Ok(true)
+    /// Returns `true` if no text follows that may be of the current record.
+    fn is_complete(&self) -> bool {
+        self.is_end || (self.text.len() - self.consumed) as u64 > MAX_LINE
     }
 
-    /// Appends the current line to `markup` up to the closing tag. Returns whether there is one.
-    fn read_line(&mut self) -> Result<bool, DataError> {
-        let (open, close) = (self.kinds.open, self.element.1);
-        let rest = &self.line[self.consumed..];
-        let at = Location::new(&self.source, self.number);
-        let mut end = None;
-        for (range, token) in tokens(rest) {
-            match token {
-                Token::Open(name, _) if self.is_record(name) => {
-                    let error = at.syntax(close, &rest[range.clone()]);
-                    self.consumed += range.start;
-                    return Err(error);
+    /// Moves the position in `text` forward.
+    fn advance(&mut self, bytes: usize) {
+        let end = self.consumed + bytes;
+        self.number += line_ends(&self.text[self.consumed..end]);
+        self.consumed = end;
+    }
+
+    /// Reads lines until `text` has at least `bytes` more; `false` at the end.
+    fn grow(&mut self, bytes: usize) -> Result<bool, DataError> {
+        let before = self.text.len();
+        while self.text.len() < before + bytes && !self.is_end {
+            match self.lines.read()? {
+                Some(line) => {
+                    self.text.push_str(line.text);
+                    self.text.push('\n');
                 }
-                Token::Close(name) if self.is_record(name) => {
-                    end = Some(range);
-                    break;
-                }
-                _ => {}
+                None => self.is_end = true,
             }
         }
-        let is_last = end.is_some();
-        let Range { start, end } = end.unwrap_or(rest.len()..rest.len());
-        if (self.markup.len() + start) as u64 > MAX_LINE {
-            let error = at.syntax("a record of at most 64 MiB", open);
-            self.consumed = self.line.len();
-            return Err(error);
-        }
-        self.markup.push_str(&rest[..start]);
-        if !is_last {
-            self.markup.push('\n');
-        }
-        self.consumed += end;
-        self.between = self.consumed;
-        Ok(is_last)
+        Ok(self.text.len() > before)
     }
 
-    /// Returns `true` if `name` is the name of the record's element.
-    fn is_record(&self, name: &str) -> bool {
-        name.eq_ignore_ascii_case(self.element.0)
+    /// Location of a byte of the current record.
+    pub(super) fn location(&self, offset: usize) -> Location<'_> {
+        let lines = line_ends(&self.markup()[..offset]);
+        Location::new(&self.source, self.markup_line + lines)
     }
+}
 
-    /// Returns an error if an opening tag in `markup` starts a record, as `<DOC` and `>` on two
-    /// lines do. `start` is the line on which the record starts.
-    pub(super) fn check_not_nested(
-        &self,
-        start: u64,
-        range: Range<usize>,
-        name: &str,
-    ) -> Result<(), DataError> {
-        if !self.is_record(name) {
-            return Ok(());
-        }
-        let close = self.element.1;
-        let at = self.location(start, range.start);
-        Err(at.syntax(close, &self.markup[range]))
-    }
-
-    /// Location of a byte of `markup`. `start` is the line on which the record starts.
-    pub(super) fn location(&self, start: u64, offset: usize) -> Location<'_> {
-        let lines = self.markup[..offset].matches('\n').count() as u64;
-        Location::new(&self.source, start + lines)
-    }
+/// Number of line ends in a text.
+fn line_ends(text: &str) -> u64 {
+    text.bytes().filter(|&byte| byte == b'\n').count() as u64
 }
 
 /// Appends a text to a field. After a tag, the words on both sides are separate.

@@ -5,14 +5,30 @@ use std::io::BufRead;
 use ir_core::Query;
 
 use super::character_references::decoded;
-use super::markup::{Token, attribute, tokens};
-use super::records::{RecordElements, RecordReader, append, one_line};
+use super::markup::{Token, attribute, is_self_closing, tokens};
+use super::records::{RecordElement, RecordElements, RecordReader, append, one_line};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 
 const TOPICS: RecordElements = RecordElements {
-    elements: &[("top", "</top>"), ("topic", "</topic>")],
-    open: "<top> or <topic>",
+    elements: &[
+        RecordElement {
+            name: "top",
+            close: "</top>",
+            root: None,
+        },
+        RecordElement {
+            name: "topic",
+            close: "</topic>",
+            root: None,
+        },
+        RecordElement {
+            name: "query",
+            close: "</query>",
+            root: Some("queries"),
+        },
+    ],
+    open: "<top>, <topic> or <query> below <queries>",
 };
 
 /// Field of a topic.
@@ -21,6 +37,7 @@ enum Field {
     Id,
     Title,
     Query,
+    Content,
     Question,
     Description,
     Narrative,
@@ -36,6 +53,7 @@ const LABELS: [(&str, &str); FIELDS] = [
     ("num", "Number:"),
     ("title", "Topic:"),
     ("query", ""),
+    ("content", ""),
     ("question", ""),
     ("description", "Description:"),
     ("narrative", "Narrative:"),
@@ -43,6 +61,8 @@ const LABELS: [(&str, &str); FIELDS] = [
 
 /// Attributes of a topic that are its id.
 const IDS: [&str; 4] = ["number", "num", "id", "qid"];
+/// Attributes of a topic that are its text.
+const TEXTS: [&str; 2] = ["title", "query"];
 
 /// Returns the field of an element; `None` for an element within a field.
 fn field(element: &str) -> Option<Field> {
@@ -56,6 +76,7 @@ fn field(element: &str) -> Option<Field> {
         "num" | "number" | "id" | "identifier" | "qid" => Field::Id,
         "title" => Field::Title,
         "query" => Field::Query,
+        "content" => Field::Content,
         "question" => Field::Question,
         "desc" | "description" => Field::Description,
         "narr" | "narrative" => Field::Narrative,
@@ -101,20 +122,23 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
     let mut unknown: Vec<&str> = Vec::new();
     let mut starts = [None; 2];
     let mut after_tag = false;
-    for (range, token) in tokens(&records.markup) {
+    for (range, token) in tokens(records.markup()) {
         match token {
             Token::Open(name, _) | Token::Close(name) if field(name).is_some() => {
-                current = field(name).filter(|_| matches!(token, Token::Open(..)));
+                let is_open = |token: Token<'_>| match token {
+                    Token::Open(_, attributes) => !is_self_closing(attributes),
+                    _ => false,
+                };
+                current = field(name).filter(|_| is_open(token));
                 has_field |= current.is_some_and(|field| field != Field::Id);
                 if let Some(field @ (Field::Id | Field::Title)) = current {
-                    let at = records.location(line, range.start);
+                    let at = records.location(range.start);
                     if starts[field as usize].replace(at).is_some() {
                         return Err(at.repeated_field(LABELS[field as usize].0));
                     }
                 }
             }
             Token::Open(name, _) => {
-                records.check_not_nested(line, range, name)?;
                 if current.is_none() && !unknown.contains(&name) {
                     unknown.push(name);
                 }
@@ -142,14 +166,15 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         }
     });
     let mut values: [String; FIELDS] = std::array::from_fn(|_| values.next().unwrap_or_default());
-    if starts[0].is_none() {
-        let mut ids = IDS
+    let of_attributes = |names: &[&str]| {
+        let mut values = names
             .iter()
             .filter_map(|name| attribute(&records.attributes, name));
-        values[0] = ids
-            .next()
-            .map(|id| one_line(&decoded(id)))
-            .unwrap_or_default();
+        let value = values.next().map(|value| one_line(&decoded(value)));
+        value.unwrap_or_default()
+    };
+    if starts[0].is_none() {
+        values[0] = of_attributes(&IDS);
     }
     let [id, texts @ ..] = &values;
     let id = match id.trim_start_matches('0') {
@@ -163,20 +188,28 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         let at = starts[0].unwrap_or(at);
         return Err(at.syntax("an id without white space in <num>", id));
     }
-    let [title, query, question, description, _] = texts;
-    let texts = [title, query, question, description];
+    let [title, query, content, question, description, _] = texts;
+    let texts = [title, query, content, question, description];
     let text = texts.into_iter().find(|text| !text.is_empty());
     let text = match text {
         Some(text) => text.clone(),
-        None if !has_field && unknown.is_empty() => one_line(&other),
+        None if !has_field && unknown.is_empty() => Some(one_line(&other))
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| of_attributes(&TEXTS)),
         None => String::new(),
     };
     if text.is_empty() {
         let found = unknown.into_iter().map(str::to_owned);
         return Err(at.missing_field_beside("title", found.collect()));
     }
-    // A query that is the text is no attribute.
-    let skipped = if title.is_empty() { "query" } else { "" };
+    // A query or content that is the text is no attribute.
+    let skipped = if !title.is_empty() {
+        ""
+    } else if query.is_empty() {
+        "content"
+    } else {
+        "query"
+    };
     let mut found = Query::new(id, text);
     for ((name, _), value) in LABELS.into_iter().zip(&values).skip(2) {
         if !value.is_empty() && name != skipped {

@@ -226,6 +226,135 @@ fn qrels_of_two_columns() {
     assert!(parsed.warnings.is_empty());
     let error = read("q d\nq d\n").unwrap_err().to_string();
     assert!(error.starts_with("f:2: expected one judgment per pair"));
+    // A header line, after a comment or not, with columns in any order.
+    for text in [
+        "qid\tdocno\nq\td\n",
+        "# pairs of two\nQuery_ID doc_id\nq d\n",
+        "docno qid\nd q\n",
+    ] {
+        let parsed = read(text).unwrap();
+        assert_eq!(parsed.data.grade("q", "d"), Some(1), "{text}");
+        assert_eq!((parsed.data.judgments(), parsed.warnings.len()), (1, 0));
+    }
+}
+
+/// Tables as ir_datasets, PyTerrier and pandas save them.
+#[test]
+fn qrels_of_data_frames() {
+    let read = |text: &str, header| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", header);
+        read.map_err(|error| error.to_string())
+    };
+    let expected = read("q 0 d 2\nq 0 e 0\n", HeaderLine::AsData).unwrap().data;
+    for text in [
+        "query_id\tdoc_id\trelevance\titeration\nq\td\t2\t0\nq\te\t0\t0\n",
+        "qid\tdocno\tlabel\titeration\nq\td\t2\tQ0\nq\te\t0\tQ0\n",
+        "idx\tqid\tdocno\tlabel\n0\tq\td\t2\n1\tq\te\t0\n",
+        "label\tdocno\tsource\tqid\n2\td\tx\tq\n0\te\tx\tq\n",
+        "\n \nquery-id\tcorpus-id\tscore\textra\nq\td\t2\tx\nq\te\t0\tx\n",
+        "sep=,\nqid,docno,label\nq,d,2\nq,e,0\n",
+        "# saved by hand\nqid;docno;label\r\nq;d;2\r\n\r\nq;e;0\r\n",
+        "# saved by hand\n\nquery-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\n",
+        "#,qid,docno,label\n0,q,d,2\n1,q,e,0\n",
+        "\u{feff}sep=;\n\"qid\";\"docno\";\"label\"\nq;d;2\nq;e;0\n",
+    ] {
+        let parsed = read(text, HeaderLine::AsData).unwrap();
+        assert_eq!(parsed.data, expected, "{text}");
+        assert!(parsed.warnings.is_empty(), "{text}");
+    }
+    // In the order of TREC the header is an option.
+    let trec = "qid\titeration\tdocno\tlabel\nq\t0\td\t2\nq\t0\te\t0\n";
+    let parsed = read(trec, HeaderLine::Skip).unwrap();
+    assert_eq!((parsed.data, parsed.warnings.len()), (expected, 0));
+    let parsed = read(trec, HeaderLine::AsData).unwrap();
+    assert_eq!((parsed.data.judgments(), parsed.warnings.len()), (3, 1));
+    crate::assert_cases(
+        r#"qid,docno,label,label\nq,d,1,2\n => f:1: expected one field with a grade, found "label", "label"
+qid,query_id,docno,label\nq,p,d,1\n => f:1: expected one field with a query id, found "qid", "query_id"
+sep=,\n\ndocno,qid,doc_id,rel\nd,q,e,1\n => f:3: expected one field with a document id, found "docno", "doc_id"
+qid\tdocno\tdoc_id\tlabel\nq\td\te\t1\n => f:1: expected one field with a document id, found "docno", "doc_id"
+query-id\tcorpus-id\tscore\tlabel\nq\td\t1\t2\n => f:1: expected one field with a grade, found "score", "label"
+{"qid": "q", "docno": "d", "label": 1, "rel": 2}\n => f:1: expected one field with a grade, found "label", "rel"
+sep=,\nqid,docno,label\nq,d\n => f:3: expected 3 columns, found 2
+qid,docno,label\nq,d,high\n => f:2: expected an integer as grade, found "high""#,
+        |text| read(text, HeaderLine::AsData).unwrap_err(),
+    );
+}
+
+#[test]
+fn qrels_in_json_arrays() {
+    let read = |text: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        read.map_err(|error| error.to_string())
+    };
+    let expected = read("q 0 d 2\nr 0 d 0\n").unwrap().data;
+    for text in [
+        "[{\"qid\": \"q\", \"docno\": \"d\", \"label\": 2}, {\"qid\": \"r\", \"docno\": \"d\", \"label\": 0}]",
+        "\n[\n  {\n    \"query-id\": \"q\",\n    \"corpus-id\": \"d\",\n    \"score\": 2.0\n  },\n  \
+         {\"query-id\": \"r\", \"corpus-id\": \"d\", \"score\": 0}\n]\n",
+    ] {
+        assert_eq!(read(text).unwrap().data, expected, "{text}");
+    }
+    crate::assert_cases(
+        r#"[{"qid": "q", "docno": "d"}] => f:1: expected a field "score", found none
+[\n{"qid": "q",\n"docno": "d", "label": 1}\n{ => f:4: expected `,` or `]` after an element of the array, found "{"
+[] => f: expected records with `query-id`, `corpus-id` and `score`, found none"#,
+        |text| read(text).unwrap_err(),
+    );
+    // A query id of TREC.
+    let trec = read("[1] 0 d 2\n").unwrap();
+    assert_eq!(trec.data.grade("[1]", "d"), Some(2));
+}
+
+/// A folder has the files that are read alone.
+#[test]
+fn beir_folders_in_other_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+    fs::create_dir(root.join("qrels")).unwrap();
+    write("corpus.jsonl", "{\"id\": \"d\", \"contents\": \"tea\"}\n");
+    write("queries.jsonl", "{\"qid\": \"q\", \"query\": \"green\"}\n");
+    write("qrels/test.tsv", "qid\tdocno\tlabel\nq\td\t1\n");
+    write("qrels/dev.tsv", "q 0 d 2\n");
+    let array = "[{\"qid\": \"q\", \"docno\": \"d\", \"relevance\": 3}]";
+    write("qrels/train.jsonl", array);
+    write("qrels/pairs.tsv", "q\td\n");
+    write("qrels/empty.tsv", "");
+    write("qrels/none.jsonl", "\n");
+    let collection = beir::BeirFolder::open(root).unwrap().into_collection();
+    let docs: Result<Vec<_>, _> = collection.corpus().docs().unwrap().collect();
+    let docs = docs.unwrap();
+    assert_eq!((docs[0].id.as_str(), docs[0].text.as_str()), ("d", "tea"));
+    for (split, grade) in [("test", 1), ("dev", 2), ("train", 3)] {
+        let queries = collection.queries(split).unwrap();
+        assert_eq!((queries.len(), queries[0].text.as_str()), (1, "green"));
+        let qrels = collection.qrels(split).unwrap();
+        assert_eq!(qrels.grade("q", "d"), Some(grade), "{split}");
+        let alone = ir_data::read_split_qrels(root, split, HeaderLine::AsData);
+        assert_eq!(alone.unwrap().unwrap().data, qrels);
+    }
+    // Collections do not print warnings.
+    for (split, file, expected) in [
+        (
+            "pairs",
+            "pairs.tsv",
+            ":1: expected judgments that are read without a warning, found \"read as query and \
+             document, without a grade; every grade is 1 (the output of `ir pool` has no grades \
+             before documents are judged)\""
+                .to_owned(),
+        ),
+        ("empty", "empty.tsv", format!(": {HEADER}none")),
+        (
+            "none",
+            "none.jsonl",
+            ": expected records with `query-id`, `corpus-id` and `score`, found none".to_owned(),
+        ),
+    ] {
+        let path = root.join("qrels").join(file).display().to_string();
+        let error = collection.qrels(split).unwrap_err().to_string();
+        assert_eq!(error, format!("{path}{expected}"));
+    }
 }
 
 #[test]

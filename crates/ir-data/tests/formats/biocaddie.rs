@@ -253,7 +253,7 @@ fn invalid_records() {
         ),
         (
             "<?xml version='1.0' encoding='UTF-16'?>\n<DOC></DOC>".to_owned(),
-            "7.xml:1: expected the encoding UTF-8 or ISO-8859-1, found \"UTF-16\"",
+            "7.xml:1: expected the encoding UTF-8, ISO-8859-1 or Windows-1252, found \"UTF-16\"",
         ),
         (
             format!("{}x", doc("{}")),

@@ -48,7 +48,13 @@ ID,Title,Text\r\na,Tea,"one\r\ntwo"\r\n => a|Tea|one\ntwo
 ,id,text\n0,a,tea => a||tea
 id,text,note\na,tea,\nb,,x => a||tea; b|||note="x"
 id,text\n\na,tea\n\n => a||tea
-id,text\n"a" ,tea => a ||tea
+id,text\n"a" ,tea => f:2: expected a separator or line end after the quoted cell that starts on this line, found " ,tea"
+id\ttext\n1\t"tea is hot\n2\tcoffee\n3\tmilk\n4\tthe "green" one\n5\tlast\n => f:2: expected a separator or line end after the quoted cell that starts on this line, found "green\" one"
+id,text,note\na,"x\ny",z\nb,"one\ntwo","three\n"four""\n => f:5: expected a separator or line end after the quoted cell that starts on this line, found "four\"\""
+id,text,note\na,"one\ntwo","tea\n => f:3: expected `"` at the end of a quoted cell, found "the end of the file"
+id;text\na;the "green" one\nb;""\nc;""""\nd;"x"\r\n => a||the "green" one; b||; c||"; d||x
+"id";"text"\na;"tea; hot" => a||tea; hot
+"id","te => f:1: expected `"` at the end of a quoted cell, found "the end of the file"
 id,text\na,5" tape => a||5" tape
 id,text => 
 cord_uid,sha,title,abstract\nug7,,Virus,"Of, viruses" => ug7|Virus|Of, viruses

@@ -1,6 +1,8 @@
 //! Small inputs for the properties of every format: the parsed data or the error.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod beir;
 mod biocaddie;
 mod biocaddie_records;

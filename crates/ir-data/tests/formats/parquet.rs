@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ir_core::{AttributeValue, Corpus, Document};
 use ir_data::beir::BeirFolder;
 use ir_data::{
-    DocumentFile, FileKind, GivenNames, JudgedQueries, ReadOptions, parquet, read_qrels_any,
+    DocumentFile, FileKind, GivenNames, JudgedQueries, ReadOptions, columnar, read_qrels_any,
     read_queries,
 };
 
@@ -54,12 +54,12 @@ fn columns_of_all_types_in_every_compression() {
     }
     let zstd = DocumentFile::open(file("corpus-zstd.parquet"), &ReadOptions::default());
     let zstd = zstd.unwrap().docs().unwrap().next().unwrap();
-    if cfg!(feature = "parquet-zstd") {
+    if cfg!(feature = "columnar-zstd") {
         assert_eq!(zstd.unwrap(), expected[0]);
     } else {
         let error = zstd.unwrap_err().reason().to_string();
         assert!(
-            error.ends_with("the feature \"parquet-zstd\" reads zstd)"),
+            error.ends_with("the feature \"columnar-zstd\" reads zstd)"),
             "{error}"
         );
     }
@@ -67,7 +67,7 @@ fn columns_of_all_types_in_every_compression() {
 
 #[test]
 fn columns_that_are_not_documents() {
-    let columns = parquet::columns(file("corpus-none.parquet")).unwrap();
+    let columns = columnar::columns(file("corpus-none.parquet")).unwrap();
     assert!(columns.has_vectors);
     assert!(
         !columns
@@ -75,10 +75,10 @@ fn columns_that_are_not_documents() {
             .iter()
             .any(|name| name == "embedding" || name == "image")
     );
-    let reader = parquet::ParquetReader::open(file("corpus-none.parquet")).unwrap();
+    let reader = columnar::ColumnarReader::open(file("corpus-none.parquet")).unwrap();
     assert_eq!(reader.skipped_columns(), ["image", "embedding"]);
-    assert_eq!(reader.len(), 3);
-    let vectors = parquet::read_vectors(file("corpus-snappy.parquet")).unwrap();
+    assert_eq!(reader.len_hint(), Some(3));
+    let vectors = columnar::read_vectors(file("corpus-snappy.parquet")).unwrap();
     assert_eq!(vectors.ids, ["d1", "d2", "d3"]);
     assert_eq!(
         (vectors.dimension, vectors.values),
@@ -201,7 +201,7 @@ fn damaged_files() {
         assert!(
             read(&whole[..end])
                 .unwrap_err()
-                .contains("expected a Parquet file"),
+                .contains("expected valid Parquet"),
             "{end}"
         );
     }

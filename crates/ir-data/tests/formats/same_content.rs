@@ -212,6 +212,10 @@ fn files_of_judgments(rows: &[(String, String, i64)]) -> Vec<(&'static str, Stri
             .or_insert_with(|| serde_json::json!({}));
         docs[doc] = (*grade).into();
     }
+    let array = rows
+        .iter()
+        .map(|(query, doc, grade)| serde_json::json!({"qid": query, "docno": doc, "label": grade}));
+    let array: Vec<serde_json::Value> = array.collect();
     let beir = "query-id\tcorpus-id\tscore\n".to_owned();
     vec![
         (
@@ -231,6 +235,17 @@ fn files_of_judgments(rows: &[(String, String, i64)]) -> Vec<(&'static str, Stri
             "query-id\tcorpus-id\tscore\tsource\n".to_owned()
                 + &lines(&|query, doc, grade| format!("{query}\t{doc}\t{grade}\tme")),
         ),
+        (
+            "ir_datasets.tsv",
+            "query_id\tdoc_id\trelevance\titeration\n".to_owned()
+                + &lines(&|query, doc, grade| format!("{query}\t{doc}\t{grade}\t0")),
+        ),
+        (
+            "spreadsheet.csv",
+            "sep=;\nqid;docno;label\n".to_owned()
+                + &lines(&|query, doc, grade| format!("{query};{doc};{grade}")),
+        ),
+        ("array.json", serde_json::Value::Array(array).to_string()),
         (
             "lines.jsonl",
             lines(&|query, doc, grade| {

@@ -51,8 +51,8 @@ fn trec_topics() {
     assert_eq!(attributes.text("narrative"), Some("All."));
     let table = r#"<top>\n<title> tea\n</top> => f:1: expected a field "num", found none
 <top>\n<num> 1\n</top> => f:1: expected a field "title", found none
-<num> 1 => f:1: expected <top> or <topic>, found "<num> 1"
-</topic> => f:1: expected <top> or <topic>, found "</topic>"
+<num> 1 => f:1: expected <top>, <topic> or <query> below <queries>, found "<num> 1"
+</topic> => f:1: expected <top>, <topic> or <query> below <queries>, found "</topic>"
 <?xml version='1.0'?>\n<!-- a\n<top> => f:2: expected -->, found "the end of the file"
 <topics>\n<topic number='1'>\n<disease>flu</disease></topic> => f:2: expected a field "title", found "disease""#;
     crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
@@ -71,18 +71,122 @@ fn records_are_never_merged() {
         "<DOC><DOCNO>1</DOCNO>tea</DOC> \t <DOC><DOCNO>2</DOCNO>milk</DOC> \n ",
         "<DOC>\n<DOCNO>1</DOCNO>\ntea</doc > <DOC>\n<DOCNO>2</DOCNO>\nmilk </DOC>\n\n",
         " <DOC> <DOCNO>1</DOCNO>\n\ntea\n\n</DOC><doc>\n<DOCNO>2</DOCNO>\nmilk\n</DOC>",
+        "<DOC\n lang='en'\n><DOCNO>1</DOCNO>tea</DOC\n>\n<DOC\n>\n<DOCNO>2</DOCNO>\nmilk</DOC>",
+        "<DOC><DOCNO>1</DOCNO>tea<a b=\"x></DOC>\n<DOC><DOCNO>2</DOCNO><a b=\"y\">milk</DOC>",
+        "<DOC><DOCNO>1</DOCNO>tea<a b=\"x>\n</DOC>\n<DOC><DOCNO>2</DOCNO><a b=\"y\">milk</DOC>",
+        "<!DOCTYPE docs [\n<!ELEMENT docs (DOC)>\n]>\n<docs><DOC><DOCNO>1</DOCNO>tea</DOC>\n\
+         <!-- <DOC>\n</DOC> -->\n<DOC id='2'>milk</DOC></docs>",
     ] {
         assert_eq!(read(text).unwrap(), two, "{text}");
     }
     let table = r#"<DOC>\n<DOCNO>1</DOCNO>\ntea\n<DOC>\n<DOCNO>2</DOCNO>\nmilk\n</DOC> => f:4: expected </DOC>, found "<DOC>"
 <DOC><DOCNO>1</DOCNO>tea<doc id="2"><DOCNO>2</DOCNO>milk</DOC> => f:1: expected </DOC>, found "<doc id=\"2\">"
-<DOC>\n<DOCNO>1</DOCNO>\n</DOC\n>\n<DOC\n>\n<DOCNO>2</DOCNO>\n</DOC> => f:5: expected </DOC>, found "<DOC\n>"
+<DOC>\n<DOCNO>1</DOCNO>\n<DOC\n>\n<DOCNO>2</DOCNO>\n</DOC> => f:3: expected </DOC>, found "<DOC\n>"
+<!-- <DOC>\n</DOC>\n<DOC>\n<DOCNO>1</DOCNO>\n<!-- tea --></DOC> => f:1: expected -->, found "<!--"
+<!DOCTYPE docs [\n<DOC></DOC> => f:1: expected <DOC>, found "<!DOCTYPE docs ["
+<!junk\n<DOC></DOC> => f:1: expected <DOC>, found "<!junk"
 <DOC>\n<DOCNO>1</DOCNO>\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n\n<docno>3</docno>\n</DOC> => f:7: expected one field "DOCNO", found two
 <DOC>\n<DOCNO>1</DOCNO>\n</DOC> tea\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC> => f:3: expected <DOC>, found "tea"
 <DOC><DOCNO>1</DOCNO></DOC><DOC><DOCNO>2</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
 <DOC>\n<DOCNO> FT 1 </DOCNO>\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "FT 1"
 <DOC>\n<DOCNO>1\ntea\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "1\ntea""#;
     crate::assert_cases(table, |text| read(text).unwrap_err());
+}
+
+/// Tags of records in comments, CDATA sections, scripts and values of attributes are no tags.
+#[test]
+fn markup_of_several_lines() {
+    let read = |text: &str| {
+        let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+        let fields = docs.into_iter().map(|doc| {
+            let words: Vec<&str> = doc.text.split_whitespace().collect();
+            format!("{} {}", doc.id, words.join(" "))
+        });
+        fields.collect::<Vec<_>>()
+    };
+    for (body, expected) in [
+        (
+            "tea\n<!-- old </TEXT>\n</DOC>\n<DOC>\n<DOCNO>x</DOCNO>\n<TEXT>no -->\nmilk",
+            "1 tea milk",
+        ),
+        ("tea <![CDATA[a\n</DOC> <b>\n]]>", "1 tea a </DOC> <b>"),
+        (
+            "tea <script>\nif (a < b) write('</DOC>')\n</script> milk",
+            "1 tea milk",
+        ),
+        ("tea <style\n>\n<DOC>\n</style\n> milk", "1 tea milk"),
+        ("tea <p title=\"</DOC>\"\nclass='a > b'>milk", "1 tea milk"),
+    ] {
+        let text = format!(
+            "<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>\n{body}\n</TEXT>\n</DOC>\n<DOC id='2'>leaf</DOC>\n"
+        );
+        assert_eq!(read(&text), [expected, "2 leaf"], "{text}");
+    }
+}
+
+/// An opening without an end is text, and does not reach into other documents.
+#[test]
+fn markup_without_an_end() {
+    for (part, shown) in [
+        ("<!-- ", "<!-- "),
+        ("<![CDATA[ ", "<![CDATA[ "),
+        ("<script> ", " "),
+        ("<a href=\"b ", "<a href=\"b "),
+        ("<a ", "<a "),
+    ] {
+        let end = match part {
+            "<!-- " => "-->",
+            "<![CDATA[ " => "]]>",
+            "<script> " => "</script>",
+            _ => "\">",
+        };
+        // No end in the file; an end of a second opening; two records without an end.
+        for second in [
+            "milk".to_owned(),
+            format!("{part}milk {end} leaf"),
+            format!("{part}milk"),
+        ] {
+            let text = format!(
+                "<DOC>\n<DOCNO>1</DOCNO>\ntea\n{part}green\n</DOC>\n<DOC>\n\
+                 <DOCNO>2</DOCNO>\n{second}\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\nend\n</DOC>\n"
+            );
+            let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+            let ids: Vec<&str> = docs.iter().map(|doc| &*doc.id).collect();
+            assert_eq!(ids, ["1", "2", "3"], "{text}");
+            let first: Vec<&str> = docs[0].text.split_whitespace().collect();
+            let expected = format!("tea {shown}green");
+            let expected: Vec<&str> = expected.split_whitespace().collect();
+            assert_eq!(first, expected, "{text}");
+            assert!(!docs[1].text.is_empty(), "{text}");
+            assert_eq!(docs[2].text, "end", "{text}");
+        }
+    }
+}
+
+#[test]
+fn lines_after_markup_of_several_lines() {
+    let text = "<?xml version=\"1.0\"\n?>\n<DOC\n id=\"1\">\n<!--\n</DOC>\n-->\n</DOC>\n\
+                <DOC>\n<DOCNO>2</DOCNO>\n<DOCNO>3</DOCNO>\n</DOC>\n";
+    let mut reader = sgml::SgmlReader::new(text.as_bytes(), "f");
+    let mut doc = ir_core::Document::default();
+    assert!(reader.read_into(&mut doc).unwrap());
+    assert_eq!(doc.id, "1");
+    let error = reader.read_into(&mut doc).unwrap_err().to_string();
+    assert_eq!(error, "f:11: expected one field \"DOCNO\", found two");
+}
+
+/// Tags with long values, references without `;` and self-closing elements.
+#[test]
+fn markup_of_the_web() {
+    let image = "QUJD".repeat(10_000);
+    let text = format!(
+        "<DOC><DOCNO>1</DOCNO><TITLE/><BODY>caf&eacute <img src=\"data:image/png;base64,{image}\"> \
+         &copy 2020 AT&amp T</BODY></DOC>"
+    );
+    let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+    assert_eq!(docs[0].title, "");
+    let words: Vec<&str> = docs[0].text.split_whitespace().collect();
+    assert_eq!(words.join(" "), "café © 2020 AT& T");
 }
 
 #[test]
@@ -258,6 +362,13 @@ fn topics_of_all_tracks() {
          <EN-narr> All. </EN-narr>\n</top>\n",
         "<TOPIC>\n<NUM>0007</NUM>\n<TITLE>green tea</TITLE>\n<CONC>leaves</CONC>\n</TOPIC>\n",
         "<topic id='7'><title><![CDATA[green tea]]></title></topic>",
+        "<topic number=\"7\"\n type=\"x\">\n<title>green tea</title>\n</topic>",
+        "<topics>\n<topic id=\"7\" title=\"green\n tea\"/>\n</topics>",
+        "<topic id=\"7\"><title/><query>green tea</query></topic>",
+        "<queries>\n<query>\n<qid>0007</qid>\n<content>green tea</content>\n\
+         <description>Tea.</description>\n</query>\n</queries>",
+        "<?xml version=\"1.0\"?>\n<queries>\n<query><id>7</id><title>green tea</title>\
+         <desc>Tea.</desc></query>\n</queries>",
         "\u{feff}<TOP>\r\n<NUM> Number: 7\r\n<TITLE> green\r\ntea\r\n</TOP>\r\n",
     ];
     for text in topics {

@@ -100,10 +100,33 @@ fn detected_judgments() {
         });
         docs.collect::<Vec<_>>()
     };
+    let warnings = |text: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        let warnings = read.unwrap().warnings.into_iter();
+        warnings.map(|it| it.to_string()).collect::<Vec<_>>()
+    };
     // Cranfield.
-    let text = "1 184 2 \n\n1 12 4\r\n1\t5\t-1";
-    assert_eq!(grades(text), ["1 12 1", "1 184 3", "1 5 1"]);
-    assert_eq!(grades("\u{feff}1 184 -1\n"), ["1 184 1"]);
+    let text = "\u{feff}\n1 184 2 \n\n1 12 4\r\n1 13 3\n1\t5\t-1";
+    assert_eq!(grades(text), ["1 12 1", "1 13 2", "1 184 3", "1 5 1"]);
+    assert_eq!(
+        warnings(text),
+        [
+            "f:2: read as codes of Cranfield: 1, 2, 3 and 4 are the grades 4, 3, 2 and 1, and -1 \
+             is the grade 1"
+        ]
+    );
+    // Grades with a -1 per query.
+    for text in [
+        "1 184 -1\n",
+        "1 184 -1\n1 11 1\n2 10 -1\n2 12 2\n",
+        "1 184 -1\n1 11 3\n",
+    ] {
+        assert_eq!(
+            read(text).unwrap_err(),
+            "f:1: expected the columns `query 0 document grade`, or codes of Cranfield (-1, and 1 \
+             to 4 with 3 and 4), found \"1 184 -1\""
+        );
+    }
     // The code -1 is what tells it from grades.
     let error = read("1 184 2\n1 12 4\n").unwrap_err();
     assert_eq!(error, "f:1: expected 4 columns, found 3");
@@ -112,6 +135,8 @@ fn detected_judgments() {
     let cisi = "    1     28\t0\t0.000000\n 1 1410 0 0.000000\n";
     assert_eq!(grades(cisi), expected);
     assert_eq!(grades("01 1410  0 0\n01 28  0 0\n"), expected);
+    let warning = "f:1: read as judgments of CISI or CACM, without a grade; every grade is 1";
+    assert_eq!(warnings(cisi), [warning]);
     let many: String = (1..2000).map(|doc| format!("01 {doc}  0 0\n")).collect();
     assert_eq!(grades(&many).len(), 1999);
     // TREC: the second column is ignored.
@@ -153,7 +178,7 @@ fn folders() {
             [
                 ("cran.all.1400", ".I 1\n.T\nwings\n.W\nw\n.I 2\n.W\n"),
                 ("cran.qry", ".I 001\n.W\nwings\n.I 004\n.W\nheat\n"),
-                ("cranqrel", "1 1 2 \n1 2 -1"),
+                ("cranqrel", "1 1 2 \n1 3 3\n1 4 4\n1 2 -1"),
                 ("cranqrel.readme", "codes"),
             ],
             ("1", "wings"),

@@ -35,6 +35,13 @@ pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
     }
 }
 
+/// Returns `true` for a persistence in the syntax of ranx, `rbp.95` or `rbp.95-l2@10`. Other
+/// numbers after a point are parameters of trec_eval.
+pub(crate) fn is_ranx_persistence(text: &str) -> bool {
+    let with_level = with_level(text);
+    with_persistence(with_level.as_deref().unwrap_or(text)).is_some()
+}
+
 /// Rewrites a relevance level of ranx, `map@10-l2` or `map-l2@10`, as `map(rel=2)@10`.
 fn with_level(text: &str) -> Option<String> {
     let (start, rest) = text.rsplit_once("-l")?;

@@ -6,6 +6,7 @@ use super::output::{OutputColumn, OutputDetail, OutputRow, OutputValue, TrecEval
 use crate::assess::preferences::{PreferenceMeasure, PreferenceReport};
 use crate::evaluate::{EvalError, Evaluator, QueryValues, Report, ReportMeasure};
 use crate::judged::JudgmentStatus;
+use crate::measure::trec_names::is_ranx_persistence;
 use crate::measure::{Measure, ParseMeasureError, Summary};
 use crate::rules::{MissingQueries, Rules, TrecEvalVersion};
 
@@ -202,7 +203,7 @@ impl MeasureSelection {
                     return Err(ParseMeasureError::NoParameter { text, found });
                 }
                 selected.extend(group.into_iter().map(|name| (name.to_owned(), None)));
-            } else if kind.has_measure(name) {
+            } else if kind.has_measure(name) && !is_ranx_persistence(option) {
                 selected.push((name.to_owned(), parameters));
             } else if let Some(needs) = kind.needed_instead(name) {
                 let text = option.to_owned();

@@ -384,10 +384,19 @@ fn names_of_ranx() {
     for text in ["rbp.", "rbp.x", "rbp.95x", "R_cap", "hits@0", "f1@x"] {
         assert!(text.parse::<Measure>().is_err(), "{text}");
     }
-    assert_eq!(
-        "rbp.p=0.95".parse::<Measure>().unwrap().to_string(),
-        "RBP(p=0.95,gain=graded)"
-    );
+    // On the command line, too, where other numbers after a point are trec_eval's parameters.
+    for (text, expected) in [
+        ("rbp.95", "RBP(p=0.95)"),
+        ("rbp.95@10", "RBP(p=0.95)@10"),
+        ("rbp.5-l2", "RBP(rel=2,p=0.5)"),
+        ("rbp.p=0.95", "RBP(p=0.95,gain=graded)"),
+        ("P.5", "P@5"),
+    ] {
+        let selection = MeasureSelection::parse(&[text]).unwrap();
+        let selected = selection.measures();
+        assert_eq!(selected, [text.parse::<Measure>().unwrap()], "{text}");
+        assert_eq!(selected[0].to_string(), expected, "{text}");
+    }
     assert!("precision".parse::<Measure>().is_err() && "recall".parse::<Measure>().is_err());
 }
 

@@ -42,6 +42,11 @@ use super::{ClassificationEntry, ComparisonEntry, SelectionEntry};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
+    /// Version of the format of system files, which `ir search --save` writes. Range: 1. Default:
+    /// 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1))]
+    pub version: Option<u32>,
     /// Title of the tables and pages. Default: the name of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -106,7 +111,8 @@ pub struct TaskEntry {
     /// variable: `$HOME/data/scifact`. Empty for a task with `qrels`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
-    /// Judgments in TREC format, instead of a collection. All systems are of the type `run`.
+    /// Judgments in a format of `ir eval`, instead of a collection. All systems are of the type
+    /// `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qrels: Option<TrecFile>,
     /// Split of the test queries. Default: `test`.
@@ -183,7 +189,7 @@ pub struct SearchEntry {
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub condition: Option<Predicate>,
-    /// Rounding of the scores before evaluation. Default: `exact`.
+    /// Rounding of the scores before evaluation and in the files of the runs. Default: `exact`.
     pub scores: ScoreFormatName,
 }
 
@@ -227,7 +233,7 @@ pub enum OutputFormat {
     Json,
     /// A self-contained page with plots per task: `TASK.html`.
     Html,
-    /// TREC runs: `runs/TASK/SYSTEM.trec`.
+    /// TREC runs with the scores of `scores`: `runs/TASK/SYSTEM.trec`.
     Runs,
 }
 
@@ -396,6 +402,7 @@ impl Experiment {
     #[must_use]
     pub fn new(task: TaskEntry) -> Self {
         Self {
+            version: None,
             title: None,
             description: None,
             measures: default_measures(),
@@ -480,7 +487,7 @@ impl Experiment {
     pub(crate) fn conditions(&self) -> Vec<(String, &Predicate)> {
         let of_systems = self.systems.iter().enumerate();
         let of_systems =
-            of_systems.map(|(n, system)| (format!("systems.{n}.where"), &system.condition));
+            of_systems.map(|(n, system)| (format!("systems[{n}].where"), &system.condition));
         let all = [("search.where".to_owned(), &self.search.condition)].into_iter();
         let mut conditions: Vec<(String, &Predicate)> = Vec::new();
         for (key, condition) in all.chain(of_systems) {

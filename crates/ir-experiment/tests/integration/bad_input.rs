@@ -70,6 +70,16 @@ fn errors_name_line_and_key() {
         ),
         (
             "\"bm25\"",
+            "\"bm25\"\nk1 = 1e308",
+            "line 8: systems[0].k1: expected a finite number >= 0, at most 3.4028235e38, found 1e308",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nk1 = 99999999999999999999",
+            "expected an integer of 64 bits, found 99999999999999999999",
+        ),
+        (
+            "\"bm25\"",
             "\"bm25\"\nmodel = \"qdl\"",
             "found \"qdl\" (did you mean qld?)",
         ),
@@ -126,7 +136,8 @@ fn errors_name_line_and_key() {
         (
             "\"bm25\"",
             "\"bm25\"\ntemplate = \"{text}\"\nfields = \"text\"",
-            "systems[0].template: expected either fields or a template",
+            "systems[0].template: expected either fields or template, found both: a template renders the only \
+             field",
         ),
         (
             "\"bm25\"",
@@ -161,7 +172,7 @@ fn errors_name_line_and_key() {
         (
             "\"bm25\"",
             "\"bm25\"\nfields = \"separate\"\ntitle_weight = 2.0\nweights = { title = 1.0 }",
-            "systems[0].weights.title: expected either this key or title_weight, found both",
+            "systems[0].weights.title: expected either title_weight or weights.title, found both",
         ),
         (
             "\"bm25\"",

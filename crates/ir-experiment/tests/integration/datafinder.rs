@@ -303,6 +303,28 @@ fn parts_without_effect_are_warnings() {
         warnings(&format!("{task}{system}filter = \"year\"\n")),
         ["tea: no query has a year; the time filter has no effect"]
     );
+    // Values that are no years, and values that a limit cannot be compared with.
+    let spring = "{\"_id\": \"d\", \"text\": \"tea\", \"year\": 2010}\n\
+                  {\"_id\": \"e\", \"text\": \"tea\", \"year\": \"spring\"}\n";
+    std::fs::write(at("corpus.jsonl"), spring).unwrap();
+    let soon = "{\"_id\": \"1\", \"text\": \"tea\", \"year\": \"soon\"}\n";
+    std::fs::write(at("queries.jsonl"), soon).unwrap();
+    let limit = "where = { at_most = { name = \"year\", limit = 2019 } }\n";
+    assert_eq!(
+        warnings(&format!(
+            "{task}[search]\nfilter = \"year\"\n{limit}{system}"
+        )),
+        [
+            "search.where: tea: 1 document with a \"year\" that cannot be compared with 2019, such \
+             as \"spring\": the limit does not hold",
+            "tea: 1 of 2 documents have an attribute \"year\" that is neither a year nor a date, \
+             such as \"spring\": no time filter",
+            "tea: 1 of 1 queries have an attribute \"year\" that is neither a year nor a date, such \
+             as \"soon\": no time filter",
+            "tea: no query has a year; the time filter has no effect",
+        ]
+    );
+    std::fs::write(at("corpus.jsonl"), dated).unwrap();
     // The same query in another split.
     let train = "query-id\tcorpus-id\tscore\n1\td\t1\n2\td\t1\n";
     std::fs::write(at("qrels/train.tsv"), train).unwrap();

@@ -5,10 +5,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{assert_cached, computed, run};
+use crate::common::{Recorder, assert_cached, computed, run};
 use ir_core::NoProgress;
 use ir_eval::Measure;
-use ir_experiment::{Cache, Experiment, Registry, Reproduction, Runner, Stage, StageStatus};
+use ir_experiment::{
+    Cache, Experiment, OutputFormat, Registry, Reproduction, Runner, Stage, StageStatus,
+};
 
 const RUNS: &str = r#"measures = ["AP", "RR"]
 [[tasks]]
@@ -84,6 +86,40 @@ fn runs_in_files() {
     assert_eq!(results.value("bundled", "b", Measure::AP), Some(0.0));
 }
 
+/// Judgments in every format of `ir eval`, with its warnings.
+#[test]
+fn judgments_in_every_format() {
+    let folder = folder();
+    let evaluate = |qrels: &str| {
+        fs::write(folder.path().join("qrels.txt"), qrels).unwrap();
+        let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+        let mut recorder = Recorder::default();
+        let runner = Runner::new(&cache, &registry);
+        let results = runner.run(&open(folder.path()), &mut recorder).unwrap();
+        recorder.warnings.retain(|it| it.contains("qrels.txt"));
+        let values = ["a", "b"].map(|system| results.value("all", system, Measure::AP));
+        (values, recorder.warnings)
+    };
+    let (expected, warnings) = evaluate("1 0 d 1\n1 0 e 0\n2 0 e 1\n");
+    assert_eq!((expected, warnings.len()), ([Some(0.25), Some(1.0)], 0));
+    for qrels in [
+        "query-id\tcorpus-id\tscore\n1\td\t1\n1\te\t0\n2\te\t1\n",
+        "query-id\tcorpus-id\tscore\tnote\n1\td\t1\tx\n1\te\t0\tx\n2\te\t1\tx\n",
+        "qid,docno,label\n1,d,1\n1,e,0\n2,e,1\n",
+        "{\"qid\": 1, \"docno\": \"d\", \"label\": 1}\n{\"qid\": 2, \"docno\": \"e\", \"label\": 1}\n",
+    ] {
+        assert_eq!(evaluate(qrels), (expected, Vec::new()), "{qrels}");
+    }
+    let (values, warnings) = evaluate("1 d\n2 e\n");
+    assert_eq!(values, expected);
+    assert!(!warnings.is_empty());
+    let message = "qrels.txt:1: read as query and document, without a grade; every grade is 1";
+    assert!(
+        warnings.iter().all(|it| it.contains(message)),
+        "{warnings:?}"
+    );
+}
+
 #[test]
 fn runs_in_files_without_the_documents_of_the_queries() {
     let folder = folder();
@@ -125,6 +161,15 @@ fn scores_are_rounded_for_all_systems_or_one() {
         let (results, _) = run(&open(folder.path()), &Cache::temporary().unwrap());
         let found = ["a", "b"].map(|system| results.value("t", system, Measure::RR).unwrap());
         assert_eq!(found, expected, "{of_all}{of_one}");
+        // Anserini's format separates equal scores.
+        let files = results.files(&[OutputFormat::Runs]).unwrap();
+        let are_separated = files.iter().map(|file| {
+            let text = std::str::from_utf8(&file.content).unwrap();
+            let mut scores = text.lines().map(|line| line.split(' ').nth(4));
+            scores.next() != scores.next()
+        });
+        let are_separated: Vec<bool> = are_separated.collect();
+        assert_eq!(are_separated, expected.map(|value| value == 0.5));
     }
     let error = Experiment::from_toml(&text("", "scores = \"anserni\"\n")).unwrap_err();
     let error = error.to_string();

@@ -116,6 +116,6 @@ fn questions_need_an_encoder() {
         questions = "rules"
     "#;
     let error = Experiment::from_toml(text).unwrap_err().to_string();
-    let expected = "systems[0].questions: expected an encoder, which encodes the questions";
+    let expected = "systems[0].questions: expected either vectors or questions, found both";
     assert!(error.contains(expected), "{error}");
 }

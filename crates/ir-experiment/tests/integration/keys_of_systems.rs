@@ -17,6 +17,19 @@ name = "b"
 type = "knn"
 "#;
 
+/// The version of system files; other keys of a newer version are not reported.
+#[test]
+fn versions_of_system_files() {
+    let experiment = Experiment::from_toml(&format!("version = 1\n{VALID}")).unwrap();
+    assert_eq!(experiment.version, Some(1));
+    let newer = format!("later = true\nversion = 2\n{VALID}");
+    let error = Experiment::from_toml(&newer).unwrap_err();
+    assert_eq!(error.to_string(), "line 2: version: expected 1, found 2");
+    let error = Experiment::from_toml(&format!("version = \"1\"\n{VALID}")).unwrap_err();
+    let error = error.to_string();
+    assert!(error.starts_with("line 1: version: "), "{error}");
+}
+
 #[test]
 fn errors_name_line_key_and_fix() {
     for (from, to, expected) in [
@@ -129,6 +142,7 @@ fn expected_values_of_other_measures() {
 /// Models with log-likelihoods have feedback with the estimate of Indri, and BM25F has fields.
 #[test]
 fn valid_combinations_of_models() {
+    assert_eq!(VALID.matches("\"bm25\"").count(), 1);
     for keys in [
         "model = \"indri-dirichlet\"\nfeedback = \"rm3(estimate=indri)\"",
         "model = \"two-stage\"\nfeedback = \"rocchio\"",

@@ -1,5 +1,5 @@
 //! Procedures of the ICLR dataset (berenslab/iclr-dataset): cleaning of keywords, and statistics of
-//! reviews (feature `parquet`). [`ir_data::iclr`] reads its files.
+//! reviews. [`ir_data::iclr`] reads its files.
 
 mod keywords;
 mod statistics;

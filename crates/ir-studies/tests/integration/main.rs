@@ -9,7 +9,6 @@ mod biocaddie;
 mod datafinder;
 #[cfg(feature = "endpoint")]
 mod endpoint;
-#[cfg(feature = "parquet")]
 mod iclr;
 
 /// A file of the folder `IR_DATA`. If it is missing, prints which one, and the test is skipped.

@@ -2,10 +2,12 @@
 //! files of other encoders.
 
 mod files;
+mod json_records;
 mod origin;
 mod other_formats;
 mod queries;
 mod text_hashes;
+mod vector_ids;
 
 pub use files::open_vectors;
 pub use origin::{COMPARED_FIELDS, VectorOrigin};

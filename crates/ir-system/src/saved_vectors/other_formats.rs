@@ -1,19 +1,17 @@
-//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, JSON lines, and
-//! Parquet.
+//! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, JSON, Parquet and
+//! Arrow.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use ir_core::DocIds;
-use ir_data::{DataError, LineReader};
+use ir_data::{ColumnarFormat, DataError, LineReader, columnar};
 use ir_knn::{FlatIndex, VectorSimilarity, npy};
-use serde::Deserialize;
 
+use super::json_records::{read_json_array, read_json_lines};
+use super::vector_ids::{check_unique, full_message, push_id};
 use crate::error::SystemError;
 use crate::system::SystemContext;
-
-/// Names of the field with a vector in JSON lines.
-const VECTOR_NAMES: [&str; 3] = ["vector", "embedding", "values"];
 
 /// Extension of the file with the ids of an array, one per line.
 const IDS: &str = "ids";
@@ -31,8 +29,13 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let name = path.display().to_string();
     let head = reader.fill_buf().map_err(|error| error.to_string())?;
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let (ids, dim, values) = if head.starts_with(b"PAR1") {
-        let read = ir_data::parquet::read_vectors(path).map_err(|error| full_message(&error))?;
+    let text = text.trim_ascii_start();
+    let is_object = |text: &[u8]| text.starts_with(b"{");
+    let items = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    let (is_record, is_array) = (is_object(text), items.is_some_and(is_object));
+    let is_columnar = matches!(ColumnarFormat::detect(path), Ok(Some(_)));
+    let (ids, dim, values) = if is_columnar {
+        let read = columnar::read_vectors(path).map_err(|error| full_message(&error))?;
         let ids: DocIds = read.ids.into_iter().collect();
         check_unique(&ids, &name)?;
         (ids, read.dimension, read.values)
@@ -44,8 +47,13 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
             array.ncols(),
             array.iter().map(|&x| x as f32).collect(),
         )
-    } else if text.trim_ascii_start().starts_with(b"{") {
-        match read_json_lines(reader, &name)? {
+    } else if is_record || is_array {
+        let read = if is_array {
+            read_json_array(reader, &name)?
+        } else {
+            read_json_lines(reader, &name)?
+        };
+        match read {
             Some(rows) => rows,
             None => return Ok(None),
         }
@@ -115,7 +123,7 @@ fn read_ids(path: &Path, rows: usize) -> Result<DocIds, String> {
     let mut ids = DocIds::new();
     while let Some(line) = lines.read().map_err(|error| full_message(&error))? {
         let id = line.text.strip_suffix('\r').unwrap_or(line.text);
-        push_id(&mut ids, id, &name, line.number)?;
+        push_id(&mut ids, id, &format_args!("{name}:{}", line.number))?;
     }
     if ids.len() != rows {
         return Err(format!(
@@ -125,87 +133,6 @@ fn read_ids(path: &Path, rows: usize) -> Result<DocIds, String> {
     }
     check_unique(&ids, &name)?;
     Ok(ids)
-}
-
-fn push_id(ids: &mut DocIds, id: &str, name: &str, line: u64) -> Result<(), String> {
-    if id.is_empty() {
-        return Err(format!("{name}:{line}: expected an id, found none"));
-    }
-    ids.push(id)
-        .map(drop)
-        .map_err(|error| format!("{name}:{line}: {error}"))
-}
-
-fn check_unique(ids: &DocIds, name: &str) -> Result<(), String> {
-    ids.check_unique()
-        .map_err(|error| format!("{name}: {error}"))
-}
-
-/// Line of a file with the vector of a document or query.
-#[derive(Deserialize)]
-struct JsonVector {
-    #[serde(alias = "_id", alias = "docid", alias = "doc_id", alias = "query_id")]
-    id: JsonId,
-    #[serde(alias = "embedding", alias = "values")]
-    vector: Vec<f32>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum JsonId {
-    Number(i64),
-    Text(String),
-}
-
-/// Ids, dimension and row-major values.
-type Rows = (DocIds, usize, Vec<f32>);
-
-fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Option<Rows>, String> {
-    let mut lines = LineReader::new(reader, name);
-    let (mut ids, mut values) = (DocIds::new(), Vec::new());
-    // Dimension and line of the first vector.
-    let mut first = None;
-    while let Some(line) = lines.read().map_err(|error| full_message(&error))? {
-        if line.text.trim_ascii().is_empty() {
-            continue;
-        }
-        let number = line.number;
-        if first.is_none() && !has_vector(line.text) {
-            return Ok(None);
-        }
-        let row: JsonVector = serde_json::from_str(line.text).map_err(|error| {
-            let message = error.to_string();
-            let found = message.split(" at line ").next().unwrap_or_default();
-            format!(
-                "{name}:{number}: expected JSON with id and vector, an array of numbers, found an \
-                 error at column {} ({found})",
-                error.column()
-            )
-        })?;
-        let &mut (dim, at) = first.get_or_insert((row.vector.len(), number));
-        if row.vector.len() != dim {
-            return Err(format!(
-                "{name}:{number}: expected {dim} numbers, as in line {at}, found {}",
-                row.vector.len()
-            ));
-        }
-        let id = match row.id {
-            JsonId::Number(id) => id.to_string(),
-            JsonId::Text(id) => id,
-        };
-        push_id(&mut ids, &id, name, number)?;
-        values.extend(row.vector);
-    }
-    check_unique(&ids, name)?;
-    Ok(Some((ids, first.map_or(0, |(dim, _)| dim), values)))
-}
-
-/// Returns `false` for a record without a vector, such as a query.
-fn has_vector(line: &str) -> bool {
-    match serde_json::from_str::<serde_json::Value>(line) {
-        Ok(record) => VECTOR_NAMES.iter().any(|name| record.get(name).is_some()),
-        Err(_) => true,
-    }
 }
 
 /// Reads rows of a little-endian 32-bit dimension and as many `f32`. Returns the dimension and the
@@ -244,17 +171,6 @@ fn read_fvecs(mut reader: impl Read, name: &str) -> Result<(usize, Vec<f32>), St
         values.extend(floats.map(|&bytes| f32::from_le_bytes(bytes)));
         row += 1;
     }
-}
-
-/// Message of an error and its causes.
-fn full_message(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message = format!("{message}: {error}");
-        cause = error.source();
-    }
-    message
 }
 
 #[cfg(test)]
@@ -331,7 +247,41 @@ mod tests {
         assert!(read_vectors(&path("other")).unwrap().is_none());
         fs::write(path("other"), "{\"_id\": \"q1\", \"text\": \"tea\"}\n").unwrap();
         assert!(read_vectors(&path("other")).unwrap().is_none());
+        for other in ["[]", "[1, 2]", "[{\"_id\": \"q1\", \"text\": \"tea\"}]"] {
+            fs::write(path("other"), other).unwrap();
+            assert!(read_vectors(&path("other")).unwrap().is_none(), "{other}");
+        }
         assert!(read_vectors(&path("missing")).unwrap().is_none());
+    }
+
+    /// Fields have the names of columns. An array and lines have the same rows.
+    #[test]
+    fn json_fields_and_arrays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors.json");
+        let expected = vec![("d1".to_owned(), vec![0.5]), ("7".to_owned(), vec![2.0])];
+        for id in columnar::vector_id_names().chain(["ID", "queryId"]) {
+            for vector in columnar::VECTOR_NAMES.into_iter().chain(["Embedding"]) {
+                let first = format!("{{\"{id}\": \"d1\", \"{vector}\": [0.5], \"text\": [{{}}]}}");
+                let second = format!("{{\"{vector}\": [2], \"{id}\": 7}}");
+                for text in [
+                    format!("{first}\n{second}\n"),
+                    format!(" [\n {first},\n{second} ]\n"),
+                    format!("\u{feff}[{first},{second}]"),
+                ] {
+                    fs::write(&path, &text).unwrap();
+                    assert_eq!(read(&path).unwrap(), expected, "{text}");
+                }
+            }
+        }
+        // The first name of the list is the id, in any order of the fields.
+        for text in [
+            "{\"qid\": null, \"id\": \"d1\", \"docid\": \"x\", \"vector\": [0.5]}",
+            "{\"docid\": \"x\", \"vector\": [0.5], \"id\": \"d1\"}",
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(read(&path).unwrap(), expected[..1], "{text}");
+        }
     }
 
     #[test]
@@ -345,7 +295,31 @@ mod tests {
         for (text, expected) in [
             (
                 "{\"id\": \"c\", \"vector\": [1]}\n{\"id\": \"d\"}",
-                "x:2: expected JSON with id and vector, an array of numbers, found an error at column 11 (missing field `vector`)",
+                "x:2: expected JSON with id and vector, an array of numbers, found no vector",
+            ),
+            (
+                "{\"text\": \"tea\", \"emb\": [1]}",
+                "x:1: expected JSON with id and vector, an array of numbers, found no id",
+            ),
+            (
+                "{\"id\": null, \"vector\": [1]}",
+                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 27 (the id is neither a string nor an integer)",
+            ),
+            (
+                "{\"id\": \"d\", \"emb\": [1], \"values\": [1]}",
+                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 32 (duplicate field `vector`)",
+            ),
+            (
+                "[{\"id\": \"c\", \"vector\": [1]},\n{\"id\": \"d\"}]",
+                "x: record 2: expected JSON with id and vector, an array of numbers, found no vector",
+            ),
+            (
+                "[{\"id\": \"d\", \"vector\": [1, 2]}, {\"id\": \"e\", \"vector\": [1]}]",
+                "x: record 2: expected 2 numbers, as in record 1, found 1",
+            ),
+            (
+                "[{\"id\": \"d\", \"vector\": [1, 2]},\nx]",
+                "x:2: expected JSON with id and vector, an array of numbers, found an error at column 1 (expected value)",
             ),
             (
                 "{\"id\": \"d\", \"vector\": [1, 2]}\n{\"id\": \"e\", \"vector\": [1]}",

@@ -1,38 +1,81 @@
-//! Texts of the documents of a system, by a template.
+//! Texts of the documents of a system, by a template or by fields.
 
 use ir_bm25::{Analysis, IndexedFields, StoredFields};
+use ir_core::DocIds;
 use ir_data::DocTemplate;
 
+use super::data_documents::is_blank;
 use super::existing_file::without_texts;
-use crate::entries::template;
+use crate::entries::{BlankDocsName, template};
 use crate::error::SystemError;
 use crate::system::SystemContext;
 
-/// Texts of the documents in their order, and the analysis: of the data's index, if there is one.
+/// Rendering of the texts of documents.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TextRendering<'a> {
+    /// Template, in place of the fields.
+    pub(super) template: Option<&'a str>,
+    /// Fields of the texts; an index has its own.
+    pub(super) fields: IndexedFields,
+    /// Documents with a blank text; an index has dropped them or not.
+    pub(super) blank: Option<BlankDocsName>,
+}
+
+impl<'a> TextRendering<'a> {
+    /// Rendering by a template, or else of title and text.
+    pub(super) fn new(template: Option<&'a str>) -> Self {
+        Self {
+            template,
+            ..Self::default()
+        }
+    }
+
+    fn template(self, fields: IndexedFields) -> Result<DocTemplate, SystemError> {
+        match (self.template, fields) {
+            (Some(given), _) => template(given),
+            (None, IndexedFields::TextOnly) => Ok(DocTemplate::text_only()),
+            (None, IndexedFields::Named(names)) => {
+                let names = names.names().iter().map(|name| format!("{{{name}}}"));
+                template(&names.collect::<Vec<_>>().join(" "))
+            }
+            (None, _) => Ok(DocTemplate::default()),
+        }
+    }
+}
+
+/// Ids and texts of the documents in their order, and the analysis: of the data's index, if there
+/// is one.
 pub(super) fn document_texts(
     context: &mut SystemContext<'_>,
-    given: Option<&str>,
+    rendering: TextRendering<'_>,
     mut analysis: Analysis,
-) -> Result<(Vec<String>, Analysis), SystemError> {
-    let mut rendered = given.map(template).transpose()?;
+) -> Result<(DocIds, Vec<String>, Analysis), SystemError> {
+    let mut fields = rendering.fields;
+    let mut drops_blank = rendering.blank == Some(BlankDocsName::Drop);
     if let Some(index) = context.data.index() {
         let config = index.config();
         if config.store != StoredFields::Everything {
             return Err(without_texts("type"));
         }
         analysis = config.analysis.clone();
-        if config.fields == IndexedFields::TextOnly {
-            rendered = rendered.or(Some(DocTemplate::text_only()));
-        }
+        fields = config.fields;
+        drops_blank = false;
     }
-    let rendered = rendered.unwrap_or_default();
+    let rendered = rendering.template(fields)?;
+    let key = rendering.template.map_or("fields", |_| "template");
     let corpus = context.data.corpus();
-    (rendered.check(corpus))
-        .map_err(|error| SystemError::parameter("template", error.to_string()))?;
+    (rendered.check(corpus)).map_err(|error| SystemError::parameter(key, error.to_string()))?;
     let mut texts = Vec::with_capacity(context.data.ids().len());
+    let mut ids = DocIds::new();
     for document in (corpus.docs()).map_err(SystemError::stage("reading documents"))? {
         let document = document.map_err(SystemError::stage("reading documents"))?;
-        texts.push(rendered.render(&document));
+        let text = rendered.render(&document);
+        if drops_blank && is_blank(&text) {
+            continue;
+        }
+        let pushed = ids.push(&document.id).map(drop);
+        pushed.map_err(SystemError::stage("reading documents"))?;
+        texts.push(text);
     }
-    Ok((texts, analysis))
+    Ok((ids, texts, analysis))
 }

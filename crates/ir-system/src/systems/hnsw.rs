@@ -5,7 +5,7 @@ use ir_knn::HnswConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::entries::{EncoderReference, template};
+use crate::entries::{CleaningEntry, EncoderReference, cleaning, template};
 use crate::error::SystemError;
 use crate::observer::StageReport;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -37,6 +37,13 @@ pub struct HnswSystem {
     /// Seed of the order in which nodes are linked. Default: 0.
     #[serde(default)]
     pub seed: Option<u64>,
+    /// Cleaning of the queries before they are encoded. Default: none.
+    #[serde(
+        default,
+        deserialize_with = "cleaning::table",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cleaning: Option<CleaningEntry>,
 }
 
 #[cfg(feature = "dense")]
@@ -52,12 +59,16 @@ impl HnswSystem {
 
 impl System for HnswSystem {
     fn check(&self) -> Result<(), SystemError> {
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
         self.template.as_deref().map(template).transpose()?;
         self.encoder.check()
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        self.encoder.file().into_iter().collect()
+        let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
+        self.encoder.file().into_iter().chain(tags).collect()
     }
 
     fn encoders(&self) -> Vec<(String, String)> {
@@ -65,7 +76,8 @@ impl System for HnswSystem {
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
-        self.encoder.content(context)
+        let tags = CleaningEntry::content(self.cleaning.as_ref(), context)?;
+        Ok(self.encoder.content(context)? + &tags)
     }
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
@@ -111,7 +123,8 @@ impl System for HnswSystem {
             )?;
             let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
             let retriever = Encoded::new(encoder, index.searcher(width));
-            Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+            let open = OpenSystem::new(Arc::new(Distinct(retriever)));
+            CleaningEntry::applied(self.cleaning.as_ref(), context, open)
         }
     }
 }

@@ -84,8 +84,9 @@ impl System for HybridSystem {
             return expected("k", "expected fusion = \"rrf\"".to_owned());
         }
         if self.depth.is_some() && sum {
-            let message = "expected another fusion than weighted-sum";
-            return expected("depth", message.to_owned());
+            let first = self.fusion.map_or("weights", |_| "fusion");
+            let reason = "a weighted sum is exact";
+            return Err(SystemError::conflict(first, "depth", reason));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod bm25;
 mod cleaning;
+mod data_documents;
 mod document_texts;
 pub(crate) mod encoder;
 mod existing_file;

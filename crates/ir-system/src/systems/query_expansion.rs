@@ -1,7 +1,6 @@
 //! Queries of the type `bm25`: syntax, sequential dependence, expansion and feedback.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::BufRead;
 use std::sync::Arc;
 
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError};
@@ -14,6 +13,9 @@ use crate::entries::Bm25System;
 use crate::entries::bm25::invalid;
 use crate::error::SystemError;
 use crate::system::{SharedRetriever, SystemContext};
+
+/// Byte order mark of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Bm25System {
     /// Retriever of the queries, which searches with `searcher`, and its feedback.
@@ -98,9 +100,14 @@ impl Bm25System {
     ) -> Result<SynonymExpansion, SystemError> {
         let path = existing_file(context, "synonyms", path)?;
         let failed = |error: SynonymError| SystemError::parameter("synonyms", error.to_string());
-        let file = File::open(&path).map_err(SystemError::stage("opening the synonyms"))?;
+        let opening = "opening the synonyms";
+        let mut reader = ir_data::open(&path).map_err(SystemError::stage(opening))?;
+        let head = reader.fill_buf().map_err(SystemError::stage(opening))?;
+        if head.starts_with(BYTE_ORDER_MARK) {
+            reader.consume(BYTE_ORDER_MARK.len());
+        }
         let name = path.display().to_string();
-        let synonyms = Synonyms::read(BufReader::new(file), &name).map_err(failed)?;
+        let synonyms = Synonyms::read(reader, &name).map_err(failed)?;
         let weight = self.synonym_weight.unwrap_or(SynonymExpansion::WEIGHT);
         SynonymExpansion::new(searcher, &synonyms, weight).map_err(failed)
     }

@@ -13,8 +13,10 @@ use ir_knn::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::document_texts::document_texts;
-use crate::entries::{AnalyzerEntry, template};
+use super::document_texts::{TextRendering, document_texts};
+use crate::entries::{
+    AnalyzerEntry, BlankDocsName, CleaningEntry, IndexedFieldsEntry, cleaning, template,
+};
 use crate::error::SystemError;
 use crate::memory::available_memory;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -45,8 +47,22 @@ pub struct RandomIndexingSystem {
     pub seed: Option<u64>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
-    /// Template of the document texts. Default: `{title} {text}`.
+    /// Fields of the document texts, by name or as a list, without weights. An index has its own.
+    /// Default: `one`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<IndexedFieldsEntry>,
+    /// Template of the document texts, instead of `fields`. Default: `{title} {text}`.
     pub template: Option<String>,
+    /// Documents with a blank text: `keep` counts them, `drop` leaves them out, as `ir search`
+    /// does. An index has its own documents. Default: `keep`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blank: Option<BlankDocsName>,
+    /// Cleaning of the queries before analysis. Default: none.
+    #[serde(
+        deserialize_with = "cleaning::table",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cleaning: Option<CleaningEntry>,
     /// Number of feedback documents (Rocchio feedback): the mean of the vectors of the first hits
     /// is added to the query vector. Range: ≥ 1. Default: no feedback.
     #[schemars(range(min = 1))]
@@ -141,6 +157,9 @@ pub(super) fn failed(dim: &str) -> impl FnOnce(RandomIndexingError) -> SystemErr
 
 impl System for RandomIndexingSystem {
     fn check(&self) -> Result<(), SystemError> {
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
         let config = self.config();
         let (dim, nonzero) = (config.dim, config.nonzero);
         if nonzero == 0 || nonzero % 2 == 1 || nonzero > dim {
@@ -151,16 +170,39 @@ impl System for RandomIndexingSystem {
             let message = "expected the key feedback_docs, found none";
             return Err(SystemError::parameter("beta", message));
         }
+        if self.template.is_some() && self.fields.is_some() {
+            let reason = "a template renders the only field";
+            return Err(SystemError::conflict("fields", "template", reason));
+        }
+        self.fields
+            .as_ref()
+            .map(IndexedFieldsEntry::fields)
+            .transpose()?;
         self.template.as_deref().map(template).transpose()?;
         self.analyzer.analysis().map(drop)
     }
 
+    fn files(&self) -> Vec<(String, String)> {
+        let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
+        tags.into_iter().collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        CleaningEntry::content(self.cleaning.as_ref(), context)
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let given = self.template.as_deref();
-        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis()?)?;
-        let ids = context.data.ids().clone();
+        let fields = self.fields.as_ref().map(IndexedFieldsEntry::fields);
+        let rendering = TextRendering {
+            template: self.template.as_deref(),
+            fields: fields.transpose()?.unwrap_or_default(),
+            blank: self.blank,
+        };
+        let analysis = self.analyzer.analysis()?;
+        let (ids, texts, analysis) = document_texts(context, rendering, analysis)?;
         let retriever = self.retriever(ids, &analysis, &texts)?;
-        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+        let open = OpenSystem::new(Arc::new(Distinct(retriever)));
+        CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }
 

@@ -111,7 +111,7 @@ impl System for RemoteSystem {
         let origin = origin.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
         let queries = self.queries.as_deref();
         let vectors = queries
-            .map(|path| query_vectors(context, path, origin.as_ref(), self.any_encoder))
+            .map(|path| query_vectors(context, path, origin.as_ref(), self.any_encoder, None))
             .transpose()?;
         let opened = self.collection()?.open(EngineSearch {
             vectors,

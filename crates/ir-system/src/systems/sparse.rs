@@ -10,6 +10,7 @@ use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::data_documents::of_the_data;
 use super::existing_file;
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
@@ -19,7 +20,8 @@ use crate::system::{OpenSystem, System, SystemContext};
 ///
 /// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
 /// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. Ids are unique in a file. A query
-/// without a vector has no hits, with a warning.
+/// without a vector has no hits, and vectors of documents that the collection lacks are left out,
+/// both with a warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SparseSystem {
@@ -114,11 +116,6 @@ impl System for SparseSystem {
             let next = columns.len() as u32;
             Some(*columns.entry(token.to_owned()).or_insert(next))
         })?;
-        let known = context.data.ids();
-        if let Some((id, _)) = documents.iter().find(|(id, _)| known.get(id).is_none()) {
-            let message = format!("expected vectors of documents of the collection, found {id:?}");
-            return Err(SystemError::parameter("vectors", message));
-        }
         let queries = read(context, "queries", &self.queries, |token| {
             columns.get(token).copied()
         })?;
@@ -144,7 +141,8 @@ impl System for SparseSystem {
         let index = SparseIndex::new(ids, columns.len(), vectors, similarity);
         let index = index.map_err(|error| SystemError::parameter("vectors", error.to_string()))?;
         let retriever = PrecomputedQueries { by_text, index };
-        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+        let retriever = Arc::new(Distinct(retriever));
+        of_the_data(context, &self.vectors, retriever, &HashSet::new())
     }
 }
 

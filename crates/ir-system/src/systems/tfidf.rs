@@ -13,8 +13,8 @@ use ir_knn::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::document_texts::document_texts;
-use crate::entries::AnalyzerEntry;
+use super::document_texts::{TextRendering, document_texts};
+use crate::entries::{AnalyzerEntry, CleaningEntry, cleaning, template};
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
@@ -34,6 +34,12 @@ pub struct TfidfSystem {
     pub analyzer: AnalyzerEntry,
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
+    /// Cleaning of the queries before analysis. Default: none.
+    #[serde(
+        deserialize_with = "cleaning::table",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cleaning: Option<CleaningEntry>,
 }
 
 /// Latent semantic indexing (LSI): truncated singular value decomposition of TF-IDF vectors, ranked
@@ -59,6 +65,12 @@ pub struct LsiSystem {
     pub analyzer: AnalyzerEntry,
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
+    /// Cleaning of the queries before analysis. Default: none.
+    #[serde(
+        deserialize_with = "cleaning::table",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cleaning: Option<CleaningEntry>,
 }
 
 fn config(sublinear: bool, min_df: Option<u64>) -> TfidfConfig {
@@ -76,35 +88,63 @@ fn analyzer(analysis: &Analysis) -> Result<ir_bm25::analysis::AnalysisPipeline, 
 
 impl System for TfidfSystem {
     fn check(&self) -> Result<(), SystemError> {
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
+        self.template.as_deref().map(template).transpose()?;
         self.analyzer.analysis().map(drop)
     }
 
+    fn files(&self) -> Vec<(String, String)> {
+        let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
+        tags.into_iter().collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        CleaningEntry::content(self.cleaning.as_ref(), context)
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let given = self.template.as_deref();
-        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis()?)?;
+        let analysis = self.analyzer.analysis()?;
+        let rendering = TextRendering::new(self.template.as_deref());
+        let (ids, texts, analysis) = document_texts(context, rendering, analysis)?;
         let config = config(self.sublinear, self.min_df);
         let failed = "TF-IDF";
         let analyzer = analyzer(&analysis)?;
         let progress = &mut *context.observer;
         let fitted = TfidfVectorizer::fit_transform_with(analyzer, &texts, &config, progress);
         let (tfidf, rows) = fitted.map_err(SystemError::stage(failed))?;
-        let ids = context.data.ids().clone();
         // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
         let index = SparseIndex::from_rows(ids, &rows, VectorSimilarity::InnerProduct);
         let index = index.map_err(SystemError::stage(failed))?;
         let retriever = WithTerms(EncodedSparse::new(tfidf, index));
-        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+        let open = OpenSystem::new(Arc::new(Distinct(retriever)));
+        CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }
 
 impl System for LsiSystem {
     fn check(&self) -> Result<(), SystemError> {
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
+        self.template.as_deref().map(template).transpose()?;
         self.analyzer.analysis().map(drop)
     }
 
+    fn files(&self) -> Vec<(String, String)> {
+        let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
+        tags.into_iter().collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        CleaningEntry::content(self.cleaning.as_ref(), context)
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let given = self.template.as_deref();
-        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis()?)?;
+        let analysis = self.analyzer.analysis()?;
+        let rendering = TextRendering::new(self.template.as_deref());
+        let (ids, texts, analysis) = document_texts(context, rendering, analysis)?;
         let svd =
             TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
         let config = LsiConfig::default()
@@ -115,14 +155,14 @@ impl System for LsiSystem {
         let lsi = Lsi::fit_with(analyzer, &texts, &config, &mut *context.observer);
         let lsi = lsi.map_err(|error| SystemError::parameter("dim", error.to_string()))?;
         let vectors = lsi.transform(&texts).mapv(|value| value as f32);
-        let ids = context.data.ids().clone();
         let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
         let index = index.map_err(SystemError::stage("LSI"))?;
         let retriever = WithVectors {
             encoder: lsi,
             index,
         };
-        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+        let open = OpenSystem::new(Arc::new(Distinct(retriever)));
+        CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }
 

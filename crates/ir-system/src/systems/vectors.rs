@@ -7,23 +7,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::Verify;
-use ir_core::{Distinct, Encoded, Encoder, PrecomputedEncoder, Retriever};
+use ir_core::{Distinct, Encoded, Encoder, PrecomputedEncoder};
 use ir_data::DocTemplate;
 use ir_knn::EfSearch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::data_documents::{blank_documents, of_the_data};
 use super::existing_file;
-use crate::entries::{EncoderReference, template};
+use crate::entries::{BlankDocsName, CleaningEntry, EncoderReference, cleaning, template};
 use crate::error::SystemError;
 use crate::hash::ContentHash;
 use crate::observer::StageReport;
 #[cfg(feature = "dense")]
 use crate::saved_vectors::COMPARED_FIELDS;
 use crate::saved_vectors::{QueryVectors, VectorOrigin, open_vectors, vectors_hash};
-use crate::system::{OpenSystem, System, SystemContext, file_hash};
+use crate::system::{OpenSystem, SharedRetriever, System, SystemContext, file_hash};
 
 /// Dense retrieval with an encoder or with saved vectors.
+///
+/// Saved vectors of documents that the collection lacks are left out, with a warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DenseSystem {
@@ -57,6 +60,17 @@ pub struct DenseSystem {
     /// Compares all saved vectors also where there are graphs. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
+    /// Cleaning of the queries before they are encoded. Default: none.
+    #[serde(
+        default,
+        deserialize_with = "cleaning::table",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cleaning: Option<CleaningEntry>,
+    /// Documents without title and text: `keep` returns them, `drop` leaves them out, as `ir
+    /// search` does. An index has its own documents. Default: `keep`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blank: Option<BlankDocsName>,
 }
 
 /// Generator of questions about the documents.
@@ -109,25 +123,103 @@ impl DenseSystem {
             }
         }
     }
+
+    /// Retriever of the saved vectors.
+    fn saved_retriever(
+        &self,
+        path: &str,
+        context: &mut SystemContext<'_>,
+    ) -> Result<SharedRetriever, SystemError> {
+        let resolved = existing_path(context, "vectors", path)?;
+        let documents = open_vectors("vectors", &resolved, Verify::AllSections)?;
+        let origin = VectorOrigin::read(&documents);
+        match &origin {
+            None => context.observer.warning(&format!(
+                "{path}: has no record of its encoder, which must be that of the queries"
+            )),
+            Some(origin) if origin.template.is_none() => {
+                let message = "expected vectors of documents, found vectors of queries";
+                return Err(SystemError::parameter("vectors", message));
+            }
+            Some(_) => {}
+        }
+        let encoder: Box<dyn Encoder> = if let Some(encoder) = &self.encoder {
+            let encoder = encoder.open(context)?;
+            #[cfg(not(feature = "dense"))]
+            match encoder {}
+            #[cfg(feature = "dense")]
+            {
+                if let Some(origin) = &origin {
+                    self.check_encoder(origin, encoder.inner(), context)?;
+                }
+                Box::new(encoder)
+            }
+        } else {
+            let path = self.queries.as_deref().unwrap_or_default();
+            Box::new(query_vectors(
+                context,
+                path,
+                origin.as_ref(),
+                self.any_encoder,
+                self.cleaning.as_ref(),
+            )?)
+        };
+        if encoder.dim() != documents.dim() {
+            let key = if self.encoder.is_some() {
+                "encoder"
+            } else {
+                "queries"
+            };
+            let (expected, found) = (documents.dim(), encoder.dim());
+            let message = format!("expected vectors of {expected} dimensions, found {found}");
+            return Err(SystemError::parameter(key, message));
+        }
+        let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
+        let graphs = documents.hnsw_searcher(width).filter(|_| !self.exact);
+        if graphs.is_none() && self.ef_search.is_some() {
+            let message = "expected vectors with graphs (`ir encode --add --hnsw`), found none";
+            return Err(SystemError::parameter("ef_search", message));
+        }
+        Ok(match graphs {
+            Some(graphs) => Arc::new(Distinct(Encoded::new(encoder, graphs))),
+            None => Arc::new(Distinct(Encoded::new(encoder, documents))),
+        })
+    }
 }
 
 impl System for DenseSystem {
     fn check(&self) -> Result<(), SystemError> {
         let expected = |key: &str, message: &str| Err(SystemError::parameter(key, message));
         let (is_saved, has_queries) = (self.vectors.is_some(), self.queries.is_some());
-        if self.ef_search.is_some() && self.exact {
-            let reason = "an exact search has no beam";
-            return Err(SystemError::conflict("ef_search", "exact", reason));
-        }
-        if is_saved && self.template.is_some() {
-            return expected(
-                "template",
-                "expected an encoder; saved vectors have no template",
-            );
-        }
-        if is_saved && self.questions.is_some() {
-            let message = "expected an encoder, which encodes the questions";
-            return expected("questions", message);
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
+        let conflicts = [
+            (
+                ("ef_search", self.ef_search.is_some()),
+                ("exact", self.exact),
+                "an exact search has no beam",
+            ),
+            (
+                ("vectors", is_saved),
+                ("template", self.template.is_some()),
+                "saved vectors have no template",
+            ),
+            (
+                ("vectors", is_saved),
+                ("questions", self.questions.is_some()),
+                "only an encoder of the documents encodes questions",
+            ),
+            (
+                ("queries", has_queries),
+                ("encoder", self.encoder.is_some()),
+                "both give the vectors of the queries",
+            ),
+        ];
+        for ((first, is_first), (key, is_given), reason) in conflicts {
+            if is_first && is_given {
+                return Err(SystemError::conflict(first, key, reason));
+            }
         }
         for (key, is_set) in [
             ("any_encoder", self.any_encoder),
@@ -139,10 +231,6 @@ impl System for DenseSystem {
             }
         }
         match (&self.encoder, is_saved, has_queries) {
-            (Some(_), _, true) => expected(
-                "encoder",
-                "expected either an encoder or saved vectors of the queries, found both",
-            ),
             (Some(encoder), ..) => {
                 self.template()?;
                 encoder.check()
@@ -173,6 +261,7 @@ impl System for DenseSystem {
             .map(|(key, path)| (key.to_owned(), path.to_owned()))
             .collect();
         files.extend(self.encoder.as_ref().and_then(EncoderReference::file));
+        files.extend(self.cleaning.as_ref().and_then(CleaningEntry::file));
         files
     }
 
@@ -185,7 +274,7 @@ impl System for DenseSystem {
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
-        let mut content = String::new();
+        let mut content = CleaningEntry::content(self.cleaning.as_ref(), context)?;
         for (key, path) in self.saved() {
             let path = existing_path(context, key, path)?;
             content.push_str(&if path.is_dir() {
@@ -209,69 +298,23 @@ impl System for DenseSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let (Some(path), encoder) = (&self.vectors, &self.encoder) else {
-            let missing = || SystemError::parameter("", "expected the key encoder, found none");
-            let encoder = self.encoder.as_ref().ok_or_else(missing)?;
-            return encoder.retriever(context, self.template()?.as_ref(), self.questions);
+        let blank = match self.blank {
+            Some(BlankDocsName::Drop) => blank_documents(context)?,
+            None | Some(BlankDocsName::Keep) => HashSet::new(),
         };
-        let resolved = existing_path(context, "vectors", path)?;
-        let documents = open_vectors("vectors", &resolved, Verify::AllSections)?;
-        let origin = VectorOrigin::read(&documents);
-        match &origin {
-            None => context.observer.warning(&format!(
-                "{path}: has no record of its encoder, which must be that of the queries"
-            )),
-            Some(origin) if origin.template.is_none() => {
-                let message = "expected vectors of documents, found vectors of queries";
-                return Err(SystemError::parameter("vectors", message));
+        let inner = match &self.vectors {
+            Some(path) => self.saved_retriever(path, context)?,
+            None => {
+                let missing = || SystemError::parameter("", "expected the key encoder, found none");
+                let encoder = self.encoder.as_ref().ok_or_else(missing)?;
+                let template = self.template()?;
+                let open = encoder.retriever(context, template.as_ref(), self.questions)?;
+                open.retriever
             }
-            Some(_) => {}
-        }
-        let encoder: Box<dyn Encoder> = if let Some(encoder) = encoder {
-            let encoder = encoder.open(context)?;
-            #[cfg(not(feature = "dense"))]
-            match encoder {}
-            #[cfg(feature = "dense")]
-            {
-                if let Some(origin) = &origin {
-                    self.check_encoder(origin, encoder.inner(), context)?;
-                }
-                Box::new(encoder)
-            }
-        } else {
-            let path = self.queries.as_deref().unwrap_or_default();
-            Box::new(query_vectors(
-                context,
-                path,
-                origin.as_ref(),
-                self.any_encoder,
-            )?)
         };
-        if encoder.dim() != documents.dim() {
-            let key = if self.encoder.is_some() {
-                "encoder"
-            } else {
-                "queries"
-            };
-            let (expected, found) = (documents.dim(), encoder.dim());
-            let message = format!("expected vectors of {expected} dimensions, found {found}");
-            return Err(SystemError::parameter(key, message));
-        }
-        let known = context.data.ids();
-        if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
-            let message = format!("expected vectors of documents of the collection, found {id:?}");
-            return Err(SystemError::parameter("vectors", message));
-        }
-        let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
-        let graphs = documents.hnsw_searcher(width).filter(|_| !self.exact);
-        if graphs.is_none() && self.ef_search.is_some() {
-            let message = "expected vectors with graphs (`ir encode --add --hnsw`), found none";
-            return Err(SystemError::parameter("ef_search", message));
-        }
-        Ok(OpenSystem::new(match graphs {
-            Some(graphs) => Arc::new(Distinct(Encoded::new(encoder, graphs))),
-            None => Arc::new(Distinct(Encoded::new(encoder, documents))),
-        }))
+        let path = self.vectors.as_deref().unwrap_or_default();
+        let open = of_the_data(context, path, inner, &blank)?;
+        CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }
 
@@ -289,14 +332,23 @@ fn existing_path(
 }
 
 /// Opens the vectors of the queries of the key `queries`, which were encoded as the documents were.
+/// The texts of the queries are cleaned.
 pub(super) fn query_vectors(
     context: &mut SystemContext<'_>,
     path: &str,
     documents: Option<&VectorOrigin>,
     any_encoder: bool,
+    cleaning: Option<&CleaningEntry>,
 ) -> Result<PrecomputedEncoder, SystemError> {
     let resolved = existing_path(context, "queries", path)?;
-    let queries = context.data.all_queries()?;
+    let mut queries = context.data.all_queries()?;
+    if let Some(entry) = cleaning {
+        let cleaner = entry.open(context)?;
+        for query in &mut queries {
+            let cleaned = cleaner.clean(&query.text);
+            query.text = cleaned.map_err(SystemError::stage("cleaning queries"))?;
+        }
+    }
     let required = context.data.queries().iter();
     let required: HashSet<String> = required.map(|query| query.id.clone()).collect();
     let vectors = QueryVectors {

@@ -21,7 +21,7 @@ use crate::shared::encoder::{
 };
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::warn_of_skipped;
-use crate::shared::input::{open_documents, read_queries};
+use crate::shared::input::{QueryFields, open_documents, read_queries, with_field};
 use crate::shared::options::{QueryForm, ReadingOptions, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
@@ -93,8 +93,11 @@ pub(crate) struct Args {
     split: Option<String>,
 
     /// Text of the queries to encode: text, keyphrases, or another text attribute
-    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "queries")]
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "queries", conflicts_with = "query_field")]
     query_form: QueryForm,
+
+    #[command(flatten)]
+    query_fields: QueryFields,
 
     /// Output file: .npy, or a vector index for any other extension; with --add, --delete or
     /// --compact, the folder of a vector index
@@ -448,16 +451,18 @@ fn note_differences(
 
 fn queries(args: &Args, argument: &str, console: &Console) -> Result<Vec<ir_core::Query>> {
     let path = Path::new(argument);
+    let options = args.query_fields.read_options(args.text.encoding);
     let queries = if argument == "-" || path.is_file() {
         if args.split.is_some() {
             bail_usage!("--split: expected a collection, found a query file");
         }
-        read_queries(path, args.text.encoding, console)?
+        read_queries(path, options, console)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");
         let documents = open_documents(argument, args.text.read_options(), console)?;
         documents.check_encoding(args.text.encoding)?;
-        documents.collection.queries(split)?
+        let queries = documents.collection.queries(split)?;
+        with_field(queries, &options.names, argument)?
     };
     args.query_form.apply(queries)
 }

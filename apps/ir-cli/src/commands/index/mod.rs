@@ -43,8 +43,8 @@ Parts of a large collection, in one process each:
   ir index corpus.jsonl -o part-2.ir --shard 2/8  one of 8 parts
   ir merge -o corpus.ir part-*.ir                 bytes of the whole index
 
-JSON, CSV and Parquet have an id (`_id`, `id`, `pid`, `docid`, `docno`,
-`doc_id`, `cord_uid`), a text (`text`, `contents`, `passage`, `body`,
+JSON, CSV, Parquet and Arrow have an id (`_id`, `id`, `pid`, `docid`,
+`docno`, `doc_id`, `cord_uid`), a text (`text`, `contents`, `passage`, `body`,
 `segment`, `content`, `abstract`) and optionally `title`; or --id-field,
 --text-field and --title-field name them. Other fields, and the members of
 `metadata`, are attributes for --filter. `ir help formats` lists all formats,
@@ -80,9 +80,9 @@ ids for --delete (the id of a note is its path below the folder). `ir encode
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet, TREC
-    /// (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC files, such records or
-    /// notes
+    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet,
+    /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet or
+    /// Arrow files, such records or notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 

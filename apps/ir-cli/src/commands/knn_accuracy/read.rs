@@ -10,11 +10,9 @@ use ndarray::Array2;
 use serde_json::{Map, Value};
 
 use super::Args;
-use crate::shared::console::Console;
-#[cfg(feature = "parquet")]
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::input;
-use crate::shared::papers::{is_parquet, read};
+use crate::shared::papers::is_columnar;
 use crate::shared::suggest::{did_you_mean, list_or_none};
 
 pub(super) fn vectors(argument: &str, console: &Console) -> Result<Array2<f64>> {
@@ -48,7 +46,7 @@ pub(super) struct LabeledTexts {
 /// only as many as there are labels are kept in memory, and an error is returned at the end.
 pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
     reject_collection(argument)?;
-    if is_parquet(argument) {
+    if is_columnar(argument) {
         return papers(argument, args, console);
     }
     let given = args
@@ -181,7 +179,6 @@ fn reject_collection(argument: &str) -> Result<()> {
     )
 }
 
-#[cfg(feature = "parquet")]
 fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
     let title = match args.text_field.as_str() {
         "text" | "abstract" => false,
@@ -194,7 +191,7 @@ fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts
         let found = &args.label_field;
         bail_usage!("--label-field: expected labels for {argument}, found {found}");
     }
-    let papers = read(argument)?;
+    let papers = ir_data::iclr::read(argument)?;
     let papers = papers.into_iter().map(|paper| {
         let text = if title { paper.title } else { paper.text };
         (text, paper.class)
@@ -209,10 +206,4 @@ fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts
         lines: Vec::new(),
         labels,
     })
-}
-
-#[cfg(not(feature = "parquet"))]
-fn papers(argument: &str, _: &Args, _: &Console) -> Result<LabeledTexts> {
-    read(argument)?;
-    bail!("{argument}: expected texts, found a Parquet file")
 }

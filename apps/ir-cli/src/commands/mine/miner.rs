@@ -50,7 +50,7 @@ pub(super) struct Miner {
     /// Document number of each candidate in the index, where the system has other numbers.
     pub(super) indexed: Option<Vec<Option<DocNum>>>,
     pub(super) texts: Arc<DocumentTexts>,
-    /// Ids of positives that were given by text only, by text.
+    /// Ids of the documents with the text of a positive without an id of the collection, by text.
     pub(super) named: HashMap<String, Vec<String>>,
     pub(super) filters: QueryFilters,
 }
@@ -69,9 +69,9 @@ impl Miner {
         let positives: Vec<Vec<&str>> = examples
             .iter()
             .map(|example| {
-                let ids = example.positives.iter().flat_map(|text| match &text.id {
-                    Some(id) => std::slice::from_ref(id),
-                    None => self.named.get(&text.text).map_or(&[][..], Vec::as_slice),
+                let ids = example.positives.iter().flat_map(|text| {
+                    let named = self.named.get(&text.text).into_iter().flatten();
+                    text.id.iter().chain(named)
                 });
                 ids.map(String::as_str).collect()
             })
@@ -153,7 +153,7 @@ impl Miner {
             let known = |text: &TrainingText| text.id.as_deref() == Some(id);
             let Some(text) = self.text(doc) else { continue };
             let reads = |positive: &TrainingText| positive.text == text;
-            // Positives without an id are identified by their text.
+            // Positives without an id of the collection are identified by their text.
             if !example.negatives.iter().any(known) && !example.positives.iter().any(reads) {
                 example.negatives.push(TrainingText::new(text).with_id(id));
             }

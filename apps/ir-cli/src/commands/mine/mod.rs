@@ -19,11 +19,11 @@ use ir_data::training::{
     write_example,
 };
 use ir_data::{DataError, DocTemplate};
-use ir_system::Registry;
+use ir_system::{IndexNeeds, Registry};
 
 use self::miner::{Candidates, Miner};
 use crate::shared::console::{Console, Usage, bail_usage};
-use crate::shared::filter::{QueryFilters, condition};
+use crate::shared::filter::{QueryFilters, condition, warn_of_years};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
@@ -265,6 +265,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     args.shard.check(args.output.as_ref())?;
+    if let Some(option) = args
+        .setup
+        .first_set()
+        .filter(|_| args.model.system.is_some())
+    {
+        bail_usage!(
+            "{option}: expected either --system, which describes the index, or options of an index, found both"
+        );
+    }
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
     let documents = open_documents(&args.collection, args.text.read_options(), console)?;
@@ -288,7 +297,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         check_run(run, file, &*wanted.set, console)?;
     }
     let (spec, registry) = (args.model.spec()?, Registry::default());
-    let needs = spec.index_needs(&registry)?;
+    // A system of a file has an index of its own.
+    let needs = match &args.model.system {
+        Some(_) => IndexNeeds::default(),
+        None => spec.index_needs(&registry)?,
+    };
     let filtered = if args.filter.is_empty() {
         StoredFields::Nothing
     } else {
@@ -321,13 +334,22 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             } else {
                 Vec::new()
             };
-            let others = OtherCollections {
-                encoding: args.text.encoding,
-                verify: Verify::AllSections,
-                setup,
-                threads,
+            let mut opener = match &args.model.system {
+                Some(_) => {
+                    let documents =
+                        open_documents(&args.collection, args.text.read_options(), console)?;
+                    SystemOpener::on_documents(documents, &queries, None, &spec, None, console)?
+                }
+                None => {
+                    let others = OtherCollections {
+                        encoding: args.text.encoding,
+                        verify: Verify::AllSections,
+                        setup,
+                        threads,
+                    };
+                    SystemOpener::new(name, &index, &queries, None, others, console)?
+                }
             };
-            let mut opener = SystemOpener::new(name, &index, &queries, None, others, console)?;
             Candidates::System(opener.open(&spec)?.retriever)
         }
     };
@@ -336,8 +358,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         mining,
         positions: ids.iter().map(|id| texts.ids().get(id)).collect(),
         indexed: (ids != index.ids()).then(|| ids.iter().map(|id| index.ids().get(id)).collect()),
+        named: named_positives(args, &*wanted.set, &documents, &texts)?,
         texts,
-        named: named_positives(args, &*wanted.set, &documents)?,
         filters,
         candidates,
     };
@@ -461,6 +483,9 @@ fn read_examples(
         console.note(format_args!("note: {note}"));
     }
     let queries = collection.queries(split)?;
+    if args.not_later_than_query {
+        warn_of_years(&queries, console);
+    }
     let years = queries
         .iter()
         .filter_map(|query| Some((query.id.clone(), query.attributes.year()?)))
@@ -538,16 +563,19 @@ fn queries_of(set: &dyn TrainingSet) -> Result<Vec<Query>> {
         .collect()
 }
 
-/// Ids of the documents with the text of a positive that has no id.
+/// Ids of the documents with the text of a positive that has no id of the collection.
 fn named_positives(
     args: &Args,
     set: &dyn TrainingSet,
     documents: &DocumentSource,
+    known: &DocumentTexts,
 ) -> Result<HashMap<String, Vec<String>>> {
+    let is_known =
+        |id: &Option<String>| id.as_ref().is_some_and(|id| known.ids().get(id).is_some());
     let mut texts = HashSet::new();
     for index in 0..set.len() {
         let positives = set.get(index)?.positives.into_iter();
-        texts.extend(positives.filter(|p| p.id.is_none()).map(|p| p.text));
+        texts.extend(positives.filter(|p| !is_known(&p.id)).map(|p| p.text));
     }
     if texts.is_empty() {
         return Ok(HashMap::new());

@@ -8,13 +8,13 @@ use ir_bm25::{IndexConfig, StoredFields};
 use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
-use ir_data::DocTemplate;
+use ir_data::{DocTemplate, ReadOptions};
 use ir_system::{IndexNeeds, Registry};
 
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption};
+use crate::shared::input::{DocumentOptions, DocumentSource, QueryFields, TextRuleOption};
 use crate::shared::options::{QueryForm, ReadingOptions, choice, first_set, positive, tag};
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
@@ -88,8 +88,9 @@ pub(crate) struct Args {
     /// Query file: BEIR's queries.jsonl, JSON lines or a JSON array with an id (`_id`, `id`, `qid`,
     /// `query_id`) and a text (`text`, `contents`, `query`, `question`, `title`), lines
     /// `id TAB text`, TREC topics (`<top>` or `<topic>`, their titles), Indri topics
-    /// (`<parameters>`) or SMART (`.I`); `-` for standard input. Or a collection, by name or
-    /// folder: its queries of --split, also written COLLECTION:SPLIT
+    /// (`<parameters>`) or SMART (`.I`); `-` for standard input. --query-id-field and --query-field
+    /// name other fields. Or a collection, by name or folder: its queries of --split, also written
+    /// COLLECTION:SPLIT
     #[arg(long, value_name = "FILE|COLLECTION", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
 
@@ -101,8 +102,11 @@ pub(crate) struct Args {
     /// Text of the queries to search: text, keyphrases (the attribute keyphrase_query), or another
     /// text attribute, such as description and narrative of TREC topics, or short, stopped,
     /// weighted and structured of bioCADDIE's topics, the last two with --syntax indri
-    #[arg(long, alias = "query-field", default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with = "query_field")]
     pub(crate) query_form: QueryForm,
+
+    #[command(flatten)]
+    query_fields: QueryFields,
 
     /// Number of hits per query [default: 1000 for a run and with --engine, 10 for a list]
     #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
@@ -155,7 +159,8 @@ pub(crate) struct Args {
     pub(crate) lexical: SystemOptions,
 
     /// Output file of the system of the options, which `ir search --system` and experiment files
-    /// read; written atomically. Relative paths in the file are relative to it
+    /// read; written atomically; `-` for standard output; .gz and .zst are compressed. Relative
+    /// paths in the file are relative to it
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) save: Option<OutputPath>,
 
@@ -324,6 +329,11 @@ impl Args {
     /// Whether the output is a list of hits for a reader.
     pub(crate) fn is_list(&self) -> bool {
         self.typed().is_some() && self.output.is_none() && !self.json
+    }
+
+    /// How --queries are read.
+    pub(super) fn query_options(&self) -> ReadOptions {
+        self.query_fields.read_options(self.text.encoding)
     }
 
     /// Rejects options of queries with ids and attributes beside query words.

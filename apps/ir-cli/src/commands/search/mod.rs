@@ -9,6 +9,7 @@ mod rank;
 mod remote;
 #[cfg(feature = "remote")]
 mod remote_options;
+mod save;
 mod search_index;
 mod system_file;
 #[cfg(feature = "dense")]
@@ -35,7 +36,7 @@ use crate::shared::format::grouped;
 use crate::shared::input::{self, TestQueries};
 use crate::shared::list_style::ListStyle;
 use crate::shared::options::use_threads;
-use crate::shared::output::{OutputSink, failed};
+use crate::shared::output::{OutputPath, OutputSink, failed};
 use crate::shared::shards::{InputHash, OutputKind, ShardPart};
 use crate::shared::signals::stop_on_interrupt;
 
@@ -55,132 +56,188 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let typed = args.typed();
-    let to_read = typed.is_some() && args.output.is_none();
     args.check()?;
     // Fail early: queries and output are opened before indexing.
-    let asked = args
-        .queries
-        .as_deref()
-        .map(|queries| {
-            let split = args.split.as_deref();
-            input::read_queries_of(queries, split, args.text.encoding, console)
-        })
-        .transpose()?;
-    let mut outputs = Vec::new();
-    for (tag, path) in args.runs() {
-        let out = if to_read && !args.json {
+    let asked = args.queries.as_deref().map(|queries| {
+        let split = args.split.as_deref();
+        input::read_queries_of(queries, split, args.query_options(), console)
+    });
+    let asked = asked.transpose()?;
+    let outputs = open_outputs(args)?;
+    if let Some(query) = &args.typed() {
+        notes::warn_of_query_file(query, console);
+        notes::warn_of_query_syntax(query, args, console);
+    }
+    let began = Instant::now();
+    let engine = open_index(args, stored_fields(args)?, console)?;
+    let building = began.elapsed();
+    let saved = args.save.as_ref().map(|path| {
+        let first = outputs.first().context("expected a run")?;
+        let spec = save::saved(args, path, engine.index.config(), &first.tag)?;
+        anyhow::Ok((spec, path))
+    });
+    let saved = saved.transpose()?;
+    let mut queries = queries(args, asked, &engine, console)?;
+    let part = shard_part(args, &mut queries, &engine, console)?;
+    let runner = QueryRunner::new(&engine, args, &queries, console)?;
+    debug_assert_eq!(runner.runs(), outputs.len(), "one output per run");
+    for (run, output) in outputs.into_iter().enumerate() {
+        search(
+            args,
+            &engine,
+            &runner,
+            &queries,
+            part.as_ref(),
+            (run, output),
+            console,
+        )?;
+    }
+    if let Some((spec, path)) = saved {
+        save::save(&spec, path)?;
+    }
+    if engine.collection.is_some() && args.cache.is_none() {
+        let hint = notes::index_hint(&engine.name, building);
+        hint.iter().for_each(|hint| console.log(hint));
+    }
+    Ok(())
+}
+
+/// Output of a run.
+struct RunOutput {
+    tag: String,
+    path: Option<OutputPath>,
+    out: OutputSink,
+}
+
+fn open_outputs(args: &Args) -> Result<Vec<RunOutput>> {
+    let runs = args.runs().into_iter().map(|(tag, path)| {
+        let out = if args.is_list() {
             OutputSink::colored_stdout()
         } else {
             OutputSink::open(path.as_ref())?
         };
-        outputs.push((tag, path, out));
-    }
-    if let Some(query) = &typed {
-        notes::warn_of_query_file(query, console);
-        notes::warn_of_query_syntax(query, args, console);
-    }
+        Ok(RunOutput { tag, path, out })
+    });
+    runs.collect()
+}
 
-    let shown = if to_read || args.json {
+/// Returns `true` if hits are printed with their documents, for a reader or as JSON.
+fn shows_documents(args: &Args) -> bool {
+    args.json || args.is_list()
+}
+
+/// Fields of the documents that the search reads.
+fn stored_fields(args: &Args) -> Result<StoredFields> {
+    let shown = if shows_documents(args) {
         StoredFields::Everything
     } else if args.filter.is_empty() {
         StoredFields::Nothing
     } else {
         StoredFields::Attributes
     };
-    let store = shown.max(args.index_needs()?.store);
-    let began = Instant::now();
-    let engine = open_index(args, store, console)?;
-    let building = began.elapsed();
-    let saved = args.save.as_ref().map(|path| {
-        let (tag, _, _) = outputs.first().context("expected a run")?;
-        system_file::saved(args, path, engine.index.config(), tag)
-    });
-    let saved = saved.transpose()?;
-    let asked = match (typed, asked) {
+    Ok(shown.max(args.index_needs()?.store))
+}
+
+/// Queries to search: typed, of a file, or of the collection.
+fn queries(
+    args: &Args,
+    asked: Option<TestQueries>,
+    engine: &SearchIndex,
+    console: &Console,
+) -> Result<Vec<Query>> {
+    let asked = match (args.typed(), asked) {
         (Some(text), _) => TestQueries {
             queries: vec![Query::new(TYPED_QUERY_ID, text)],
             qrels: None,
         },
         (None, Some(asked)) => asked,
-        (None, None) => collection_queries(&engine, args, console)?,
+        (None, None) => collection_queries(engine, args, console)?,
     };
     if let Some(qrels) = &asked.qrels {
-        notes::warn_of_missing_documents(&engine, qrels, console);
+        notes::warn_of_missing_documents(engine, qrels, console);
     }
-    let mut queries = args
-        .lexical
-        .cleaned(args.query_form.apply(asked.queries)?)?;
+    let queries = args.query_form.apply(asked.queries)?;
+    let queries = args.lexical.cleaned(queries)?;
     notes::warn_of_operators(&queries, args, console);
-    let part = args.shard.shard.map(|shard| {
-        // The order of a run file, so that those of shards can be concatenated.
-        queries.sort_by(|a, b| a.id.cmp(&b.id));
-        let mut input = InputHash::of_queries(&queries).and_ids(engine.index.ids());
-        // The record has the checksum of a saved index.
-        if let Some(collection) = &engine.collection {
-            input = input.and_documents(collection.corpus(), console)?;
-        }
-        anyhow::Ok(ShardPart::new(shard, &input))
-    });
-    let part = part.transpose()?;
-    if let Some(part) = &part {
-        queries = queries.drain(part.range()).collect();
-    }
+    Ok(queries)
+}
 
+/// Keeps the queries of `--shard`.
+fn shard_part(
+    args: &Args,
+    queries: &mut Vec<Query>,
+    engine: &SearchIndex,
+    console: &Console,
+) -> Result<Option<ShardPart>> {
+    let Some(shard) = args.shard.shard else {
+        return Ok(None);
+    };
+    // The order of a run file, so that those of shards can be concatenated.
+    queries.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut input = InputHash::of_queries(queries).and_ids(engine.index.ids());
+    // The record has the checksum of a saved index.
+    if let Some(collection) = &engine.collection {
+        input = input.and_documents(collection.corpus(), console)?;
+    }
+    let part = ShardPart::new(shard, &input);
+    *queries = queries.drain(part.range()).collect();
+    Ok(Some(part))
+}
+
+/// Searches the queries, and writes a run or prints the hits.
+fn search(
+    args: &Args,
+    engine: &SearchIndex,
+    runner: &QueryRunner,
+    queries: &[Query],
+    part: Option<&ShardPart>,
+    (run, output): (usize, RunOutput),
+    console: &Console,
+) -> Result<()> {
+    let RunOutput { tag, path, mut out } = output;
+    let to_read = args.typed().is_some() && args.output.is_none();
     let default = if to_read { LIST_HITS } else { RUN_HITS };
     let k = args.hits.unwrap_or(default);
-    let runner = QueryRunner::new(&engine, args, &queries, console)?;
-    debug_assert_eq!(runner.runs(), outputs.len(), "one output per run");
-    let documents = grouped(engine.index.len() as u64);
-    for (run, (tag, path, mut out)) in outputs.into_iter().enumerate() {
-        let began = Instant::now();
-        let mut rankings = runner
-            .rank(run, &queries, k, console)
-            .with_context(|| format!("{}: search failed", engine.name))?;
-        let took = began.elapsed();
-        if args.remove_self {
-            let ids = engine.index.ids();
-            for (query, ranking) in queries.iter().zip(&mut rankings) {
-                *ranking = std::mem::take(ranking).retain(|hit| ids.id(hit.doc) != query.id);
-            }
-        }
-        let found: usize = rankings.iter().map(Ranking::len).sum();
-        if args.json || to_read {
-            print_hits(&engine, &runner, &queries, &rankings, k, args, &mut out)?;
-            out.commit()?;
-        } else {
-            let mut run = Run::new(&tag);
-            for (query, ranking) in queries.iter().zip(&rankings) {
-                run.push_ranking(&query.id, ranking, engine.index.ids());
-            }
-            out.write_with(|out| write_run(&run, args.scores(), out))?;
-        }
-        if let (Some(part), Some(path)) = (&part, &path) {
-            part.write_record(path, OutputKind::Lines, &tag, runner.query_probe.as_deref())?;
-        }
-        if run == 0 {
-            notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;
-            runner.note_short_queries(console);
-        }
-        let seconds = took.as_secs_f64();
-        if to_read {
-            console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
-        } else {
-            let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
-            console.note(format_args!(
-                "{tag}: {} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
-                grouped(queries.len() as u64),
-                grouped(found as u64),
-                runner.what(),
-            ));
+    let began = Instant::now();
+    let mut rankings = runner
+        .rank(run, queries, k, console)
+        .with_context(|| format!("{}: search failed", engine.name))?;
+    let took = began.elapsed();
+    let ids = engine.index.ids();
+    if args.remove_self {
+        for (query, ranking) in queries.iter().zip(&mut rankings) {
+            *ranking = std::mem::take(ranking).retain(|hit| ids.id(hit.doc) != query.id);
         }
     }
-    if let (Some(spec), Some(path)) = (&saved, &args.save) {
-        system_file::save(spec, path)?;
+    if shows_documents(args) {
+        print_hits(engine, runner, queries, &rankings, k, args, &mut out)?;
+        out.commit()?;
+    } else {
+        let mut run = Run::new(&tag);
+        for (query, ranking) in queries.iter().zip(&rankings) {
+            run.push_ranking(&query.id, ranking, ids);
+        }
+        out.write_with(|out| write_run(&run, args.scores(), out))?;
     }
-    if engine.collection.is_some() && args.cache.is_none() {
-        let hint = notes::index_hint(&engine.name, building);
-        hint.iter().for_each(|hint| console.log(hint));
+    if let (Some(part), Some(path)) = (part, &path) {
+        part.write_record(path, OutputKind::Lines, &tag, runner.query_probe.as_deref())?;
+    }
+    if run == 0 {
+        notes::warn_of_empty_rankings(engine, args, queries, &rankings, console)?;
+        runner.note_short_queries(console);
+    }
+    let found: usize = rankings.iter().map(Ranking::len).sum();
+    let (documents, seconds) = (grouped(engine.index.len() as u64), took.as_secs_f64());
+    if to_read {
+        console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
+    } else {
+        let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
+        console.note(format_args!(
+            "{tag}: {} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
+            grouped(queries.len() as u64),
+            grouped(found as u64),
+            runner.what(),
+        ));
     }
     Ok(())
 }

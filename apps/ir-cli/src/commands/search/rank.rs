@@ -3,7 +3,7 @@
 use anyhow::Result;
 use ir_bm25::Searcher;
 use ir_bm25::feedback::Feedback;
-use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
+use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search, SearchError};
 use ir_studies::datafinder;
 use ir_system::SharedRetriever;
 
@@ -129,7 +129,7 @@ impl QueryRunner {
         let mut rankings = Vec::with_capacity(queries.len());
         for chunk in queries.chunks(CHUNK) {
             rankings.extend(match self.time {
-                Some(TimeFilter::Published) => self.published(chunk, k)?,
+                Some(TimeFilter::Published) => published(&self.searcher, &self.filters, chunk, k)?,
                 _ => self.exact(run, chunk, k)?,
             });
             let (done, total) = (rankings.len() as u64, queries.len() as u64);
@@ -167,22 +167,24 @@ impl QueryRunner {
             Ok(self.retrievers[0].explain(&query.text, doc, &search)?)
         })
     }
+}
 
-    /// Published procedure of the DataFinder paper, over hits with duplicate ids.
-    fn published(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
-        let mut how = Search::top(datafinder::published_depth(k));
-        if let Some(chosen) = &self.filters.chosen {
-            how = how.within(chosen);
-        }
-        let batch: Vec<_> = queries
-            .iter()
-            .map(|query| (query.text.as_str(), how))
-            .collect();
-        let raw = self.searcher.search_batch(&batch)?;
-        let walked = queries.iter().zip(&raw).map(|(query, raw)| {
-            let time = self.filters.years.not_later_than(query.attributes.year());
-            datafinder::published_filter(raw, self.searcher.ids(), &time, k)
-        });
-        Ok(walked.collect())
+/// Published procedure of the DataFinder paper, over hits with duplicate ids.
+pub(super) fn published<R: Retriever<Query = str> + ?Sized>(
+    retriever: &R,
+    filters: &QueryFilters,
+    queries: &[Query],
+    k: usize,
+) -> Result<Vec<Ranking>, SearchError> {
+    let mut search = Search::top(datafinder::published_depth(k));
+    if let Some(chosen) = &filters.chosen {
+        search = search.within(chosen);
     }
+    let batch = queries.iter().map(|query| (query.text.as_str(), search));
+    let raw = retriever.search_batch(&batch.collect::<Vec<_>>())?;
+    let walked = queries.iter().zip(&raw).map(|(query, raw)| {
+        let time = filters.years.not_later_than(query.attributes.year());
+        datafinder::published_filter(raw, retriever.ids(), &time, k)
+    });
+    Ok(walked.collect())
 }

@@ -33,7 +33,7 @@ use crate::shared::system_options::{SYSTEM, shortest};
 pub(crate) struct DenseOptions {
     /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`, or its folder
     /// (`ir encode --add`); or vectors of another encoder: .npy or .fvecs beside .ids, one id per
-    /// line, or JSON lines or Parquet with `id` and `vector`. Replaces BM25
+    /// line, or JSON lines, Parquet or Arrow with `id` and `vector`. Replaces BM25
     #[arg(long, value_name = "FILE")]
     vectors: Option<PathBuf>,
 
@@ -83,6 +83,20 @@ impl DenseOptions {
         })
     }
 
+    /// First option that is given.
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
+        first_set([
+            ("--vectors", self.vectors.is_some()),
+            ("--encoder", self.encoder.is_some()),
+            ("--query-vectors", self.query_vectors.is_some()),
+            ("--any-encoder", self.any_encoder),
+            ("--ef-search", self.ef_search.is_some()),
+            ("--exact", self.exact),
+            ("--alpha", !self.alpha.is_empty()),
+        ])
+        .or(self.encoder_options.first_set())
+    }
+
     /// Weights of BM25; empty without hybrid search.
     pub(crate) fn alphas(&self) -> &[f32] {
         &self.alpha
@@ -115,6 +129,12 @@ impl DenseOptions {
         if self.exact {
             set("exact", true.into());
         }
+        let mut base = lexical.pop().context("expected a lexical system")?;
+        for key in ["blank", "cleaning"] {
+            if let Some(value) = base.parameters.get(key) {
+                set(key, value.clone());
+            }
+        }
         let alpha = match self.alpha[..] {
             [] => {
                 SYSTEM.clone_into(&mut dense.name);
@@ -123,7 +143,6 @@ impl DenseOptions {
             [alpha] => alpha,
             _ => bail_usage!("--alpha: expected one weight with --save"),
         };
-        let mut base = lexical.pop().context("expected a lexical system")?;
         "BM25".clone_into(&mut base.name);
         (base.hidden, dense.hidden) = (true, true);
         let weights = [shortest(alpha), 1.0].map(Value::Float).to_vec();
@@ -401,17 +420,17 @@ impl Retriever for Renumbered {
     ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let filters = queries.iter().map(|&(_, how)| {
-            move |doc: DocNum| self.number(doc).is_some_and(|doc| how.allows(doc))
+        let filters = queries.iter().map(|&(_, search)| {
+            move |doc: DocNum| self.number(doc).is_some_and(|doc| search.allows(doc))
         });
         let filters: Vec<_> = filters.collect();
         let all_are_in_the_index = self.numbers.iter().all(Option::is_some);
         let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
             .zip(&filters)
-            .map(|((query, how), filter)| match how.filter() {
-                None if all_are_in_the_index => (*query, Search::top(how.k())),
-                _ => (*query, Search::top(how.k()).within(filter)),
+            .map(|((query, search), filter)| match search.filter() {
+                None if all_are_in_the_index => (*query, Search::top(search.k())),
+                _ => (*query, Search::top(search.k()).within(filter)),
             })
             .collect();
         let rankings = self.inner.search_batch(&batch)?;
@@ -428,13 +447,13 @@ impl Retriever for Renumbered {
         &self,
         query: &str,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.ids().len() || !how.allows(doc) {
+        if doc.index() >= self.ids().len() || !search.allows(doc) {
             return Ok(None);
         }
-        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| how.allows(doc));
-        let within = Search::top(how.k()).within(&filter);
+        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| search.allows(doc));
+        let within = Search::top(search.k()).within(&filter);
         let mut of_id = self.inner.ids().all(self.ids().id(doc));
         of_id
             .find_map(|inner| self.inner.explain(query, inner, &within).transpose())

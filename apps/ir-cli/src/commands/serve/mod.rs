@@ -332,11 +332,7 @@ fn config(
     let language = args.answers.language.unwrap_or_default();
     language.check_questions(&args.questions)?;
     config.frames = language.scientific_frames();
-    for (name, index) in &args.collection {
-        config
-            .collections
-            .push(collections::open(name, index, console)?);
-    }
+    config.collections = collections::open_all(&args.collection, console)?;
     if let Some(generator) = args.questions.generator()? {
         let file = args
             .questions

@@ -1,7 +1,6 @@
 //! `ir stats`: statistics of a collection, of an index, and of the papers of the ICLR dataset.
 
 mod index;
-#[cfg(feature = "parquet")]
 mod papers;
 mod venues;
 
@@ -12,6 +11,7 @@ use ir_bm25::Analysis;
 use ir_core::{Analyzer, Grade};
 use ir_eval::plots::{HistogramPlot, Plot};
 use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
+use papers::run_papers;
 use serde_json::json;
 
 use crate::shared::console::{Console, bail_usage};
@@ -171,15 +171,6 @@ impl Args {
         let analysis = self.analysis.clone();
         Ok(analysis.unwrap_or_default().build()?)
     }
-}
-
-#[cfg(feature = "parquet")]
-use papers::run_papers;
-
-#[cfg(not(feature = "parquet"))]
-fn run_papers(args: &Args) -> Result<()> {
-    crate::shared::papers::read(&args.collection)?;
-    Ok(())
 }
 
 /// Row of the text: name and value.

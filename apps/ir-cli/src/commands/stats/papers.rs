@@ -11,10 +11,10 @@ use crate::shared::console::bail_usage;
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::options::first_set;
 use crate::shared::output::{OutputPath, create_folder, print};
-use crate::shared::papers::read;
 use crate::shared::plots::write_plots;
 
-/// Statistics of a Parquet file. The text of a document is its title and abstract.
+/// Statistics of the papers in a Parquet or Arrow file. The text of a document is its title and
+/// abstract.
 pub(super) fn run_papers(args: &Args) -> Result<()> {
     let name = &args.collection;
     let of_judgments = first_set([
@@ -27,7 +27,7 @@ pub(super) fn run_papers(args: &Args) -> Result<()> {
     }
     let folder = args.plots.as_ref().map(OutputPath::folder);
     let analyzer = args.analyzer()?;
-    let papers = read(name)?;
+    let papers = ir_data::iclr::read(name)?;
     if papers.is_empty() {
         bail_usage!("{name}: expected papers, found none");
     }

@@ -1,20 +1,24 @@
 //! Searches of a collection with every point of a parameter grid.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::num::ParseFloatError;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueHint;
-use ir_bm25::{DuplicateIds, SegmentedIndex};
+use ir_bm25::SegmentedIndex;
 use ir_core::store::Verify;
-use ir_core::{Distinct, Run};
+use ir_core::{Query, Run};
 use ir_data::TextEncoding;
+use ir_experiment::round_scores;
 use ir_system::{IndexNeeds, Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
 use toml::Value;
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::IndexOptions;
-use crate::shared::input::{self, CollectionSource, open_collection};
+use crate::shared::input::{self, CollectionSource, TestQueries, open_collection};
 use crate::shared::options::QueryForm;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
@@ -33,7 +37,8 @@ pub(super) struct GridOptions {
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
-    /// System file with the fixed parameters, in place of options, as in `ir search`
+    /// System file with the fixed parameters, in place of options, as in `ir search`. Its keys hits
+    /// and scores apply to the runs; documents are indexed as it describes
     #[arg(long, value_name = "FILE", requires = "grid")]
     system: Option<PathBuf>,
 
@@ -57,7 +62,51 @@ pub(super) struct GridOptions {
 #[derive(Debug, Clone, PartialEq)]
 struct Axis {
     name: String,
-    values: Vec<f32>,
+    values: Vec<GridValue>,
+}
+
+/// Number in a grid. Large integers, such as seeds, are exact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum GridValue {
+    Integer(i64),
+    Number(f64),
+}
+
+impl GridValue {
+    /// Value of a key that takes numbers.
+    fn number(self) -> Value {
+        Value::Float(match self {
+            Self::Integer(value) => value as f64,
+            Self::Number(value) => value,
+        })
+    }
+}
+
+impl FromStr for GridValue {
+    type Err = ParseFloatError;
+
+    /// Parses an integer or a number. A number such as 5.0 is the integer 5.
+    fn from_str(text: &str) -> Result<Self, ParseFloatError> {
+        if let Ok(integer) = text.parse() {
+            return Ok(Self::Integer(integer));
+        }
+        let number: f64 = text.parse()?;
+        let is_integer =
+            number.fract() == 0.0 && number.abs() < (1_u64 << f64::MANTISSA_DIGITS) as f64;
+        if is_integer {
+            return Ok(Self::Integer(number as i64));
+        }
+        Ok(Self::Number(number))
+    }
+}
+
+impl fmt::Display for GridValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+        }
+    }
 }
 
 /// Setting of a grid.
@@ -85,7 +134,7 @@ const HITS: usize = 1000;
 fn axis(text: &str) -> Result<Axis, String> {
     let parsed = text.split_once('=').and_then(|(name, values)| {
         let values = values.split(',').map(|value| value.trim().parse().ok());
-        let values = values.collect::<Option<Vec<f32>>>()?;
+        let values = values.collect::<Option<Vec<GridValue>>>()?;
         let name = name.trim().to_owned();
         (!name.is_empty()).then_some(Axis { name, values })
     });
@@ -124,10 +173,10 @@ impl GridOptions {
             );
         }
         for Axis { name, values } in &self.grid {
-            let mut sorted = values.clone();
-            sorted.sort_by(f32::total_cmp);
+            let mut sorted: Vec<String> = values.iter().map(GridValue::to_string).collect();
+            sorted.sort_unstable();
             if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                let value = pair[0];
+                let value = &pair[0];
                 bail_usage!("--grid: expected different values of {name:?}, found {value} twice");
             }
         }
@@ -136,10 +185,10 @@ impl GridOptions {
         if !(2..=MAX_POINTS).contains(&count) {
             bail_usage!("--grid: expected 2 to {MAX_POINTS} settings, found {count}");
         }
-        let mut points: Vec<Vec<(&str, f32)>> = vec![Vec::new()];
+        let mut points: Vec<Vec<(&str, GridValue)>> = vec![Vec::new()];
         for Axis { name, values } in &self.grid {
             let extended = points.iter().flat_map(|point| {
-                let with = |value: &f32| {
+                let with = |value: &GridValue| {
                     let last = (name.as_str(), *value);
                     point.iter().copied().chain([last]).collect()
                 };
@@ -159,7 +208,7 @@ impl GridOptions {
         &self,
         keys: &mut Keys,
         base: &SystemSpec,
-        parameters: &[(&str, f32)],
+        parameters: &[(&str, GridValue)],
     ) -> Result<Point> {
         let mut spec = base.clone();
         for &(name, value) in parameters {
@@ -204,10 +253,14 @@ impl GridOptions {
         (!self.lexical.is_set(&option[2..])).then_some(option)
     }
 
-    /// Checks the options and the settings before data are read.
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks the options and the settings before data are read. `setup` has options of the index.
+    pub(super) fn check(&self, setup: &IndexOptions) -> Result<()> {
         if self.system.is_none() {
             self.lexical.check()?;
+        } else if let Some(option) = setup.first_set() {
+            bail_usage!(
+                "{option}: expected either --system, which describes the index, or options of an index, found both"
+            );
         }
         self.points().map(|_| ())
     }
@@ -221,66 +274,87 @@ impl GridOptions {
         mut visit: impl FnMut(Run) -> Result<()>,
     ) -> Result<()> {
         let points = self.points()?;
+        let (mut opener, queries) = self.open(collection, &points, setup, console)?;
+        for Point { label, spec } in points {
+            check_stopped()?;
+            let context = || format!("{collection}: {label}");
+            let root = spec.root().context("expected a system")?;
+            let (k, format) = (root.hits.unwrap_or(HITS), root.scores.unwrap_or_default());
+            let retriever = opener.open(&spec).with_context(context)?.retriever;
+            let run = Run::from_retriever(&label, &*retriever, &queries, k);
+            let run = run.with_context(context)?;
+            let rounded = round_scores(&run, format).with_context(context)?;
+            visit(rounded.unwrap_or(run))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the collection for the systems of all settings, and the queries.
+    fn open<'c>(
+        &self,
+        collection: &str,
+        points: &[Point],
+        setup: &'c IndexOptions,
+        console: &'c Console,
+    ) -> Result<(SystemOpener<'c>, Vec<Query>)> {
         let split = self.split.as_deref();
         let (utf8, verify) = (TextEncoding::Utf8, Verify::SmallSections);
         let asked = match &self.query_file {
             Some(queries) => Some(input::read_queries_of(queries, split, utf8, console)?),
             None => None,
         };
-        let opened = open_collection(collection, utf8, verify, console)?;
-        let (index, asked): (SegmentedIndex, _) = match opened {
-            CollectionSource::Index(index) => {
-                if let Some(option) = setup.first_set() {
-                    bail_usage!(
-                        "{option} applies only when an index is built, but {collection} is a saved index"
-                    );
-                }
-                (index, asked)
-            }
-            CollectionSource::Documents(documents) => {
-                let asked = match asked {
-                    Some(asked) => Some(asked),
-                    None => input::collection_queries(&documents.collection, split, console)?,
-                };
-                let registry = Registry::default();
-                let mut needs = points.iter().map(|point| point.spec.index_needs(&registry));
-                let needs = needs.try_fold(IndexNeeds::default(), |all, needs| {
-                    Ok::<_, SpecError>(all.and(needs?))
-                })?;
-                let config = setup.config(&documents, None, needs.store)?;
-                let config = config.with_positions(needs.positions);
-                let index = setup.build(&documents, None, config, None, None, console)?;
-                (index.into(), asked)
-            }
+        let prepare = |asked: Option<TestQueries>| -> Result<Vec<Query>> {
+            let Some(asked) = asked else {
+                bail_usage!(
+                    "{collection}: expected a collection with queries, found none (--query-file)"
+                );
+            };
+            self.lexical.cleaned(self.query_form.apply(asked.queries)?)
         };
-        let Some(asked) = asked else {
-            bail_usage!(
-                "{collection}: expected a collection with queries, found none (--query-file)"
-            );
-        };
-        let queries = self
-            .lexical
-            .cleaned(self.query_form.apply(asked.queries)?)?;
         let others = OtherCollections {
             encoding: utf8,
             verify,
             setup,
             threads: None,
         };
-        let mut opener = SystemOpener::new(collection, &index, &queries, None, others, console)?;
-        for point in points {
-            check_stopped()?;
-            let context = || format!("{collection}: {}", point.label);
-            let retriever = opener.open(&point.spec).with_context(context)?.retriever;
-            let run = match index.config().duplicates {
-                DuplicateIds::Keep => {
-                    Run::from_retriever(&point.label, &Distinct(retriever), &queries, HITS)
+        let documents = match open_collection(collection, utf8, verify, console)? {
+            CollectionSource::Index(index) => {
+                if let Some(option) = setup.first_set() {
+                    bail_usage!(
+                        "{option} applies only when an index is built, but {collection} is a saved index"
+                    );
                 }
-                _ => Run::from_retriever(&point.label, &*retriever, &queries, HITS),
-            };
-            visit(run.with_context(context)?)?;
+                let queries = prepare(asked)?;
+                let opener = SystemOpener::new(collection, &index, &queries, None, others, console);
+                return Ok((opener?, queries));
+            }
+            CollectionSource::Documents(documents) => documents,
+        };
+        let (asked, split) = match asked {
+            Some(asked) => (Some(asked), None),
+            None => {
+                let own = input::collection_queries(&documents.collection, split, console)?;
+                (own, split)
+            }
+        };
+        let queries = prepare(asked)?;
+        if let Some(first) = points.first().filter(|_| self.system.is_some()) {
+            let spec = &first.spec;
+            let opener =
+                SystemOpener::on_documents(documents, &queries, split, spec, None, console);
+            return Ok((opener?, queries));
         }
-        Ok(())
+        let registry = Registry::default();
+        let mut needs = points.iter().map(|point| point.spec.index_needs(&registry));
+        let needs = needs.try_fold(IndexNeeds::default(), |all, needs| {
+            Ok::<_, SpecError>(all.and(needs?))
+        })?;
+        let config = setup.config(&documents, None, needs.store)?;
+        let config = config.with_positions(needs.positions);
+        let index = setup.build(&documents, None, config, None, None, console)?;
+        let index = SegmentedIndex::from(index);
+        let opener = SystemOpener::new(collection, &index, &queries, None, others, console);
+        Ok((opener?, queries))
     }
 }
 
@@ -302,7 +376,7 @@ impl Keys {
 }
 
 /// Sets a parameter of the system to search, of its base, or of a part.
-fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: f32) -> Result<(), String> {
+fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: GridValue) -> Result<(), String> {
     let root = spec
         .root()
         .map(|root| root.name.clone())
@@ -312,11 +386,7 @@ fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: f32) -> Result
         Some((part, key)) if spec.systems.iter().any(|it| it.name == part) => {
             (part.to_owned(), key)
         }
-        _ => {
-            // The scoring model below a prior.
-            let base = spec.systems.iter().rev().find(|it| it.kind != "prior");
-            (base.map(|base| base.name.clone()).unwrap_or(root), name)
-        }
+        _ => (below_priors(spec, root), name),
     };
     match spec.systems.iter_mut().find(|it| it.name == system) {
         Some(system) => set_parameter(keys, system, key, value),
@@ -324,14 +394,32 @@ fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: f32) -> Result
     }
 }
 
+/// Name of the system that is scored by priors, or of the system to search.
+fn below_priors(spec: &SystemSpec, root: String) -> String {
+    let find = |name: &str| spec.systems.iter().find(|it| it.name == name);
+    let base = |name: &str| {
+        let prior = find(name).filter(|it| it.kind == "prior")?;
+        Some(prior.parameters.get("of")?.as_str()?.to_owned())
+    };
+    let mut name = root;
+    // Priors of priors; more than there are systems is a cycle, which is rejected.
+    for _ in 0..spec.systems.len() {
+        match base(&name) {
+            Some(below) => name = below,
+            None => break,
+        }
+    }
+    name
+}
+
 fn set_parameter(
     keys: &mut Keys,
     system: &mut SystemEntry,
     key: &str,
-    value: f32,
+    value: GridValue,
 ) -> Result<(), String> {
     let parameters = &mut system.parameters;
-    let number = || Value::Float(system_options::shortest(value));
+    let number = || value.number();
     if let Some(at) = SDM.iter().position(|known| *known == key) {
         let weights = parameters.get_mut("sdm").and_then(Value::as_array_mut);
         let weight = weights.and_then(|weights| weights.get_mut(at));
@@ -385,7 +473,7 @@ fn set_parameter(
 }
 
 /// The text of a feedback model with a further parameter.
-fn with_parameter(base: &str, name: &str, value: f32) -> String {
+fn with_parameter(base: &str, name: &str, value: GridValue) -> String {
     let (model, given) = base.split_once('(').unwrap_or((base, ")"));
     let given = given.trim_end();
     let given = given.strip_suffix(')').unwrap_or(given);
@@ -399,13 +487,17 @@ mod tests {
 
     #[test]
     fn texts_of_models() {
-        assert_eq!(with_parameter("rm3", "docs", 5.0), "rm3(docs=5)");
+        let value = |text: &str| text.parse::<GridValue>().unwrap();
+        assert_eq!(with_parameter("rm3", "docs", value("5.0")), "rm3(docs=5)");
         assert_eq!(
-            with_parameter("rm3(docs=5)", "weight", 0.5),
+            with_parameter("rm3(docs=5)", "weight", value("0.50")),
             "rm3(docs=5,weight=0.5)"
         );
         let axis = axis("k1=0.5, 2").unwrap();
-        assert_eq!((axis.name.as_str(), &*axis.values), ("k1", &[0.5, 2.0][..]));
+        let values = [GridValue::Number(0.5), GridValue::Integer(2)];
+        assert_eq!((axis.name.as_str(), &*axis.values), ("k1", &values[..]));
+        assert_eq!(value("33333333").to_string(), "33333333");
+        assert_eq!(value("9007199254740993").to_string(), "9007199254740993");
         for wrong in ["k1", "k1=", "=1", "k1=a", "k1=1,,2"] {
             assert!(super::axis(wrong).is_err(), "{wrong}");
         }

@@ -122,7 +122,7 @@ fn check_grid(args: &Args) -> Result<()> {
     if found != 1 {
         bail_usage!("--grid: expected one collection or index to search, found {found} arguments");
     }
-    args.grid.check()
+    args.grid.check(&args.setup)
 }
 
 /// Names of the settings: file names, or full paths if the files are not in one folder.

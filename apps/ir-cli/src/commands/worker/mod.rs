@@ -7,7 +7,7 @@ mod encode;
 mod record_types;
 mod records;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use ir_bm25::Analysis;
 use ir_core::store::Verify;
 use ir_core::{Ranking, Retriever, Search};
@@ -20,7 +20,7 @@ use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
-use crate::shared::system_options::SystemSource;
+use crate::shared::system_options::{SystemSource, open_for_any_query};
 use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat};
 use records::{InputRecords, RecordWriter, has_written, written_records};
 
@@ -216,7 +216,10 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
     let CollectionSource::Index(index) = opened else {
         bail!("{name}: expected an index (`ir index {name} -o FILE`), found documents");
     };
-    let spec = args.model.spec()?;
+    let spec = match &args.model.system {
+        Some(path) => open_for_any_query(path).context("--system")?,
+        None => args.model.spec()?,
+    };
     let setup = IndexOptions::default();
     let others = OtherCollections {
         encoding: TextEncoding::Utf8,

@@ -10,8 +10,14 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ir_bm25::SegmentedIndex;
 use ir_core::NoProgress;
+use ir_data::ColumnarFormat;
+use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::catalog::Catalog;
+use ir_data::smart::SmartFolder;
+use ir_experiment::{Experiment, TaskEntry};
+use ir_system::{Registry, SpecError, SystemSpec};
+use toml::Value;
 
 use super::documents::records_beside;
 use super::notes;
@@ -32,20 +38,68 @@ fn find_map<T>(find: impl FnMut(&InputArgument) -> Option<T>) -> Option<T> {
     given.chain(named.iter()).find_map(find)
 }
 
-/// Records the inputs that a file names: key, path or name, and whether it is a model.
-pub(crate) fn record_named(named: impl IntoIterator<Item = (String, OsString, bool)>) {
-    let named = named.into_iter();
-    let inputs = named.map(|(name, value, is_model)| InputArgument {
-        name,
-        value,
-        kind: if is_model {
-            InputKind::Model
-        } else {
-            InputKind::Collection
-        },
-    });
+/// Records the inputs that an experiment file names.
+pub(crate) fn record_experiment(
+    experiment: &Experiment,
+    registry: &Registry,
+) -> Result<(), SpecError> {
+    let inputs = inputs_of_experiment(experiment, registry)?;
     let mut known = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
     known.extend(inputs);
+    Ok(())
+}
+
+fn inputs_of_experiment(
+    experiment: &Experiment,
+    registry: &Registry,
+) -> Result<Vec<InputArgument>, SpecError> {
+    let inputs = experiment.inputs(registry)?.into_iter();
+    let mut inputs: Vec<_> = inputs
+        .map(|input| InputArgument {
+            name: input.key,
+            value: input.path.into_os_string(),
+            kind: if input.is_model {
+                InputKind::Model
+            } else {
+                InputKind::Collection
+            },
+        })
+        .collect();
+    for (n, system) in experiment.systems.iter().enumerate() {
+        let name = system.parameters.get("feedback_collection");
+        let Some(name) = name.and_then(Value::as_str) else {
+            continue;
+        };
+        // A name of the catalog, or a path relative to the file.
+        let key = format!("systems[{n}].feedback_collection");
+        let resolved = experiment.source.resolve(&key, name).ok();
+        for value in resolved.into_iter().chain([name.into()]) {
+            inputs.push(InputArgument {
+                name: key.clone(),
+                value: value.into_os_string(),
+                kind: InputKind::Collection,
+            });
+        }
+    }
+    Ok(inputs)
+}
+
+/// Inputs that a system file names. The command returns the errors of the file.
+fn inputs_of_system(path: &Path) -> Vec<InputArgument> {
+    // The command reads a pipe, which can be read once.
+    let Some(spec) = path
+        .is_file()
+        .then(|| SystemSpec::open(path).ok())
+        .flatten()
+    else {
+        return Vec::new();
+    };
+    let mut experiment = Experiment::new(TaskEntry::new(""));
+    experiment.tasks.clear();
+    experiment.systems = spec.systems;
+    experiment.encoders = spec.encoders;
+    experiment.source = spec.source;
+    inputs_of_experiment(&experiment, &Registry::default()).unwrap_or_default()
 }
 
 #[derive(Debug)]
@@ -67,13 +121,20 @@ enum InputKind {
 
 /// Ids of the arguments that name an encoder: a folder in Hugging Face layout, or a downloaded
 /// model.
-const MODEL_ARGUMENTS: [&str; 3] = ["model", "document_model", "encoder"];
+const MODEL_ARGUMENTS: [&str; 4] = ["model", "document_model", "encoder", "nearest-encoder"];
 
 /// Id of the argument that names a folder of papers.
 const PAPERS_ARGUMENT: &str = "papers";
 
+/// Id of the argument that names a system file.
+const SYSTEM_ARGUMENT: &str = "system";
+
+/// Id of the argument that names a prior.
+const PRIOR_ARGUMENT: &str = "prior";
+
 /// Records the arguments of a subcommand that may name an input: all given paths and strings,
-/// except one of several listed values and text ([`ValueHint::Other`]).
+/// except one of several listed values and text ([`ValueHint::Other`]); and the inputs that a
+/// system file names.
 pub(crate) fn record(command: &Command, matches: &ArgMatches) {
     let mut inputs = Vec::new();
     for argument in command
@@ -84,10 +145,13 @@ pub(crate) fn record(command: &Command, matches: &ArgMatches) {
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
-        for value in matches.get_raw(id).into_iter().flatten() {
+        for value in values(argument, matches) {
+            if id == SYSTEM_ARGUMENT {
+                inputs.extend(inputs_of_system(Path::new(&value)));
+            }
             inputs.push(InputArgument {
                 name: shown_name(argument),
-                value: value.to_owned(),
+                value,
                 kind: match id {
                     PAPERS_ARGUMENT => InputKind::Papers,
                     id if MODEL_ARGUMENTS.contains(&id) => InputKind::Model,
@@ -99,13 +163,39 @@ pub(crate) fn record(command: &Command, matches: &ArgMatches) {
     let _ = INPUTS.set(inputs);
 }
 
-/// Numbers, templates and [outputs](crate::shared::output::OutputPath) have types of their own.
+/// Numbers, templates and [outputs](crate::shared::output::OutputPath) have types of their own. A
+/// file with a type of its own has [`ValueHint::FilePath`].
 fn may_be_input(argument: &Arg) -> bool {
     let value = argument.get_value_parser().type_id();
+    let hint = argument.get_value_hint();
     argument.get_action().takes_values()
         && argument.get_possible_values().is_empty()
-        && argument.get_value_hint() != ValueHint::Other
-        && (value == TypeId::of::<String>() || value == TypeId::of::<PathBuf>())
+        && hint != ValueHint::Other
+        && (value == TypeId::of::<String>()
+            || value == TypeId::of::<PathBuf>()
+            || hint == ValueHint::FilePath
+            || is_parameter(argument))
+}
+
+/// Returns `true` for the option of a parameter of a system.
+fn is_parameter(argument: &Arg) -> bool {
+    argument.get_value_parser().type_id() == TypeId::of::<Value>()
+}
+
+/// Values of an argument that may be names of files. Numbers and lists of a parameter are not.
+fn values(argument: &Arg, matches: &ArgMatches) -> Vec<OsString> {
+    let id = argument.get_id().as_str();
+    if !is_parameter(argument) {
+        let given = matches.get_raw(id).into_iter().flatten();
+        return given.map(ToOwned::to_owned).collect();
+    }
+    let given = matches.get_many::<Value>(id).into_iter().flatten();
+    let texts = given.filter_map(Value::as_str).filter_map(|text| match id {
+        PRIOR_ARGUMENT if text == "feedback" => None,
+        PRIOR_ARGUMENT => Some(text.strip_prefix("qrels:").unwrap_or(text)),
+        _ => Some(text),
+    });
+    texts.map(OsString::from).collect()
 }
 
 fn shown_name(argument: &Arg) -> String {
@@ -141,12 +231,20 @@ pub(crate) fn find_input_below(folder: &Path) -> Option<String> {
 }
 
 /// Describes the input that is read from a folder, if there is one: the folder itself, also under
-/// another name, or the folder of a file of a collection of the catalog.
+/// another name, a folder with files of it, such as `qrels`, or the folder of a file of a
+/// collection of the catalog.
 pub(crate) fn find_input_folder(folder: &Path) -> Option<String> {
     let folder = identity(folder)?;
+    let is_folder = |path: &Path| identity(path).as_ref() == Some(&folder);
+    let is_in_folder = |file: &Path| file.parent().is_some_and(is_folder);
     find_map(|input| {
-        let mut folders = input.folders().into_iter();
-        let same = folders.find(|path| identity(path).as_ref() == Some(&folder))?;
+        let same = input.folders().into_iter().find_map(|root| {
+            if is_folder(&root) {
+                return Some(root);
+            }
+            let mut files = files_of_folder(&root, &is_in_folder).into_iter();
+            files.find(|file| is_in_folder(file))
+        })?;
         Some(format!("{} reads {}", input.name, same.display()))
     })
 }
@@ -239,22 +337,48 @@ fn files_of_catalog(text: &str) -> Vec<PathBuf> {
 
 fn files_at(path: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if path.is_dir() {
-        files_of_folder(path, is_wanted)
-    } else {
-        vec![path.to_owned()]
+        return files_of_folder(path, is_wanted);
     }
+    [path.to_owned()].into_iter().chain(ids_of(path)).collect()
 }
 
-/// Files that a command may read from a folder: the files of an index or of BEIR's layout. If
-/// there is no corpus, the qrels, the TREC files and the notes.
+/// File with the ids of the rows of an array of vectors: `docs.ids` for `docs.npy` and
+/// `docs.fvecs.gz`.
+fn ids_of(path: &Path) -> Option<PathBuf> {
+    let has_extension = |path: &Path, known: [&str; 2]| {
+        let found = path.extension();
+        found.is_some_and(|end| known.iter().any(|known| end.eq_ignore_ascii_case(known)))
+    };
+    let plain = if has_extension(path, ["gz", "zst"]) {
+        path.with_extension("")
+    } else {
+        path.to_owned()
+    };
+    has_extension(&plain, ["npy", "fvecs"]).then(|| plain.with_extension("ids"))
+}
+
+/// Files that a command may read from a folder: the files of an index, or of BEIR's layout, and of
+/// SMART format. If there is no corpus, also the TREC, Parquet and Arrow files, the records and the
+/// notes.
 fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if SegmentedIndex::exists(root) {
         return entries_of(root);
     }
-    let mut files = entries_of(&root.join("qrels"));
-    let has_topics = BioCaddieTopics::find(root).is_some();
-    if has_topics {
-        files.extend(entries_of(&root.join("queries")));
+    // A folder that cannot be read is an error of the command.
+    let mut files = ir_data::beir_files(root).unwrap_or_default();
+    if BeirFolder::corpus_files(root).is_ok_and(|corpus| !corpus.is_empty()) {
+        return files;
+    }
+    if let Ok(Some(smart)) = SmartFolder::find(root) {
+        files.extend(smart.files().map(Path::to_owned));
+        return files;
+    }
+    if BioCaddieTopics::find(root).is_some() {
+        files.extend(
+            ["qrels", "queries"]
+                .iter()
+                .flat_map(|name| entries_of(&root.join(name))),
+        );
         let records = BioCaddieCorpus::find(root);
         files.extend(
             records
@@ -264,30 +388,18 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
         );
         return files;
     }
-    files.retain(|path| {
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        [".tsv", ".tsv.gz", ".tsv.zst"]
-            .iter()
-            .any(|end| name.ends_with(end))
-    });
-    let existing = |name: &str| {
-        let names = ["", ".gz", ".zst"].map(|end| root.join(format!("{name}{end}")));
-        names.into_iter().filter(|path| path.is_file())
+    // The formats of a million files are not detected to find one of them.
+    let is_record = |path: &Path| matches!(BioCaddieCorpus::detect(path), Ok(Some(_)));
+    let is_columnar = |path: &Path| matches!(ColumnarFormat::detect(path), Ok(Some(_)));
+    let is_document = |path: &Path| {
+        is_wanted(path)
+            && (notes::is_note(path)
+                || ir_data::is_trec_file(path)
+                || is_columnar(path)
+                || is_record(path))
     };
-    let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
-    if corpus.is_empty() {
-        // The formats of a million files are not detected to find one of them.
-        let is_record = |path: &Path| matches!(BioCaddieCorpus::detect(path), Ok(Some(_)));
-        let is_document = |path: &Path| {
-            is_wanted(path)
-                && (notes::is_note(path) || ir_data::is_trec_file(path) || is_record(path))
-        };
-        let found = notes::find(root, &is_document, &mut NoProgress);
-        files.extend(found.map_or_else(|_| Vec::new(), |found| found.files));
-    } else {
-        files.extend(corpus);
-        files.extend(existing("queries.jsonl"));
-    }
+    let found = notes::find(root, &is_document, &mut NoProgress);
+    files.extend(found.map_or_else(|_| Vec::new(), |found| found.files));
     files
 }
 

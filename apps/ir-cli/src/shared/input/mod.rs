@@ -2,10 +2,13 @@
 
 pub(crate) mod arguments;
 mod document_options;
+mod document_source;
 mod documents;
+mod folder;
 mod notes;
 mod progress;
 mod queries;
+mod query_fields;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -20,7 +23,7 @@ use ir_data::beir::{self, BeirFolder};
 use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries, known_names};
 use ir_data::smart::SmartFolder;
-use ir_data::{DataError, JudgedQueries as _};
+use ir_data::{ColumnarFormat, DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
@@ -29,15 +32,19 @@ use crate::shared::suggest::did_you_mean;
 use progress::ReadingProgress;
 
 pub(crate) use document_options::{DocumentOptions, TextRuleOption};
+pub(crate) use document_source::{DocumentOrder, DocumentSource};
 pub(crate) use documents::{
-    CollectionSource, DocumentOrder, DocumentSource, check_not_segment, for_each_document,
-    open_collection, open_documents,
+    CollectionSource, check_not_segment, for_each_document, open_collection, open_documents,
 };
 #[cfg(feature = "dense")]
 pub(crate) use queries::read as read_queries;
 pub(crate) use queries::{
-    TestQueries, of_collection as collection_queries, read_any as read_queries_of,
+    LimitedReader, MAX_QUERY_BYTES, TestQueries, of_collection as collection_queries,
+    read_any as read_queries_of,
 };
+pub(crate) use query_fields::QueryFields;
+#[cfg(feature = "dense")]
+pub(crate) use query_fields::with_field;
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
@@ -275,7 +282,7 @@ fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Op
 
 fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Parsed<Qrels>> {
     let read = |file: &Path| {
-        if ir_data::is_parquet(file)? {
+        if ColumnarFormat::detect(file)?.is_some() {
             return Ok(ir_data::read_qrels_any(file, header)?);
         }
         let (reader, name) = open(file, console)?;
@@ -325,7 +332,7 @@ fn qrels_in_folder(
     console: &Console,
 ) -> Result<Parsed<Qrels>> {
     if let [file] = &beir::qrels_files(folder, split)?[..]
-        && !ir_data::is_parquet(file)?
+        && ColumnarFormat::detect(file)?.is_none()
     {
         let (reader, name) = open(file, console)?;
         return Ok(ir_data::parse_qrels_any(reader, &name, header)?);

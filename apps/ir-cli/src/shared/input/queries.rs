@@ -5,13 +5,15 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use ir_core::{Qrels, Query};
-use ir_data::{Collection, QueryFormat, ReadOptions, TextEncoding};
+use ir_data::{Collection, ColumnarFormat, QueryFormat};
 
+use super::document_options::DocumentOptions;
+use super::query_fields::with_field;
 use super::{is_collection, open_documents, split_of_collection};
 use crate::shared::console::{Console, bail_usage};
 
 /// Maximum size of a query file, after decompression: all queries are kept in memory.
-const MAX_BYTES: u64 = 500_000_000;
+pub(crate) const MAX_QUERY_BYTES: u64 = 500_000_000;
 
 /// Queries to search, with their judgments if they come from a collection.
 pub(crate) struct TestQueries {
@@ -20,13 +22,15 @@ pub(crate) struct TestQueries {
 }
 
 /// Reads queries from a file or `-` as [`read`], or from a collection as [`of_collection`]. A
-/// collection is a name or folder, or `COLLECTION:SPLIT`.
+/// collection is a name or folder, or `COLLECTION:SPLIT`. The options are the encoding, or also the
+/// names of the fields.
 pub(crate) fn read_any(
     path: &Path,
     split: Option<&str>,
-    encoding: TextEncoding,
+    options: impl Into<DocumentOptions>,
     console: &Console,
 ) -> Result<TestQueries> {
+    let options: DocumentOptions = options.into();
     let collection = path.to_str().filter(|_| !path.is_file());
     let collection = collection.and_then(|name| {
         if path.is_dir() || is_collection(name) {
@@ -40,7 +44,7 @@ pub(crate) fn read_any(
             bail_usage!("--split: expected a collection, found a query file");
         }
         return Ok(TestQueries {
-            queries: read(path, encoding, console)?,
+            queries: read(path, options, console)?,
             qrels: None,
         });
     };
@@ -48,9 +52,12 @@ pub(crate) fn read_any(
         bail_usage!("--split: expected no split in --queries, found {own:?}");
     }
     let split = split.or(own_split);
-    let documents = open_documents(name, encoding, console)?;
+    let documents = open_documents(name, options.read.encoding, console)?;
     match of_collection(&documents.collection, split, console)? {
-        Some(queries) => Ok(queries),
+        Some(found) => Ok(TestQueries {
+            queries: with_field(found.queries, &options.read.names, name)?,
+            ..found
+        }),
         None => bail!("{name}: expected a collection with queries, found none"),
     }
 }
@@ -86,37 +93,44 @@ pub(crate) fn of_collection(
     }))
 }
 
-/// Reads queries in any format of [`ir_data::read_queries`]. `encoding` applies to formats other
-/// than JSON. `-` reads standard input.
-pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Result<Vec<Query>> {
-    let options = ReadOptions {
-        encoding,
-        ..ReadOptions::default()
-    };
-    let is_parquet = path.is_file() && ir_data::is_parquet(path)?;
-    let (queries, format) = if is_parquet {
+/// Reads queries in any format of [`ir_data::read_queries`]. `-` reads standard input. The options
+/// are the encoding of formats other than JSON, or also the names of the fields.
+pub(crate) fn read(
+    path: &Path,
+    options: impl Into<DocumentOptions>,
+    console: &Console,
+) -> Result<Vec<Query>> {
+    let DocumentOptions { read: options, .. } = options.into();
+    let (queries, format) = if ColumnarFormat::detect(path)?.is_some() {
         ir_data::read_queries(path, &options)?
     } else {
         let (reader, name) = super::open(path, console)?;
-        let reader = LimitedReader::new(reader, MAX_BYTES);
+        let reader = LimitedReader::new(reader, MAX_QUERY_BYTES);
         ir_data::read_queries_from(reader, &name, &options)?
     };
-    if matches!(format, QueryFormat::Csv { .. }) {
-        let path = path.display();
-        console.log(format_args!("note: {path}: read as {}", format.name()));
+    match &format {
+        QueryFormat::Json { .. } | QueryFormat::Columnar(_) => Ok(queries),
+        QueryFormat::Csv { .. } => {
+            let path = path.display();
+            console.log(format_args!("note: {path}: read as {}", format.name()));
+            Ok(queries)
+        }
+        _ => {
+            let found = format!("{} ({})", path.display(), format.name());
+            with_field(queries, &options.names, &found)
+        }
     }
-    Ok(queries)
 }
 
 /// Reader that fails after a number of bytes.
-struct LimitedReader<R> {
+pub(crate) struct LimitedReader<R> {
     inner: R,
     limit: u64,
     rest: u64,
 }
 
 impl<R: BufRead> LimitedReader<R> {
-    const fn new(inner: R, limit: u64) -> Self {
+    pub(crate) const fn new(inner: R, limit: u64) -> Self {
         Self {
             inner,
             limit,
@@ -159,6 +173,8 @@ impl<R: BufRead> BufRead for LimitedReader<R> {
 mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
+
+    use ir_data::TextEncoding;
 
     use super::*;
 

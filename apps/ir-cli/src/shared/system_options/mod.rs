@@ -10,8 +10,9 @@ use anyhow::{Result, anyhow};
 use clap::{ArgMatches, Command, FromArgMatches};
 use ir_bm25::{Searcher, SegmentedIndex};
 use ir_core::Query;
+use ir_data::DocTemplate;
 use ir_system::systems::{Bm25System, CleaningEntry};
-use ir_system::{Registry, SystemEntry, SystemError, SystemSpec};
+use ir_system::{Registry, SystemEntry, SystemError, SystemSpec, SystemType};
 use toml::{Table, Value};
 
 use crate::shared::console::Usage;
@@ -21,7 +22,7 @@ use crate::shared::repository_priors;
 use option::EXPANSION;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
 pub(crate) use option::{option_name, shortest};
-pub(crate) use source::{SystemSource, open_system, open_unfiltered};
+pub(crate) use source::{SystemSource, open_for_any_query, open_system, open_unfiltered};
 
 /// Parameters of a lexical system and of its prior, as options.
 #[derive(Debug, Clone, Default)]
@@ -234,11 +235,15 @@ impl SystemOptions {
                 }
             }
         }
-        if kind == BM25 {
-            parameters.extend(of_the_index.clone());
-        } else if let Some(analyzer) = of_the_index.get("analyzer") {
-            parameters.insert("analyzer".to_owned(), analyzer.clone());
+        let is_text = of_the_index.get("fields").and_then(Value::as_str) == Some("text");
+        if is_text && !has_key(kind, "fields") {
+            parameters.insert(
+                "template".to_owned(),
+                DocTemplate::text_only().to_string().into(),
+            );
         }
+        let keys = of_the_index.iter().filter(|(key, _)| has_key(kind, key));
+        parameters.extend(keys.map(|(key, value)| (key.clone(), value.clone())));
         let mut system = SystemEntry::new(SYSTEM, kind);
         system.parameters = parameters;
         let Some(mut prior) = prior else {
@@ -330,6 +335,14 @@ pub(crate) fn message(kind: &str, error: &SystemError) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// Returns `true` if a type of systems has a key.
+fn has_key(kind: &str, key: &str) -> bool {
+    let registry = Registry::default();
+    let kinds = registry.types().filter(|known| known.name() == kind);
+    let mut parameters = kinds.flat_map(SystemType::parameters);
+    parameters.any(|parameter| parameter.key == key)
 }
 
 fn as_number(value: &Value) -> Option<f64> {

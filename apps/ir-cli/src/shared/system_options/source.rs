@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args as _, Command, Id};
 use ir_bm25::SegmentedIndex;
-use ir_system::{Registry, SystemSpec};
+use ir_system::{FilterName, Registry, SystemSpec};
 
 use super::SystemOptions;
 use crate::shared::console::bail_usage;
@@ -67,11 +67,25 @@ pub(crate) fn open_system(path: &Path) -> Result<SystemSpec> {
     Ok(spec)
 }
 
+/// Reads and checks a system file for queries that are not known yet.
+pub(crate) fn open_for_any_query(path: &Path) -> Result<SystemSpec> {
+    let spec = open_unfiltered(path)?;
+    if spec.uses_query_ids(&Registry::default())? {
+        bail!(
+            "{}: expected a system for any query, found saved vectors of queries",
+            path.display()
+        );
+    }
+    Ok(spec)
+}
+
 /// Reads and checks a system file for a command that filters by its own options or not at all.
 pub(crate) fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
     let spec = open_system(path)?;
     let root = spec.root();
-    let filter = root.and_then(|root| root.filter).map(toml::Value::try_from);
+    let filter = root.and_then(|root| root.filter);
+    let filter = filter.filter(|filter| *filter != FilterName::None);
+    let filter = filter.map(toml::Value::try_from);
     let condition = root.and_then(|root| root.condition.as_ref());
     let condition = condition.map(toml::Value::try_from);
     for (key, value) in [("filter", filter), ("where", condition)] {

@@ -1,4 +1,5 @@
 mod abandoned;
+mod filters;
 mod generation;
 mod headers;
 mod index;

@@ -136,6 +136,26 @@ pub enum IndexedFieldsEntry {
     List(Vec<String>),
 }
 
+impl IndexedFieldsEntry {
+    /// Returns the fields.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Parameter`] for an invalid list.
+    pub(crate) fn fields(&self) -> Result<IndexedFields, SystemError> {
+        Ok(match self {
+            Self::Name(IndexedFieldsName::One) => IndexedFields::One,
+            Self::Name(IndexedFieldsName::Text) => IndexedFields::TextOnly,
+            Self::Name(IndexedFieldsName::Separate) => IndexedFields::Separate,
+            Self::List(names) => {
+                let names = FieldNames::new(names.iter().cloned());
+                let invalid =
+                    |error: FieldNamesError| SystemError::parameter("fields", error.to_string());
+                IndexedFields::Named(names.map_err(invalid)?)
+            }
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for IndexedFieldsEntry {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         match toml::Value::deserialize(input)? {
@@ -201,8 +221,8 @@ impl Bm25System {
         self.check_queries(feedback.is_some())?;
         self.check_feedback(feedback.as_ref())?;
         if self.template()?.is_some() && self.fields.is_some() {
-            let message = "expected either fields or a template, found both";
-            return Err(SystemError::parameter("template", message));
+            let reason = "a template renders the only field";
+            return Err(SystemError::conflict("fields", "template", reason));
         }
         let fields = self.indexed_fields()?;
         self.check_weights(fields)?;
@@ -237,26 +257,16 @@ impl Bm25System {
         };
         Ok(match &self.fields {
             None => usual,
-            Some(IndexedFieldsEntry::Name(name)) => match name {
-                IndexedFieldsName::One => IndexedFields::One,
-                IndexedFieldsName::Text => IndexedFields::TextOnly,
-                IndexedFieldsName::Separate => IndexedFields::Separate,
-            },
-            Some(IndexedFieldsEntry::List(names)) => {
-                let names = FieldNames::new(names.iter().cloned());
-                let invalid =
-                    |error: FieldNamesError| SystemError::parameter("fields", error.to_string());
-                IndexedFields::Named(names.map_err(invalid)?)
-            }
+            Some(fields) => fields.fields()?,
         })
     }
 
-    /// Configuration of the index.
     /// Returns `true` if queries may have phrases, for which the index has positions.
     pub(crate) fn has_phrases(&self) -> bool {
         self.syntax.is_some() || self.sdm.is_some()
     }
 
+    /// Configuration of the index.
     pub(crate) fn index_config(&self) -> Result<IndexConfig, SystemError> {
         let datafinder = self.preset == Bm25Preset::Datafinder;
         let (order, blank) = if datafinder {
@@ -339,8 +349,12 @@ impl Bm25System {
             return invalid(name, message);
         }
         if self.title_weight.is_some() && self.weights.contains_key("title") {
-            let message = "expected either this key or title_weight, found both".to_owned();
-            return invalid("title", message);
+            let reason = "both are the weight of the title";
+            return Err(SystemError::conflict(
+                "title_weight",
+                "weights.title",
+                reason,
+            ));
         }
         for (name, weight) in &self.weights {
             if !fields.names().contains(&name.as_str()) {

@@ -1,20 +1,104 @@
-//! Attribute values of cells.
+//! Rows of Parquet files, by the record API of the crate parquet.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
 
 use ir_core::AttributeValue;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
-use parquet::schema::types::Type;
+use parquet::record::reader::RowIter;
+use parquet::schema::types::{Type, TypePtr};
+
+use super::cells::{Cells, Column, ColumnKind, OpenFile};
+use super::values::{date, double, single, timestamp, unsigned};
+
+/// Opened file and the types of its columns.
+pub(super) struct ParquetRows {
+    reader: SerializedFileReader<File>,
+    columns: Vec<TypePtr>,
+}
+
+impl ParquetRows {
+    pub(super) fn open(path: &Path) -> Result<Box<dyn OpenFile>, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let reader = SerializedFileReader::new(file).map_err(text)?;
+        let schema = reader.metadata().file_metadata().schema();
+        let columns = schema.get_fields().to_vec();
+        Ok(Box::new(Self { reader, columns }))
+    }
+}
+
+impl OpenFile for ParquetRows {
+    fn columns(&self) -> Vec<Column> {
+        let columns = self.columns.iter().map(|column| Column {
+            name: column.name().to_owned(),
+            kind: if is_list_of_floats(column) {
+                ColumnKind::Vectors
+            } else if has_values(column) {
+                ColumnKind::Values
+            } else {
+                ColumnKind::Other
+            },
+        });
+        columns.collect()
+    }
+
+    fn len(&self) -> Option<u64> {
+        let rows = self.reader.metadata().file_metadata().num_rows();
+        u64::try_from(rows).ok()
+    }
+
+    fn select(self: Box<Self>, columns: &[usize]) -> Result<Box<dyn Cells>, String> {
+        let columns: Vec<TypePtr> = columns
+            .iter()
+            .map(|&column| self.columns[column].clone())
+            .collect();
+        let units = columns.iter().map(|column| unit_of(column)).collect();
+        let name = self.reader.metadata().file_metadata().schema().name();
+        let schema = Type::group_type_builder(name).with_fields(columns);
+        let schema = schema.build().map_err(text)?;
+        let rows = RowIter::from_file_into(Box::new(self.reader));
+        let rows = rows.project(Some(schema)).map_err(text)?;
+        Ok(Box::new(SelectedColumns { rows, units }))
+    }
+}
+
+/// Cells of the selected columns.
+struct SelectedColumns {
+    rows: RowIter<'static>,
+    /// Units of the columns that are timestamps in integers.
+    units: Vec<Option<Unit>>,
+}
+
+impl Cells for SelectedColumns {
+    fn read(&mut self) -> Result<Option<Vec<Option<AttributeValue>>>, String> {
+        let Some(row) = self.rows.next().transpose().map_err(text)? else {
+            return Ok(None);
+        };
+        let cells = row.into_columns().into_iter().zip(&self.units);
+        Ok(Some(
+            cells
+                .map(|((_, field), &unit)| attribute_value(field, unit))
+                .collect(),
+        ))
+    }
+}
+
+fn text(error: ParquetError) -> String {
+    error.to_string()
+}
 
 /// Unit of timestamps that the record API reads as integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+enum Unit {
     Nanoseconds,
 }
 
 /// Unit of a column of timestamps that have no converted type: nanoseconds, as pandas writes them.
-pub(super) fn unit_of(column: &Type) -> Option<Unit> {
+fn unit_of(column: &Type) -> Option<Unit> {
     let logical = column.get_basic_info().logical_type_ref();
     let unit = match logical {
         Some(LogicalType::Timestamp(timestamp)) => Some(timestamp.unit),
@@ -23,12 +107,7 @@ pub(super) fn unit_of(column: &Type) -> Option<Unit> {
     (unit == Some(TimeUnit::NANOS)).then_some(Unit::Nanoseconds)
 }
 
-/// Returns `true` if all leaves of a column are values of attributes, and it is no list of
-/// floating-point numbers.
-pub(super) fn is_readable(column: &Type) -> bool {
-    !is_list_of_floats(column) && has_values(column)
-}
-
+/// Returns `true` if all leaves of a column are values of attributes.
 fn has_values(column: &Type) -> bool {
     if !column.is_primitive() {
         return column.get_fields().iter().all(|field| has_values(field));
@@ -52,7 +131,7 @@ fn has_values(column: &Type) -> bool {
 }
 
 /// Returns `true` for a list of floating-point numbers, such as an embedding.
-pub(super) fn is_list_of_floats(column: &Type) -> bool {
+fn is_list_of_floats(column: &Type) -> bool {
     let is_float = |leaf: &Type| {
         leaf.is_primitive()
             && matches!(
@@ -77,8 +156,7 @@ pub(super) fn is_list_of_floats(column: &Type) -> bool {
 }
 
 /// Value of a cell; `None` for null and NaN.
-pub(super) fn attribute_value(field: Field, unit: Option<Unit>) -> Option<AttributeValue> {
-    let float = |number: f64| (!number.is_nan()).then_some(AttributeValue::Float(number));
+fn attribute_value(field: Field, unit: Option<Unit>) -> Option<AttributeValue> {
     Some(match field {
         Field::Null => return None,
         Field::Bool(truth) => AttributeValue::Bool(truth),
@@ -92,14 +170,10 @@ pub(super) fn attribute_value(field: Field, unit: Option<Unit>) -> Option<Attrib
         Field::UByte(number) => AttributeValue::Int(number.into()),
         Field::UShort(number) => AttributeValue::Int(number.into()),
         Field::UInt(number) => AttributeValue::Int(number.into()),
-        Field::ULong(number) => match i64::try_from(number) {
-            Ok(number) => AttributeValue::Int(number),
-            Err(_) => AttributeValue::Float(number as f64),
-        },
-        Field::Float16(number) => return float(number.to_f64()),
-        // The shortest decimal number, as JSON has it: 0.1 and not 0.10000000149011612.
-        Field::Float(number) => return float(number.to_string().parse().unwrap_or(f64::NAN)),
-        Field::Double(number) => return float(number),
+        Field::ULong(number) => unsigned(number),
+        Field::Float16(number) => return double(number.to_f64()),
+        Field::Float(number) => return single(number),
+        Field::Double(number) => return double(number),
         Field::Str(text) => AttributeValue::Text(text),
         Field::Date(days) => AttributeValue::Text(date(days.into())),
         Field::TimestampMillis(millis) => AttributeValue::Text(timestamp(millis.div_euclid(1_000))),
@@ -134,55 +208,4 @@ pub(super) fn attribute_value(field: Field, unit: Option<Unit>) -> Option<Attrib
             AttributeValue::Map(members)
         }
     })
-}
-
-const DAY: i64 = 86_400;
-
-/// Seconds since 1970 as `2017-03-01T12:00:00Z`. Fractions of a second are cut off.
-fn timestamp(seconds: i64) -> String {
-    let time = seconds.rem_euclid(DAY);
-    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
-    let date = date(seconds.div_euclid(DAY));
-    format!("{date}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Days since 1970 as `2017-03-01` in the Gregorian calendar.
-fn date(days: i64) -> String {
-    // Years start in March, so that a leap day is the last day of a year.
-    const DAYS_OF_400_YEARS: i64 = 146_097;
-    let days = days + 719_468;
-    let day_of_era = days.rem_euclid(DAYS_OF_400_YEARS);
-    let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / 146_096;
-    let year_of_era = (day_of_era - leap_days) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + 400 * days.div_euclid(DAYS_OF_400_YEARS) + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Dates computed by Python's datetime.
-    #[test]
-    fn dates() {
-        for (days, expected) in [
-            (0, "1970-01-01"),
-            (-1, "1969-12-31"),
-            (11_016, "2000-02-29"),
-            (11_017, "2000-03-01"),
-            (17_226, "2017-03-01"),
-            (-25_509, "1900-02-28"),
-            (-25_508, "1900-03-01"),
-            (2_932_896, "9999-12-31"),
-            (-719_162, "0001-01-01"),
-        ] {
-            assert_eq!(date(days), expected);
-        }
-        assert_eq!(timestamp(1_488_370_245), "2017-03-01T12:10:45Z");
-        assert_eq!(timestamp(-1), "1969-12-31T23:59:59Z");
-    }
 }

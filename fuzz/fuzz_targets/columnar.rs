@@ -1,4 +1,5 @@
-//! Parquet files: an error, or papers of the ICLR dataset, documents, judgments and vectors.
+//! Parquet and Arrow files: an error, or papers of the ICLR dataset, documents, judgments and
+//! vectors.
 //!
 //! Odd first byte: the rest is the file. Even: the rest overwrites bytes of a valid file.
 #![no_main]
@@ -7,16 +8,18 @@ use std::fs;
 
 use ir_core::Corpus;
 use ir_data::iclr::read;
-use ir_data::{DocumentFile, ReadOptions, parquet};
+use ir_data::{DocumentFile, ReadOptions, columnar};
 use libfuzzer_sys::fuzz_target;
 
-const VALID: [&[u8]; 2] = [
+const VALID: [&[u8]; 4] = [
     include_bytes!("../../crates/ir-data/testdata/iclr/papers.parquet"),
     include_bytes!("../../crates/ir-data/testdata/parquet/corpus-snappy.parquet"),
+    include_bytes!("../../crates/ir-data/testdata/arrow/corpus-lz4.arrow"),
+    include_bytes!("../../crates/ir-data/testdata/arrow/corpus-stream.arrow"),
 ];
 
 fuzz_target!(
-    // The reader catches panics of the Parquet library; the hook must not abort before.
+    // The reader catches panics of the libraries; the hook must not abort before.
     init: drop(std::panic::take_hook()),
     |input: &[u8]| {
         let Some((&kind, rest)) = input.split_first() else {
@@ -24,7 +27,7 @@ fuzz_target!(
         };
         let mut bytes = rest.to_vec();
         if kind % 2 == 0 {
-            bytes = VALID[usize::from(kind / 2 % 2)].to_vec();
+            bytes = VALID[usize::from(kind / 2 % 4)].to_vec();
             for change in rest.chunks_exact(3) {
                 let at = usize::from(u16::from_le_bytes([change[0], change[1]])) % bytes.len();
                 bytes[at] = change[2];
@@ -40,8 +43,8 @@ fuzz_target!(
         {
             docs.take_while(Result::is_ok).for_each(drop);
         }
-        let _ = parquet::read_qrels(&[&path]);
-        if let Ok(vectors) = parquet::read_vectors(&path) {
+        let _ = columnar::read_qrels(&[&path]);
+        if let Ok(vectors) = columnar::read_vectors(&path) {
             assert_eq!(vectors.values.len(), vectors.ids.len() * vectors.dimension);
         }
     }

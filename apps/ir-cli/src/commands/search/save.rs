@@ -1,0 +1,196 @@
+//! System files of options: `ir search --save`.
+
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result};
+use ir_bm25::{DocOrder, IndexConfig, IndexedFields};
+use ir_core::Predicate;
+use ir_core::trec::ScoreFormat;
+use ir_system::systems::AnalyzerEntry;
+use ir_system::{FilterName, Registry, ScoreFormatName, SystemEntry, SystemSpec};
+use toml::{Table, Value};
+
+use super::args::{Args, TimeFilter};
+use crate::shared::console::bail_usage;
+use crate::shared::input::DocumentOrder;
+use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::system_options::SYSTEM;
+
+/// The system of the options, for an index of this configuration, with paths relative to its file.
+pub(super) fn saved(
+    args: &Args,
+    path: &OutputPath,
+    config: &IndexConfig,
+    tag: &str,
+) -> Result<SystemSpec> {
+    if args.setup.order == Some(DocumentOrder::RowText) {
+        bail_usage!(
+            "--order row-text: expected no --save; an experiment has the key document_order"
+        );
+    }
+    if args.shard.shard.is_some() {
+        bail_usage!("--shard: expected no --save; a system file has no such key");
+    }
+    #[cfg_attr(feature = "dense", allow(unused_mut))]
+    let mut systems = args.lexical.systems(&index_parameters(args, config)?)?;
+    #[cfg(feature = "dense")]
+    let mut systems = args.vectors.systems(systems)?;
+    let mut root = systems.pop().context("expected a system")?;
+    debug_assert!(root.name == SYSTEM, "the system to search is last");
+    tag.clone_into(&mut root.name);
+    free_name(&mut systems, &mut root);
+    root.hits = args.hits;
+    root.filter = match args.not_later_than_query {
+        None => None,
+        Some(TimeFilter::Exact) => Some(FilterName::Year),
+        Some(TimeFilter::Published) => Some(FilterName::PublishedYear),
+    };
+    root.condition = match &*args.filter {
+        [] => None,
+        [condition] => Some(condition.clone()),
+        conditions => Some(Predicate::All(conditions.to_vec())),
+    };
+    root.scores = match args.scores() {
+        ScoreFormat::Anserini => Some(ScoreFormatName::Anserini),
+        ScoreFormat::Strict => Some(ScoreFormatName::Strict),
+        _ => None,
+    };
+    systems.push(root);
+    let path: &Path = path;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    for system in &mut systems {
+        rebase_paths(system, folder)?;
+    }
+    let spec = SystemSpec::new(systems);
+    spec.validate(&Registry::default())?;
+    Ok(spec)
+}
+
+/// Renames the part that has the name of the system to search, if there is one.
+fn free_name(parts: &mut [SystemEntry], root: &mut SystemEntry) {
+    let is_taken = |name: &str| name == root.name || parts.iter().any(|part| part.name == name);
+    let mut names = (2_u32..).map(|n| format!("{}-{n}", root.name));
+    let Some(free) = names.find(|name| !is_taken(name)) else {
+        return;
+    };
+    let taken = root.name.clone();
+    let rename = |value: &mut Value| {
+        if value.as_str() == Some(&taken) {
+            *value = free.clone().into();
+        }
+    };
+    match root.parameters.get_mut("of") {
+        Some(Value::Array(names)) => names.iter_mut().for_each(rename),
+        Some(name) => rename(name),
+        None => {}
+    }
+    if let Some(part) = parts.iter_mut().find(|part| part.name == taken) {
+        part.name = free;
+    }
+}
+
+/// Writes a system file.
+pub(super) fn save(spec: &SystemSpec, path: &OutputPath) -> Result<()> {
+    let comment = "# System of `ir search`; `ir search COLLECTION --system` reads it.";
+    let text = spec.to_toml()?;
+    OutputSink::open(Some(path))?.write_with(|out| write!(out, "{comment}\n{text}"))
+}
+
+/// Parameters of the index.
+fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
+    let mut table = Table::new();
+    let analyzer = AnalyzerEntry::from_analysis(&config.analysis)?;
+    table.insert("analyzer".to_owned(), Value::try_from(analyzer)?);
+    match (&args.template, config.fields) {
+        (Some(template), _) => table.insert("template".to_owned(), template.to_string().into()),
+        (None, IndexedFields::One) => table.insert("fields".to_owned(), "one".into()),
+        (None, IndexedFields::TextOnly) => table.insert("fields".to_owned(), "text".into()),
+        (None, IndexedFields::Separate) => table.insert("fields".to_owned(), "separate".into()),
+        (None, other) => {
+            let names = other
+                .names()
+                .iter()
+                .map(|name| Value::from((*name).to_owned()));
+            table.insert("fields".to_owned(), Value::Array(names.collect()))
+        }
+    };
+    let order = match config.order {
+        DocOrder::Id => "id",
+        _ => "insertion",
+    };
+    table.insert("order".to_owned(), order.into());
+    table.insert("blank".to_owned(), "drop".into());
+    Ok(table)
+}
+
+/// Makes the relative paths of a system relative to the folder of its file.
+fn rebase_paths(system: &mut SystemEntry, folder: &Path) -> Result<()> {
+    let parsed = Registry::default().parse(&system.kind, &system.parameters);
+    let files = parsed
+        .map(|parsed| parsed.system.files())
+        .unwrap_or_default();
+    let mut keys: Vec<String> = files.into_iter().map(|(key, _)| key).collect();
+    keys.push("feedback_collection".to_owned());
+    for key in keys {
+        let mut parts: Vec<&str> = key.split('.').collect();
+        let last = parts.pop().unwrap_or_default();
+        let mut table = Some(&mut system.parameters);
+        for part in parts {
+            table = table.and_then(|table| table.get_mut(part)?.as_table_mut());
+        }
+        let Some(Value::String(path)) = table.and_then(|table| table.get_mut(last)) else {
+            continue;
+        };
+        if let Some(rebased) = rebased(folder, path)? {
+            *path = rebased;
+        }
+    }
+    Ok(())
+}
+
+/// A path that exists, or the collection of `COLLECTION:SPLIT`, relative to a folder. `None` for
+/// names of collections and paths of environment variables.
+fn rebased(folder: &Path, path: &str) -> Result<Option<String>> {
+    if path.starts_with('$') {
+        return Ok(None);
+    }
+    let relative =
+        |path: &str| anyhow::Ok(relative_to(folder, Path::new(path))?.display().to_string());
+    if Path::new(path).exists() {
+        return relative(path).map(Some);
+    }
+    match path.rsplit_once(':') {
+        Some((collection, split)) if Path::new(collection).exists() => {
+            Ok(Some(format!("{}:{split}", relative(collection)?)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Path from a folder to a file, both relative to the current folder; absolute paths stay.
+fn relative_to(folder: &Path, path: &Path) -> Result<PathBuf> {
+    if path.is_absolute() || folder.as_os_str().is_empty() {
+        return Ok(path.to_owned());
+    }
+    let current = std::env::current_dir()?;
+    let (folder, path) = (normal(&current.join(folder)), normal(&current.join(path)));
+    let shared = folder.iter().zip(&path).take_while(|(a, b)| a == b).count();
+    let up = folder[shared..]
+        .iter()
+        .map(|_| Component::ParentDir.as_os_str().to_owned());
+    Ok(up.chain(path[shared..].iter().cloned()).collect())
+}
+
+/// Components of an absolute path without `.` and `..`.
+fn normal(path: &Path) -> Vec<std::ffi::OsString> {
+    let mut parts = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(parts.pop()),
+            other => parts.push(other.as_os_str().to_owned()),
+        }
+    }
+    parts
+}

@@ -1,0 +1,207 @@
+//! Arrow files written by pyarrow, pandas and datasets (`testdata/arrow/write.py`), and by the
+//! crate arrow-ipc.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::Int8Type;
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use ir_core::{AttributeValue, Corpus, Document};
+use ir_data::{DocumentFile, FileKind, ReadOptions, columnar, read_qrels_any, read_queries};
+use proptest::prelude::*;
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/arrow")
+        .join(name)
+}
+
+fn read(path: &Path) -> Result<Vec<Document>, String> {
+    let options = ReadOptions::default();
+    let docs = DocumentFile::open(path, &options).map_err(|error| error.to_string())?;
+    let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
+    docs.map_err(|error| error.reason().to_string())
+}
+
+#[test]
+fn columns_of_all_types_in_every_writing() {
+    let map = |name: &str, value: AttributeValue| {
+        AttributeValue::Map([(name.to_owned(), value)].into_iter().collect())
+    };
+    let pair = |a: i64, b: i64| AttributeValue::List(vec![a.into(), b.into()]);
+    let none = Vec::<AttributeValue>::new();
+    let first = Document::new("d1").with_title("Tea").with_text("Green tea");
+    let first = first
+        .with("year", 2017)
+        .with("score", 0.1)
+        .with("open", true)
+        .with("day", "2017-03-01")
+        .with("time", "2017-03-01T12:10:45Z")
+        .with("nanoseconds", "2017-03-01T12:10:45Z")
+        .with("millennium", "2017-03-01")
+        .with("price", "1.50")
+        .with("tags", vec!["a", "b"])
+        .with("pair", pair(1, 2))
+        .with("venue", "ACL")
+        .with("page", 7)
+        .with("counts", map("tea", 2.into()))
+        .with("language", "en");
+    let second = Document::new("d2").with_text("Black tea é");
+    let second = second.with("open", false).with("tags", none);
+    let third = Document::new("d3").with_title("Milk");
+    let third = third
+        .with("year", 2020)
+        .with("score", 2.0)
+        .with("pair", pair(3, 4))
+        .with("venue", "EMNLP")
+        .with("counts", AttributeValue::Map(Default::default()))
+        .with("language", "fr");
+    let expected = [first, second, third];
+    for name in ["uncompressed", "lz4", "stream"] {
+        let found = read(&file(&format!("corpus-{name}.arrow"))).unwrap();
+        assert_eq!(found, expected, "{name}");
+    }
+    let zstd = read(&file("corpus-zstd.arrow"));
+    if cfg!(feature = "columnar-zstd") {
+        assert_eq!(zstd.unwrap(), expected);
+    } else {
+        let error = zstd.unwrap_err();
+        assert!(error.contains("expected valid Arrow"), "{error}");
+        let expected = "the feature \"columnar-zstd\" reads zstd)";
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn other_content() {
+    let name = file("corpus-stream.arrow");
+    let reader = columnar::ColumnarReader::open(&name).unwrap();
+    assert_eq!(reader.skipped_columns(), ["image", "embedding"]);
+    let vectors = columnar::read_vectors(&name).unwrap();
+    assert_eq!(vectors.ids, ["d1", "d2", "d3"]);
+    assert_eq!(vectors.values, [0.5, 1.5, 1.0, 2.0, 0.0, 0.25]);
+    let docs = read(&file("pandas.feather")).unwrap();
+    assert_eq!((&*docs[0].id, &*docs[0].text), ("7", "Green tea"));
+    assert_eq!(docs[0].attributes.year(), Some(2017));
+    assert_eq!(docs[1].attributes.text("language"), Some("fr"));
+    let name = file("queries.arrow");
+    let (queries, format) = read_queries(&name, &ReadOptions::default()).unwrap();
+    assert_eq!((format.name(), &*queries[1].text), ("Arrow", "milk"));
+    assert_eq!(FileKind::detect(&name).unwrap(), FileKind::Queries);
+    let name = file("qrels.arrow");
+    assert_eq!(FileKind::detect(&name).unwrap(), FileKind::Judgments);
+    let qrels = read_qrels_any(&name, Default::default()).unwrap().data;
+    assert_eq!(qrels.grade("q1", "d2"), Some(2));
+}
+
+/// Arrow is read from files: pipes and compressed files are named.
+#[test]
+fn compressed_files_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus.arrow.gz");
+    let mut compressed = ir_data::create(&path).unwrap();
+    let bytes = std::fs::read(file("corpus-stream.arrow")).unwrap();
+    std::io::Write::write_all(&mut compressed, &bytes).unwrap();
+    compressed.commit().unwrap();
+    let error = read(&path).unwrap_err();
+    let expected = "found Arrow data, which is read from a file that is not compressed";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+/// Every prefix and every file with altered bytes is read or is an error: nothing panics.
+#[test]
+fn damaged_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    let found = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        read(&path)
+    };
+    for name in ["corpus-lz4.arrow", "corpus-stream.arrow"] {
+        let whole = std::fs::read(file(name)).unwrap();
+        for end in (8..whole.len() - 8).step_by(61) {
+            let error = found(&whole[..end]);
+            // A stream may end after a message.
+            let is_valid = name.contains("stream") && error.is_ok();
+            assert!(
+                is_valid || error.unwrap_err().contains("Arrow"),
+                "{name} {end}"
+            );
+        }
+        let mut errors = 0;
+        for position in (8..whole.len()).step_by(5) {
+            for change in [0x55, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[position] ^= change;
+                errors += u32::from(found(&bytes).is_err());
+            }
+        }
+        assert!(errors > 100, "{name}: {errors}");
+    }
+}
+
+/// Buffers that claim to become larger than LZ4 allows are errors before memory is allocated.
+#[test]
+fn lengths_of_compressed_buffers_are_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    let mut bytes = std::fs::read(file("corpus-lz4.arrow")).unwrap();
+    let frame = [0x04, 0x22, 0x4d, 0x18];
+    let start = bytes.windows(4).position(|window| window == frame).unwrap();
+    bytes[start - 8..start].copy_from_slice(&(1_i64 << 60).to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(
+        error.contains("that become 1152921504606846976 bytes"),
+        "{error}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Documents in batches of any size, with columns that are dictionaries, are read as written.
+    #[test]
+    fn documents_are_as_written(
+        texts in prop::collection::vec(("[a-zé😀]{0,6}", prop::option::of("[a-c]")), 1..20),
+        batch in 1..8_usize,
+        is_stream in any::<bool>(),
+    ) {
+        let docs: Vec<Document> = (0..).zip(&texts).map(|(number, (text, language))| {
+            let doc = Document::new(format!("d{number}")).with_text(text.as_str());
+            match language {
+                Some(language) => doc.with("language", language.as_str()),
+                None => doc,
+            }
+        }).collect();
+        let ids: StringArray = docs.iter().map(|doc| Some(doc.id.as_str())).collect();
+        let texts_of_docs: StringArray = docs.iter().map(|doc| Some(doc.text.as_str())).collect();
+        let mut languages = StringDictionaryBuilder::<Int8Type>::new();
+        for (_, language) in &texts {
+            languages.append_option(language.as_deref());
+        }
+        let columns: [(&str, ArrayRef); 3] = [
+            ("docno", Arc::new(ids)),
+            ("Text", Arc::new(texts_of_docs)),
+            ("language", Arc::new(languages.finish())),
+        ];
+        let table = RecordBatch::try_from_iter(columns).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.arrow");
+        let out = std::fs::File::create(&path).unwrap();
+        let starts = (0..table.num_rows()).step_by(batch);
+        let batches = starts.map(|start| table.slice(start, batch.min(table.num_rows() - start)));
+        if is_stream {
+            let mut writer = StreamWriter::try_new(out, &table.schema()).unwrap();
+            batches.for_each(|batch| writer.write(&batch).unwrap());
+            writer.finish().unwrap();
+        } else {
+            let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
+            batches.for_each(|batch| writer.write(&batch).unwrap());
+            writer.finish().unwrap();
+        }
+        prop_assert_eq!(read(&path).unwrap(), docs);
+    }
+}
