@@ -183,8 +183,11 @@ fn start_of_messages(file: &mut File) -> Result<u64, String> {
     Ok((MAGIC.len() + padding.count()) as u64)
 }
 
-/// Reads a message: its head and its body. `None` at the end of the stream.
-fn read_message(reader: &mut impl Read) -> Result<Option<(Vec<u8>, Vec<u8>)>, String> {
+/// Head and body of a message.
+type MessageBytes = (Vec<u8>, Vec<u8>);
+
+/// Reads a message; `None` at the end of the stream.
+fn read_message(reader: &mut impl Read) -> Result<Option<MessageBytes>, String> {
     let mut length = exactly(reader, 4)?;
     if length == CONTINUATION {
         length = exactly(reader, 4)?;
