@@ -23,6 +23,8 @@ use arrow_ipc::{CompressionType, Message, MessageHeader, root_as_message};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use ir_core::AttributeValue;
 
+use crate::lines::MAX_LINE;
+
 use super::cells::{Cells, Column, ColumnKind, OpenFile};
 use super::values::{date, double, single, timestamp, unsigned};
 
@@ -128,6 +130,10 @@ impl OpenFile for ArrowRows {
         None
     }
 
+    fn pandas(&self) -> Option<&str> {
+        self.schema.metadata().get("pandas").map(String::as_str)
+    }
+
     fn select(mut self: Box<Self>, columns: &[usize]) -> Result<Box<dyn Cells>, String> {
         self.columns = columns.to_vec();
         Ok(self)
@@ -183,8 +189,11 @@ fn start_of_messages(file: &mut File) -> Result<u64, String> {
     Ok((MAGIC.len() + padding.count()) as u64)
 }
 
-/// Reads a message: its head and its body. `None` at the end of the stream.
-fn read_message(reader: &mut impl Read) -> Result<Option<(Vec<u8>, Vec<u8>)>, String> {
+/// Head and body of a message.
+type MessageBytes = (Vec<u8>, Vec<u8>);
+
+/// Reads a message; `None` at the end of the stream.
+fn read_message(reader: &mut impl Read) -> Result<Option<MessageBytes>, String> {
     let mut length = exactly(reader, 4)?;
     if length == CONTINUATION {
         length = exactly(reader, 4)?;
@@ -225,6 +234,8 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &[u8]) -> Result<(), 
         return Ok(());
     };
     let is_lz4 = compression.codec() == CompressionType::LZ4_FRAME;
+    let rows = u64::try_from(batch.length()).unwrap_or(0);
+    let cells = rows.max(1).saturating_mul(MAX_LINE);
     for buffer in batch.buffers().into_iter().flatten() {
         let start = usize::try_from(buffer.offset()).ok();
         let bytes = start.and_then(|start| body.get(start..)?.first_chunk());
@@ -234,11 +245,12 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &[u8]) -> Result<(), 
         };
         // -1: not compressed.
         let unpacked = u64::try_from(i64::from_le_bytes(*bytes)).unwrap_or(0);
-        let limit = if is_lz4 {
+        let by_codec = if is_lz4 {
             length.saturating_mul(MAX_LZ4_RATIO)
         } else {
             MAX_ZSTD_BUFFER
         };
+        let limit = by_codec.min(cells);
         if length > 0 && unpacked > limit {
             return Err(format!("{length} bytes that become {unpacked} bytes"));
         }
