@@ -176,7 +176,7 @@ fn blocks_inside_of_paragraphs_separate_words() {
             "<p>It is<math display='block'><mi>E</mi></math>for mass<table><tr><td>1</table>one \
               of<br>two."
         ),
-        ["It is E for mass one of two."]
+        ["It is E for mass", "one of two."]
     );
 }
 

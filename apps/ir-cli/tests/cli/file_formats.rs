@@ -532,7 +532,7 @@ fn inspection_after_errors() {
     assert!(ran.out.starts_with("docs.csv\n"), "{}", ran.out);
     let errors: Vec<&str> = ran.err.lines().collect();
     for (found, expected) in errors.iter().zip([
-        "error: bad.csv:2: expected 2 columns, found 1",
+        "warning: bad.csv:2: expected 2 columns, found 1",
         "--encoding windows-1252)",
         "error: 2 of 4 files cannot be read",
     ]) {

@@ -248,7 +248,7 @@ fn feedback_collections_are_relative_to_the_file() {
         "sub/system.toml",
         "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nfeedback = \"rm3\"\nfeedback_collection = \"../news.ir\"\n",
     );
-    let search = ["search", "tiny.ir", "--query", "tea"];
+    let search = ["search", "tiny.ir", "--query", "tea", "--json"];
     let found = here.ir(&[&search[..], &["--system", "sub/system.toml"]].concat());
     assert_eq!(found.ok().out.lines().count(), 2);
 }

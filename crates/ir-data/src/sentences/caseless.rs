@@ -13,14 +13,14 @@ const CONTINUING: [char; 10] = ['，', '、', '；', '：', ',', ';', ':', '…'
 /// Japanese particles after a quotation: 「…。」と
 const PARTICLES: [char; 4] = ['と', 'っ', 'の', 'を'];
 
-/// Returns `true` if at least a quarter of the letters of a text are in a script without case.
+/// Returns `true` if more than a quarter of the letters of a text are in a script without case.
 pub(super) fn is_caseless(text: &str) -> bool {
     if text.is_ascii() {
         return false;
     }
     let letters = || text.chars().filter(|c| c.is_alphabetic());
     let caseless = letters().filter(|&c| is_caseless_letter(c)).count();
-    caseless > 0 && caseless * 4 >= letters().count()
+    caseless * 4 > letters().count()
 }
 
 fn is_caseless_letter(character: char) -> bool {

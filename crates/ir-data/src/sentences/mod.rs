@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub enum Language {
     /// English; serves other languages that end sentences with a period and white space.
     ///
-    /// If a quarter of the letters of a text or more have no case (Chinese, Japanese, Korean,
+    /// If more than a quarter of the letters of a text have no case (Chinese, Japanese, Korean,
     /// Arabic, Hindi and others), sentences also end after `。！？।۔؟`, with the closing quotes and
     /// brackets behind them, and between `.`, `!` or `?` and white space before such a letter.
     #[default]
@@ -210,7 +210,7 @@ impl SentenceSplitter {
     }
 }
 
-/// Returns `true` if at least a quarter of the letters of a text are in a script without upper
+/// Returns `true` if more than a quarter of the letters of a text are in a script without upper
 /// case, such as Chinese, Japanese, Korean, Arabic or Hindi.
 #[must_use]
 pub fn is_caseless(text: &str) -> bool {

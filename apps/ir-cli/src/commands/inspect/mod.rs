@@ -14,7 +14,7 @@ use ir_data::{DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, Que
 use ir_system::saved_vectors::open_vectors;
 use serde_json::{Map, Value, json};
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, error_chain};
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::indexing::skipped_parts;
 use crate::shared::input::{
@@ -22,7 +22,7 @@ use crate::shared::input::{
 };
 use crate::shared::options::{ReadingOptions, with_encoding_hint};
 use crate::shared::output::print;
-use crate::shared::signals::stop_on_interrupt;
+use crate::shared::signals::{stop_on_interrupt, stopped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,9 +82,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let name = file.display().to_string();
         let found = match inspect(file, &name, args, console) {
             Ok(found) => found,
-            Err(error) if args.files.len() == 1 => return Err(error),
+            Err(error) if args.files.len() == 1 || stopped() => return Err(error),
             Err(error) => {
-                console.fail(&with_encoding_hint(error, Some(args.text.encoding)));
+                let error = with_encoding_hint(error, Some(args.text.encoding));
+                console.warn(error_chain(&error));
                 failed += 1;
                 continue;
             }
