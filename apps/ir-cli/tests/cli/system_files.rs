@@ -248,9 +248,10 @@ fn feedback_collections_are_relative_to_the_file() {
         "sub/system.toml",
         "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nfeedback = \"rm3\"\nfeedback_collection = \"../news.ir\"\n",
     );
-    let search = ["search", "tiny.ir", "--query", "tea", "--json"];
+    let search = ["search", "tiny.ir", "--query", "tea"];
     let found = here.ir(&[&search[..], &["--system", "sub/system.toml"]].concat());
-    assert_eq!(found.ok().out.lines().count(), 2);
+    // A list: each hit has a line with rank and score, and one with its text.
+    assert_eq!(found.ok().out.lines().count(), 4);
 }
 
 #[test]
