@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ir_data::{DataError, FORMATS, InvalidText, TextEncoding};
+use ir_data::{DataError, FORMATS};
 
 #[cfg(feature = "remote")]
 use crate::commands::load;
@@ -24,7 +24,7 @@ use crate::commands::{encode, models, train, train_reader};
 use crate::help;
 use crate::shared::console::Console;
 use crate::shared::list_style::wrapped;
-use crate::shared::options::ENCODING_HINT;
+use crate::shared::options::with_encoding_hint;
 use crate::shared::output::{OutputSink, WorkPath, print};
 use crate::shared::suggest::did_you_mean;
 use crate::usage::report_usage_error;
@@ -235,7 +235,6 @@ impl Command {
     }
 
     /// Adds the option `--encoding`, if it is not given, to the error of text that is not UTF-8.
-    /// JSON always is.
     fn with_encoding_hint(&self, error: anyhow::Error) -> anyhow::Error {
         let encoding = match self {
             Self::Index(args) => Some(args.text.encoding),
@@ -248,17 +247,7 @@ impl Command {
             Self::Encode(args) => Some(args.text.encoding),
             _ => None,
         };
-        let has_option = encoding == Some(TextEncoding::Utf8);
-        match error.root_cause().downcast_ref() {
-            Some(
-                fault @ DataError::InvalidText {
-                    path,
-                    found: InvalidText::Invalid { .. },
-                    ..
-                },
-            ) if has_option && !path.contains(".json") => anyhow::anyhow!("{fault}{ENCODING_HINT}"),
-            _ => error,
-        }
+        with_encoding_hint(error, encoding)
     }
 
     /// Adds the closest known name to the error of an unknown name, or an argument that selects a

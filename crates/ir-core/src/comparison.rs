@@ -8,9 +8,9 @@ use crate::attributes::{AttributeValue, Attributes};
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
 /// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are
-/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"20150301"`, `"2015-03-01T12:00:00Z"`) as
-/// dates. Identifiers with leading zeros, exponents or more digits than 64 bits have are texts:
-/// `"007"` is not 7.
+/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates; `"20150301"`
+/// is a number, and a date beside a date. Identifiers with leading zeros, exponents or more digits
+/// than 64 bits have are texts: `"007"` is not 7.
 ///
 /// | values | comparison |
 /// |---|---|
@@ -18,10 +18,9 @@ use crate::attributes::{AttributeValue, Attributes};
 /// | two dates | the fields that both have: `2015-03` equals `2015-03-01` |
 /// | a date and a number from -9999 to 9999 | the year and the number: `2015-03-01` equals 2015 |
 /// | a date and an integer from 10000101 to 29991231 | the integer is a date as YYYYMMDD |
-/// | a text of eight digits that is a date, and another integer | by value |
 /// | a date and another number, such as a timestamp | not equal: neither is less |
 /// | two other texts | equal or not: neither is less |
-/// | truth values | equal or not; the text `true` is one |
+/// | truth values | equal or not; the texts `true`, `True` and `TRUE` are one, as is `false` |
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -46,12 +45,9 @@ pub enum Comparable<'a> {
     Number(f64),
     /// Date, or the start of one.
     Date(Date),
-    /// Date of a year from 1000 to 2999 as a text of eight digits, YYYYMMDD, which is a number,
-    /// too.
-    BasicDate(Date),
-    /// Text that is neither a number nor a date.
+    /// Text that is neither a number nor a date nor a truth value.
     Text(&'a str),
-    /// Truth value of JSON.
+    /// Truth value of JSON, or a text of [`Self::truth_texts`].
     Bool(bool),
 }
 
@@ -102,13 +98,13 @@ impl<'a> Comparable<'a> {
         let starts = trimmed.as_bytes().first();
         // Most texts are neither numbers nor dates.
         if !starts.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
-            return Self::Text(text);
+            let is_truth = |truth: &bool| Self::truth_texts(*truth).contains(&text);
+            let truth = [true, false].into_iter().find(is_truth);
+            return truth.map_or(Self::Text(text), Self::Bool);
         }
         if is_decimal(trimmed) {
             if let Ok(number) = trimmed.parse::<i64>() {
-                let is_basic = Self::BASIC_DATES.contains(&number);
-                let date = is_basic.then(|| Date::parse(trimmed)).flatten();
-                return date.map_or(Self::Integer(number), Self::BasicDate);
+                return Self::Integer(number);
             }
             if trimmed.contains('.')
                 && let Ok(number) = trimmed.parse::<f64>()
@@ -117,6 +113,12 @@ impl<'a> Comparable<'a> {
             }
         }
         Date::parse(trimmed).map_or(Self::Text(text), Self::Date)
+    }
+
+    /// Returns the texts of a truth value, as JSON, Python and R write it.
+    #[must_use]
+    pub const fn truth_texts(truth: bool) -> [&'static str; 3] {
+        [["false", "False", "FALSE"], ["true", "True", "TRUE"]][truth as usize]
     }
 
     /// Returns the order of two values; `None` if they have none and are not equal.
@@ -128,41 +130,25 @@ impl<'a> Comparable<'a> {
             (Self::Integer(a), Self::Number(b)) => Some(integer_and_number(a, b)),
             (Self::Number(a), Self::Integer(b)) => Some(integer_and_number(b, a).reverse()),
             (Self::Number(a), Self::Number(b)) => a.partial_cmp(&b),
-            (Self::Date(a) | Self::BasicDate(a), Self::Date(b) | Self::BasicDate(b)) => {
-                Some(a.compare(b))
-            }
+            (Self::Date(a), Self::Date(b)) => Some(a.compare(b)),
             (Self::Date(a), Self::Integer(b)) => date_and_integer(a, b),
             (Self::Integer(a), Self::Date(b)) => date_and_integer(b, a).map(Ordering::reverse),
             (Self::Date(a), Self::Number(b)) => date_and_number(a, b),
             (Self::Number(a), Self::Date(b)) => date_and_number(b, a).map(Ordering::reverse),
-            (Self::BasicDate(a), b) => Self::basic_date(a, b).compare(other),
-            (a, Self::BasicDate(b)) => self.compare(&Self::basic_date(b, a)),
             (Self::Text(a), Self::Text(b)) => equal(a == b),
             (Self::Bool(a), Self::Bool(b)) => equal(a == b),
-            (Self::Text(text), Self::Bool(truth)) | (Self::Bool(truth), Self::Text(text)) => {
-                equal(text.parse() == Ok(truth))
-            }
             _ => None,
         }
     }
 
-    /// A date of eight digits as it is compared with a value that is no date: its year with a year,
-    /// the number with another number.
-    fn basic_date(date: Date, other: Self) -> Self {
-        let is_year = match other {
-            Self::Integer(number) => Self::YEARS.contains(&number),
-            Self::Number(number) => is_fraction_of_year(number),
-            _ => false,
-        };
-        Self::Integer(if is_year { date.year } else { date.number() })
-    }
-
-    /// Returns the year: an integer of [`Self::YEARS`], or the year of a date.
+    /// Returns the year: an integer of [`Self::YEARS`], or the year of a date, also of an integer
+    /// that is a date as YYYYMMDD.
     #[must_use]
     pub fn year(&self) -> Option<i64> {
         match self {
-            Self::Integer(year) => Self::YEARS.contains(year).then_some(*year),
-            Self::Date(date) | Self::BasicDate(date) => Some(date.year),
+            Self::Integer(year) if Self::YEARS.contains(year) => Some(*year),
+            Self::Integer(date) => Some(Date::parse(&date.to_string())?.year),
+            Self::Date(date) => Some(date.year),
             _ => None,
         }
     }
@@ -170,10 +156,7 @@ impl<'a> Comparable<'a> {
     /// Returns `true` for a number or a date, which have an order.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
-        matches!(
-            self,
-            Self::Integer(_) | Self::Number(_) | Self::Date(_) | Self::BasicDate(_)
-        )
+        matches!(self, Self::Integer(_) | Self::Number(_) | Self::Date(_))
     }
 }
 
@@ -286,12 +269,6 @@ impl Date {
             Some(time) => date.at(time),
             None => Some(date),
         }
-    }
-
-    /// The date as YYYYMMDD; month and day are 0 if they are missing.
-    pub(crate) fn number(self) -> i64 {
-        let [month, day] = [self.month, self.day].map(|field| i64::from(field.unwrap_or(0)));
-        self.year * 10_000 + month * 100 + day
     }
 
     /// The date at a time of the day, in UTC.
@@ -427,6 +404,7 @@ mod tests {
             "2019-12-31T23:30:00-01:00".into(),
             "2021-01-01T00:30+01:00".into(),
             "20200310".into(),
+            20_200_310.into(),
             "20200310T120000Z".into(),
             "20210101T0030+0100".into(),
         ] {
@@ -447,7 +425,7 @@ mod tests {
             "20200000000000000000".into(),
             "1583798400000".into(),
             1_583_798_400_000.into(),
-            20_200_310.into(),
+            20_200_230.into(),
             "20200230".into(),
             "2020-0310".into(),
             "202003-10".into(),
@@ -496,17 +474,24 @@ mod tests {
         assert_eq!(compare("geo", "sra"), None);
         assert_eq!(compare("true", true), Some(Ordering::Equal));
         assert_eq!(compare("true", false), None);
+        for truth in ["True", "TRUE"] {
+            assert_eq!(compare(truth, true), Some(Ordering::Equal), "{truth}");
+            assert_eq!(compare(truth, "true"), Some(Ordering::Equal), "{truth}");
+            assert_eq!(compare(truth, "False"), None, "{truth}");
+        }
+        assert_eq!(compare("tRUE", true), None);
+        assert_eq!(compare("1", true), None);
     }
 
-    /// Dates as eight digits are dates beside dates and years, and numbers beside other numbers.
+    /// Dates as eight digits are dates beside dates, and numbers beside numbers.
     #[test]
     fn dates_of_eight_digits() {
         for (a, b, expected) in [
             ("20200310", "2020-03-11", Some(Ordering::Less)),
             ("20200310", "2020-03", Some(Ordering::Equal)),
-            ("20200310", "2020", Some(Ordering::Equal)),
-            ("20200310", "2020.5", Some(Ordering::Less)),
-            ("20200310", "9999", Some(Ordering::Less)),
+            ("20200310", "2020", Some(Ordering::Greater)),
+            ("20200310", "2020.5", Some(Ordering::Greater)),
+            ("20200310", "9999", Some(Ordering::Greater)),
             ("20200310", "20200309", Some(Ordering::Greater)),
             // Not in the calendar: a number.
             ("20200310", "20200399", Some(Ordering::Less)),

@@ -115,8 +115,8 @@ pub trait DocReader: Send {
 ///
 /// ```
 /// use ir_core::Skipped;
-/// let first = Skipped { nul_bytes: 2, repeated_ids: 0 };
-/// let second = Skipped { nul_bytes: 1, repeated_ids: 4 };
+/// let first = Skipped { nul_bytes: 2, ..Skipped::default() };
+/// let second = Skipped { nul_bytes: 1, repeated_ids: 4, ..Skipped::default() };
 /// let total: Skipped = [first, second].into_iter().sum();
 /// assert_eq!((total.nul_bytes, total.repeated_ids), (3, 4));
 /// ```
@@ -127,6 +127,9 @@ pub struct Skipped {
     /// Number of records with the id of an earlier one, in formats that repeat ids, such as the
     /// table of CORD-19. In others a repeated id is an error.
     pub repeated_ids: u64,
+    /// Number of rows of tab-separated tables that may contain the text of other rows: a line in a
+    /// quoted cell has as many tabs as the header, as after an unpaired quote.
+    pub joined_rows: u64,
 }
 
 impl std::iter::Sum for Skipped {
@@ -134,6 +137,7 @@ impl std::iter::Sum for Skipped {
         parts.fold(Self::default(), |sum, part| Self {
             nul_bytes: sum.nul_bytes + part.nul_bytes,
             repeated_ids: sum.repeated_ids + part.repeated_ids,
+            joined_rows: sum.joined_rows + part.joined_rows,
         })
     }
 }

@@ -7,7 +7,7 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::attributes::{AttributeValue, Attributes};
-use crate::comparison::Comparable;
+use crate::comparison::{Comparable, Date};
 use crate::ids::{DocNum, DocSet};
 
 /// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
@@ -122,6 +122,27 @@ impl Predicate {
         (!is_comparable && !members.is_empty()).then_some(value)
     }
 
+    /// Returns the values of [`Predicate::OneOf`] that have the digits and hyphens of a date, such
+    /// as `2018-06-32` and `2018-6-1`, and are none. They are compared as texts.
+    ///
+    /// ```
+    /// use ir_core::Predicate;
+    /// let condition: Predicate = "date=2018-06-32,2018-06-30".parse()?;
+    /// assert_eq!(condition.malformed_dates().collect::<Vec<_>>(), ["2018-06-32"]);
+    /// # Ok::<(), ir_core::ParsePredicateError>(())
+    /// ```
+    pub fn malformed_dates(&self) -> impl Iterator<Item = &str> {
+        let values: &[AttributeValue] = match self {
+            Self::OneOf { values, .. } => values,
+            _ => &[],
+        };
+        let texts = values.iter().filter_map(|value| match value {
+            AttributeValue::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.filter(|text| is_malformed_date(text))
+    }
+
     /// Returns the attribute of a condition on a single one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
@@ -175,11 +196,11 @@ impl Predicate {
 /// Values of [`Predicate::OneOf`]: texts and integers are found by their hashes.
 struct ListedValues<'a> {
     texts: HashSet<&'a str>,
-    /// Integers that equal a value: itself, or number and year of a date of eight digits.
+    /// Integers of the list.
     integers: HashSet<i64>,
     /// Values that are years.
     years: HashSet<i64>,
-    /// Dates of eight digits, as texts and as integers.
+    /// Integers that are dates as YYYYMMDD.
     basic_dates: Vec<Comparable<'a>>,
     /// Other dates, fractions and truth values.
     others: Vec<Comparable<'a>>,
@@ -202,14 +223,12 @@ impl<'a> ListedValues<'a> {
                 Comparable::Text(text) => drop(listed.texts.insert(text)),
                 Comparable::Integer(number) => {
                     listed.integers.insert(number);
-                    listed.years.extend(value.year());
+                    if Comparable::YEARS.contains(&number) {
+                        listed.years.insert(number);
+                    }
                     if Comparable::BASIC_DATES.contains(&number) {
                         listed.basic_dates.push(value);
                     }
-                }
-                Comparable::BasicDate(date) => {
-                    listed.integers.extend([date.year, date.number()]);
-                    listed.basic_dates.push(value);
                 }
                 other => listed.others.push(other),
             }
@@ -225,12 +244,10 @@ impl<'a> ListedValues<'a> {
         let is_listed = match value {
             Comparable::Text(text) => self.texts.contains(text),
             Comparable::Integer(number) => self.integers.contains(&number),
-            Comparable::Date(date) | Comparable::BasicDate(date) => {
+            Comparable::Date(date) => {
                 self.years.contains(&date.year) || self.basic_dates.iter().any(is_equal)
             }
-            Comparable::Bool(true) => self.texts.contains("true"),
-            Comparable::Bool(false) => self.texts.contains("false"),
-            Comparable::Number(_) => false,
+            Comparable::Bool(_) | Comparable::Number(_) => false,
         };
         is_listed || self.others.iter().any(is_equal)
     }
@@ -272,6 +289,25 @@ fn members(value: &AttributeValue) -> &[AttributeValue] {
     }
 }
 
+/// Returns `true` if a text has the digits and hyphens of a date and is none.
+fn is_malformed_date(text: &str) -> bool {
+    let text = text.trim();
+    let fields: Vec<&str> = text.split('-').collect();
+    let has_digits = fields
+        .iter()
+        .flat_map(|field| field.bytes())
+        .all(|it| it.is_ascii_digit());
+    let has_lengths = match &fields[..] {
+        [year, others @ ..] => {
+            year.len() == 4
+                && matches!(others.len(), 1 | 2)
+                && others.iter().all(|field| matches!(field.len(), 1 | 2))
+        }
+        [] => false,
+    };
+    has_digits && has_lengths && Date::parse(text).is_none()
+}
+
 fn are_equal(a: &AttributeValue, b: &AttributeValue) -> bool {
     match (Comparable::new(a), Comparable::new(b)) {
         (Some(a), Some(b)) => a.compare(&b) == Some(Ordering::Equal),
@@ -307,9 +343,9 @@ mod tests {
         /// The selected documents are those that match one by one.
         #[test]
         fn selection_matches_each_document(
-            documents in proptest::collection::vec((0..4_i64, "[ab]?|000[0-3](-0[1-2])?|10000[1-2]01|1000(-0[1-2](-01)?)?", any::<bool>()), 0..12),
+            documents in proptest::collection::vec((0..4_i64, "[ab]?|TRUE|000[0-3](-0[1-2])?|10000[1-2]01|1000(-0[1-2](-01)?)?", any::<bool>()), 0..12),
             numbers in proptest::collection::vec(prop_oneof![0..4_i64, Just(10_000_101), Just(1000)], 0..3),
-            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true|000[0-3]-0[1-2]|10000[1-2]01|1000(-0[1-2](-01)?)?", 0..3),
+            texts in proptest::collection::vec("[ab]?|[0-3](\\.0)?|true|True|000[0-3]-0[1-2]|10000[1-2]01|1000(-0[1-2](-01)?)?", 0..3),
             limit in 0..4_i64,
         ) {
             let documents = documents.into_iter().map(|(number, text, is_list)| {
@@ -345,6 +381,30 @@ mod tests {
                     prop_assert_eq!(selected.contains(DocNum::new(n)), predicate.matches(attributes));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn malformed_dates() {
+        for text in [
+            "2018-06-32",
+            "2018-13",
+            "2018-6-1",
+            "2018-02-29",
+            " 2018-00",
+        ] {
+            assert!(is_malformed_date(text), "{text}");
+        }
+        for text in [
+            "2018-06-30",
+            "2018-06",
+            "2018",
+            "978-3-16",
+            "2018-06-32-a",
+            "2018-",
+            "a-1",
+        ] {
+            assert!(!is_malformed_date(text), "{text}");
         }
     }
 

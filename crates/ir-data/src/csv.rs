@@ -9,6 +9,8 @@
 //! - A cell that starts with `"` ends at the next `"`; it may contain separators and line ends, and
 //!   `""` for `"`. A line end in a cell is `\n`. Other text behind the last `"` is an error, since
 //!   the first one may be part of the text. A cell that starts otherwise may contain `"`.
+//! - An unpaired `"` at the start of a cell may join rows. [`Corpus::skipped`] counts rows of
+//!   tab-separated tables that have a line inside a quoted cell with as many tabs as the header.
 //! - Every other column is a string attribute; empty cells and columns without a name are omitted.
 //! - Lines end with `\n` or `\r\n`. Blank lines between rows are skipped, and so is a line such as
 //!   `sep=;` before the header.
@@ -61,6 +63,8 @@ pub struct CsvReader<R> {
     seen: DuplicateFinder,
     /// Number of skipped rows with the id of an earlier one.
     repeated: u64,
+    /// Number of rows with a line inside a quoted cell that may be another row.
+    joined: u64,
 }
 
 impl<R: BufRead> CsvReader<R> {
@@ -104,6 +108,7 @@ impl<R: BufRead> CsvReader<R> {
             columns: header.columns,
             seen: DuplicateFinder::default(),
             repeated: 0,
+            joined: 0,
         })
     }
 
@@ -138,6 +143,9 @@ impl<R: BufRead> CsvReader<R> {
             let expected = self.columns.len();
             return Err(at.columns(expected..=expected, self.rows.len()));
         }
+        // Commas and semicolons are frequent in texts.
+        let tabs = (self.columns.len() - 1).max(1);
+        self.joined += u64::from(self.rows.separator == b'\t' && self.rows.inner >= tabs);
         doc.clear();
         for (name, cell) in self.columns.iter().zip(self.rows.cells()) {
             if !cell.is_empty() && !name.is_empty() {
@@ -191,13 +199,6 @@ impl Header {
             match FieldNames::of_columns(&names, kind, given, at) {
                 Ok(mut fields) => {
                     fields.metadata = None;
-                    let mut seen = DuplicateFinder::default();
-                    let named = columns.iter().filter(|name| !name.is_empty());
-                    for name in named {
-                        if seen.add(&[name], at.line).is_some() {
-                            return Err(at.repeated_field(name));
-                        }
-                    }
                     return Ok(Self {
                         separator,
                         columns,
@@ -262,8 +263,7 @@ fn follow_quotes(
                 Some(b'"') => {}
                 Some(&next) if next == separator => open = None,
                 Some(_) => {
-                    let expected =
-                        "a separator or line end after the quoted cell that starts on this line";
+                    let expected = "a separator or line end after the quoted cell that starts on this line (write `\"` inside a quoted cell twice)";
                     return Err(Location::new(at.path, start).syntax(expected, &text[end + 1..]));
                 }
             }
@@ -291,6 +291,9 @@ pub(crate) struct Rows<R> {
     /// Ends of the cells, with free space at the end.
     ends: Vec<usize>,
     count: usize,
+    /// Maximum number of separators in a line of the last row that continues a quoted cell and has
+    /// a separator in the cell.
+    inner: usize,
 }
 
 impl<R> std::fmt::Debug for Rows<R> {
@@ -314,6 +317,7 @@ impl<R: BufRead> Rows<R> {
             cells: vec![0; 1 << 10],
             ends: vec![0; 1 << 5],
             count: 0,
+            inner: 0,
         }
     }
 
@@ -336,19 +340,28 @@ impl<R: BufRead> Rows<R> {
         // Line of the quoted cell that is not closed.
         let mut open = None;
         let (mut cells, mut ends) = (0, 0);
+        self.inner = 0;
         loop {
             let Some(line) = self.lines.read()? else {
                 let Some(line) = open.or(first) else {
                     return Ok(None);
                 };
                 let at = Location::new(&self.source, line);
-                return Err(at.syntax("`\"` at the end of a quoted cell", "the end of the file"));
+                let expected =
+                    "`\"` at the end of a quoted cell (write `\"` inside a quoted cell twice)";
+                return Err(at.syntax(expected, "the end of the file"));
             };
             let text = line.text.strip_suffix('\r').unwrap_or(line.text);
             if first.is_none() && text.is_empty() {
                 continue;
             }
             let start = *first.get_or_insert(line.number);
+            if open.is_some() {
+                let count = |text: &str| text.bytes().filter(|&b| b == self.separator).count();
+                if text.split('"').next().map_or(0, count) > 0 {
+                    self.inner = self.inner.max(count(text));
+                }
+            }
             if open.is_some() || text.as_bytes().contains(&b'"') {
                 let at = Location::new(&self.source, line.number);
                 open = follow_quotes(text, at, self.separator, open)?;
@@ -398,6 +411,7 @@ pub struct CsvCorpus {
     given: GivenNames,
     encoding: TextEncoding,
     repeated: Arc<AtomicU64>,
+    joined: Arc<AtomicU64>,
 }
 
 impl CsvCorpus {
@@ -408,6 +422,7 @@ impl CsvCorpus {
             given: GivenNames::default(),
             encoding: TextEncoding::Utf8,
             repeated: Arc::default(),
+            joined: Arc::default(),
         }
     }
 
@@ -440,6 +455,7 @@ impl Corpus for CsvCorpus {
     fn skipped(&self) -> Skipped {
         Skipped {
             repeated_ids: self.repeated.load(Ordering::Relaxed),
+            joined_rows: self.joined.load(Ordering::Relaxed),
             ..Skipped::default()
         }
     }
@@ -454,8 +470,11 @@ impl<R: BufRead + Send> DocReader for CsvCorpusReader<'_, R> {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
         let is_read = self.rows.read_into(doc)?;
         if !is_read {
-            let repeated = &self.corpus.repeated;
+            let CsvCorpus {
+                repeated, joined, ..
+            } = self.corpus;
             repeated.fetch_max(self.rows.repeated, Ordering::Relaxed);
+            joined.fetch_max(self.rows.joined, Ordering::Relaxed);
         }
         Ok(is_read)
     }

@@ -1,5 +1,6 @@
 //! Errors of readers, writers and the catalog.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -125,7 +126,7 @@ pub enum DataError {
         line: u64,
         field: String,
         expected: &'static str,
-        found: &'static str,
+        found: Cow<'static, str>,
     },
     /// A required field is missing. `found` lists up to ten fields of a training example;
     /// otherwise it is empty.
@@ -140,13 +141,20 @@ pub enum DataError {
         found: Vec<String>,
     },
     /// A record has no field with a name of the id or text, or several. `expected` lists the names;
-    /// `found` are the fields of the record, or the several ones.
+    /// `found` are the fields of the record, or the several ones. The message has up to ten.
     #[error("{path}:{line}: expected {expected}, found {}", quoted_or_none(found))]
     FieldNames {
         path: String,
         line: u64,
         expected: String,
         found: Vec<String>,
+    },
+    /// A file of pandas has an index of the rows and no column of ids. `advice` says how to write
+    /// the index.
+    #[error("{error} ({advice})")]
+    PandasIndex {
+        error: Box<DataError>,
+        advice: &'static str,
     },
     /// A field occurs twice in one record.
     #[error("{path}:{line}: expected one field {field:?}, found two")]
@@ -405,6 +413,17 @@ impl DataError {
         )
     }
 
+    /// Returns `true` if no field or column has a name of an id or of a text, or several have, so
+    /// that [`GivenNames`](crate::GivenNames) help.
+    #[must_use]
+    pub fn lacks_names(&self) -> bool {
+        match self {
+            Self::FieldNames { .. } | Self::PandasIndex { .. } => true,
+            Self::TsvColumns { guess, .. } => *guess == NO_NAMES,
+            _ => false,
+        }
+    }
+
     /// Returns `true` if a file or the data folder is missing.
     #[must_use]
     pub fn is_missing(&self) -> bool {
@@ -521,14 +540,14 @@ impl<'a> Location<'a> {
         self,
         field: impl Into<String>,
         expected: &'static str,
-        found: &'static str,
+        found: impl Into<Cow<'static, str>>,
     ) -> DataError {
         DataError::WrongType {
             path: self.path.to_owned(),
             line: self.line,
             field: field.into(),
             expected,
-            found,
+            found: found.into(),
         }
     }
 
@@ -552,10 +571,18 @@ fn column_counts(min: u64, max: u64) -> String {
     format!("{min} to {max}")
 }
 
-/// Known names in a message.
+/// End of a hint for a first line with several cells between commas or semicolons.
+pub(crate) const NO_NAMES: &str = "; a CSV file has names of an id and a text in its first line, such as id,title,text: found none";
+
+/// Known names in a message: up to ten, and the number of the others.
 fn quoted_or_none(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-    list_or_none(&names)
+    const MOST: usize = 10;
+    let shown = names.iter().take(MOST).map(|name| format!("{name:?}"));
+    let list = list_or_none(&shown.collect::<Vec<_>>());
+    match names.len() {
+        count if count > MOST => format!("{list} and {} more", count - MOST),
+        _ => list,
+    }
 }
 
 fn list_or_none(names: &[String]) -> String {

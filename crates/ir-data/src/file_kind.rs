@@ -274,7 +274,11 @@ fn of_json(head: &str) -> FileKind {
         .and_then(|rest| rest.strip_prefix('{'));
     if let Some(value) = inner.map(str::trim_start).and_then(after_name) {
         let end = value.find([',', '}', ' ', '\n']).unwrap_or(value.len());
+        let mut columns = RecordKind::Document.id_names();
+        let name = record.split('"').nth(1).unwrap_or_default();
         return match &value[..end] {
+            // Columns of pandas.
+            _ if columns.any(|column| column == name) => FileKind::Documents,
             number if number.parse::<i64>().is_ok() => FileKind::Judgments,
             number if number.parse::<f64>().is_ok() => FileKind::Run,
             _ => FileKind::Documents,

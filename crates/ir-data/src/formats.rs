@@ -33,7 +33,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "documents, queries",
         name: "Parquet, Arrow",
-        recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files",
+        recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files; in a folder of save_to_disk, the files of state.json",
         fields: "columns named as in JSON lines, in any case; others are attributes",
         encodings: "UTF-8",
         skipped: "binary columns, lists of floating-point numbers, null and NaN",
@@ -82,7 +82,7 @@ pub const FORMATS: &[Format] = &[
         content: "documents, queries",
         name: "JSON lines",
         recognized_by: "{ at the start, or .json, .jsonl, .ndjson",
-        fields: "id _id, id, pid, docid, docno, doc_id, cord_uid (queries: qid, query_id, query-id, queryid); text text, contents, passage, body, segment, content, abstract (queries: query, question, title); title; metadata; others are attributes",
+        fields: "id _id, id, pid, docid, docno, doc_id, cord_uid (queries: qid, query_id, query-id, queryid); text text, contents, passage, body, segment, content, abstract (queries: query, question, title); title; others and members of metadata are attributes",
         encodings: UTF8,
         skipped: "blank lines, null",
     },
@@ -124,7 +124,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "a folder of .md, .markdown and .txt files",
         fields: "the path is the id; the first heading or the file name the title",
         encodings: UTF8_LATIN1,
-        skipped: "hidden files, files of more than 16 MiB, unreadable notes (named)",
+        skipped: "hidden files, files of more than 64 MiB, unreadable notes (named), files of other formats (counted)",
     },
     Format {
         content: "collection",

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::compression::open;
-use crate::error::{DataError, name_of, read_error};
+use crate::error::{DataError, NO_NAMES, name_of, read_error};
 use crate::lines::{MAX_LINE, at_line};
 use crate::text_encoding::TextEncoding;
 
@@ -302,9 +302,7 @@ fn format_of_columns(line: &str) -> &'static str {
         _ if line.starts_with('<') => {
             "; TREC documents are elements <DOC>, topics are elements <top> or <topic>"
         }
-        _ if !line.contains('\t') && line.contains([',', ';']) => {
-            "; CSV has a header line that names the columns, such as id,title,text"
-        }
+        _ if !line.contains('\t') && line.contains([',', ';']) => NO_NAMES,
         _ => "",
     }
 }

@@ -100,14 +100,16 @@ impl<'a> TagScanner<'a> {
         }
     }
 
-    /// Consumes a tag if it is next.
+    /// Consumes a tag if it is next, with its attributes.
     fn take(&mut self, tag: &str) -> bool {
         self.skip();
-        let found = self.rest.starts_with(tag);
-        if found {
-            self.advance(tag.len());
-        }
-        found
+        let rest = self.rest.strip_prefix(tag.trim_end_matches('>'));
+        let is_tag = |rest: &&str| rest.starts_with(|c: char| c == '>' || c.is_whitespace());
+        let Some(end) = rest.filter(is_tag).and_then(end_of_tag) else {
+            return false;
+        };
+        self.advance(tag.len() + end);
+        true
     }
 
     fn expect(&mut self, tag: &'static str) -> Result<(), DataError> {
@@ -131,6 +133,22 @@ impl<'a> TagScanner<'a> {
         let found = self.rest.lines().next().unwrap_or("the end of the file");
         self.location().syntax(expected, found)
     }
+}
+
+/// Position of the `>` that ends a tag. Attributes in quotes may contain others.
+fn end_of_tag(text: &str) -> Option<usize> {
+    let mut quote = None;
+    text.find(|c: char| match quote {
+        Some(open) => {
+            quote = (c != open).then_some(open);
+            false
+        }
+        None if c == '"' || c == '\'' => {
+            quote = Some(c);
+            false
+        }
+        None => c == '>',
+    })
 }
 
 /// Decodes the five entities of XML.

@@ -2,10 +2,10 @@
 //!
 //! | field | name in BEIR | value |
 //! |---|---|---|
-//! | id | `_id` | string or integer; required; unique unless [`DuplicateIds::Keep`] |
+//! | id | `_id` | string or integer, or `7.0`; required; unique unless [`DuplicateIds::Keep`] |
 //! | title | `title` | string; optional |
 //! | text | `text` | string; required; `null` is the empty string |
-//! | metadata | `metadata` | object, each member becomes an attribute; optional |
+//! | metadata | `metadata` | each member of an object becomes an attribute; optional |
 //! | any other | | becomes an attribute; `null` is omitted, also inside arrays and objects |
 //!
 //! Lines end with `\n`. Blank lines are skipped. A file that starts with `[` is an array;

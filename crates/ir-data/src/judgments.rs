@@ -10,7 +10,7 @@ use crate::compression::create;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 use crate::head::is_separator_line;
-use crate::json::{for_each_record, parse_object, type_name};
+use crate::json::{for_each_record, id_of, parse_object, type_name};
 use crate::lines::LineReader;
 
 /// Field of a judgment.
@@ -216,10 +216,12 @@ impl QrelsOfRecords {
             Ok::<_, DataError>(&members[field.position(names, at)?])
         };
         let id = |name| match field(name)? {
-            (_, AttributeValue::Text(id)) if !id.is_empty() => Ok(id.clone()),
-            (_, AttributeValue::Int(id)) => Ok(id.to_string()),
-            (name, AttributeValue::Text(_)) => Err(at.wrong_type(name, "an id", "an empty string")),
-            (name, other) => Err(at.wrong_type(name, "an id", type_name(other))),
+            (name, AttributeValue::Text(id)) if id.is_empty() => {
+                Err(at.wrong_type(name, "an id", "an empty string"))
+            }
+            (name, value) => {
+                id_of(value.clone()).map_err(|found| at.wrong_type(name, "an id", found))
+            }
         };
         let (query, doc) = (id(QUERY)?, id(DOCUMENT)?);
         let (name, score) = field(GRADE)?;

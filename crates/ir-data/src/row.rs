@@ -3,7 +3,7 @@
 use ir_core::{AttributeValue, Document};
 
 use crate::error::{DataError, Location};
-use crate::json::{FieldNames, type_name};
+use crate::json::{FieldNames, id_of, type_name};
 
 /// Sets a field of `doc` to the value of a cell; `name` is the column. `fields` says which columns
 /// are id, title, text and metadata; all others are attributes.
@@ -14,28 +14,21 @@ pub(crate) fn set_field(
     value: AttributeValue,
     at: Location<'_>,
 ) -> Result<(), DataError> {
-    let wrong = |expected, found: &AttributeValue| {
-        at.wrong_type(format!("{name:?}"), expected, type_name(found))
-    };
     if name == fields.id {
-        doc.id = match value {
-            AttributeValue::Text(id) => id,
-            AttributeValue::Int(id) => id.to_string(),
-            other => return Err(wrong("an id", &other)),
-        };
+        doc.id =
+            id_of(value).map_err(|found| at.wrong_type(format!("{name:?}"), "an id", found))?;
     } else if name == fields.text || Some(name) == fields.title.as_deref() {
         let AttributeValue::Text(text) = value else {
-            return Err(wrong("a string", &value));
+            return Err(at.wrong_type(format!("{name:?}"), "a string", type_name(&value)));
         };
         if name == fields.text {
             doc.text = text;
         } else {
             doc.title = text;
         }
-    } else if Some(name) == fields.metadata.as_deref() {
-        let AttributeValue::Map(members) = value else {
-            return Err(wrong("an object", &value));
-        };
+    } else if Some(name) == fields.metadata.as_deref()
+        && let AttributeValue::Map(members) = value
+    {
         for (name, value) in members {
             set_attribute(doc, &name, value, at)?;
         }

@@ -140,6 +140,57 @@ fn white_space_and_upper_case_of_unicode() {
     }
 }
 
+/// Texts with `|` at the cuts of text in scripts without upper case.
+#[test]
+fn scripts_without_case_are_split_without_an_option() {
+    for marked in [
+        "水很热。|我们等了三分钟！|为什么？！|因为（见图二。）|结果很好。",
+        "他问：“热吗？”|她说好。",
+        "圆周率是３．１４。|很好．|完",
+        "水热吗?|很热. |图 1 很好",
+        "使用 BERT 模型。|F1 是 0.93。|完",
+        "水が沸く。|「熱い。」と彼は言った。|次。",
+        "물이 끓는다. |뜨겁다! |왜? |그림 3.1 참조.",
+        "الماء ساخن. |هل هو ساخن؟ |نعم، د. علي قال ذلك.",
+        "پانی گرم ہے۔ |ٹھیک ہے۔",
+        "पानी गरम है। |ठीक है।|हाँ",
+        "图很好，cf. 图 3 说明。|e.g. 水。",
+    ] {
+        let text = marked.replace('|', "");
+        let expected: Vec<&str> = marked.split('|').map(str::trim).collect();
+        assert_eq!(split(Language::English, &text), expected);
+    }
+    // English text with words of other scripts follows the published rules.
+    for text in [
+        "The word 水 is read as shui。Then",
+        "The city (北京。) and its name",
+    ] {
+        assert_eq!(split(Language::English, text), [text]);
+    }
+}
+
+#[test]
+fn scientific_abbreviations_before_numbers_and_names() {
+    let splitter =
+        SentenceSplitter::new(Language::English).with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
+    for marked in [
+        "Use Def. 3 and Prop. (4) of App. B, Lem. IV and Ex. 2 here",
+        "We met in Sept. 2011. | It took max. 9 and min. 1 s",
+        "Boil it for 5 min. | Then pour",
+        "We returned in Sept. | Then we left",
+        "Open the App. | Read it",
+        "It is smooth w.r.t. Y, viz. Y",
+        "In J. Chem. Phys. 9, Proc. Natl. Acad. Sci. 8 and Nucl. Phys. B",
+        "It is 7.4. | Then 5",
+    ] {
+        let text = marked.replace("| ", "");
+        let found: Vec<&str> = splitter.split(&text).map(|range| &text[range]).collect();
+        assert_eq!(found.join(" | "), marked);
+    }
+    let published = split(Language::English, "See Def. 3 and Phys. 4.");
+    assert_eq!(published.len(), 3);
+}
+
 #[test]
 fn abbreviations_extend_the_rules() {
     let splitter =

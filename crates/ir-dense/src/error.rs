@@ -32,8 +32,8 @@ pub enum ModelError {
     /// A symbolic link has no target.
     #[error("{} is a link to {}, which does not exist", path.display(), target.display())]
     Dangling { path: PathBuf, target: PathBuf },
-    /// The weights are split into several files (sharded), which is not supported.
-    #[error("{} lists several weight files, expected one: model.safetensors", path.display())]
+    /// The weights are sharded PyTorch files, which are not supported.
+    #[error("{} lists several PyTorch files, expected pytorch_model.bin or safetensors files", path.display())]
     Sharded { path: PathBuf },
     /// The folder lacks a file; `expected` lists the accepted names.
     #[error("{} has no {expected}", folder.display())]

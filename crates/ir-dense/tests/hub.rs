@@ -240,7 +240,12 @@ fn wrong_content_is_never_cached() {
             }) => assert!(!checksum && found == bytes as u64),
             other => panic!("{other}"),
         }
-        assert!(here.names("blobs").is_empty());
+        assert!(
+            !here
+                .names("blobs")
+                .iter()
+                .any(|name| name.starts_with(CONFIG))
+        );
     }
 }
 
@@ -379,8 +384,63 @@ fn rejects_invalid_listings_and_unsupported_models() {
     let (here, server) = (Here::new(), usual(files));
     let error = here.fetch(&hub(&server), "org/tiny").unwrap_err();
     assert_matches!(error, HubError::Model { .. });
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.asked().len(), 3);
     assert_eq!(here.cache.find("org/tiny"), None);
+}
+
+/// The transformer is in a folder, with sharded weights, and a Dense module has weights.
+#[test]
+fn downloads_modules_and_shards() {
+    let modules = r#"[{"path":"0_Transformer","type":"sentence_transformers.models.Transformer"},{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"},{"path":"2_Dense","type":"sentence_transformers.models.Dense"}]"#;
+    let index = r#"{"weight_map": {"a": "model-1.safetensors"}}"#;
+    let large = |name, bytes: &str, hash| Stored {
+        name,
+        bytes: bytes.into(),
+        hash,
+        large: true,
+    };
+    let mut files = vec![
+        large(
+            "modules.json",
+            modules,
+            "61c909cad665c9af26fa0e3c0d3da6223666b41dc21c7f62e2eb13d026f0b11a",
+        ),
+        large(
+            "0_Transformer/model.safetensors.index.json",
+            index,
+            "606fcfab67f49b91b272f26d0bcff1f5ee8f94f3496de526c78662dc95b6f26e",
+        ),
+        large(
+            "0_Transformer/model-1.safetensors",
+            "shard",
+            "df3598cd66f1bb5bc4e2c17be89b7c7ecf0c81e53939f471a6b72db8d139edae",
+        ),
+        large(
+            "2_Dense/model.safetensors",
+            "dense",
+            "d6a98598212ed729f5b9a4d1b7ff4dcc1341bbfc740993325b9107298521422f",
+        ),
+    ];
+    for (from, to) in [
+        ("config.json", "0_Transformer/config.json"),
+        ("vocab.txt", "0_Transformer/vocab.txt"),
+        ("1_Pooling/config.json", "1_Pooling/config.json"),
+    ] {
+        let mut all = repository().into_iter();
+        let found = all.find(|file| file.name == from).unwrap();
+        files.push(Stored { name: to, ..found });
+    }
+    let mut expected: Vec<&str> = files.iter().map(|file| file.name).collect();
+    let (here, server) = (Here::new(), usual(files.clone()));
+    let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
+    for name in &expected {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    let mut asked = server.asked();
+    asked.sort();
+    expected.push(FIRST);
+    expected.sort_unstable();
+    assert_eq!(asked, expected);
 }
 
 #[test]

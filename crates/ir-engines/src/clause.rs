@@ -292,7 +292,9 @@ fn one_of(
             for value in values() {
                 match value {
                     Comparable::Text(text) => texts.push(text.to_owned()),
-                    Comparable::Bool(truth) => texts.push(truth.to_string()),
+                    Comparable::Bool(truth) => {
+                        texts.extend(Comparable::truth_texts(truth).map(str::to_owned));
+                    }
                     _ => return Err(as_written(&name)),
                 }
             }
@@ -308,7 +310,6 @@ fn one_of(
         AttributeType::Boolean => {
             let truths = values().filter_map(|value| match value {
                 Comparable::Bool(truth) => Some(truth),
-                Comparable::Text(text) => text.parse().ok(),
                 _ => None,
             });
             Clause::any(truths.map(|value| Clause::Boolean {
@@ -447,6 +448,7 @@ pub(crate) mod tests {
         prop_oneof![
             Just("a".to_owned()),
             Just("b".to_owned()),
+            Just("True".to_owned()),
             Just(String::new())
         ]
     }

@@ -54,7 +54,7 @@ fn jats() {
             "# ",
             "Before any section.",
             "# Steeping",
-            "Tea steeps. Water at 95 °C is best [3]. The mass is m 2. These are needed:",
+            "Tea steeps. Water at 95 °C is best [3]. The mass is m ². These are needed:",
             "leaves;",
             "water.",
             "## Cups",
@@ -131,7 +131,7 @@ fn paragraphs_of_html_end_at_blocks_only() {
     for (page, expected) in [
         (
             "<p>Half is <math><mfrac><mn>1</mn><mn>2</mn></mfrac><mspace/><msubsup><mi>x</mi></msubsup></math> here.",
-            "Half is 12x here.",
+            "Half is 1/2x here.",
         ),
         (
             "<p>A <x-ref>custom</x-ref> <article-id>element</article-id>.",
@@ -144,15 +144,6 @@ fn paragraphs_of_html_end_at_blocks_only() {
         ("<template><p>Copy.</p></template><p>Once.", "Once."),
     ] {
         assert_eq!(body(page, DocumentFormat::Html), ["# ", expected]);
-    }
-}
-
-#[test]
-fn empty_scripts_and_titles_of_xhtml() {
-    let page = "<?xml version='1.0'?><html><head><script src='a.js'/><title/><style/></head>\
-        <body><iframe src='b'/><p>Tea.</p><textarea/><script>if (a &lt; b) {}</script><p>Cups.</p></body></html>";
-    for format in [DocumentFormat::Html, DocumentFormat::Xml] {
-        assert_eq!(body(page, format), ["# ", "Tea.", "Cups."]);
     }
 }
 
@@ -348,7 +339,8 @@ fn bad_files_stop_nothing() {
             "entities.xml:8: expected an entity of XML or HTML, found &b;",
             "broken/image.png: unknown extension",
             "invalid.txt:2: expected UTF-8 text, found invalid bytes",
-            "root.xml: expected the root <article> (JATS), <TEI> or <html>, found <rss>",
+            "root.xml: expected the root <article>, <pmc-articleset> or <OAI-PMH> (JATS), <TEI>, <teiCorpus> or <html>, \
+             found <rss>",
             "broken/scan.pdf: PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext",
             "squad.json:1: expected each answer at its offset in the context, found \"q: tea\"",
             "two-roots.xml:2: expected well-formed XML, found an error (a second root element)",
@@ -548,27 +540,6 @@ fn markup() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec(prop::sample::select(parts.to_vec()), 0..30)
         .prop_map(|parts| parts.concat())
-}
-
-/// Text after an element without end tag is not lost.
-#[test]
-fn unclosed_elements_of_html() {
-    for (page, expected) in [
-        ("<nav><a>Home</a><p>Tea.", &["Home", "Tea."][..]),
-        (
-            "<table><tr><td>1<p>Tea.</p><table><tr><td>2</table><p>Cups.",
-            &["1", "Tea.", "Cups."],
-        ),
-        (
-            "<nav>Home</nav><p>Tea.</p><nav><p>Cups.",
-            &["Tea.", "Cups."],
-        ),
-        ("<table><table><tr><td>1</table></table><p>Tea.", &["Tea."]),
-        ("<p>Tea.<script>if (a < b) {} <p>Cups.", &["Tea."]),
-        ("</nav></table><p>Tea.", &["Tea."]),
-    ] {
-        assert_eq!(body(page, DocumentFormat::Html)[1..], *expected, "{page}");
-    }
 }
 
 #[test]

@@ -121,6 +121,36 @@ fn papers_of_s2orc() {
     assert!(error.to_string().starts_with("a.jsonl:2: "), "{error}");
 }
 
+/// The outputs of s2orc-doc2json have years in strings; the release of 2019 has other names.
+#[test]
+fn releases_of_s2orc() {
+    let body = r#"{"body_text": [{"section": "Kettles", "text": "It boils."}]}"#;
+    for paper in [
+        format!(
+            r#"{{"paper_id": "k", "title": "On kettles", "year": "2017", "venue": "Tea",
+            "authors": [{{"first": "Eve", "middle": [], "last": "Cup"}}], "pdf_parse": {body}}}"#
+        ),
+        format!(
+            r#"{{"metadata": {{"title": "On kettles", "year": 2017, "venue": "Tea",
+            "authors": [{{"first": "Eve", "last": "Cup"}}]}}, "grobid_parse": {body}, "paper_id": "k"}}"#
+        ),
+    ] {
+        let file = json(&paper, "k.json").unwrap();
+        assert_eq!(file.missing, []);
+        let paper = &file.papers[0];
+        assert_eq!((&*paper.title, paper.year), ("On kettles", Some(2017)));
+        assert_eq!(paper.authors, ["Eve Cup"]);
+        assert_eq!(paper.venue.as_deref(), Some("Tea"));
+        assert_eq!(paper.paragraphs().count(), 1);
+    }
+    let paper = r#"{"paper_id": "k", "year": "", "title": "On kettles", "body_text": [{"text": "It boils."}]}"#;
+    let file = json(paper, "k.json").unwrap();
+    assert_eq!((file.papers[0].year, file.papers.len()), (None, 1));
+    let error = json(&paper.replace(r#""""#, r#""soon""#), "k.json").unwrap_err();
+    let expected = r#"k.json:1: expected a year, such as 2018, found "soon in year""#;
+    assert_eq!(error.to_string(), expected);
+}
+
 #[test]
 fn repeated_ids_are_numbered_and_told() {
     let record = |id: &str, text: &str| {

@@ -182,7 +182,7 @@ pub(crate) fn print_line(line: fmt::Arguments<'_>) {
 
 /// Joins the causes of an error with ": ", without repetitions: neither of a message nor of the
 /// name of a file before its position.
-fn error_chain(error: &anyhow::Error) -> String {
+pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     let (mut line, mut last) = (String::new(), String::new());
     for cause in error.chain() {
         if is_wrapper(cause) && cause.source().is_some() {

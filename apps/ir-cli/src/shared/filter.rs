@@ -130,8 +130,8 @@ pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
     }
 }
 
-/// Warns about conditions on attributes that no document has, and about values that limits cannot
-/// be compared with.
+/// Warns about conditions on attributes that no document has, about values that limits cannot be
+/// compared with, and about malformed dates.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
     conditions: &[Predicate],
     documents: impl Fn() -> D,
@@ -141,8 +141,14 @@ pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Re
     // Condition of an option, the attribute of a part of it, and if a document has it.
     let mut tests: Vec<(&Predicate, &str, bool)> = Vec::new();
     for whole in conditions {
-        let names = whole.conditions().into_iter().filter_map(Predicate::name);
-        tests.extend(names.map(|name| (whole, name, false)));
+        let parts = whole.conditions();
+        let names: BTreeSet<&str> = parts.iter().filter_map(|part| part.name()).collect();
+        tests.extend(names.into_iter().map(|name| (whole, name, false)));
+        for date in parts.iter().flat_map(|part| part.malformed_dates()) {
+            console.warn(format_args!(
+                "--filter: {date:?} is not a date and is compared as text (dates are YYYY-MM-DD)"
+            ));
+        }
     }
     let mut known = BTreeSet::new();
     for attributes in documents() {
@@ -197,12 +203,22 @@ mod tests {
             "repository=sra, geo",
             "repository=\"geo\"",
             "repository!=sra",
+            "year<2016",
+            "year > 2014",
+            "year==2015",
             "repository",
             "pages<=3",
         ] {
             assert!(matches(holds, &a), "{holds}");
         }
-        for fails in ["year<=2014", "year!=2015", "repository=sra", "license"] {
+        for fails in [
+            "year<=2014",
+            "year!=2015",
+            "year<2015",
+            "year>2015",
+            "repository=sra",
+            "license",
+        ] {
             assert!(!matches(fails, &a), "{fails}");
         }
         for wrong in [
@@ -211,10 +227,12 @@ mod tests {
             "year<=x",
             "<=3",
             "year<=NaN",
-            "year<2015",
+            "year<>2015",
             "year=<2015",
             "year=>2015",
-            "year==2015",
+            "year:2015",
+            "year between 2014 and 2016",
+            "year>=2014,repository=geo",
             "=x",
         ] {
             assert!(condition(wrong).is_err(), "{wrong}");

@@ -340,8 +340,16 @@ impl IndexOptions {
 
 /// Warns of what the reader of a collection has skipped.
 pub(crate) fn warn_of_skipped(collection: &Collection, console: &Console) {
-    for skipped in skipped_parts(collection.corpus().skipped()) {
-        console.warn(format_args!("{}: {skipped} skipped", collection.name()));
+    let skipped = collection.corpus().skipped();
+    for part in skipped_parts(skipped) {
+        console.warn(format_args!("{}: {part} skipped", collection.name()));
+    }
+    if skipped.joined_rows > 0 {
+        console.warn(format_args!(
+            "{}: {} with the text of other rows, as after an unpaired `\"` (write `\"` inside a quoted cell twice)",
+            collection.name(),
+            counted(skipped.joined_rows, "row"),
+        ));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::Read;
+use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
@@ -9,7 +11,9 @@ use clap::ValueHint;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
-use ir_data::{GivenNames, ReadOptions, TextEncoding, attribute};
+use ir_data::{
+    DataError, GivenNames, InvalidText, ReadOptions, TextEncoding, attribute, has_json_extension,
+};
 
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::suggest::did_you_mean;
@@ -250,7 +254,45 @@ const ENCODINGS: [(&str, &str, TextEncoding); 3] = [
 ];
 
 /// End of an error message about text that is not UTF-8.
-pub(crate) const ENCODING_HINT: &str = " (for Latin-1: --encoding latin-1)";
+pub(crate) const ENCODING_HINT: &str = " (for Windows-1252 or Latin-1: --encoding windows-1252)";
+
+/// Adds the remedy to the error of text that is not UTF-8. `encoding` is the option `--encoding`
+/// of the command, if it has one. JSON is always UTF-8.
+pub(crate) fn with_encoding_hint(
+    error: anyhow::Error,
+    encoding: Option<TextEncoding>,
+) -> anyhow::Error {
+    let Some(
+        fault @ DataError::InvalidText {
+            path,
+            found: InvalidText::Invalid { .. },
+            ..
+        },
+    ) = error.root_cause().downcast_ref()
+    else {
+        return error;
+    };
+    if is_json(Path::new(path)) {
+        return anyhow!("{fault} (JSON is UTF-8: convert the file to UTF-8)");
+    }
+    if encoding == Some(TextEncoding::Utf8) {
+        return anyhow!("{fault}{ENCODING_HINT}");
+    }
+    error
+}
+
+/// Returns `true` if the name or the first character of a file shows JSON.
+fn is_json(path: &Path) -> bool {
+    let mut start = Vec::new();
+    // A file that cannot be read again shows its format by its name only.
+    if path.is_file()
+        && let Ok(file) = ir_data::open(path)
+    {
+        let _ = file.take(1024).read_to_end(&mut start);
+    }
+    let start = start.trim_ascii_start();
+    has_json_extension(path) || start.starts_with(b"{") || start.starts_with(b"[")
+}
 
 /// Treatment of a header line, by `--skip-header`.
 pub(crate) fn header(skip: bool) -> HeaderLine {

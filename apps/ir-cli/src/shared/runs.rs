@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use ir_core::trec::{HeaderLine, ScoreFormat, write_run};
 use ir_core::{Flow, Progress, Qrels, Run, RunOrder};
+use ir_eval::Report;
 
 use crate::shared::console::{Bar, Console, bail_usage};
 use crate::shared::input;
@@ -153,6 +154,15 @@ pub(crate) fn warn_of_disjoint(runs: &[Run], console: &Console) {
                 run.tag
             ));
         }
+    }
+}
+
+/// Warns if no result of a run is judged, for any query with judgments.
+pub(crate) fn warn_of_unmatched(file: &str, report: &Report, console: &Console) {
+    if let Some([judged, retrieved]) = report.unmatched() {
+        console.warn(format_args!(
+            "{file}: no result is judged (judgments: documents such as {judged:?}; run: {retrieved:?})"
+        ));
     }
 }
 

@@ -1,12 +1,13 @@
 //! Systems of commands: on an index that the command has opened, or on documents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
-use ir_bm25::{IndexConfig, SegmentedIndex};
+use anyhow::{Context, Result, anyhow};
+use ir_bm25::analysis::Analysis;
+use ir_bm25::{IndexConfig, SegmentedIndex, StoredFields};
 use ir_core::store::Verify;
-use ir_core::{Attributes, Corpus, DocIds, Query};
+use ir_core::{Attributes, Corpus, DocIds, DocNum, Document, Query};
 use ir_data::catalog::Catalog;
 use ir_data::{Collection, TextEncoding};
 use ir_experiment::{Runner, SearchTask, TaskEntry};
@@ -216,6 +217,37 @@ impl<'a> SystemOpener<'a> {
             SearchedDocuments::Documents(task, _) => {
                 Ok(Some(task.attributes(ids).map_err(failure)?))
             }
+        }
+    }
+
+    /// Documents with these ids, by id. Empty on an index that does not store them.
+    pub(crate) fn documents(&self, ids: &HashSet<&str>) -> Result<HashMap<String, Document>> {
+        let data = match &self.documents {
+            SearchedDocuments::Index(data, _) => data,
+            SearchedDocuments::Documents(task, _) => return task.documents(ids).map_err(failure),
+        };
+        let mut by_id = HashMap::new();
+        let stored = |index: &&SegmentedIndex| index.config().store == StoredFields::Everything;
+        let Some(index) = data.index.index().filter(stored) else {
+            return Ok(by_id);
+        };
+        for (doc, id) in (0..).map(DocNum::new).zip(index.ids().iter()) {
+            if ids.contains(id) && !by_id.contains_key(id) {
+                let document = index.document(doc);
+                let document = document.with_context(|| format!("{}: cannot be read", data.name()));
+                by_id.insert(id.to_owned(), document?);
+            }
+        }
+        Ok(by_id)
+    }
+
+    /// Analysis of the index; `None` if systems index the documents as they describe.
+    pub(crate) fn analysis(&self) -> Option<Analysis> {
+        match &self.documents {
+            SearchedDocuments::Index(data, _) => {
+                Some(data.index.index()?.config().analysis.clone())
+            }
+            SearchedDocuments::Documents(..) => None,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::shared::input;
 use crate::shared::options::choice;
 use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat, with_judgments_hint};
 use crate::shared::rules::RuleOptions;
-use crate::shared::runs::{at_most_one_stdin, warn_of_repeated, with_numbers};
+use crate::shared::runs::{at_most_one_stdin, warn_of_repeated, warn_of_unmatched, with_numbers};
 use crate::shared::signals::{Interrupted, check_stopped};
 
 #[derive(Debug, clap::Args)]
@@ -99,6 +99,7 @@ impl QrelsAndRuns {
                 let report = report.map_err(|error| with_judgments_hint(error, &self.qrels))?;
                 (report, None)
             };
+            warn_of_unmatched(file, &report, console);
             systems.push(EvaluatedRun {
                 tag: report.run().to_owned(),
                 file: file.clone(),

@@ -22,8 +22,8 @@ fn usage_errors() {
           2: '0' | --hits | expected an integer of at least 1
         search tiny --model tfidff
           2: tfidff | --model | did you mean tfidf?
-        search tiny --filter year<2
-          2: year<2 | --filter
+        search tiny --filter year=<2
+          2: year=<2 | --filter | NAME<=LIMIT
         search tiny --hits -1
           2: '-1' | --hits | expected an integer of at least 1
         search tiny --threads -2
@@ -359,5 +359,24 @@ fn unwritable_outputs() {
         assert_eq!(ran.status.code(), Some(1), "{err}");
         assert!(err.starts_with("error: standard output: cannot be written: "));
         assert_eq!(err.lines().count(), 1, "{err}");
+    }
+}
+
+/// Conditions that are not read say what to write.
+#[test]
+fn conditions_that_are_not_read() {
+    let here = Folder::new();
+    tiny(&here);
+    let expected = "expected NAME<=LIMIT, NAME>=LIMIT, NAME<LIMIT, NAME>LIMIT";
+    for (filter, hint) in [
+        ("year>=2018-06-32", "(dates are YYYY-MM-DD)"),
+        ("year>=2015,kind=drink", "repeat --filter"),
+        ("year>=2015 and year<=2018", "repeat --filter"),
+        ("kind=drink and year=2012", "repeat --filter"),
+        ("year:2018", "NAME=VALUE for equality"),
+        ("year between 2015 and 2018", "NAME=VALUE for equality"),
+    ] {
+        here.ir(&["search", "tiny", "tea", "--filter", filter])
+            .fails(2, &[expected, filter, hint]);
     }
 }

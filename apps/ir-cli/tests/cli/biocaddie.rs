@@ -409,8 +409,8 @@ fn encodings_of_records() {
     for path in ["biocaddie", "biocaddie/update_xml_folder"] {
         assert_eq!(pairs(&search(path, &[]).ok().out), ["1 7"], "{path}");
     }
-    let hint =
-        "expected UTF-8 text, found invalid bytes at column 10 (for Latin-1: --encoding latin-1)";
+    let hint = "expected UTF-8 text, found invalid bytes at column 10 \
+                (for Windows-1252 or Latin-1: --encoding windows-1252)";
     let option = ["--encoding", "latin-1"];
     search("plain", &[]).fails(1, &["plain/7.xml:3: ", hint]);
     assert_eq!(pairs(&search("plain", &option).ok().out), ["1 7"]);

@@ -249,6 +249,54 @@ fn header_lines_of_tables() {
     );
 }
 
+/// Documents of the run and the judgments have ids in different forms.
+#[test]
+fn runs_without_a_judged_result_are_a_warning() {
+    let here = Folder::new();
+    here.write("qrels", "q1 0 1008.0 1\nq2 0 7.0 0\n");
+    here.write("run", "q1 Q0 1008 1 2.5 me\nq2 Q0 7 1 2.5 me\n");
+    let known = "q1 Q0 1008 1 2.5 other\nq2 Q0 7.0 1 2.5 other\n";
+    here.write("known", known);
+    let warning = "warning: run: no result is judged (judgments: documents such as \"1008.0\"; run: \"1008\")\n";
+    assert_eq!(here.ir("eval qrels run").ok().err, warning);
+    assert_eq!(here.ir("eval qrels run known").ok().err, warning);
+    assert_eq!(here.ir("eval qrels known").ok().err, "");
+    for options in ["", " --per-topic"] {
+        let ran = here.ir(&format!("compare qrels run known{options}")).ok();
+        assert!(ran.err.contains(warning), "{}", ran.err);
+        assert_eq!(ran.err.matches("no result is judged").count(), 1);
+    }
+    let piped = here.ir_with("eval qrels -", &here.read("run")).ok();
+    assert!(
+        piped.err.contains(": no result is judged ("),
+        "{}",
+        piped.err
+    );
+}
+
+/// Data frames and columnar files in place of runs.
+#[test]
+fn tables_in_place_of_runs() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    let expected = "expected a run of six columns (query, Q0, document, rank, score, tag)";
+    let advice = "write each row as a line of these columns";
+    here.write("run.csv", "qid,docno,score,rank,query\nq1,d1,2.5,0,tea\n");
+    let found = "found a table with the columns qid, docno, score, rank, query";
+    for args in ["eval qrels run.csv", "compare qrels run.csv run.csv"] {
+        here.ir(args)
+            .fails(1, &["run.csv:1: ", expected, found, advice]);
+    }
+    here.write("run.tsv", "query_id\tdoc_id\tscore\nq1\td1\t1\n");
+    let found = "found a table with the columns query_id, doc_id, score";
+    for args in ["eval qrels run.tsv", "eval --skip-header qrels run.tsv"] {
+        here.ir(args).fails(1, &["run.tsv:1: ", expected, found]);
+    }
+    here.write("run.parquet", b"PAR1\x15\x04\x15\n\x00PAR1");
+    here.ir("eval qrels run.parquet")
+        .fails(1, &["run.parquet: ", expected, "found a Parquet file"]);
+}
+
 #[test]
 fn compressed_run_equals_plain_run() {
     let here = Folder::new();

@@ -95,8 +95,26 @@ fn given_names_of_fields() {
     here.write("q", "1\ttea\n");
     assert_eq!(ids(search("docs.csv")), ["a"]);
     assert_eq!(ids(search("docs.jsonl")), ["1"]);
-    here.ir(&["search", "docs.csv", "tea"])
-        .fails(1, &["docs.csv"]);
+    let options = "(--id-field NAME and --text-field NAME name them)";
+    for (name, expected) in [
+        (
+            "docs.csv",
+            "docs.csv:1: expected 2 to 3 columns, found 1 (read as TSV",
+        ),
+        ("docs.jsonl", "docs.jsonl:1: expected a field \"_id\""),
+    ] {
+        here.ir(&["search", name, "tea"])
+            .fails(1, &[expected, options]);
+    }
+    here.write("topics.csv", "number,words\n1,tea\n");
+    let topics = ["search", "docs.csv", "--queries", "topics.csv"];
+    here.ir(&[&topics[..], &names[..]].concat()).fails(
+        1,
+        &[
+            "topics.csv:1: expected 2 columns, found 1 (read as TSV",
+            "(--query-id-field NAME and --query-field NAME name them)",
+        ],
+    );
     let ran = here.ir(&["search", "docs.csv", "tea", "--id-field", "name"]);
     ran.fails(
         1,
@@ -113,6 +131,27 @@ fn given_names_of_fields() {
             "found bundled",
         ],
     );
+}
+
+/// Columns of pandas are no judgments in the JSON of ranx. An unpaired quote is a warning.
+#[test]
+fn tables_that_are_misread() {
+    let here = Folder::new();
+    here.write(
+        "x.json",
+        r#"{"id":{"0":1,"1":2},"text":{"0":"tea","1":"ship"}}"#,
+    );
+    let expected = "x.json:1: expected an id in \"id\", found columns of pandas";
+    for command in ["search x.json tea", "inspect x.json"] {
+        here.ir(command).fails(1, &[expected, "lines=True"]);
+    }
+    here.write(
+        "quote.tsv",
+        "id\ttext\n1\t\"hello ship\n2\tB tea\"\n3\tship\n",
+    );
+    let ran = here.ir("index quote.tsv -o x.ir").ok();
+    let expected = "quote.tsv: 1 row with the text of other rows, as after an unpaired `\"`";
+    assert!(ran.err.contains(expected), "{}", ran.err);
 }
 
 #[test]
@@ -323,8 +362,7 @@ fn arrow_files() {
     assert!(ran.out.contains("1.0000"), "{}", ran.out);
     let ran = here.ir(&["index", &saved, "-o", "saved.ir"]).ok();
     assert!(
-        ran.err
-            .contains("2 of 4 files are neither Parquet nor Arrow and are skipped"),
+        ran.err.starts_with("3 documents (Parquet or Arrow files)"),
         "{}",
         ran.err
     );
@@ -335,6 +373,172 @@ fn arrow_files() {
     assert!(here.ir(&args).ok().out.contains("d1"));
     let ran = here.ir(&["search", &folder, "tea", "--text-field", "body"]);
     ran.fails(1, &["expected a field \"body\""]);
+}
+
+/// Only the files that `state.json` lists are read from a saved dataset, in this order.
+#[cfg(feature = "arrow")]
+#[test]
+fn saved_datasets() {
+    let here = Folder::new();
+    let [first, second] = ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"];
+    let save = |folder: &str, files: &str| {
+        for name in [first, second] {
+            let content = std::fs::read(format!("{ARROW}saved/{name}")).unwrap();
+            here.write(&format!("{folder}/{name}"), &content);
+            here.write(&format!("{folder}/cache-{name}"), &content);
+        }
+        here.write(&format!("{folder}/dataset_info.json"), "{}");
+        let state = format!("{{\"_split\": null, \"_data_files\": [{files}]}}");
+        here.write(&format!("{folder}/state.json"), state);
+    };
+    let name_of = |name: &str| format!("{{\"filename\": \"{name}\"}}");
+    let both = format!("{}, {}", name_of(second), name_of(first));
+    let inspect = |folder: &str| -> Value {
+        let ran = here.ir(&["inspect", folder, "--json"]).ok();
+        assert_eq!(ran.err, "", "{folder}");
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    save("one", &both);
+    let found = inspect("one");
+    assert_eq!(found["counts"]["documents"], 3);
+    assert_eq!(found["fields"][0]["read_as"], "id");
+    save("part", &name_of(second));
+    let part = inspect("part");
+    assert_eq!(part["first"][0], found["first"][0]);
+    assert!(part["counts"]["documents"].as_u64() < Some(3), "{part}");
+
+    for (files, expected) in [
+        (String::new(), "found none: the dataset is empty"),
+        (name_of("../one/x"), "found \"../one/x\""),
+        (
+            name_of("x.arrow"),
+            "bad/x.arrow: expected a file, which bad/state.json lists, found none",
+        ),
+        ("1".to_owned(), "bad/state.json:1: expected "),
+    ] {
+        save("bad", &files);
+        here.ir("index bad -o x.ir").fails(1, &["bad/", expected]);
+    }
+    save("dict/train", &both);
+    save("dict/test", &both);
+    let ran = here.ir("index dict -o x.ir");
+    ran.fails(
+        1,
+        &["dict: expected a dataset, found folders with datasets of save_to_disk"],
+    );
+    here.write(
+        "dict/dataset_dict.json",
+        "{\"splits\": [\"train\", \"test\"]}",
+    );
+    let expected = "dict: expected a dataset, found a DatasetDict with the splits train, test; \
+                    give dict/train";
+    here.ir("index dict -o x.ir").fails(1, &[expected]);
+    assert_eq!(inspect("dict/train")["counts"]["documents"], 3);
+}
+
+/// Columns that are read as id, title and text.
+#[test]
+fn inspection_of_fields() {
+    let here = Folder::new();
+    let names = |path: &str| -> Vec<String> {
+        let ran = here.ir(&["inspect", path, "--json"]).ok();
+        let found: Value = serde_json::from_str(&ran.out).unwrap();
+        let fields = found["fields"].as_array().unwrap().iter();
+        let fields = fields.map(|field| {
+            let text = |key| field[key].as_str().unwrap();
+            format!("{}: {}", text("name"), text("read_as"))
+        });
+        fields.take(3).collect()
+    };
+    here.write("queries.csv", "qid,query\n1,tea\n");
+    assert_eq!(names("queries.csv"), ["qid: id", "query: text"]);
+    here.write("docs.csv", "id,text\n1,tea\n");
+    assert_eq!(names("docs.csv"), ["id: id", "text: text"]);
+    here.write("docs.csv", "id,text,Title\n1,tea,\n");
+    assert_eq!(names("docs.csv"), ["id: id", "Title: title", "text: text"]);
+    here.write("docs.jsonl", "{\"id\": 1, \"text\": \"tea\"}\n");
+    assert_eq!(names("docs.jsonl"), ["id: id", "text: text"]);
+    here.write(
+        "docs.jsonl",
+        "{\"id\": 1, \"text\": \"tea\", \"title\": \"a\"}\n",
+    );
+    assert_eq!(
+        names("docs.jsonl"),
+        ["id: id", "title: title", "text: text"]
+    );
+    let beir = ["_id: id", "title: title", "text: text"];
+    for folder in ["hub", "hub/corpus"] {
+        assert_eq!(names(&format!("{PARQUET}{folder}")), beir, "{folder}");
+    }
+}
+
+/// A folder with documents only, files of `ir run` and `ir search --system`, runs as tables.
+#[test]
+fn inspection_of_other_files() {
+    let here = Folder::new();
+    let inspect = |name: &str| -> Value {
+        let ran = here.ir(&["inspect", name, "--json"]).ok();
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    here.write("bm/corpus.jsonl", "{\"_id\": \"a\", \"text\": \"tea\"}\n");
+    let found = inspect("bm");
+    assert_eq!(found["counts"], serde_json::json!({"documents": 1}));
+    assert_eq!(found["notes"], serde_json::json!([]));
+    here.write("bm/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq\ta\t1\n");
+    let note = "no queries: expected bm/queries.jsonl";
+    assert_eq!(inspect("bm")["notes"], serde_json::json!([note]));
+
+    let system = "version = 1\n\n[[systems]]\nname = \"a\"\ntype = \"bm25\"\n";
+    here.write("system.toml", system);
+    assert_eq!(inspect("system.toml")["kind"], "system file");
+    here.write(
+        "experiment.toml",
+        format!("{system}\n[[tasks]]\nname = \"b\"\n"),
+    );
+    assert_eq!(inspect("experiment.toml")["kind"], "experiment file");
+    here.write("other.toml", "name = \"a\"\n");
+    here.ir("inspect other.toml")
+        .fails(1, &["other.toml:1: expected 2 to 3 columns, found 1"]);
+
+    for (table, first) in [
+        ("qid,docno,score,rank,query\nq,a,1.5,1,tea\n", "query"),
+        ("qid,docno,rank\nq,a,1\n", "query"),
+        ("query_id,doc_id,score\nq,a,1.5\n", "query"),
+        ("doc_id\tscore\tq_id\na\t12\tq\nb\t1.5\tq\n", "document"),
+    ] {
+        here.write("run", table);
+        let found = inspect("run");
+        assert_eq!(found["kind"], "run", "{table}");
+        assert_eq!(found["format"], "table with names of columns", "{table}");
+        assert_eq!(found["fields"][0]["read_as"], first, "{table}");
+    }
+    here.write("qrels", "query_id,doc_id,score\nq,a,2\n");
+    assert_eq!(inspect("qrels")["kind"], "judgments");
+    here.write("qrels", "query_id,doc_id,score\nq,a,two\n");
+    here.ir("inspect qrels")
+        .fails(1, &["qrels:2: expected an integer as grade, found \"two\""]);
+}
+
+/// Every file is reported, also after one with an error.
+#[test]
+fn inspection_after_errors() {
+    let here = Folder::new();
+    here.write("bad.csv", "id,text\na\n");
+    here.write("latin-1.csv", b"id,text\na,caf\xe9\n");
+    here.write("docs.csv", "id,text\na,tea\n");
+    let ran = here.ir("inspect bad.csv docs.csv latin-1.csv docs.csv");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert_eq!(ran.out.matches("taken for").count(), 2, "{}", ran.out);
+    assert!(ran.out.starts_with("docs.csv\n"), "{}", ran.out);
+    let errors: Vec<&str> = ran.err.lines().collect();
+    for (found, expected) in errors.iter().zip([
+        "warning: bad.csv:2: expected 2 columns, found 1",
+        "--encoding windows-1252)",
+        "error: 2 of 4 files cannot be read",
+    ]) {
+        assert!(found.contains(expected), "{}", ran.err);
+    }
+    assert_eq!(errors.len(), 3, "{}", ran.err);
 }
 
 #[cfg(all(feature = "arrow", feature = "dense"))]

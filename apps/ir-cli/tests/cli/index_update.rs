@@ -119,7 +119,7 @@ fn a_blank_document_deletes_the_one_with_its_id() {
     );
     let add = ["index", "blank.jsonl", "-o", "notes", "--add"];
     let added = here.ir_inside(&add).ok().err;
-    let counts = "1 documents written, 1 of them new, 1 deleted; now 3 documents";
+    let counts = "1 document written, 1 of them new, 1 deleted; now 3 documents";
     assert!(added.contains(counts), "{added}");
 }
 

@@ -125,6 +125,9 @@ fn filter_conditions_without_effect() {
             "kind=drink",
             "kind",
             "year=2012",
+            "year==2012",
+            "year<2016",
+            "year > 2011",
         ] {
             assert_eq!(err(valid), "", "{valid}");
         }
@@ -132,6 +135,14 @@ fn filter_conditions_without_effect() {
             (
                 "yeer<=2015",
                 "no document has an attribute \"yeer\"; all pass (did you mean year?)",
+            ),
+            (
+                "yeer<2015",
+                "no document has an attribute \"yeer\"; all pass (did you mean year?)",
+            ),
+            (
+                "year=2018-06-32",
+                "\"2018-06-32\" is not a date and is compared as text (dates are YYYY-MM-DD)",
             ),
             (
                 "yeer!=2015",
@@ -159,7 +170,7 @@ fn filter_conditions_without_effect() {
         .fails(1, &["bare.ir", "--filter", "--store attributes"]);
     let help = here.ir("search --help").ok().out;
     assert!(
-        help.contains("document without the attribute satisfies <=, >= and !="),
+        help.contains("document without the attribute satisfies <=, >=, <, > and !="),
         "{help}"
     );
 }
@@ -201,6 +212,36 @@ fn dates_in_several_formats() {
     assert_eq!(err, "");
     assert_eq!(search("date=20200310").0, ["extended", "basic", "number"]);
     assert_eq!(search("date=1583798400000").0, ["milliseconds"]);
+}
+
+/// Truth values of JSON and texts of truth values are equal.
+#[test]
+fn truth_values_in_several_forms() {
+    let here = Folder::new();
+    let values = [
+        ("json", "true"),
+        ("python", "\"True\""),
+        ("upper", "\"TRUE\""),
+        ("closed", "false"),
+        ("closed-text", "\"False\""),
+    ];
+    let documents: String = values
+        .iter()
+        .map(|(id, open)| {
+            format!("{{\"id\": \"{id}\", \"text\": \"green tea\", \"open\": {open}}}\n")
+        })
+        .collect();
+    here.write("open.jsonl", documents);
+    for (filter, count) in [
+        ("open=true", 3),
+        ("open=True", 3),
+        ("open=FALSE", 2),
+        ("open!=True", 2),
+    ] {
+        let search = ["search", "open.jsonl", "tea", "--filter", filter, "--json"];
+        let ran = here.ir(&search).ok();
+        assert_eq!(ran.out.lines().count(), count, "{filter}: {}", ran.out);
+    }
 }
 
 /// One's own files in the formats of TREC and SMART.
@@ -281,7 +322,7 @@ fn latin_1_files() {
     here.write("notes/1.txt", b"caf\xe9");
     here.write("topics", b"<top>\n<num> 1\n<title> caf\xe9\n</top>\n");
     here.write("smart.qry", b".I 1\n.W\ncaf\xe9\n");
-    let hint = "(for Latin-1: --encoding latin-1)";
+    let hint = "(for Windows-1252 or Latin-1: --encoding windows-1252)";
     for (name, at) in [
         ("docs.sgml", "docs.sgml:4: expected UTF-8 text, found"),
         ("disk", "1:4: expected UTF-8 text, found"),

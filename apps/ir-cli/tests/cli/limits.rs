@@ -252,7 +252,7 @@ fn agreement_of_large_tables_needs_little_memory() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("1000000"), "{text}");
     let expected = "expected a table that fits into memory, found a larger one";
-    fails(limited(&here, 80, &args), expected);
+    fails(limited(&here, 100, &args), expected);
 }
 
 #[test]

@@ -38,8 +38,8 @@ fn index_reports_the_number_of_documents_and_the_format() {
     for (name, expected) in [
         ("tiny", "3 documents (BEIR folder) in x.ir: "),
         ("docs.jsonl", "3 documents (JSON lines) in x.ir: "),
-        ("docs.tsv", "1 documents (TSV) in x.ir: "),
-        ("notes", "1 documents (notes) in x.ir: "),
+        ("docs.tsv", "1 document (TSV) in x.ir: "),
+        ("notes", "1 document (notes) in x.ir: "),
     ] {
         let err = here.ir(&["index", name, "-o", "x.ir"]).ok().err;
         assert!(err.starts_with(expected), "{err}");
@@ -177,6 +177,42 @@ fn folder_of_json_files() {
         ],
     );
     here.ir("index jsons/a.jsonl -o x --add").ok();
+    here.write("tables/a.csv", "id,text\na,tea\n");
+    here.write("tables/b.csv", "id,text\nb,tea\n");
+    here.ir("index tables -o y").fails(
+        1,
+        &["found CSV files such as tables/a.csv; give one file, or add each to an index"],
+    );
+}
+
+/// JSON is always UTF-8: `--encoding` does not read it.
+#[test]
+fn json_in_other_encodings() {
+    let here = Folder::new();
+    for name in ["cp1252.jsonl", "cp1252"] {
+        here.write(name, b"{\"_id\": \"1\", \"text\": \"caf\xe9\"}\n");
+        let expected = format!("{name}:1: expected UTF-8 text, found ");
+        let hint = "(JSON is UTF-8: convert the file to UTF-8)";
+        here.ir(&["index", name, "-o", "x.ir"])
+            .fails(1, &[&expected, hint]);
+    }
+}
+
+/// Files of other formats beside notes are skipped with a warning.
+#[test]
+fn tables_beside_notes() {
+    let here = Folder::new();
+    here.write("mydata/README.md", "Articles on tea");
+    here.write("mydata/articles.csv", "id,text\na,tea\n");
+    here.write("mydata/part/a.JSONL", CORPUS);
+    here.write("mydata/part/b.json.gz", "");
+    here.write("mydata/part/picture.png", "");
+    let hint = "; give one file, or add each to an index with `ir index FILE -o FOLDER --add`\n";
+    let expected = format!(
+        "warning: mydata: 1 CSV file is skipped: mydata/articles.csv{hint}\
+         warning: mydata: 2 JSON files are skipped, such as mydata/part/a.JSONL{hint}"
+    );
+    assert_eq!(here.ir("search mydata tea").ok().err, expected);
 }
 
 /// Names of collections in place of a file, and the files of collections.

@@ -90,8 +90,7 @@ fn column_names_of_tsv_files() {
     here.write("psgs.tsv", "id\ttext\ttitle\n1\tgreen tea\tTea\n");
     here.write("queries.tsv", "qid\tquery\n7\ttea\n");
     let index = here.ir(&["index", "psgs.tsv", "-o", "psgs.ir"]).ok();
-    let expected =
-        "note: psgs.tsv: read as TSV with a header line (id \"id\", text \"text\")\n1 documents";
+    let expected = "note: psgs.tsv: read as TSV with a header line (id \"id\", text \"text\")\n1 document (TSV";
     assert!(index.err.starts_with(expected), "{}", index.err);
     let search = here
         .ir(&["search", "psgs.ir", "--queries", "queries.tsv"])

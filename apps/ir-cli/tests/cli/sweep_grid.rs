@@ -375,6 +375,9 @@ fn grids_of_system_files() {
     };
     let found = sweep(&system(""));
     assert_eq!(rows(&found), rows(&expected));
+    // A pipe can be read once.
+    let piped = "sweep notes notes --system /dev/stdin --grid k1=0.2,3";
+    assert_eq!(here.ir_with(piped, &system("")).ok().out, found);
     // The system to search is the last one that is not hidden, not the last one.
     let part = "[[systems]]\nname = \"part\"\ntype = \"bm25\"\nhidden = true\n";
     assert_eq!(sweep(&(system("") + part)), found);

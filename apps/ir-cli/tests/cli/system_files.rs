@@ -77,6 +77,28 @@ fn assert_same_run(here: &Folder, options: &[&str]) {
     std::fs::remove_dir_all(here.at("saved")).unwrap();
 }
 
+/// Query words: a list of results, as without `--system`.
+#[test]
+fn query_words_give_a_list() {
+    let here = folder();
+    here.ir("index tiny -o tiny.ir").ok();
+    for collection in ["tiny", "tiny.ir"] {
+        let search = ["search", collection, "green", "tea"];
+        let direct = here.ir(&[&search[..], &["--save", "saved.toml"]].concat());
+        let direct = direct.ok().out;
+        assert!(!direct.is_empty() && !direct.contains(" Q0 "), "{direct}");
+        let again = [&search[..], &["--system", "saved.toml"]].concat();
+        assert_eq!(here.ir(&again).ok().out, direct, "{collection}");
+        let first = here.ir(&[&again[..], &["-k", "1"]].concat()).ok().out;
+        assert!(direct.starts_with(&first), "{first}");
+        let run = here.ir(&[&again[..], &["-o", "-"]].concat()).ok().out;
+        assert!(run.starts_with("1 Q0 "), "{run}");
+        here.ir(&[&again[..], &["--scores", "exact"]].concat())
+            .fails(2, &["--scores: expected a TREC run, found a list of hits"]);
+        std::fs::remove_file(here.at("saved.toml")).unwrap();
+    }
+}
+
 #[test]
 fn saved_systems_give_the_same_run() {
     let here = folder();
@@ -228,7 +250,8 @@ fn feedback_collections_are_relative_to_the_file() {
     );
     let search = ["search", "tiny.ir", "--query", "tea"];
     let found = here.ir(&[&search[..], &["--system", "sub/system.toml"]].concat());
-    assert_eq!(found.ok().out.lines().count(), 2);
+    // A list: each hit has a line with rank and score, and one with its text.
+    assert_eq!(found.ok().out.lines().count(), 4);
 }
 
 #[test]

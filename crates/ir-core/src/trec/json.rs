@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
+use super::columnar::{columnar_format, is_incomplete};
 use super::scan::{BYTE_ORDER_MARK, encoding_error};
 use super::{MAX_LINE, TrecReadError, TrecWarnings};
 
@@ -41,10 +42,15 @@ pub(super) struct Head<R> {
 }
 
 impl<R: Read> Head<R> {
-    pub(super) fn read(mut input: R, source: &str) -> Result<Self, TrecReadError> {
+    /// Reads the start. `expected` is the content of the file, for the error of a columnar file.
+    pub(super) fn read(
+        mut input: R,
+        source: &str,
+        expected: &'static str,
+    ) -> Result<Self, TrecReadError> {
         let mut head = Vec::new();
         let mut is_json = self::is_json(&head);
-        while is_json.is_none() {
+        while is_json.is_none() || is_incomplete(&head) {
             let mut block = [0; 64];
             match input.read(&mut block) {
                 Ok(0) => break,
@@ -57,6 +63,14 @@ impl<R: Read> Head<R> {
                 }
             }
             is_json = self::is_json(&head);
+        }
+        if let Some(found) = columnar_format(&head) {
+            let path = source.to_owned();
+            return Err(TrecReadError::Columnar {
+                path,
+                expected,
+                found,
+            });
         }
         // A file of one brace is incomplete JSON.
         let is_json = is_json.unwrap_or_else(|| matches!(head.trim_ascii(), b"{" | b"["));

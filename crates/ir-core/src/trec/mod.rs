@@ -18,6 +18,10 @@
 //! line; a run of MS MARCO with a header line is an error otherwise. A byte-order mark at the start
 //! is skipped.
 //!
+//! A header line that names a query, a document and a score between commas, semicolons or white
+//! space is an error that names its columns, unless it has the six columns of a run, as are Parquet
+//! and Arrow files.
+//!
 //! Input that makes an evaluation meaningless is an error: a missing column, a NaN score, a
 //! document that repeats within a query, a fifth column in qrels. The writers return a
 //! [`TrecWriteError`] for ids and scores that could not be read back.
@@ -34,6 +38,7 @@
 //! # Ok::<(), trec::TrecReadError>(())
 //! ```
 
+mod columnar;
 mod columns;
 mod json;
 mod number;
@@ -41,6 +46,7 @@ mod read;
 mod read_extended;
 mod scan;
 mod split;
+mod table;
 mod write;
 
 use std::fmt;
@@ -190,6 +196,27 @@ pub enum TrecReadError {
     Json {
         path: String,
         expected: &'static str,
+    },
+    /// The first line is the header of a table, such as a data frame of PyTerrier.
+    #[error(
+        "{path}:{line}: expected {expected}, found a table with the columns {found}; write each row \
+         as a line of these columns, with white space between them"
+    )]
+    Table {
+        path: String,
+        line: u64,
+        expected: &'static str,
+        found: String,
+    },
+    /// The file is Parquet or Arrow, by its first bytes.
+    #[error(
+        "{path}: expected {expected}, found {found}; write each row as a line of these columns, with \
+         white space between them"
+    )]
+    Columnar {
+        path: String,
+        expected: &'static str,
+        found: &'static str,
     },
     /// Invalid JSON, or a value of the wrong type.
     #[error("{path}:{line}: expected {expected} in JSON, found {found}")]

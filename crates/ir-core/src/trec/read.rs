@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::json::{Head, is_json_column, scan_json};
 use super::number::{c_number, parse_integer, parse_whole};
 use super::scan::{Position, TrecLine, scan};
+use super::table::{RUN, is_skipped_header};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::qrels::{Grade, JudgedDocs, Qrels};
 use crate::run::{Run, ScoredDoc};
@@ -76,6 +77,9 @@ pub fn scan_run<E: From<TrecReadError>>(
     scan_from(input, source, header, Position::default(), None, each)
 }
 
+/// Columns of qrels, for errors.
+const QRELS: &str = "judgments of four columns (query, 0, document, grade)";
+
 /// Warning about a run of MS MARCO.
 const RANKS: &str =
     "read as a run of MS MARCO, with query, document and rank; the score is 1 / rank";
@@ -108,7 +112,7 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
     if position.started {
         return scan_lines(input, source, header, &mut position, &mut has_ranks, each);
     }
-    let head = Head::read(input, source)?;
+    let head = Head::read(input, source, RUN)?;
     if !head.is_json {
         return scan_lines(
             head.input,
@@ -155,20 +159,8 @@ fn scan_lines<E: From<TrecReadError>>(
     let mut last: Option<String> = None;
     scan(input, source, position, |line: TrecLine<'_, 6>| {
         let number = line.number;
-        if line.first && line.columns == 3 {
-            let names = [line.field(0), line.field(1), line.field(2)];
-            let is_header = c_number(names[2]).is_none() && !is_json_column(names[0]);
-            if is_header && header == HeaderLine::Skip {
-                return Ok(());
-            }
-            if is_header && names[2].eq_ignore_ascii_case("rank") {
-                return Err(TrecReadError::RankHeader {
-                    path: source.to_owned(),
-                    line: number,
-                    found: names.join(" "),
-                }
-                .into());
-            }
+        if line.first && is_skipped_header(&line, source, header)? {
+            return Ok(());
         }
         let ranks = *has_ranks.get_or_insert_with(|| {
             // Another number may be a score.
@@ -322,7 +314,7 @@ pub fn read_qrels(
 ) -> Result<Parsed<Qrels>, TrecReadError> {
     let mut warnings = TrecWarnings::new(source);
     let mut judgments = QrelsBuilder::default();
-    let head = Head::read(input, source)?;
+    let head = Head::read(input, source, QRELS)?;
     let scanned = if head.is_json {
         let scanned = scan_json(head.input, source, &mut warnings, |entry, _| {
             let (line, found) = (entry.line, entry.number);

@@ -27,6 +27,12 @@ pub(super) struct TrecLine<'t, const N: usize> {
 type Span = (usize, usize);
 
 impl<'t, const N: usize> TrecLine<'t, N> {
+    /// Returns the line from its first column.
+    pub(super) fn text(&self) -> &'t str {
+        let rest = &self.text[self.fields[0].0..];
+        rest.lines().next().unwrap_or_default()
+    }
+
     /// Returns column `n`, from 0; empty if there are fewer columns.
     #[inline(always)]
     pub(super) fn field(&self, n: usize) -> &'t str {

@@ -115,6 +115,61 @@ fn any_white_space_separates_and_surplus_columns_are_ignored() {
 }
 
 #[test]
+fn tables_are_no_runs() {
+    let advice = "write each row as a line of these columns, with white space between them";
+    let expected = "expected a run of six columns (query, Q0, document, rank, score, tag)";
+    for (header, columns) in [
+        (
+            "qid,docno,score,rank,query",
+            "qid, docno, score, rank, query",
+        ),
+        (
+            "\"query_id\";\"doc_id\";\"score\"",
+            "query_id, doc_id, score",
+        ),
+        ("q_id\tdoc_id\tscore", "q_id, doc_id, score"),
+        (
+            "Query ID, Doc ID, Rank, Score",
+            "Query ID, Doc ID, Rank, Score",
+        ),
+        (
+            "qid, docid, docno, rank, score, query",
+            "qid, docid, docno, rank, score, query",
+        ),
+        (",qid,docno,score", ", qid, docno, score"),
+    ] {
+        for header_line in [HeaderLine::AsData, HeaderLine::Skip] {
+            let text = format!("\u{feff}\n{header}\r\n1,d,0.5\r\n");
+            let error = read_run(text.as_bytes(), "run.csv", header_line).unwrap_err();
+            let message = format!(
+                "run.csv:2: {expected}, found a table with the columns {columns}; {advice}"
+            );
+            assert_eq!(error.to_string(), message);
+        }
+    }
+    let other = run("1,d,0.5\n").unwrap_err().to_string();
+    assert_eq!(other, "run:1: expected at least 6 columns, found 1");
+    // A query of this name.
+    assert_eq!(run("query Q0 doc,score 1 2.5 t\n").unwrap().data.len(), 1);
+    for (bytes, found) in [
+        (&b"PAR1\x15\x04\x15\n\x15\x0a"[..], "a Parquet file"),
+        (&b"ARROW1\0\0\xff\xff\n"[..], "an Arrow file"),
+    ] {
+        let error = read_run(bytes, "run", HeaderLine::AsData).unwrap_err();
+        let message = format!("run: {expected}, found {found}; {advice}");
+        assert_eq!(error.to_string(), message);
+        let error = read_qrels(bytes, "q", HeaderLine::AsData).unwrap_err();
+        let expected = "expected judgments of four columns (query, 0, document, grade)";
+        let message = format!("q: {expected}, found {found}; {advice}");
+        assert_eq!(error.to_string(), message);
+    }
+    for query in ["P", "PAR1", "ARROW1", "PAR12"] {
+        let text = format!("{query} Q0 d 1 2.5 t\n");
+        assert!(run(&text).unwrap().data.get(query).is_some(), "{query}");
+    }
+}
+
+#[test]
 fn a_header_is_data_unless_skipped() {
     let text = "QueryID\tQ0\tDocID\tRank\tScore\tRunID\r\nq\tQ0\td\t1\t3.0\trun-1\r\n";
     let as_data = run(text).unwrap();

@@ -12,13 +12,13 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `corpus/*.parquet`, `corpus.parquet` | documents ([`crate::parquet`]); also `*.jsonl` |
+//! | `corpus/*.parquet`, `corpus.parquet` | documents ([`crate::columnar`]); also `*.jsonl` |
 //! | `queries/*.parquet`, `queries.parquet` | queries |
 //! | `qrels/test-00000-of-00001.parquet` | judgments; without `qrels`, in `default` or `data` |
 //!
 //! Documents and queries may have the names of other collections, such as `id` and `contents`
 //! ([`DocumentFile`](crate::DocumentFile)), and qrels may have other formats, such as TREC's
-//! ([`read_qrels_any`](crate::read_qrels_any)). Qrels that are read with a warning are an error.
+//! ([`read_qrels_any`]). Qrels that are read with a warning are an error.
 //!
 //! - The header of the qrels is required, since a reader that always skips the first line would
 //!   lose a judgment. `query_id` and upper case are accepted.

@@ -301,7 +301,7 @@ fn open_name_or_folder(
             line: 1,
             field: "the path".to_owned(),
             expected: "a folder with corpus.jsonl, queries.jsonl and qrels",
-            found: "a file",
+            found: "a file".into(),
         }),
         Ok(entry) => catalog.open_entry(entry, argument),
         Err(unknown) => Err(unknown),

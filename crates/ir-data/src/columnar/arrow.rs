@@ -23,6 +23,8 @@ use arrow_ipc::{CompressionType, Message, MessageHeader, root_as_message};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use ir_core::AttributeValue;
 
+use crate::lines::MAX_LINE;
+
 use super::cells::{Cells, Column, ColumnKind, OpenFile};
 use super::values::{date, double, single, timestamp, unsigned};
 
@@ -128,6 +130,10 @@ impl OpenFile for ArrowRows {
         None
     }
 
+    fn pandas(&self) -> Option<&str> {
+        self.schema.metadata().get("pandas").map(String::as_str)
+    }
+
     fn select(mut self: Box<Self>, columns: &[usize]) -> Result<Box<dyn Cells>, String> {
         self.columns = columns.to_vec();
         Ok(self)
@@ -228,6 +234,8 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &[u8]) -> Result<(), 
         return Ok(());
     };
     let is_lz4 = compression.codec() == CompressionType::LZ4_FRAME;
+    let rows = u64::try_from(batch.length()).unwrap_or(0);
+    let cells = rows.max(1).saturating_mul(MAX_LINE);
     for buffer in batch.buffers().into_iter().flatten() {
         let start = usize::try_from(buffer.offset()).ok();
         let bytes = start.and_then(|start| body.get(start..)?.first_chunk());
@@ -237,11 +245,12 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &[u8]) -> Result<(), 
         };
         // -1: not compressed.
         let unpacked = u64::try_from(i64::from_le_bytes(*bytes)).unwrap_or(0);
-        let limit = if is_lz4 {
+        let by_codec = if is_lz4 {
             length.saturating_mul(MAX_LZ4_RATIO)
         } else {
             MAX_ZSTD_BUFFER
         };
+        let limit = by_codec.min(cells);
         if length > 0 && unpacked > limit {
             return Err(format!("{length} bytes that become {unpacked} bytes"));
         }

@@ -45,6 +45,9 @@ pub(super) trait OpenFile {
     /// Number of rows, if the file says it.
     fn len(&self) -> Option<u64>;
 
+    /// Metadata that pandas writes, as JSON.
+    fn pandas(&self) -> Option<&str>;
+
     /// Reads the columns of these positions, in ascending order.
     fn select(self: Box<Self>, columns: &[usize]) -> Result<Box<dyn Cells>, String>;
 }

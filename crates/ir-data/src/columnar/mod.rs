@@ -13,8 +13,9 @@
 //! | list, struct, map with text keys | list or map |
 //! | binary data, list of floating-point numbers | not read: images and embeddings |
 //!
-//! Null cells are omitted. Errors name the row, from 1. The libraries panic on some damaged files;
-//! the panic is caught and reported as a damaged file.
+//! Null cells are omitted. Ids are texts or integers, also as numbers such as 1008.0. An index of
+//! pandas that is a range is no column. Errors name the row, from 1. The libraries panic on some
+//! damaged files; the panic is caught and reported as a damaged file.
 //!
 //! - **Parquet** files are uncompressed or compressed with Snappy, gzip, LZ4 or brotli, and with
 //!   the feature `columnar-zstd` with zstd. Rows are read by the record API of the crate parquet; a
@@ -37,6 +38,7 @@
 #[cfg(feature = "arrow")]
 mod arrow;
 mod cells;
+mod pandas;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
@@ -51,10 +53,11 @@ use ir_core::{AttributeValue, Corpus, CorpusError, DocReader, Document, Qrels, Q
 use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
-use crate::json::{FieldNames, GivenNames, RecordKind};
+use crate::json::{FieldNames, GivenNames, RecordKind, id_of};
 use crate::judgments::QrelsOfRecords;
 use crate::row::{check_id, set_field};
 use cells::Column;
+use pandas::PandasIndex;
 pub(crate) use rows::Rows;
 
 /// Reader of documents in a Parquet or Arrow file.
@@ -85,7 +88,10 @@ impl ColumnarReader {
     ) -> Result<Self, DataError> {
         let rows = Rows::open(path.as_ref())?;
         let at = Location::new(&rows.source, 1);
-        let fields = FieldNames::of_columns(&rows.names(), kind, given, at)?;
+        let names = rows.names();
+        let fields = FieldNames::of_columns(&names, kind, given, at);
+        let fields =
+            fields.map_err(|error| with_index(error, rows.index(), &names, kind, given))?;
         Ok(Self {
             fields,
             rows,
@@ -128,6 +134,28 @@ impl ColumnarReader {
 
     pub(crate) fn columns(&self) -> Vec<&str> {
         self.rows.names()
+    }
+}
+
+/// Adds the index of pandas to the error of a file without a column of ids.
+fn with_index(
+    error: DataError,
+    index: Option<PandasIndex>,
+    names: &[&str],
+    kind: RecordKind,
+    given: &GivenNames,
+) -> DataError {
+    let is_column = |name: &str| names.iter().any(|column| column.eq_ignore_ascii_case(name));
+    let has_id = match &given.id {
+        Some(id) => is_column(id),
+        None => kind.id_names().any(is_column),
+    };
+    match index {
+        Some(index) if !has_id => DataError::PandasIndex {
+            error: Box::new(error),
+            advice: index.advice(),
+        },
+        _ => error,
     }
 }
 
@@ -288,23 +316,25 @@ pub fn read_vectors(path: impl AsRef<Path>) -> Result<Vectors, DataError> {
         let mut names = VECTOR_NAMES.into_iter();
         names.any(|name| list.eq_ignore_ascii_case(name))
     };
-    let list = match lists[..] {
-        [list] => list,
-        _ => lists.iter().find(is_named).ok_or_else(|| {
-            missing("one column with lists of floating-point numbers, or one named \"vector\"")
-        })?,
-    };
+    // Lists of integers need the name of a vector.
+    let list =
+        match lists[..] {
+            [list] => list,
+            _ => lists.iter().chain(&columns).find(is_named).ok_or_else(|| {
+                missing("one column with lists of numbers, or one named \"vector\"")
+            })?,
+        };
     let mut rows = Rows::open_columns(path, |column| [id, list].contains(&&*column.name))?;
     let mut vectors = Vectors::default();
     loop {
         let (mut found_id, mut found) = (None, None);
         let set = |name: &str, value, at: Location<'_>| {
             if name == id {
-                found_id = Some(match value {
-                    AttributeValue::Text(id) if !id.is_empty() => id,
-                    AttributeValue::Int(id) => id.to_string(),
-                    _ => return Err(at.wrong_type(name, "an id", "another value")),
-                });
+                let id = id_of(value).map_err(|found| at.wrong_type(name, "an id", found))?;
+                if id.is_empty() {
+                    return Err(at.wrong_type(name, "an id", "an empty cell"));
+                }
+                found_id = Some(id);
             } else if let AttributeValue::List(values) = value {
                 found = Some(values);
             }
@@ -330,7 +360,11 @@ pub fn read_vectors(path: impl AsRef<Path>) -> Result<Vectors, DataError> {
             }));
         let found = vectors.values.len() - before;
         if found != vectors.dimension {
-            return Err(at.columns(vectors.dimension..=vectors.dimension, found));
+            let found = format!(
+                "{found} numbers, the first vector has {}",
+                vectors.dimension
+            );
+            return Err(at.wrong_type(list, "vectors of one length without null and NaN", found));
         }
         vectors.ids.push(id);
     }

@@ -12,6 +12,8 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{Type, TypePtr};
 
+use crate::lines::MAX_LINE;
+
 use super::cells::{Cells, Column, ColumnKind, OpenFile};
 use super::values::{date, double, single, timestamp, unsigned};
 
@@ -28,6 +30,27 @@ impl ParquetRows {
         let schema = reader.metadata().file_metadata().schema();
         let columns = schema.get_fields().to_vec();
         Ok(Box::new(Self { reader, columns }))
+    }
+}
+
+impl ParquetRows {
+    /// Returns an error if the cells of a column have more than [`MAX_LINE`] bytes on average: they
+    /// are decompressed together.
+    fn check_sizes(&self, columns: &[TypePtr]) -> Result<(), String> {
+        for group in self.reader.metadata().row_groups() {
+            let rows = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
+            for chunk in group.columns() {
+                let path = chunk.column_path().parts();
+                let is_read = columns
+                    .iter()
+                    .any(|column| path.first().is_some_and(|it| it == column.name()));
+                let bytes = u64::try_from(chunk.uncompressed_size()).unwrap_or(u64::MAX);
+                if is_read && bytes / rows > MAX_LINE {
+                    return Err(format!("{rows} cells of {bytes} bytes in {:?}", path[0]));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -51,12 +74,22 @@ impl OpenFile for ParquetRows {
         u64::try_from(rows).ok()
     }
 
+    fn pandas(&self) -> Option<&str> {
+        let metadata = self.reader.metadata().file_metadata();
+        let mut entries = metadata.key_value_metadata()?.iter();
+        entries
+            .find(|entry| entry.key == "pandas")?
+            .value
+            .as_deref()
+    }
+
     fn select(self: Box<Self>, columns: &[usize]) -> Result<Box<dyn Cells>, String> {
         let columns: Vec<TypePtr> = columns
             .iter()
             .map(|&column| self.columns[column].clone())
             .collect();
         let units = columns.iter().map(|column| unit_of(column)).collect();
+        self.check_sizes(&columns)?;
         let name = self.reader.metadata().file_metadata().schema().name();
         let schema = Type::group_type_builder(name).with_fields(columns);
         let schema = schema.build().map_err(text)?;

@@ -2,9 +2,7 @@
 
 #![cfg_attr(not(any(feature = "arrow", feature = "parquet")), allow(dead_code))]
 
-use std::any::Any;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,10 +11,13 @@ use ir_core::AttributeValue;
 #[cfg(feature = "arrow")]
 use super::arrow::ArrowRows;
 use super::cells::{Cells, Column, OpenFile};
+use super::pandas::PandasIndex;
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetRows;
 use crate::error::{DataError, Location, name_of, read_error};
 use crate::head::ColumnarFormat;
+use crate::lines::MAX_LINE;
+use crate::panics::catch_panic;
 
 /// Rows of a file as named values.
 pub(crate) struct Rows {
@@ -26,6 +27,7 @@ pub(crate) struct Rows {
     columns: Vec<Column>,
     skipped: Vec<String>,
     len: Option<u64>,
+    index: Option<PandasIndex>,
     /// Number of rows that were read.
     pub(crate) row: u64,
 }
@@ -71,6 +73,7 @@ impl Rows {
         caught(&source, format, || {
             let file = open(path)?;
             let len = file.len();
+            let index = file.pandas().and_then(PandasIndex::parse);
             let (mut selected, mut columns, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
             for (position, column) in file.columns().into_iter().enumerate() {
                 if is_wanted(&column) {
@@ -87,6 +90,7 @@ impl Rows {
                 columns,
                 skipped,
                 len,
+                index,
                 row: 0,
             })
         })
@@ -113,6 +117,11 @@ impl Rows {
         self.len
     }
 
+    /// Index of the rows that is no column with a name.
+    pub(super) fn index(&self) -> Option<PandasIndex> {
+        self.index
+    }
+
     /// Reads the next row; calls `set` with column and value of every cell that is not null.
     pub(crate) fn read(
         &mut self,
@@ -125,9 +134,12 @@ impl Rows {
         self.row += 1;
         let at = Location::new(&self.source, self.row);
         for (column, value) in self.columns.iter().zip(row) {
-            if let Some(value) = value {
-                set(&column.name, value, at)?;
+            let Some(value) = value else { continue };
+            if matches!(&value, AttributeValue::Text(text) if text.len() as u64 > MAX_LINE) {
+                let name = format!("{:?}", column.name);
+                return Err(at.wrong_type(name, "at most 64 MiB", "more"));
             }
+            set(&column.name, value, at)?;
         }
         Ok(true)
     }
@@ -154,10 +166,9 @@ fn caught<T>(
     format: ColumnarFormat,
     call: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, DataError> {
-    let error = match catch_unwind(AssertUnwindSafe(call)) {
+    let error = match catch_panic(call) {
         Ok(Ok(read)) => return Ok(read),
-        Ok(Err(error)) => error,
-        Err(panic) => panic_message(&*panic).to_owned(),
+        Ok(Err(error)) | Err(error) => error,
     };
     // The message may contain a long value.
     let mut found: String = error.chars().take(200).collect();
@@ -172,11 +183,4 @@ fn caught<T>(
         format: format.name(),
         found,
     })
-}
-
-/// Message of a panic.
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let message = panic.downcast_ref::<String>().map(String::as_str);
-    let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
-    message.unwrap_or("corrupt")
 }

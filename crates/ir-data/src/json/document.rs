@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::FieldNames;
-use super::value::{AnyValue, json_error, parse_object, type_name};
+use super::value::{AnyValue, exact_integer, number_name, parse_object, record_error};
 use crate::error::{DataError, Location};
 
 /// Parses a JSON object into `doc`, and reuses the buffers of `doc`.
@@ -38,7 +38,7 @@ pub(crate) fn parse_document(
     if let Some(error) = record.error {
         return Err(error);
     }
-    parsed.map_err(|error| json_error(&error, at))?;
+    parsed.map_err(|error| document_error(&error, text, at))?;
     if !record.has_id {
         return Err(at.missing_field(&fields.id));
     }
@@ -46,6 +46,19 @@ pub(crate) fn parse_document(
         return Err(at.missing_field(&fields.text));
     }
     Ok(())
+}
+
+/// [`record_error`], with the fix if the record may continue on the next line.
+fn document_error(error: &serde_json::Error, text: &str, at: Location<'_>) -> DataError {
+    let mut fault = record_error(error, text, at);
+    let is_first_line = !text.contains('\n') && text.trim_end().ends_with(['{', '[', ',']);
+    if let DataError::Json { found, .. } = &mut fault
+        && error.is_eof()
+        && is_first_line
+    {
+        found.push_str("; JSON lines have one object per line");
+    }
+    fault
 }
 
 struct DocumentVisitor<'a> {
@@ -69,7 +82,7 @@ impl DocumentVisitor<'_> {
         &mut self,
         field: &str,
         expected: &'static str,
-        found: &'static str,
+        found: impl Into<Cow<'static, str>>,
     ) -> E {
         self.fail(self.at.wrong_type(format!("{field:?}"), expected, found))
     }
@@ -93,8 +106,8 @@ impl DocumentVisitor<'_> {
 
     fn check_text<E: serde::de::Error>(&mut self, field: &str, found: TextValue) -> Result<(), E> {
         let found = match found {
-            TextValue::Text | TextValue::Other("null") => return Ok(()),
-            TextValue::Integer => "a number",
+            TextValue::Text | TextValue::Null => return Ok(()),
+            TextValue::Integer | TextValue::Float(_) => "a number",
             TextValue::Other(found) => found,
         };
         Err(self.wrong_type(field, "a string", found))
@@ -120,7 +133,10 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
                         }
                         TextValue::Text | TextValue::Integer => self.has_id = true,
                         // `null` counts as absent.
-                        TextValue::Other("null") => {}
+                        TextValue::Null => {}
+                        TextValue::Float(number) => {
+                            return Err(self.wrong_type(field, "an id", number_name(number)));
+                        }
                         TextValue::Other(found) => {
                             return Err(self.wrong_type(field, "an id", found));
                         }
@@ -138,24 +154,17 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
                     let found = map.next_value_seed(TextVisitor(&mut self.doc.title))?;
                     self.check_text(field, found)?;
                 }
-                field if Some(field) == fields.metadata.as_deref() => {
-                    match map.next_value_seed(AnyValue)? {
-                        None => {}
-                        Some(AttributeValue::Map(members)) => {
-                            for (name, value) in members {
-                                self.attribute(&name, value)?;
-                            }
-                        }
-                        Some(other) => {
-                            return Err(self.wrong_type(field, "an object", type_name(&other)));
+                name => match map.next_value_seed(AnyValue)? {
+                    None => {}
+                    Some(AttributeValue::Map(members))
+                        if Some(name) == fields.metadata.as_deref() =>
+                    {
+                        for (name, value) in members {
+                            self.attribute(&name, value)?;
                         }
                     }
-                }
-                name => {
-                    if let Some(value) = map.next_value_seed(AnyValue)? {
-                        self.attribute(name, value)?;
-                    }
-                }
+                    Some(value) => self.attribute(name, value)?,
+                },
             }
         }
         Ok(())
@@ -166,13 +175,15 @@ impl<'de> Visitor<'de> for &mut DocumentVisitor<'_> {
 #[derive(Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Visitor that writes a string or an integer into a buffer.
+/// Visitor that writes a string or an integer into a buffer, also an integer such as `1008.0`.
 struct TextVisitor<'a>(&'a mut String);
 
 /// JSON type of a visited value; `Other` is its name.
 enum TextValue {
     Text,
     Integer,
+    Float(f64),
+    Null,
     Other(&'static str),
 }
 
@@ -208,13 +219,13 @@ impl<'de> Visitor<'de> for TextVisitor<'_> {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<TextValue, E> {
-        // A number of this size is an integer that does not fit into 64 bits.
-        const LARGE: f64 = (1_u64 << 63) as f64;
-        Ok(TextValue::Other(if number.abs() >= LARGE {
-            "a number beyond 64 bits"
-        } else {
-            "a non-integer number"
-        }))
+        Ok(match exact_integer(number) {
+            Some(integer) => {
+                *self.0 = integer.to_string();
+                TextValue::Integer
+            }
+            None => TextValue::Float(number),
+        })
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<TextValue, E> {
@@ -222,7 +233,7 @@ impl<'de> Visitor<'de> for TextVisitor<'_> {
     }
 
     fn visit_unit<E>(self) -> Result<TextValue, E> {
-        Ok(TextValue::Other("null"))
+        Ok(TextValue::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TextValue, A::Error> {
@@ -231,8 +242,20 @@ impl<'de> Visitor<'de> for TextVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextValue, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(TextValue::Other("an object"))
+        // `DataFrame.to_json` writes `{"id": {"0": "a", "1": "b"}, "text": {"0": ...}}`.
+        const PANDAS: &str =
+            "columns of pandas (orient=\"records\", lines=True writes one object per line)";
+        let (mut names, mut numbers) = (0, 0);
+        while let Some((name, _)) = map.next_entry::<String, IgnoredAny>()? {
+            names += 1;
+            numbers += usize::from(name.parse::<u64>().is_ok());
+        }
+        let is_column = names > 0 && names == numbers;
+        Ok(TextValue::Other(if is_column {
+            PANDAS
+        } else {
+            "an object"
+        }))
     }
 }
 

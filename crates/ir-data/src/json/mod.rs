@@ -8,7 +8,7 @@ mod value;
 pub(crate) use document::{parse_document, write_document};
 pub use names::{GivenNames, RecordKind};
 pub(crate) use records::{RecordReader, for_each_record};
-pub(crate) use value::{JsonLineNumbers, json_error, parse_object, type_name};
+pub(crate) use value::{JsonLineNumbers, id_of, json_error, parse_object, type_name};
 
 /// Names of the fields of a document or query: members of a JSON object, or columns of a table.
 /// Every other field becomes an attribute.
@@ -20,13 +20,14 @@ pub(crate) use value::{JsonLineNumbers, json_error, parse_object, type_name};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldNames {
-    /// Id field, a string or an integer. Required.
+    /// Id field: a string, an integer, or a floating-point number without a fraction. Required.
     pub id: String,
     /// Title field. None: documents have no title.
     pub title: Option<String>,
     /// Text field. Required; may be empty or `null`.
     pub text: String,
-    /// Field with an object. Its members become attributes. Optional.
+    /// Field with an object. Its members become attributes. Another value is an attribute itself.
+    /// Optional.
     pub metadata: Option<String>,
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 
 use super::FieldNames;
+use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 
 /// Content of a record: a document or a query.
@@ -88,9 +89,9 @@ impl FieldNames {
     /// | text of a query | `text`; `contents`; `query`, `question`; `title` |
     ///
     /// There is no precedence between names that a comma separates. `contents` takes precedence
-    /// over `text` unless the id is `_id`. A `record` that is not a JSON object gives
-    /// [`FieldNames::beir`]; the reader of the file reports it. `line` is the line of the record
-    /// in `source`.
+    /// over `text` unless the id is `_id`. The members of an object `metadata` become attributes. A
+    /// `record` that is not a JSON object gives [`FieldNames::beir`]; the reader of the file
+    /// reports it. `line` is the line of the record in `source`.
     ///
     /// ```
     /// use ir_data::{FieldNames, RecordKind};
@@ -154,6 +155,12 @@ impl FieldNames {
             Some(text) => text,
             None => one_name(kind.texts(), names, at)?,
         };
+        let mut seen = DuplicateFinder::default();
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            if seen.add(&[name], at.line).is_some() {
+                return Err(at.repeated_field(name));
+            }
+        }
         let beir = Self::beir();
         let title = match (title, beir.title) {
             (Some(title), _) => Some(title.to_owned()),
@@ -163,8 +170,7 @@ impl FieldNames {
         Ok(Self {
             title: title.filter(|title| *title != text),
             id: id.to_owned(),
-            // Anserini's records have no object of metadata.
-            metadata: beir.metadata.filter(|_| contents != Some(text)),
+            metadata: beir.metadata,
             text: text.to_owned(),
         })
     }

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -17,7 +18,7 @@ pub(crate) fn parse_object(
     let value = AnyValue
         .deserialize(&mut parser)
         .and_then(|value| parser.end().map(|()| value))
-        .map_err(|error| json_error(&error, at))?;
+        .map_err(|error| record_error(&error, text, at))?;
     match value {
         Some(AttributeValue::Map(members)) => Ok(members),
         other => {
@@ -34,6 +35,53 @@ pub(crate) fn json_error(error: &serde_json::Error, at: Location<'_>) -> DataErr
         line: at.line + (error.line() as u64).saturating_sub(1),
         column: error.column() as u64,
         found: parser_message(&error.to_string(), "an object"),
+    }
+}
+
+/// [`json_error`] of a record. The message names NaN and Infinity, which Python writes.
+pub(super) fn record_error(error: &serde_json::Error, text: &str, at: Location<'_>) -> DataError {
+    let mut fault = json_error(error, at);
+    if let DataError::Json { found, .. } = &mut fault {
+        let mut lines = text.split('\n');
+        let line = lines.nth(error.line().saturating_sub(1));
+        let rest = line.and_then(|line| line.get(error.column().saturating_sub(1)..));
+        let names = ["NaN", "Infinity"];
+        let start = |name: &&str| rest.is_some_and(|rest| rest.starts_with(name));
+        if let Some(name) = names.into_iter().find(start) {
+            *found = format!("{name} is no JSON; write null");
+        }
+    }
+    fault
+}
+
+/// Integer that equals a floating-point number: pandas writes integers with gaps as `1008.0`.
+/// `None` from 2^53 on, where several integers have the same floating-point number.
+pub(super) fn exact_integer(number: f64) -> Option<i64> {
+    const LIMIT: f64 = (1_u64 << 53) as f64;
+    (number.fract() == 0.0 && number.abs() < LIMIT).then_some(number as i64)
+}
+
+/// Describes a number that is no id.
+pub(super) fn number_name(number: f64) -> String {
+    // A number of this size is an integer that does not fit into 64 bits.
+    const LARGE: f64 = (1_u64 << 63) as f64;
+    if number.abs() >= LARGE {
+        return "a number beyond 64 bits".to_owned();
+    }
+    format!("the number {number:?}")
+}
+
+/// Id in a value: a string, an integer, or a floating-point number that equals an integer. The
+/// error describes another value.
+pub(crate) fn id_of(value: AttributeValue) -> Result<String, Cow<'static, str>> {
+    match value {
+        AttributeValue::Text(id) => Ok(id),
+        AttributeValue::Int(id) => Ok(id.to_string()),
+        AttributeValue::Float(number) => match exact_integer(number) {
+            Some(id) => Ok(id.to_string()),
+            None => Err(number_name(number).into()),
+        },
+        other => Err(type_name(&other).into()),
     }
 }
 

@@ -113,6 +113,9 @@ pub fn parse_qrels_any(
             let (grades, document) = Default::default();
             read_cranfield_judgments(reader, source, grades, document)?
         }
+        QrelsFormat::OtherTable(line, header) => {
+            return Err(Location::new(source, line).syntax(NO_JUDGMENTS, &header));
+        }
         QrelsFormat::UnclearCodes(line, row) => {
             return Err(Location::new(source, line).syntax(NO_CRANFIELD, &row));
         }
@@ -133,6 +136,10 @@ const CRANFIELD: &str =
 const NO_CRANFIELD: &str =
     "the columns `query 0 document grade`, or codes of Cranfield (-1, and 1 to 4 with 3 and 4)";
 
+/// Expected names in the error of a table with other ones.
+const NO_JUDGMENTS: &str =
+    "the names of a query, a document and a grade between tabs, commas or semicolons";
+
 /// Warning about judgments of CISI or CACM.
 const CISI: &str = "read as judgments of CISI or CACM, without a grade; every grade is 1";
 
@@ -152,6 +159,8 @@ enum QrelsFormat {
     /// Numbers with -1 in place of one of Cranfield's codes: line and row.
     UnclearCodes(u64, String),
     Cisi(u64),
+    /// Header line with names of a query and a document, of another table.
+    OtherTable(u64, String),
 }
 
 fn detect_format(head: &[u8]) -> QrelsFormat {
@@ -169,6 +178,9 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
     }
     if let Some(separator) = table::separator(first) {
         return QrelsFormat::Table(separator);
+    }
+    if table::is_other(first) {
+        return QrelsFormat::OtherTable(number, first.trim().to_owned());
     }
     // The last line may be incomplete.
     let lines = match text.rsplit_once('\n') {

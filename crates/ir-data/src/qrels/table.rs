@@ -33,6 +33,19 @@ pub(crate) fn separator(line: &str) -> Option<u8> {
     })
 }
 
+/// Returns `true` for a header line of three or more names, among them a query and a document, that
+/// is neither in the order of TREC nor one of judgments: a run, or names between spaces.
+pub(crate) fn is_other(line: &str) -> bool {
+    let names = line
+        .split([' ', '\t', ',', ';'])
+        .map(|name| name.trim().trim_matches('"'));
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    let has = |field: JudgmentField| names.iter().any(|name| field.is(name));
+    let is_trec =
+        matches!(names[..], [query, _, document, _] if QUERY.is(query) && DOCUMENT.is(document));
+    names.len() > 2 && has(QUERY) && has(DOCUMENT) && !is_trec
+}
+
 /// Reads the rows below a header line with this separator, which lines without names may precede.
 pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<Qrels, DataError> {
     let mut lines = LineReader::new(reader, source);

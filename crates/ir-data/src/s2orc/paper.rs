@@ -12,8 +12,12 @@ pub struct Paper {
     pub keys: PaperKeys,
     /// Abstract; may be empty.
     pub abstract_text: String,
+    /// Names of the authors, given names first.
+    pub authors: Vec<String>,
     /// Year of publication, if known.
     pub year: Option<i64>,
+    /// Journal or conference; may be empty.
+    pub venue: String,
     /// Sections of the body, in order; empty if the body was not parsed.
     pub sections: Vec<Section>,
     /// Cited works by reference id, such as `BIBREF0`.

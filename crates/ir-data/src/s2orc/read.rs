@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::iter;
 use std::sync::Arc;
 
 use ir_core::AttributeValue;
@@ -18,17 +19,19 @@ type Members = BTreeMap<String, AttributeValue>;
 /// | field | value |
 /// |---|---|
 /// | `paper_id` | string or integer; required, unique |
-/// | `title`, `doi`, `arxiv_id` | string |
+/// | `title`, `doi`, `arxiv_id`, `venue`, `journal` | string |
+/// | `authors` | array of objects with `first`, `middle` (array of strings), `last`, `suffix` |
 /// | `abstract` | string, or array of objects with `text` |
-/// | `year` | integer |
+/// | `year` | integer, or a string with a year or a date: `2018`, `2018-05-12`; may be empty |
 /// | `body_text` | array of paragraphs: `section`, `text` (required), `cite_spans` |
 /// | `cite_spans` | array of citations: `start`, `end` (characters of `text`), `ref_id` |
 /// | `bib_entries` | object of cited works by `ref_id`: `title`, `link` (paper id), `other_ids` |
 /// | `other_ids` | `DOI` and `arXiv`: string, or array of which the first counts |
 ///
-/// `abstract`, `body_text` and `bib_entries` may be in an object `pdf_parse` or `latex_parse`.
-/// `null` counts as missing, other fields are ignored. A paper without `body_text`, of which S2ORC
-/// has many, has no [sections](Paper::sections).
+/// The fields up to `year` may be in an object `metadata`, as in the releases of 2019 and CORD-19;
+/// `abstract`, `body_text` and `bib_entries` in an object `pdf_parse`, `grobid_parse` or
+/// `latex_parse`. `null` counts as missing, other fields are ignored. A paper without `body_text`,
+/// of which S2ORC has many, has no [sections](Paper::sections).
 #[derive(Debug)]
 pub struct PaperReader<R> {
     lines: LineReader<R>,
@@ -175,19 +178,31 @@ impl<'a> Fields<'a> {
 fn paper(mut fields: Fields<'_>) -> Result<Paper, DataError> {
     let id = fields.id("paper_id")?;
     let id = id.ok_or_else(|| fields.missing("paper_id"))?;
-    let keys = PaperKeys {
-        title: fields.text("title")?.unwrap_or_default(),
-        doi: fields.text("doi")?.unwrap_or_default(),
-        arxiv: fields.text("arxiv_id")?.unwrap_or_default(),
-    };
-    let year = fields.integer("year")?;
-    let mut abstract_text = abstract_of(&mut fields)?;
+    let metadata = fields.object("metadata")?;
+    let mut paper = metadata_of(&mut fields.child("metadata", metadata))?;
+    let own = metadata_of(&mut fields)?;
+    for (text, own) in [
+        (&mut paper.keys.title, own.keys.title),
+        (&mut paper.keys.doi, own.keys.doi),
+        (&mut paper.keys.arxiv, own.keys.arxiv),
+        (&mut paper.venue, own.venue),
+        (&mut paper.abstract_text, own.abstract_text),
+    ] {
+        if !own.trim().is_empty() {
+            *text = own;
+        }
+    }
+    if !own.authors.is_empty() {
+        paper.authors = own.authors;
+    }
+    paper.id = id;
+    paper.year = own.year.or(paper.year);
     let mut path = String::new();
-    for parse in ["pdf_parse", "latex_parse"] {
+    for parse in ["pdf_parse", "grobid_parse", "latex_parse"] {
         let members = fields.object(parse)?;
         let mut parsed = fields.child(parse, members);
-        if abstract_text.is_empty() {
-            abstract_text = abstract_of(&mut parsed)?;
+        if paper.abstract_text.is_empty() {
+            paper.abstract_text = abstract_of(&mut parsed)?;
         }
         // The first parse with a body counts, with its bibliography.
         if !fields.members.contains_key("body_text")
@@ -202,14 +217,82 @@ fn paper(mut fields: Fields<'_>) -> Result<Paper, DataError> {
     }
     fields.path = path;
     let bibliography = bibliography(&mut fields)?;
+    paper.sections = sections(&mut fields, &bibliography)?;
+    paper.bibliography = bibliography;
+    Ok(paper)
+}
+
+/// Paper with the metadata of an object and its abstract.
+fn metadata_of(fields: &mut Fields<'_>) -> Result<Paper, DataError> {
+    let venue = fields
+        .text("venue")?
+        .filter(|venue| !venue.trim().is_empty());
+    let journal = fields.text("journal")?;
     Ok(Paper {
-        id,
-        keys,
-        abstract_text,
-        year,
-        sections: sections(&mut fields, &bibliography)?,
-        bibliography,
+        keys: PaperKeys {
+            title: fields.text("title")?.unwrap_or_default(),
+            doi: fields.text("doi")?.unwrap_or_default(),
+            arxiv: fields.text("arxiv_id")?.unwrap_or_default(),
+        },
+        authors: authors(fields)?,
+        year: year(fields)?,
+        venue: venue.or(journal).unwrap_or_default(),
+        abstract_text: abstract_of(fields)?,
+        ..Paper::default()
     })
+}
+
+/// Names of the authors; blank ones are left out.
+fn authors(fields: &mut Fields<'_>) -> Result<Vec<String>, DataError> {
+    let authors = fields.objects("authors")?.into_iter().map(|mut author| {
+        let first = author.text("first")?;
+        let middle = author.list("middle")?.into_iter().enumerate();
+        let middle = middle.map(|(n, value)| match value {
+            AttributeValue::Text(name) => Ok(Some(name)),
+            other => Err(author.wrong(&format!("middle[{n}]"), "a string", &other)),
+        });
+        let middle: Vec<Option<String>> = middle.collect::<Result<_, DataError>>()?;
+        let last = [author.text("last")?, author.text("suffix")?];
+        let parts: Vec<String> = iter::once(first)
+            .chain(middle)
+            .chain(last)
+            .flatten()
+            .collect();
+        let names: Vec<&str> = parts
+            .iter()
+            .flat_map(|part| part.split_whitespace())
+            .collect();
+        Ok(names.join(" "))
+    });
+    let mut authors: Vec<String> = authors.collect::<Result<_, DataError>>()?;
+    authors.retain(|name| !name.is_empty());
+    Ok(authors)
+}
+
+/// Year, also as a string, with or without month and day.
+fn year(fields: &mut Fields<'_>) -> Result<Option<i64>, DataError> {
+    let text = match fields.members.remove("year") {
+        None => return Ok(None),
+        Some(AttributeValue::Int(year)) => return Ok(Some(year)),
+        Some(AttributeValue::Text(text)) => text,
+        Some(other) => {
+            return Err(fields.wrong("year", "an integer or a string", &other));
+        }
+    };
+    let date = text.trim();
+    if date.is_empty() {
+        return Ok(None);
+    }
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = date.split(['-', '/']).collect();
+    let is_date = parts[0].len() == 4 && parts.iter().all(|part| is_number(part));
+    match parts[0].parse().ok().filter(|_| is_date) {
+        Some(year) => Ok(Some(year)),
+        None => {
+            let found = format!("{date} in {}", fields.name("year"));
+            Err(fields.at.syntax("a year, such as 2018", &found))
+        }
+    }
 }
 
 fn abstract_of(fields: &mut Fields<'_>) -> Result<String, DataError> {
@@ -372,11 +455,54 @@ mod tests {
         assert!(read("\n\n").unwrap().is_empty());
     }
 
+    #[test]
+    fn years_are_integers_or_strings() {
+        for (year, expected) in [
+            ("2018", Some(2018)),
+            (r#""2018""#, Some(2018)),
+            (r#"" 2018-05-12 ""#, Some(2018)),
+            (r#""2018/05""#, Some(2018)),
+            (r#""""#, None),
+            ("null", None),
+        ] {
+            let paper = read(&format!(r#"{{"paper_id": 1, "year": {year}}}"#)).unwrap();
+            assert_eq!(paper[0].year, expected, "{year}");
+        }
+    }
+
+    /// The releases of 2019 and CORD-19 have an object `metadata`.
+    #[test]
+    fn metadata_of_earlier_releases() {
+        let cord = r#"{"paper_id": "c", "metadata": {"title": "Cups", "authors": [
+            {"first": "Eve", "middle": ["B.", "C."], "last": "Cup", "suffix": "Jr."}, {"first": "", "middle": [], "last": "", "suffix": ""}]},
+            "abstract": [{"text": "A."}], "body_text": [{"section": "S", "text": "B."}]}"#;
+        let paper = read(&cord.replace('\n', " ")).unwrap().remove(0);
+        assert_eq!((&*paper.keys.title, &*paper.abstract_text), ("Cups", "A."));
+        assert_eq!(paper.authors, ["Eve B. C. Cup Jr."]);
+        assert_eq!(paper.paragraphs().count(), 1);
+        let release = r#"{"paper_id": "r", "metadata": {"title": "Pots", "year": "2011", "venue": "", "journal": "Tea", "doi": "10.1/p", "abstract": "A."},
+            "grobid_parse": {"abstract": [], "body_text": [{"section": "S", "text": "B [1].", "cite_spans": [{"start": 2, "end": 5, "ref_id": "b"}]}],
+            "bib_entries": {"b": {"title": "Cups"}}}}"#;
+        let paper = read(&release.replace('\n', " ")).unwrap().remove(0);
+        assert_eq!(
+            (paper.year, &*paper.venue, &*paper.keys.doi),
+            (Some(2011), "Tea", "10.1/p")
+        );
+        assert_eq!((&*paper.abstract_text, paper.bibliography.len()), ("A.", 1));
+        assert_eq!(paper.paragraphs().count(), 1);
+    }
+
     /// Invalid files, with `\n` for line ends, and parts of the errors.
     const INVALID: &str = r#"{"paper_id": 1}\n{"title": "t"} => p.jsonl:2: expected a field "paper_id"
 {"paper_id": 1}\n\n{"paper_id": "1"} => p.jsonl:3: expected a unique id, found "1", which is also on line 1
 {"paper_id": [1]} => expected a string or an integer in paper_id, found an array
-{"paper_id": 1, "year": "2015"} => expected an integer in year, found a string
+{"paper_id": 1, "year": [2015]} => expected an integer or a string in year, found an array
+{"paper_id": 1, "year": "in print"} => expected a year, such as 2018, found "in print in year"
+{"paper_id": 1, "year": "-201"} => expected a year, such as 2018, found "-201 in year"
+{"paper_id": 1, "metadata": {"year": "2015, May"}} => found "2015, May in metadata.year"
+{"paper_id": 1, "metadata": ["a"]} => expected an object in metadata, found an array
+{"paper_id": 1, "authors": ["Eve Cup"]} => expected an object in authors[0], found a string
+{"paper_id": 1, "authors": [{"middle": [1]}]} => expected a string in authors[0].middle[0], found a number
 {"paper_id": 1, "abstract": 3} => expected a string in abstract
 {"paper_id": 1, "abstract": ["a"]} => expected an object in abstract[0], found a string
 {"paper_id": 1, "body_text": {}} => expected an array in body_text, found an object

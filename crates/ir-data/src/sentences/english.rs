@@ -81,6 +81,16 @@ pub(super) fn cuts(text: &str, abbreviations: &[String]) -> Vec<usize> {
     cuts
 }
 
+/// Returns `true` if `left` ends with an abbreviation before `right`.
+pub(super) fn is_abbreviated(left: &str, right: &str, abbreviations: &[String]) -> bool {
+    let gap = Gap {
+        left,
+        is_single: true,
+        right,
+    };
+    gap.follows_abbreviation(abbreviations)
+}
+
 fn is_terminator(character: char) -> bool {
     matches!(character, '.' | '?' | '!')
 }
@@ -149,10 +159,12 @@ impl Gap<'_> {
         let Some(left) = self.left.strip_suffix('.') else {
             return false;
         };
-        ABBREVIATIONS
-            .into_iter()
-            .chain(more.iter().map(String::as_str))
-            .any(|word| ends_with_word(left, word))
+        let is_added = |word: &String| match word.strip_suffix(" #") {
+            Some(word) => ends_with_word(left, word) && starts_with_label(self.right),
+            None => ends_with_word(left, word),
+        };
+        ABBREVIATIONS.iter().any(|word| ends_with_word(left, word))
+            || more.iter().any(is_added)
             || (TIMES.iter().any(|word| ends_with_word(left, word))
                 && TIME_ZONES
                     .iter()
@@ -266,6 +278,14 @@ fn starts_with_number(text: &str) -> bool {
         .unwrap_or(text.len());
     text.starts_with(|c: char| c.is_ascii_digit())
         || (end > 0 && !text[end..].starts_with(char::is_alphanumeric))
+}
+
+/// Returns `true` if the text starts with a number or a single upper-case letter, also in
+/// parentheses: the label of a definition or an appendix.
+fn starts_with_label(text: &str) -> bool {
+    let text = text.strip_prefix('(').unwrap_or(text);
+    let rest = text.strip_prefix(char::is_uppercase);
+    starts_with_number(text) || rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 /// Returns `true` if the text starts with a year, also in parentheses.

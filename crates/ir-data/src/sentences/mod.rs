@@ -1,12 +1,15 @@
-//! Sentence splitting of English and Chinese text.
+//! Sentence splitting of English and Chinese text, and of other scripts without upper case.
 //!
-//! The rules are the rules of SOCO's published converter. Tests compare both on invented papers.
+//! The rules of English and Chinese are the rules of SOCO's published converter. Tests compare both
+//! on invented papers. Text in Chinese, Japanese, Korean, Arabic or Hindi is also split without an
+//! option ([`Language::English`]).
 //! Sentences are exact substrings of the text, without surrounding white space, and everything
 //! outside of them is white space. The time is linear in the length of the text.
 //!
 //! The splitters are here because the collection `squad/sentences` needs them; `ir-qa` re-exports
 //! them.
 
+mod caseless;
 mod chinese;
 mod english;
 
@@ -19,17 +22,126 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// English; serves other languages that end sentences with a period and white space.
+    ///
+    /// If more than a quarter of the letters of a text have no case (Chinese, Japanese, Korean,
+    /// Arabic, Hindi and others), sentences also end after `。！？।۔؟`, with the closing quotes and
+    /// brackets behind them, and between `.`, `!` or `?` and white space before such a letter.
     #[default]
     English,
-    /// Chinese, with full-width punctuation.
+    /// Chinese, with full-width punctuation, by the published rules: a full-width semicolon ends
+    /// sentences, too.
     Chinese,
 }
 
 /// Abbreviations of scientific text that the published rules do not have, without their period:
-/// `Fig. 3` and `et al. [12]` are cut without them.
-pub const SCIENTIFIC_ABBREVIATIONS: [&str; 19] = [
-    "Alg", "Algs", "Eq", "Eqn", "Eqns", "Eqs", "Fig", "Figs", "Ref", "Refs", "Sect", "Suppl",
-    "Tab", "Thm", "al", "eq", "fig", "resp", "vol",
+/// `Fig. 3` and `et al. [12]` are cut without them. Abbreviations with ` #` end no sentence before
+/// a number or letter only: "in Sept. 2019", "App. B", but "for 5 min. Then".
+pub const SCIENTIFIC_ABBREVIATIONS: [&str; 105] = [
+    "Alg",
+    "Algs",
+    "Eq",
+    "Eqn",
+    "Eqns",
+    "Eqs",
+    "Fig",
+    "Figs",
+    "Ref",
+    "Refs",
+    "Sect",
+    "Suppl",
+    "Tab",
+    "Thm",
+    "al",
+    "eq",
+    "fig",
+    "resp",
+    "vol",
+    "viz",
+    "w.r.t",
+    "s.t",
+    "incl",
+    "Feb #",
+    "Mar #",
+    "Apr #",
+    "Jun #",
+    "Jul #",
+    "Sep #",
+    "Sept #",
+    "max #",
+    "min #",
+    "App #",
+    "Apps #",
+    "Ch #",
+    "Chap #",
+    "Conj #",
+    "Def #",
+    "Defs #",
+    "Ex #",
+    "Exs #",
+    "Lem #",
+    "Nos #",
+    "nos #",
+    "Prop #",
+    "Props #",
+    "Rem #",
+    "Secs #",
+    "Sects #",
+    "Supp #",
+    "Thms #",
+    "Acad",
+    "Adv",
+    "Amer",
+    "Ann",
+    "Annu",
+    "Appl",
+    "Assoc",
+    "Astron",
+    "Astrophys",
+    "Biochem",
+    "Biol",
+    "Biophys",
+    "Bull",
+    "Chem",
+    "Clin",
+    "Commun",
+    "Comput",
+    "Conf",
+    "Dept",
+    "Econ",
+    "Eng",
+    "Environ",
+    "Exp #",
+    "Genet",
+    "Geophys",
+    "Immunol",
+    "Intl",
+    "Lett",
+    "Mater",
+    "Math",
+    "Mech",
+    "Med",
+    "Microbiol",
+    "Mol",
+    "Nat #",
+    "Natl",
+    "Neurosci",
+    "Nucl",
+    "Opt",
+    "Pharmacol",
+    "Philos",
+    "Phys",
+    "Physiol",
+    "Proc",
+    "Psychol",
+    "Res #",
+    "Sci",
+    "Soc",
+    "Stat",
+    "Symp",
+    "Technol",
+    "Theor",
+    "Trans",
+    "Univ",
 ];
 
 /// Splitter of text into sentences.
@@ -57,8 +169,9 @@ impl SentenceSplitter {
         }
     }
 
-    /// Adds abbreviations, without their period, that end no sentence. Case-sensitive. English
-    /// only.
+    /// Adds abbreviations, without their period, that end no sentence. Case-sensitive. With ` #`
+    /// after it, an abbreviation ends no sentence only before a number or a single letter, also in
+    /// parentheses. [`Language::English`] only.
     ///
     /// ```
     /// use ir_data::sentences::{Language, SCIENTIFIC_ABBREVIATIONS, SentenceSplitter};
@@ -87,11 +200,21 @@ impl SentenceSplitter {
     /// Byte ranges of the sentences, in order.
     pub fn split(&self, text: &str) -> impl Iterator<Item = Range<usize>> + use<> {
         let cuts = match self.language {
+            Language::English if caseless::is_caseless(text) => {
+                caseless::cuts(text, &self.abbreviations)
+            }
             Language::English => english::cuts(text, &self.abbreviations),
             Language::Chinese => chinese::cuts(text),
         };
         trimmed_pieces(text, &cuts).into_iter()
     }
+}
+
+/// Returns `true` if more than a quarter of the letters of a text are in a script without upper
+/// case, such as Chinese, Japanese, Korean, Arabic or Hindi.
+#[must_use]
+pub fn is_caseless(text: &str) -> bool {
+    caseless::is_caseless(text)
 }
 
 /// Pieces between ascending cuts, without surrounding white space and without empty ones.

@@ -44,6 +44,12 @@ frame = pd.DataFrame(
 )
 frame.to_parquet("pandas.parquet")
 
+# pandas: an index of ids that is a range, in the metadata only, and integers as floats.
+pd.DataFrame(
+    {"number": [1008.0, 1009.0, 0.5], "text": ["ship", "tea", "milk"]},
+    index=pd.RangeIndex(1000, 1003, name="doc_id"),
+).to_parquet("pandas-range.parquet")
+
 pl.DataFrame({"qid": [1, 2], "query": ["tea", "milk"]}).write_parquet(
     "polars.parquet", compression="uncompressed"
 )

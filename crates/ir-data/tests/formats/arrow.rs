@@ -1,15 +1,18 @@
 //! Arrow files written by pyarrow, pandas and datasets (`testdata/arrow/write.py`), and by the
 //! crate arrow-ipc.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int8Type;
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use ir_core::{AttributeValue, Corpus, Document};
-use ir_data::{DocumentFile, FileKind, ReadOptions, columnar, read_qrels_any, read_queries};
+use ir_data::{
+    DocumentFile, FileKind, GivenNames, ReadOptions, columnar, read_qrels_any, read_queries,
+};
 use proptest::prelude::*;
 
 fn file(name: &str) -> PathBuf {
@@ -94,6 +97,44 @@ fn other_content() {
     assert_eq!(FileKind::detect(&name).unwrap(), FileKind::Judgments);
     let qrels = read_qrels_any(&name, Default::default()).unwrap().data;
     assert_eq!(qrels.grade("q1", "d2"), Some(2));
+}
+
+/// The index of a data frame is in the metadata of the schema; ids may be floats.
+#[test]
+fn ids_of_pandas() {
+    let numbers: Float64Array = [Some(1008.0), Some(1e15), None].into_iter().collect();
+    let texts: StringArray = ["ship", "tea", "milk"].into_iter().map(Some).collect();
+    let columns: [(&str, ArrayRef); 2] = [("number", Arc::new(numbers)), ("text", Arc::new(texts))];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let index = r#"{"index_columns": [{"kind": "range", "name": "doc_id", "start": 1000}]}"#;
+    let metadata = HashMap::from([("pandas".to_owned(), index.to_owned())]);
+    let schema = arrow_schema::Schema::clone(&table.schema());
+    let table = table.with_schema(Arc::new(schema.with_metadata(metadata)));
+    let table = table.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    let out = std::fs::File::create(&path).unwrap();
+    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
+    writer.write(&table).unwrap();
+    writer.finish().unwrap();
+    let error = read(&path).unwrap_err();
+    let expected = "found \"number\", \"text\" (the index of pandas is no column: `reset_index(names=\"id\")` makes it one)";
+    assert!(error.ends_with(expected), "{error}");
+    let names = GivenNames {
+        id: Some("number".to_owned()),
+        ..GivenNames::default()
+    };
+    let options = ReadOptions {
+        names,
+        ..ReadOptions::default()
+    };
+    let docs = DocumentFile::open(&path, &options).unwrap();
+    let mut docs = docs.docs().unwrap();
+    let mut id = || docs.next().unwrap().map(|doc| doc.id);
+    assert_eq!([id().unwrap(), id().unwrap()], ["1008", "1000000000000000"]);
+    let error = id().unwrap_err().reason().to_string();
+    let expected = "x.arrow:3: expected an id in \"number\", found an empty cell";
+    assert!(error.ends_with(expected), "{error}");
 }
 
 /// Arrow is read from files: pipes and compressed files are named.

@@ -48,13 +48,13 @@ ID,Title,Text\r\na,Tea,"one\r\ntwo"\r\n => a|Tea|one\ntwo
 ,id,text\n0,a,tea => a||tea
 id,text,note\na,tea,\nb,,x => a||tea; b|||note="x"
 id,text\n\na,tea\n\n => a||tea
-id,text\n"a" ,tea => f:2: expected a separator or line end after the quoted cell that starts on this line, found " ,tea"
-id\ttext\n1\t"tea is hot\n2\tcoffee\n3\tmilk\n4\tthe "green" one\n5\tlast\n => f:2: expected a separator or line end after the quoted cell that starts on this line, found "green\" one"
-id,text,note\na,"x\ny",z\nb,"one\ntwo","three\n"four""\n => f:5: expected a separator or line end after the quoted cell that starts on this line, found "four\"\""
-id,text,note\na,"one\ntwo","tea\n => f:3: expected `"` at the end of a quoted cell, found "the end of the file"
+id,text\n"a" ,tea => f:2: expected a separator or line end after the quoted cell that starts on this line (write `"` inside a quoted cell twice), found " ,tea"
+id\ttext\n1\t"tea is hot\n2\tcoffee\n3\tmilk\n4\tthe "green" one\n5\tlast\n => f:2: expected a separator or line end after the quoted cell that starts on this line (write `"` inside a quoted cell twice), found "green\" one"
+id,text,note\na,"x\ny",z\nb,"one\ntwo","three\n"four""\n => f:5: expected a separator or line end after the quoted cell that starts on this line (write `"` inside a quoted cell twice), found "four\"\""
+id,text,note\na,"one\ntwo","tea\n => f:3: expected `"` at the end of a quoted cell (write `"` inside a quoted cell twice), found "the end of the file"
 id;text\na;the "green" one\nb;""\nc;""""\nd;"x"\r\n => a||the "green" one; b||; c||"; d||x
 "id";"text"\na;"tea; hot" => a||tea; hot
-"id","te => f:1: expected `"` at the end of a quoted cell, found "the end of the file"
+"id","te => f:1: expected `"` at the end of a quoted cell (write `"` inside a quoted cell twice), found "the end of the file"
 id,text\na,5" tape => a||5" tape
 id,text => 
 cord_uid,sha,title,abstract\nug7,,Virus,"Of, viruses" => ug7|Virus|Of, viruses
@@ -62,11 +62,13 @@ id,text\na => f:2: expected 2 columns, found 1
 id,text\na,b,c => f:2: expected 2 columns, found 3
 id,text\n,tea => f:2: expected an id in "id", found an empty cell
 id,text\na,tea\na,milk => f:3: expected a unique id, found "a", which is also on line 2
-id,text\na,"tea\nmilk => f:2: expected `"` at the end of a quoted cell, found "the end of the file"
+id,text\na,"tea\nmilk => f:2: expected `"` at the end of a quoted cell (write `"` inside a quoted cell twice), found "the end of the file"
 id,text,text\na,b,c => f:1: expected one field "text", found two
 id,docno,text\na,b,c => a||c|docno="b"
 docid,docno,text\na,b,c => f:1: expected one field of "docid", "docno" or "doc_id", found "docid", "docno"
 name,text\na,b => f:1: expected a field "_id", "id", "pid", "docid", "docno", "doc_id" or "cord_uid", found "name", "text"
+a,b,c,d,e,f,g,h,i,j,k,id\n => f:1: expected a field "text", "contents", "passage", "body", "segment", "content" or "abstract", found "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more
+id,text,metadata\na,tea,{} => a||tea|metadata="{}"
  => f: expected a header line with the names of columns, found none"#,
         read,
     );
@@ -98,6 +100,39 @@ fn byte_order_mark_and_encodings() {
             .to_string()
             .ends_with("docs.csv:2: expected UTF-8 text, found invalid bytes at column 6")
     );
+}
+
+/// A quoted cell with a line that has the tabs of the header may contain rows.
+#[test]
+fn rows_after_an_unpaired_quote() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, documents, joined) in [
+        (
+            "a.tsv",
+            "id\ttext\n1\t\"hello ship\n2\tB tea\"\n3\tship\n",
+            2,
+            1,
+        ),
+        ("b.tsv", "id\ttext\n1\t\"hello\nship\"\n2\t\"a\tb\"\n", 2, 0),
+        (
+            "c.tsv",
+            "id\tx\ttext\n1\t\"a\nb\tc\"\td\n2\t\"e\nf\tg\th\"\ti\n",
+            2,
+            2,
+        ),
+        ("d.tsv", "text\tx\tid\n\"a\nb\"\tc\t1\n", 1, 0),
+        ("e.csv", "id,text\n1,\"tea\nhot, green\"\n2,milk\n", 2, 0),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let docs = DocumentFile::open(&path, &ReadOptions::default()).unwrap();
+        assert_eq!(
+            docs.docs().unwrap().map(Result::unwrap).count(),
+            documents,
+            "{name}"
+        );
+        assert_eq!(docs.skipped().joined_rows, joined, "{name}");
+    }
 }
 
 /// The table of CORD-19 has several rows for some papers.

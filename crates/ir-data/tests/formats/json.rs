@@ -33,13 +33,22 @@ null => f:1: expected an object in the line, found null
 {"_id": null, "text": "b"} => f:1: expected a field "_id", found none
 {"_id": "a", "title": "b"} => f:1: expected a field "text", found none
 {"_id": "", "text": "b"} => f:1: expected an id in "_id", found an empty string
-{"_id": 1.5, "text": "b"} => f:1: expected an id in "_id", found a non-integer number
+{"_id": 1.5, "text": "b"} => f:1: expected an id in "_id", found the number 1.5
 {"_id": 123456789012345678901234567890, "text": "b"} => f:1: expected an id in "_id", found a number beyond 64 bits
 {"_id": ["a"], "text": "b"} => f:1: expected an id in "_id", found an array
 {"_id": "a", "text": {"b": 1}} => f:1: expected a string in "text", found an object
 {"_id": "a", "text": 7} => f:1: expected a string in "text", found a number
 {"_id": "a", "text": "b", "title": true} => f:1: expected a string in "title", found a Boolean
-{"_id": "a", "text": "b", "metadata": 3} => f:1: expected an object in "metadata", found a number
+{"_id": 9007199254740992.0, "text": "b"} => f:1: expected an id in "_id", found the number 9007199254740992.0
+{"_id": "a", "text": "b", "x": NaN} => f:1: expected JSON, found an error at column 32 (NaN is no JSON; write null)
+{"_id": "a", "text": "é", "x": [1, -Infinity]} => f:1: expected JSON, found an error at column 38 (Infinity is no JSON; write null)
+{"_id": "a", "text": "NaN", "x": } => f:1: expected JSON, found an error at column 34 (expected value)
+{\n"_id": "a",\n"text": "b"\n} => f:1: expected JSON, found an error at column 1 (EOF while parsing an object; JSON lines have one object per line)
+{"_id": "a",\n"text": "b"} => f:1: expected JSON, found an error at column 12 (EOF while parsing a value; JSON lines have one object per line)
+{"_id": {"0": "a", "1": "b"}, "text": {"0": "b", "1": "c"}} => f:1: expected an id in "_id", found columns of pandas (orient="records", lines=True writes one object per line)
+{"text": {"0": "b", "7": "c"}} => f:1: expected a string in "text", found columns of pandas (orient="records", lines=True writes one object per line)
+{"_id": {"$oid": "a"}, "text": "b"} => f:1: expected an id in "_id", found an object
+{"_id": "a", "text": {}} => f:1: expected a string in "text", found an object
 {"_id": "a", "_id": "b", "text": "b"} => f:1: expected one field "_id", found two
 {"_id": "a", "text": "b", "year": 1, "metadata": {"year": 2}} => f:1: expected one field "year", found two
 {"_id": "a", "text": "b"}\n\n{"_id": "a", "text": "c"} => f:3: expected a unique id, found "a", which is also on line 1
@@ -72,6 +81,55 @@ fn valid_json_lines() {
     };
     assert_eq!(list.len(), 2);
     assert!(json("").unwrap().is_empty());
+}
+
+/// pandas writes integers with gaps as floating-point numbers.
+#[test]
+fn ids_are_integers_in_any_notation() {
+    let docs = json(
+        "{\"_id\": 1008.0, \"text\": \"tea\"}\n{\"_id\": -2e3, \"text\": \"milk\", \"year\": 2012.0}",
+    );
+    let docs = docs.unwrap();
+    assert_eq!([&*docs[0].id, &*docs[1].id], ["1008", "-2000"]);
+    // Attributes are as written.
+    assert_eq!(
+        docs[1].attributes.get("year"),
+        Some(&AttributeValue::Float(2012.0))
+    );
+}
+
+/// Members of an object `metadata` are attributes with the names of BEIR and of Anserini. Other
+/// values are attributes.
+#[test]
+fn metadata_of_any_names() {
+    for record in [
+        r#"{"_id": 1, "text": "ship", "metadata": {"year": 2012}}"#,
+        r#"{"id": 1, "text": "ship", "metadata": {"year": 2012}}"#,
+        r#"{"id": 1, "contents": "ship", "metadata": {"year": 2012}}"#,
+        r#"{"docno": 1, "body": "ship", "metadata": {"year": 2012}, "x": null}"#,
+    ] {
+        let fields = FieldNames::detect(record, ir_data::RecordKind::Document, "f", 1).unwrap();
+        let read = |text: &str| {
+            let duplicates = DuplicateIds::Reject;
+            let mut docs =
+                jsonl::JsonlReader::new(text.as_bytes(), "f", fields.clone(), duplicates);
+            let mut doc = Document::default();
+            assert!(docs.read_into(&mut doc).unwrap());
+            doc
+        };
+        let expected = Document::new("1").with_text("ship");
+        assert_eq!(read(record), expected.clone().with("year", 2012));
+        let other = record.replace("{\"year\": 2012}", "\"2012\"");
+        assert_eq!(read(&other), expected.with("metadata", "2012"));
+    }
+    let given = ir_data::GivenNames {
+        text: Some("metadata".to_owned()),
+        ..Default::default()
+    };
+    let record = r#"{"id": 1, "contents": "", "metadata": "ship"}"#;
+    let kind = ir_data::RecordKind::Document;
+    let fields = FieldNames::detect_with(record, kind, &given, "f", 1).unwrap();
+    assert_eq!(fields.text, "metadata");
 }
 
 #[test]

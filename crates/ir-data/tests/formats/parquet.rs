@@ -184,6 +184,47 @@ fn errors_name_column_and_row() {
     );
 }
 
+/// An index of pandas is in the metadata, or a column without a name. Ids may be floats.
+#[test]
+fn ids_of_pandas() {
+    let open = |name: &str, id: Option<&str>| {
+        let names = GivenNames {
+            id: id.map(str::to_owned),
+            ..GivenNames::default()
+        };
+        let options = ReadOptions {
+            names,
+            ..ReadOptions::default()
+        };
+        DocumentFile::open(file(name), &options)
+    };
+    let range = "(the index of pandas is no column: `reset_index(names=\"id\")` makes it one)";
+    let unnamed = "(the column \"__index_level_0__\" is the index of pandas: `reset_index(names=\"id\")` names it)";
+    for (name, id, expected) in [
+        ("pandas-range.parquet", None, range),
+        ("pandas-range.parquet", Some("doc_id"), range),
+        ("pandas.parquet", Some("key"), unnamed),
+    ] {
+        let error = open(name, id).unwrap_err();
+        assert!(error.lacks_names());
+        let error = error.to_string();
+        assert!(
+            error.contains(&format!("{name}:1: expected a field")),
+            "{error}"
+        );
+        assert!(error.ends_with(expected), "{error}");
+    }
+    let docs = open("pandas-range.parquet", Some("number")).unwrap();
+    let mut docs = docs.docs().unwrap();
+    let mut id = || docs.next().unwrap().map(|doc| doc.id);
+    assert_eq!([id().unwrap(), id().unwrap()], ["1008", "1009"]);
+    let error = id().unwrap_err().reason().to_string();
+    assert!(
+        error.ends_with("range.parquet:3: expected an id in \"number\", found the number 0.5"),
+        "{error}"
+    );
+}
+
 /// Every prefix and every file with one altered byte is read or is an error: nothing panics.
 #[test]
 fn damaged_files() {

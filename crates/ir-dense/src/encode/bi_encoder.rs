@@ -100,7 +100,7 @@ impl BiEncoder {
         document: Arc<Tower>,
         config: &EncoderConfig,
     ) -> Result<Self, ModelError> {
-        let dims = [&query, &document].map(|tower| tower.config().hidden_size);
+        let dims = [&query, &document].map(|tower| tower.dim());
         if dims[0] != dims[1] {
             return Err(ModelError::Dimensions {
                 query: dims[0],
@@ -124,7 +124,7 @@ impl BiEncoder {
             let limit = tower.limit(side, config.side(side));
             let positions = tower.config().max_tokens();
             if let Some(found) = config.side(side).max_tokens.filter(|_| limit > positions) {
-                let path = tower.folder.join("config.json");
+                let path = tower.transformer_folder.join("config.json");
                 let expected = format!("at most {positions}, the positions of the model");
                 return Err(ModelError::setting(&path, "max_tokens", expected, found));
             }
@@ -153,8 +153,7 @@ impl BiEncoder {
         })
     }
 
-    /// Similarity function of the folder (`config_sentence_transformers.json`) or of training.
-    /// `None` if the folder has none; sentence-transformers then uses the cosine.
+    /// Similarity function of training, or of the folder ([`Tower::similarity`]).
     pub fn similarity(&self) -> Option<VectorSimilarity> {
         self.similarity
     }
@@ -345,14 +344,15 @@ fn missing_precision(tower: &Tower, config: &EncoderConfig) -> ModelError {
 
 /// Returns the folders of both sides, if a folder has these instead of a model.
 pub(crate) fn side_folders(folder: &Path) -> Option<[PathBuf; 2]> {
-    let is_model = |folder: &Path| folder.join("config.json").exists();
+    let files = ["config.json", "modules.json"];
+    let is_model = |folder: &Path| files.iter().any(|file| folder.join(file).exists());
     let sides = ["query", "document"].map(|side| folder.join(side));
     (!is_model(folder) && sides.iter().all(|side| is_model(side))).then_some(sides)
 }
 
 impl Encoder for BiEncoder {
     fn dim(&self) -> usize {
-        self.tower(Side::Query).config().hidden_size
+        self.tower(Side::Query).dim()
     }
 
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
@@ -472,11 +472,19 @@ impl SideEncoder {
         out: &mut [f32],
     ) -> Result<(), EncodeError> {
         let tower = &*self.tower;
-        model.forward(batch, region, |states| {
-            tower.pooling.pool_rows(states, batch, out);
-        });
+        if tower.modules.is_identity() {
+            model.forward(batch, region, |states| {
+                tower.pooling.pool_rows(states, batch, out);
+            });
+        } else {
+            let mut pooled = vec![0.0; batch.texts() * tower.config().hidden_size];
+            model.forward(batch, region, |states| {
+                tower.pooling.pool_rows(states, batch, &mut pooled);
+            });
+            tower.modules.apply_rows(&pooled, out);
+        }
         if tower.normalize {
-            let dim = tower.config().hidden_size.max(1);
+            let dim = tower.dim().max(1);
             out.chunks_exact_mut(dim).for_each(normalize_row);
         }
         self.check_finite(out)

@@ -32,7 +32,9 @@ pub struct EncoderConfig {
     pub precision: Precision,
     /// Pooling of token vectors. Default: as in the folder.
     pub pooling: Option<Pooling>,
-    /// If `true`, vectors are L2-normalized. Default: as in the folder.
+    /// If `true`, vectors are L2-normalized at the end, after truncation. If `false`, Normalize
+    /// modules at the end are skipped. If it is set, the similarity function of the folder does not
+    /// default to the cosine. Default: as in the folder.
     pub normalize: Option<bool>,
     /// Configuration of the query side.
     pub query: SideConfig,

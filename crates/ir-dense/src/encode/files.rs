@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::sentence_transformers::SENTENCE_BERT_CONFIGS;
+use super::sentence_transformers::{SENTENCE_BERT_CONFIGS, SentenceTransformersModule};
 use crate::error::ModelError;
-use crate::model_folder::{read_bytes, read_json, write_bytes};
+use crate::model_folder::{SAFETENSORS_INDEX, read_bytes, read_json, shard_names, write_bytes};
 
 /// Tokenizer files of all architectures.
 const TOKENIZER_FILES: [&str; 8] = [
@@ -21,7 +21,7 @@ const TOKENIZER_FILES: [&str; 8] = [
     "sentencepiece.bpe.model",
 ];
 
-/// Configurations and weights. An index of sharded weights is an error of the reader.
+/// Configurations and weights, without the shards that an index names.
 const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
     "config.json",
     "modules.json",
@@ -35,7 +35,7 @@ const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
 
 /// Paths that [`BiEncoder::open`](crate::BiEncoder::open) may read in a model folder, most of which
 /// do not exist in any one model: the files of the folder, of its towers (`query` and `document`),
-/// and the configurations of the modules of sentence-transformers, such as `1_Pooling`.
+/// of the modules of sentence-transformers, such as `1_Pooling` and `2_Dense`, and shards.
 ///
 /// ```
 /// let files = ir_dense::model_files("all-MiniLM-L6-v2".as_ref());
@@ -45,15 +45,36 @@ const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
 #[must_use]
 pub fn model_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for part in ["", "query", "document"] {
-        let part = folder.join(part);
-        let names = CONFIG_AND_WEIGHT_FILES.iter().chain(&TOKENIZER_FILES);
-        let names = names.chain(&SENTENCE_BERT_CONFIGS);
-        files.extend(names.map(|name| part.join(name)));
-        let modules = fs::read_dir(&part).into_iter().flatten().flatten();
+    let parts = ["", "query", "document"].map(|part| folder.join(part));
+    for part in &parts {
+        files.extend(names().map(|name| part.join(name)));
+        let modules = fs::read_dir(part).into_iter().flatten().flatten();
         files.extend(modules.map(|module| module.path().join("config.json")));
     }
+    // After the files above: the order is part of the keys of caches.
+    for part in &parts {
+        let modules = read_json::<Vec<SentenceTransformersModule>>(&part.join("modules.json"));
+        let modules = modules.ok().flatten().unwrap_or_default();
+        let folders = modules.iter().filter(|module| !module.path.is_empty());
+        let folders: Vec<PathBuf> = folders.map(|module| part.join(&module.path)).collect();
+        let of_modules = folders
+            .iter()
+            .flat_map(|own| names().map(|name| own.join(name)));
+        let mut others: Vec<PathBuf> = of_modules.collect();
+        for own in folders.iter().chain([part]) {
+            let shards = shard_names(&own.join(SAFETENSORS_INDEX)).ok().flatten();
+            others.extend(shards.into_iter().flatten().map(|name| own.join(name)));
+        }
+        others.retain(|file| !files.contains(file));
+        files.extend(others);
+    }
     files
+}
+
+/// Names of the files of a model.
+fn names() -> impl Iterator<Item = &'static str> {
+    let names = CONFIG_AND_WEIGHT_FILES.into_iter().chain(TOKENIZER_FILES);
+    names.chain(SENTENCE_BERT_CONFIGS)
 }
 
 /// Copies the tokenizer files of a model folder to another one. Returns its `config.json`, changed

@@ -4,10 +4,11 @@
 //! encoder. `ir encode` stores the fingerprint as user metadata of the index, and `ir search`
 //! compares it. Weights are hashed in memory: a converted file of the same model matches.
 
-use ir_core::Side;
+use ir_core::{Fnv1a, Side};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::{BiEncoder, Pooling, Tower};
+use super::{BiEncoder, ModelTokenizer, Pooling, SideConfig, Tower};
 use crate::model_folder::safetensors::checksum;
 use crate::precision::Precision;
 use crate::transformer::InferenceModel;
@@ -30,9 +31,9 @@ use crate::transformer::InferenceModel;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EncoderFingerprint {
-    /// CRC-32 of architecture, tokenizer and all weights as f32, in hexadecimal. Equal for equal
-    /// weights in another file format. The tokenizer is represented by its vocabulary and the token
-    /// ids of one text.
+    /// CRC-32 of architecture, tokenizer, all weights as f32, modules after pooling and truncation,
+    /// in hexadecimal. Equal for equal weights in another file format. The tokenizer is represented
+    /// by its vocabulary and the token ids of one text.
     pub model: String,
     /// Number format of the linear layers. Not written if it is f32.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
@@ -84,10 +85,42 @@ impl BiEncoder {
 
 /// Text that identifies configuration and tokenizer in the checksum of a model.
 fn description(tower: &Tower) -> String {
+    let config = serde_json::to_string(tower.config()).unwrap_or_default();
+    let tokenizer = tokenizer_description(&tower.tokenizer);
+    let modules = tower.modules.hash();
+    let modules = modules.map_or(String::new(), |hash| format!("modules {hash:016x}"));
+    format!("{config}{tokenizer}{modules}")
+}
+
+/// Text that identifies a tokenizer: its vocabulary and the token ids of one text.
+fn tokenizer_description(tokenizer: &ModelTokenizer) -> String {
     // Letters of both cases, accents, numbers, punctuation and scripts of other languages.
     let probe = "Ships seen by radar at sea. A Größe of 42 naïve cafés (東京, Москва): x² ≥ 3.14, re-encoded & \"quoted\"!";
-    let tokens = tower.tokenizer.encode(probe, 512).unwrap_or_default();
-    let config = serde_json::to_string(tower.config()).unwrap_or_default();
-    let vocabulary = tower.tokenizer.vocabulary_hash();
-    format!("{config}{tokens:?}{vocabulary:016x}")
+    let tokens = tokenizer.encode(probe, 512).unwrap_or_default();
+    format!("{tokens:?}{:016x}", tokenizer.vocabulary_hash())
+}
+
+impl ModelTokenizer {
+    /// Returns the hash of vocabulary and token ids that checkpoints record.
+    pub(crate) fn identity(&self) -> String {
+        format!(
+            "{:016x}",
+            Fnv1a::hash(tokenizer_description(self).as_bytes())
+        )
+    }
+}
+
+impl Tower {
+    /// Returns what determines the vectors of a side besides weights, for checkpoints.
+    pub(crate) fn identity(&self, side: Side, config: &SideConfig) -> Value {
+        json!({
+            "transformer": self.config().identity(),
+            "tokenizer": self.tokenizer.identity(),
+            "pooling": self.pooling,
+            "modules": self.modules.hash().map(|hash| format!("{hash:016x}")),
+            "normalize": self.normalize,
+            "prompt": self.prefix(side, config),
+            "max_tokens": self.limit(side, config),
+        })
+    }
 }

@@ -4,6 +4,7 @@ mod bi_encoder;
 mod config;
 pub(crate) mod files;
 mod fingerprint;
+mod modules;
 mod pooling;
 mod save;
 pub(crate) mod sentence_transformers;

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use ir_core::Side;
+use ir_core::{Side, VectorSimilarity};
 use serde_json::Value;
 
 use super::files::copy_tokenizer;
-use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
+use super::sentence_transformers::{
+    LengthLimits, SentenceTransformersConfig, SentenceTransformersModule,
+};
 use super::{BiEncoder, Tower};
 use crate::error::ModelError;
 use crate::model_folder::{create_folder, write_folder, write_json, write_weights};
@@ -16,14 +18,18 @@ impl BiEncoder {
     /// [`BiEncoder::open`] read. With one tower per side, it has two such folders, `query` and
     /// `document`.
     ///
-    /// Weights are written as f32, without pooler or head. Prefixes become prompts, the similarity
-    /// function becomes `similarity_fn_name`. sentence-transformers has one maximum length, the
-    /// larger of both sides. If they differ, `ir_dense.json` has both for [`BiEncoder::open`]:
+    /// Weights are written as f32, without pooler or head. Modules after pooling, such as Dense,
+    /// and `truncate_dim` are written as they were read. Prefixes become prompts, the similarity
+    /// function becomes `similarity_fn_name`; without one, it is `dot` if vectors are not
+    /// normalized. sentence-transformers has one maximum length, the larger of both sides. If they
+    /// differ, `ir_dense.json` has both for [`BiEncoder::open`]:
     /// `{"version": 1, "query": {"max_tokens": 32}, "document": {"max_tokens": 128}}`.
     ///
     /// # Errors
-    /// If the folder exists and is not empty, cannot be written, or a file of the model's original
-    /// folder is missing. After an error the folder does not exist.
+    /// If the folder exists and is not empty, cannot be written, a file of the model's original
+    /// folder is missing, or vectors are truncated and then normalized
+    /// ([`EncoderConfig::normalize`](super::EncoderConfig::normalize)). After an error the folder
+    /// does not exist.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), ModelError> {
         let [query, document] = [Side::Query, Side::Document].map(|side| self.tower(side));
         write_folder(folder.as_ref(), |folder| {
@@ -37,7 +43,7 @@ impl BiEncoder {
 
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
         create_folder(folder)?;
-        let config = copy_tokenizer(&tower.folder, folder)?;
+        let config = copy_tokenizer(&tower.transformer_folder, folder)?;
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
         let limit = |side| tower.limit(side, self.config().side(side));
@@ -52,13 +58,31 @@ impl BiEncoder {
                 String::new()
             }
         };
+        let mut modules = tower.modules.write(folder, 2)?;
+        let truncate_dim = tower.modules.truncate_dim();
+        if tower.normalize {
+            if let Some(dim) = truncate_dim {
+                let expected = "none, as vectors are normalized after truncation, which \
+                    sentence-transformers cannot record";
+                let path = tower.folder.join("config_sentence_transformers.json");
+                return Err(ModelError::setting(&path, "truncate_dim", expected, dim));
+            }
+            let path = format!("{}_Normalize", 2 + modules.len());
+            create_folder(&folder.join(&path))?;
+            modules.push(SentenceTransformersModule::new(path, "Normalize"));
+        }
+        // Without a name, the folder would have the cosine.
+        let unnormalized = (!tower.normalize).then_some(VectorSimilarity::InnerProduct);
         let config = SentenceTransformersConfig {
+            transformer: folder.into(),
             pooling: tower.pooling,
-            normalize: tower.normalize,
+            modules,
+            truncate_dim,
             max_tokens: sides.iter().map(|&side| limit(side)).max(),
             lowercase: tower.tokenizer.lowercase,
             prompts: [Side::Query, Side::Document].map(prompt),
-            similarity: self.similarity(),
+            similarity: self.similarity().or(unnormalized),
+            is_sentence_transformers: true,
         };
         config.write(folder, tower.config().hidden_size)?;
         write_weights(folder, &tower.transformer()?.named_tensors())

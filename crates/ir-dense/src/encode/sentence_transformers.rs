@@ -1,26 +1,35 @@
 //! Configuration files of sentence-transformers, and `ir_dense.json`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ir_core::VectorSimilarity;
 use serde_json::{Map, Value, json};
 
 use super::Pooling;
 use crate::error::ModelError;
-use crate::model_folder::{create_folder, read_json, write_json};
+use crate::model_folder::{create_folder, inner_path, read_json, write_json};
 use crate::similarity;
 
 /// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
 /// `config_sentence_transformers.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SentenceTransformersConfig {
+    /// Folder of transformer and tokenizer; the model folder itself, unless `modules.json` names
+    /// another.
+    pub(crate) transformer: PathBuf,
     pub(crate) pooling: Pooling,
-    pub(crate) normalize: bool,
+    /// Modules between pooling and the vector, in the order of `modules.json`.
+    pub(crate) modules: Vec<SentenceTransformersModule>,
+    pub(crate) truncate_dim: Option<usize>,
     pub(crate) max_tokens: Option<usize>,
     pub(crate) lowercase: bool,
     /// Prompts of queries and of documents; empty for none.
     pub(crate) prompts: [String; 2],
+    /// Similarity function that the folder names.
     pub(crate) similarity: Option<VectorSimilarity>,
+    /// If `true`, the folder has a file of sentence-transformers, and the similarity function
+    /// defaults to the cosine.
+    pub(crate) is_sentence_transformers: bool,
 }
 
 /// Maximum lengths of both sides, `ir_dense.json`: sentence-transformers has only one. Written if
@@ -73,11 +82,26 @@ impl LengthLimits {
 }
 
 /// Entry of `modules.json`.
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, Debug, Clone, PartialEq)]
 pub(crate) struct SentenceTransformersModule {
     pub(crate) path: String,
     #[serde(rename = "type")]
-    class: String,
+    pub(crate) class: String,
+}
+
+impl SentenceTransformersModule {
+    pub(crate) fn new(path: impl Into<String>, name: &str) -> Self {
+        let path = path.into();
+        let class = format!("sentence_transformers.models.{name}");
+        Self { path, class }
+    }
+
+    /// Name of the class without its Python module, which differs between versions; empty for a
+    /// class of another package.
+    pub(crate) fn name(&self) -> &str {
+        let own = self.class.strip_prefix("sentence_transformers.");
+        own.map_or("", |class| class.rsplit('.').next().unwrap_or(class))
+    }
 }
 
 #[derive(serde::Deserialize, Default)]
@@ -102,9 +126,10 @@ pub(crate) const SENTENCE_BERT_CONFIGS: [&str; 7] = [
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
 struct PromptConfig {
-    prompts: std::collections::BTreeMap<String, String>,
+    prompts: std::collections::BTreeMap<String, Option<String>>,
     default_prompt_name: Option<String>,
     similarity_fn_name: Option<String>,
+    truncate_dim: Option<usize>,
 }
 
 impl SentenceTransformersConfig {
@@ -123,14 +148,10 @@ impl SentenceTransformersConfig {
             "include_prompt": true,
         });
         write_json(&pooling.join("config.json"), &modes)?;
-        let mut modules = vec![("", "Transformer"), ("1_Pooling", "Pooling")];
-        if self.normalize {
-            let empty = folder.join("2_Normalize");
-            create_folder(&empty)?;
-            modules.push(("2_Normalize", "Normalize"));
-        }
-        let modules = modules.iter().enumerate().map(|(number, (path, class))| {
-            let class = format!("sentence_transformers.models.{class}");
+        let transformer = SentenceTransformersModule::new("", "Transformer");
+        let pooling = SentenceTransformersModule::new("1_Pooling", "Pooling");
+        let modules = [&transformer, &pooling].into_iter().chain(&self.modules);
+        let modules = modules.enumerate().map(|(number, SentenceTransformersModule { path, class })| {
             json!({"idx": number, "name": number.to_string(), "path": path, "type": class})
         });
         write_json(
@@ -148,53 +169,65 @@ impl SentenceTransformersConfig {
             .map(|(side, prompt)| (side.into(), prompt.as_str().into()))
             .collect();
         let similarity = self.similarity.map(similarity::name);
-        let prompts = json!({
+        let mut prompts = json!({
             "prompts": prompts, "default_prompt_name": null, "similarity_fn_name": similarity,
         });
+        if let Some(dim) = self.truncate_dim {
+            prompts["truncate_dim"] = dim.into();
+        }
         write_json(&folder.join("config_sentence_transformers.json"), &prompts)
     }
 
-    /// Reads the files. Defaults, as in sentence-transformers: mean pooling, no normalization.
+    /// Reads the files. Default without `modules.json`, as in sentence-transformers: mean pooling
+    /// and no other modules.
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
-        let limits = SENTENCE_BERT_CONFIGS
-            .iter()
-            .map(|file| read_json::<SentenceBertConfig>(&folder.join(file)));
-        let limits = limits.filter_map(Result::transpose).next().transpose()?;
-        let limits = limits.unwrap_or_default();
         let path = folder.join("config_sentence_transformers.json");
-        let prompts: PromptConfig = read_json(&path)?.unwrap_or_default();
-        let similarity = prompts.similarity(&path)?;
-        let prompts = prompts.side_prompts(&path)?;
+        let prompts: Option<PromptConfig> = read_json(&path)?;
+        let has_prompts = prompts.is_some();
+        let prompts = prompts.unwrap_or_default();
+        if prompts.truncate_dim == Some(0) {
+            return Err(ModelError::setting(&path, "truncate_dim", "1 or more", 0));
+        }
         let mut config = Self {
+            transformer: folder.into(),
             pooling: Pooling::Mean,
-            normalize: false,
-            max_tokens: limits.max_seq_length,
-            lowercase: limits.do_lower_case,
-            prompts,
-            similarity,
+            modules: Vec::new(),
+            truncate_dim: prompts.truncate_dim,
+            max_tokens: None,
+            lowercase: false,
+            similarity: prompts.similarity(&path)?,
+            prompts: prompts.side_prompts(&path)?,
+            is_sentence_transformers: has_prompts,
         };
         let path = folder.join("modules.json");
-        let Some(modules) = read_json::<Vec<SentenceTransformersModule>>(&path)? else {
-            return Ok(config);
-        };
-        for (position, module) in modules.iter().enumerate() {
-            // The module path of the class differs between versions.
-            match module.class.rsplit('.').next().unwrap_or_default() {
-                "Transformer" if position == 0 && module.path.is_empty() => {}
-                "Pooling" if position == 1 => {
-                    config.pooling = read_pooling(&folder.join(&module.path).join("config.json"))?;
-                }
-                "Normalize" if position > 1 => config.normalize = true,
-                _ => {
+        if let Some(mut modules) = read_json::<Vec<SentenceTransformersModule>>(&path)? {
+            config.is_sentence_transformers = true;
+            for (position, expected) in ["Transformer", "Pooling"].into_iter().enumerate() {
+                let found = modules.get(position);
+                if found.is_none_or(|module| module.name() != expected) {
                     return Err(ModelError::setting(
                         &path,
                         format!("module {position}"),
-                        "Transformer in the folder itself, then Pooling, then Normalize or nothing",
-                        format!("{} in {:?}", module.class, module.path),
+                        format!("{expected} of sentence_transformers"),
+                        found.map_or("missing".into(), |it| {
+                            format!("{} in {:?}", it.class, it.path)
+                        }),
                     ));
                 }
             }
+            config.modules = modules.split_off(2);
+            let field = |position: usize| move || format!("path of module {position}");
+            config.transformer = inner_path(&path, folder, &modules[0].path, field(0))?;
+            let pooling = inner_path(&path, folder, &modules[1].path, field(1))?;
+            config.pooling = read_pooling(&pooling.join("config.json"))?;
         }
+        let limits = SENTENCE_BERT_CONFIGS
+            .iter()
+            .map(|file| read_json::<SentenceBertConfig>(&config.transformer.join(file)));
+        let limits = limits.filter_map(Result::transpose).next().transpose()?;
+        let limits = limits.unwrap_or_default();
+        config.max_tokens = limits.max_seq_length;
+        config.lowercase = limits.do_lower_case;
         Ok(config)
     }
 }
@@ -204,35 +237,48 @@ impl PromptConfig {
         let Some(name) = &self.similarity_fn_name else {
             return Ok(None);
         };
-        let field = "similarity_fn_name";
-        match (similarity::from_name(name), &name[..]) {
-            (Some(similarity), _) => Ok(Some(similarity)),
-            // Distances are not supported, but do not affect the vectors.
-            (None, "euclidean" | "manhattan") => Ok(None),
-            (None, _) => {
-                let expected = "cosine, dot, euclidean or manhattan";
-                Err(ModelError::setting(path, field, expected, name))
-            }
+        if let Some(similarity) = similarity::from_name(name) {
+            return Ok(Some(similarity));
         }
+        let expected = match &name[..] {
+            "euclidean" | "manhattan" => "cosine or dot: an order by distance is not supported",
+            _ => "cosine or dot",
+        };
+        Err(ModelError::setting(
+            path,
+            "similarity_fn_name",
+            expected,
+            name,
+        ))
     }
 
-    /// Prompts of queries and of documents.
+    /// Prompts of queries and of documents. The default prompt is for texts without a side, as in
+    /// `encode` of sentence-transformers; `encode_query` and `encode_document` ignore it.
     fn side_prompts(&self, path: &Path) -> Result<[String; 2], ModelError> {
         let prompts = &self.prompts;
-        let default = match &self.default_prompt_name {
-            None => None,
-            Some(name) => Some(prompts.get(name).ok_or_else(|| {
-                let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
-                let expected = match known[..] {
-                    [] => "none, as there are no prompts".to_owned(),
-                    _ => format!("one of the prompts: {}", known.join(", ")),
-                };
-                ModelError::setting(path, "default_prompt_name", expected, name)
-            })?),
-        };
+        // sentence-transformers adds empty prompts with these names.
+        let is_known =
+            |name: &str| prompts.contains_key(name) || ["query", "document"].contains(&name);
+        if let Some(name) = self
+            .default_prompt_name
+            .as_deref()
+            .filter(|name| !is_known(name))
+        {
+            let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
+            let expected = match known[..] {
+                [] => "none, as there are no prompts".to_owned(),
+                _ => format!("one of the prompts: {}", known.join(", ")),
+            };
+            return Err(ModelError::setting(
+                path,
+                "default_prompt_name",
+                expected,
+                name,
+            ));
+        }
         let first = |names: &[&str]| {
             let named = names.iter().find_map(|&name| prompts.get(name));
-            named.or(default).cloned().unwrap_or_default()
+            named.cloned().flatten().unwrap_or_default()
         };
         Ok([first(&["query"]), first(&["document", "passage", "corpus"])])
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side, VectorSimilarity};
 
+use super::modules::VectorModules;
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::tokenizer::TokenizedText;
@@ -20,16 +21,22 @@ use crate::transformer::{ModelWeights, TensorNames, TokenBatch, Transformer};
 #[derive(Debug, Clone)]
 pub struct Tower {
     pub(crate) folder: PathBuf,
+    /// Folder of `config.json`, weights and tokenizer.
+    pub(crate) transformer_folder: PathBuf,
     pub(crate) weights: ModelWeights,
     /// Tokenizer of the model's vocabulary.
     pub tokenizer: ModelTokenizer,
     /// Pooling of token vectors.
     pub pooling: Pooling,
-    /// If `true`, vectors are L2-normalized.
+    /// Modules after pooling, and truncation.
+    pub(crate) modules: Arc<VectorModules>,
+    /// If `true`, vectors are L2-normalized at the end.
     pub normalize: bool,
     /// Maximum sequence length in tokens, with special tokens, unless a side sets its own.
     pub max_tokens: usize,
-    /// Similarity function according to the folder; `None` if it has none.
+    /// Similarity function according to the folder: the one that it names, or else the cosine in a
+    /// folder of sentence-transformers with vectors that are not normalized. `None` in other
+    /// folders, and if [`EncoderConfig::normalize`] overrides the folder.
     pub similarity: Option<VectorSimilarity>,
     /// Maximum sequence lengths of queries and of documents in `ir_dense.json`.
     side_limits: [Option<usize>; 2],
@@ -53,17 +60,27 @@ impl Tower {
             });
         }
         let device = config.backend.device()?;
-        let shape = TransformerConfig::read(folder)?;
         let files = SentenceTransformersConfig::read(folder)?;
-        let mut tokenizer = ModelTokenizer::open(folder)?;
+        let shape = TransformerConfig::read(&files.transformer)?;
+        let mut tokenizer = ModelTokenizer::open(&files.transformer)?;
         tokenizer.lowercase = files.lowercase;
         tokenizer.check_vocabulary(shape.vocab_size)?;
-        let max_tokens = max_tokens(folder, &shape, &files, &tokenizer)?;
+        let max_tokens = max_tokens(&shape, &files, &tokenizer)?;
         let side_limits = side_limits(folder, &shape, &tokenizer)?;
-        let weights = WeightFile::open(folder)?;
+        let width = shape.hidden_size;
+        let mut modules = VectorModules::read(folder, &files.modules, width, files.truncate_dim)?;
+        // Normalization before truncation does not give normalized vectors.
+        let is_last = modules.truncate_dim().is_none() || config.normalize == Some(false);
+        let normalizes = is_last && modules.remove_last_normalize();
+        let normalize = config.normalize.unwrap_or(normalizes);
+        let defaults_to_cosine =
+            files.is_sentence_transformers && config.normalize.is_none() && !normalize;
+        let similarity = files.similarity;
+        let similarity = similarity.or(defaults_to_cosine.then_some(VectorSimilarity::Cosine));
+        let weights = WeightFile::open(&files.transformer)?;
         let layers = TensorNames::count_layers(shape.architecture, &weights);
         if layers > shape.layers {
-            let path = folder.join("config.json");
+            let path = files.transformer.join("config.json");
             let expected = format!("{layers}, the layers in {}", weights.path().display());
             let field = "num_hidden_layers";
             return Err(ModelError::setting(&path, field, expected, shape.layers));
@@ -76,10 +93,12 @@ impl Tower {
                 device,
             },
             pooling: config.pooling.unwrap_or(files.pooling),
-            normalize: config.normalize.unwrap_or(files.normalize),
+            modules: Arc::new(modules),
+            normalize,
             max_tokens,
             side_limits,
-            similarity: files.similarity,
+            similarity,
+            transformer_folder: files.transformer,
             prompts: files.prompts,
             tokenizer,
         })
@@ -96,6 +115,11 @@ impl Tower {
     /// Configuration of the transformer.
     pub fn config(&self) -> &TransformerConfig {
         self.weights.config()
+    }
+
+    /// Dimension of the vectors.
+    pub fn dim(&self) -> usize {
+        self.modules.dim()
     }
 
     /// Returns the transformer. Reads its weights from the folder, since an encoder on the CPU
@@ -118,18 +142,28 @@ impl Tower {
     }
 
     /// Returns one vector per text, given the hidden states of [`Transformer::forward`]: pools
-    /// them, and normalizes if configured. Differentiable on a device with automatic
-    /// differentiation.
+    /// them, applies the modules after pooling, truncates and normalizes, if configured.
+    /// Differentiable on a device with automatic differentiation.
     ///
     /// # Shapes
-    /// `states`: `[tokens, dim]`; result: `[texts, dim]`.
+    /// `states`: `[tokens, hidden_size]`; result: `[texts, dim]`.
     pub fn pool(&self, states: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
-        let pooled = self.pooling.pool(states, batch);
+        self.vectors(self.pooling.pool(states, batch))
+    }
+
+    /// Returns the vectors of pooled hidden states.
+    pub(crate) fn vectors(&self, pooled: Tensor<2>) -> Tensor<2> {
+        let vectors = self.modules.apply(pooled);
         if self.normalize {
-            normalize(pooled)
+            normalize(vectors)
         } else {
-            pooled
+            vectors
         }
+    }
+
+    /// Returns `true` if vectors are pooled hidden states.
+    pub(crate) fn only_pools(&self) -> bool {
+        self.modules.is_identity() && !self.normalize
     }
 
     /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
@@ -193,7 +227,6 @@ impl Tower {
 /// Maximum sequence length, as in sentence-transformers: `max_seq_length` of its configuration
 /// file, or else the minimum of the tokenizer's maximum length and the number of positions.
 fn max_tokens(
-    folder: &Path,
     shape: &TransformerConfig,
     files: &SentenceTransformersConfig,
     tokenizer: &ModelTokenizer,
@@ -205,7 +238,7 @@ fn max_tokens(
             ("tokenizer_config.json", "model_max_length", limit)
         }
     };
-    check_room(&folder.join(file), field, limit, tokenizer)?;
+    check_room(&files.transformer.join(file), field, limit, tokenizer)?;
     Ok(limit.min(shape.max_tokens()))
 }
 

@@ -12,8 +12,7 @@ use super::listing::{HubBlob, ModelListing};
 use super::snapshot::{self, make_folder, write_error};
 use super::{HubError, ModelCache, ModelReference, folder_name, is_plain};
 use crate::encode::sentence_transformers::SentenceTransformersModule;
-use crate::model_folder::TransformerConfig;
-use crate::model_folder::read_json;
+use crate::model_folder::{SAFETENSORS_INDEX, TransformerConfig, read_json, shard_names};
 
 impl ModelCache {
     /// Downloads the files of a model that an encoder needs from [`Hub::from_env`] and returns the
@@ -79,21 +78,46 @@ impl ModelCache {
             progress.completed += blob.bytes;
             Ok(Some((file.to_owned(), path)))
         };
-        // An unsupported model is rejected before its weights are downloaded.
         let mut files = Vec::new();
-        let described = bring("config.json", &mut progress)?;
+        let mut parts = Vec::new();
+        if let Some(modules) = bring("modules.json", &mut progress)? {
+            let read = read_json::<Vec<SentenceTransformersModule>>(&modules.1);
+            let read = read.map_err(|source| connection.unsupported(source))?;
+            parts = read.unwrap_or_default();
+            files.push(modules);
+        }
+        let folder_of = |part: &SentenceTransformersModule| {
+            let is_inside = part.path.split('/').all(is_plain);
+            is_inside.then(|| format!("{}/", part.path))
+        };
+        let transformer = parts.first().and_then(folder_of).unwrap_or_default();
+        // An unsupported model is rejected before its weights are downloaded.
+        let described = bring(&format!("{transformer}config.json"), &mut progress)?;
         let described = described.ok_or_else(|| connection.missing("config.json"))?;
         let shape = TransformerConfig::read_file(&described.1);
         shape.map_err(|source| connection.unsupported(source))?;
         files.push(described);
-        let mut wanted = listing.wanted(&connection)?;
-        if let Some(modules) = bring("modules.json", &mut progress)? {
-            let parts = read_json::<Vec<SentenceTransformersModule>>(&modules.1);
-            let parts = parts.map_err(|source| connection.unsupported(source))?;
-            let parts = parts.unwrap_or_default().into_iter();
-            let parts = parts.filter(|part| part.path.split('/').all(is_plain));
-            wanted.extend(parts.map(|part| format!("{}/config.json", part.path)));
-            files.push(modules);
+        let mut wanted = listing.wanted(&connection, &transformer)?;
+        let others: Vec<String> = parts.iter().skip(1).filter_map(folder_of).collect();
+        wanted.extend(others.iter().map(|folder| format!("{folder}config.json")));
+        if listing.weights(&transformer).is_none() {
+            return Err(connection.missing("model.safetensors or pytorch_model.bin"));
+        }
+        for folder in [&transformer].into_iter().chain(&others) {
+            let Some(weights) = listing.weights(folder) else {
+                continue;
+            };
+            if !weights.ends_with(SAFETENSORS_INDEX) {
+                wanted.push(weights);
+                continue;
+            }
+            if let Some(index) = bring(&weights, &mut progress)? {
+                let shards = shard_names(&index.1);
+                let shards = shards.map_err(|source| connection.unsupported(source))?;
+                let shards = shards.into_iter().flatten().filter(|name| is_plain(name));
+                wanted.extend(shards.map(|name| format!("{folder}{name}")));
+                files.push(index);
+            }
         }
         let names = files.iter().map(|file| &file.0);
         progress.total = Some(listing.total_bytes(names.chain(&wanted)));

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::HubError;
 use super::connection::Connection;
 use crate::encode::sentence_transformers::SENTENCE_BERT_CONFIGS;
+use crate::model_folder::SAFETENSORS_INDEX;
 
 /// Response of `GET /api/models/NAME/revision/REVISION?blobs=true`.
 #[derive(Deserialize)]
@@ -59,30 +60,32 @@ impl ModelListing {
             .find(|sibling| sibling.rfilename == file)
     }
 
-    /// Names of the files that an encoder may need besides `config.json` and `modules.json`.
-    /// Optional files may be absent from the listing.
-    pub(super) fn wanted(&self, connection: &Connection<'_>) -> Result<Vec<String>, HubError> {
-        let first = |names: [&'static str; 2], expected| {
-            let found = names.into_iter().find(|name| self.find(name).is_some());
-            found.ok_or_else(|| connection.missing(expected))
-        };
-        let tokens = first(
-            ["tokenizer.json", "vocab.txt"],
-            "tokenizer.json or vocab.txt",
-        )?;
-        let weights = first(
-            ["model.safetensors", "pytorch_model.bin"],
-            "model.safetensors or pytorch_model.bin",
-        )?;
-        let others = [
-            "config_sentence_transformers.json",
-            "special_tokens_map.json",
-            "tokenizer_config.json",
-            tokens,
-            weights,
-        ];
+    /// Names of the files that an encoder may need besides weights and configurations of modules.
+    /// `folder` is the folder of the transformer, empty or with a final `/`. Optional files may be
+    /// absent from the listing.
+    pub(super) fn wanted(
+        &self,
+        connection: &Connection<'_>,
+        folder: &str,
+    ) -> Result<Vec<String>, HubError> {
+        let tokens = self.first_of(folder, &["tokenizer.json", "vocab.txt"]);
+        let tokens = tokens.ok_or_else(|| connection.missing("tokenizer.json or vocab.txt"))?;
+        let others = ["special_tokens_map.json", "tokenizer_config.json"];
         let names = SENTENCE_BERT_CONFIGS.into_iter().chain(others);
-        Ok(names.map(str::to_owned).collect())
+        let names = names.map(|name| format!("{folder}{name}"));
+        let prompts = "config_sentence_transformers.json".to_owned();
+        Ok(names.chain([prompts, tokens]).collect())
+    }
+
+    /// Name of the weights in a folder, or of the index of their shards; `None` if there are none.
+    pub(super) fn weights(&self, folder: &str) -> Option<String> {
+        let names = ["model.safetensors", SAFETENSORS_INDEX, "pytorch_model.bin"];
+        self.first_of(folder, &names)
+    }
+
+    fn first_of(&self, folder: &str, names: &[&str]) -> Option<String> {
+        let mut names = names.iter().map(|name| format!("{folder}{name}"));
+        names.find(|name| self.find(name).is_some())
     }
 
     /// Total size of files; 0 if one of them is unknown.

@@ -179,6 +179,18 @@ impl TransformerConfig {
         Ok(Some(config))
     }
 
+    /// Returns the configuration as JSON, for checkpoints. Fractions are text, because a JSON
+    /// number is not always read as it was written.
+    pub(crate) fn identity(&self) -> Value {
+        let mut fields = serde_json::to_value(self).unwrap_or_default();
+        for value in fields.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            if value.is_f64() {
+                *value = value.to_string().into();
+            }
+        }
+        fields
+    }
+
     /// Maximum sequence length in tokens, with special tokens.
     pub fn max_tokens(&self) -> usize {
         self.max_positions - self.position_offset

@@ -1,7 +1,7 @@
 //! Files of a model folder in the Hugging Face layout.
 //!
 //! - `config`: `config.json`
-//! - `weights`: reader of `model.safetensors` and `pytorch_model.bin`
+//! - `weights`: reader of `model.safetensors`, its shards, and `pytorch_model.bin`
 //! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
 //! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
@@ -13,7 +13,7 @@ mod weights;
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ use serde_json::Value;
 pub use config::{Architecture, TransformerConfig};
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::TensorValues;
-pub(crate) use weights::{TensorSource, WeightFile};
+pub(crate) use weights::{SAFETENSORS_INDEX, TensorSource, WeightFile, shard_names};
 
 use crate::error::ModelError;
 
@@ -55,6 +55,32 @@ fn check_link(path: &Path) -> Result<(), ModelError> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Returns the path of a file or folder that `file` names relative to `folder`.
+///
+/// # Errors
+/// Returns [`ModelError::Setting`] with `field` if the path is absolute or leads out of `folder`.
+pub(crate) fn inner_path(
+    file: &Path,
+    folder: &Path,
+    path: &str,
+    field: impl FnOnce() -> String,
+) -> Result<PathBuf, ModelError> {
+    if path.is_empty() {
+        return Ok(folder.into());
+    }
+    let mut parts = Path::new(path).components();
+    if parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Ok(folder.join(path));
+    }
+    let expected = "a path inside the model folder";
+    Err(ModelError::setting(
+        file,
+        field(),
+        expected,
+        format!("{path:?}"),
+    ))
 }
 
 /// Reads a JSON file; `None` if there is no such file.

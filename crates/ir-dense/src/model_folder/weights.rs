@@ -1,6 +1,6 @@
 //! Reader of weight files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
@@ -13,11 +13,14 @@ use pytorch_reader::PytorchReader;
 use safetensors::tensor::Metadata;
 use safetensors::{SafeTensorError, SafeTensors};
 
-use super::{TensorValues, check_link, is_lfs_pointer};
+use super::{TensorValues, check_link, inner_path, is_lfs_pointer, read_json};
 use crate::error::ModelError;
 
 /// Maximum length of the header of a safetensors file, as in the library.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// Index of sharded safetensors files.
+pub(crate) const SAFETENSORS_INDEX: &str = "model.safetensors.index.json";
 
 /// Source of the tensors of a model.
 pub(crate) trait TensorSource {
@@ -33,8 +36,9 @@ pub(crate) trait TensorSource {
     }
 }
 
-/// Weight file. A safetensors file is memory-mapped: its f32 tensors are used in place. Tensors of
-/// other element types and of PyTorch files are read and converted one by one.
+/// Weight file, or sharded safetensors files with their index. A safetensors file is memory-mapped:
+/// its f32 tensors are used in place. Tensors of other element types and of PyTorch files are read
+/// and converted one by one.
 ///
 /// As with an index file, the bytes of a mapped file must not change while it is open. Writers of
 /// this crate and downloads replace files atomically.
@@ -51,6 +55,30 @@ enum WeightFormat {
         header: Metadata,
     },
     Pytorch(PytorchReader),
+    /// Index of sharded safetensors files.
+    Shards {
+        files: Vec<WeightFile>,
+        /// Index in `files` of every tensor.
+        tensors: BTreeMap<String, usize>,
+    },
+}
+
+/// `model.safetensors.index.json`.
+#[derive(serde::Deserialize)]
+struct ShardIndex {
+    /// File name of every tensor.
+    weight_map: BTreeMap<String, String>,
+}
+
+/// Returns the file names of the shards in an index, sorted; `None` if there is no such file.
+pub(crate) fn shard_names(index: &Path) -> Result<Option<Vec<String>>, ModelError> {
+    let index = read_json::<ShardIndex>(index)?;
+    Ok(index.map(|index| {
+        let mut names: Vec<String> = index.weight_map.into_values().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }))
 }
 
 impl fmt::Debug for WeightFile {
@@ -60,22 +88,26 @@ impl fmt::Debug for WeightFile {
 }
 
 impl WeightFile {
-    /// Opens `model.safetensors`, or else `pytorch_model.bin`.
+    /// Opens `model.safetensors`, or else the files of `model.safetensors.index.json`, or else
+    /// `pytorch_model.bin`.
     pub(crate) fn open(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("model.safetensors");
         if path.exists() {
             return Self::open_safetensors(path);
         }
+        check_link(&path)?;
+        let path = folder.join(SAFETENSORS_INDEX);
+        if let Some(index) = read_json::<ShardIndex>(&path)? {
+            return Self::open_shards(path, index);
+        }
         let path = folder.join("pytorch_model.bin");
         if path.exists() {
             return Self::open_pytorch(path);
         }
-        for name in ["model.safetensors", "pytorch_model.bin"] {
-            check_link(&folder.join(name))?;
-            let path = folder.join(format!("{name}.index.json"));
-            if path.exists() {
-                return Err(ModelError::Sharded { path });
-            }
+        check_link(&path)?;
+        let path = folder.join("pytorch_model.bin.index.json");
+        if path.exists() {
+            return Err(ModelError::Sharded { path });
         }
         Err(ModelError::MissingFile {
             folder: folder.into(),
@@ -124,6 +156,31 @@ impl WeightFile {
         Ok(Self { path, format })
     }
 
+    /// Opens the files of an index of sharded safetensors files.
+    fn open_shards(path: PathBuf, index: ShardIndex) -> Result<Self, ModelError> {
+        let folder = path.parent().unwrap_or(&path);
+        let mut files: Vec<Self> = Vec::new();
+        let mut tensors = BTreeMap::new();
+        let mut opened: HashMap<String, usize> = HashMap::new();
+        for (tensor, name) in index.weight_map {
+            let number = match opened.get(&name) {
+                Some(&number) => number,
+                None => {
+                    let field = || format!("file of tensor {tensor}");
+                    let file = inner_path(&path, folder, &name, field)?;
+                    check_link(&file)?;
+                    files.push(Self::open_safetensors(file)?);
+                    opened.insert(name, files.len() - 1);
+                    files.len() - 1
+                }
+            };
+            files[number].info(&tensor)?;
+            tensors.insert(tensor, number);
+        }
+        let format = WeightFormat::Shards { files, tensors };
+        Ok(Self { path, format })
+    }
+
     fn open_pytorch(path: PathBuf) -> Result<Self, ModelError> {
         let mut first = [0; 23];
         let read = File::open(&path).and_then(|mut file| file.read_exact(&mut first));
@@ -150,7 +207,7 @@ impl WeightFile {
             WeightFormat::SafeTensors { header, .. } => {
                 header.metadata().as_ref()?.get(name).map(String::as_str)
             }
-            WeightFormat::Pytorch(_) => None,
+            WeightFormat::Pytorch(_) | WeightFormat::Shards { .. } => None,
         }
     }
 
@@ -173,6 +230,10 @@ impl WeightFile {
                 let bytes = tensor.read().map_err(|error| invalid(&self.path, error))?;
                 Ok(IndexBytes::from(bytes).into())
             }
+            WeightFormat::Shards { files, tensors } => {
+                let number = tensors.get(name).ok_or_else(|| self.missing(name))?;
+                files[*number].raw(name)
+            }
         }
     }
 
@@ -185,6 +246,10 @@ impl WeightFile {
             WeightFormat::Pytorch(reader) => reader
                 .get(name)
                 .map(|tensor| (format!("{:?}", tensor.dtype()), tensor.shape())),
+            WeightFormat::Shards { files, tensors } => {
+                let number = tensors.get(name).ok_or_else(|| self.missing(name))?;
+                return files[*number].info(name);
+            }
         };
         let (element, shape) = info.ok_or_else(|| self.missing(name))?;
         Ok((element.to_lowercase(), shape))
@@ -203,10 +268,15 @@ impl TensorSource for WeightFile {
         match &self.format {
             WeightFormat::SafeTensors { header, .. } => header.offset_keys(),
             WeightFormat::Pytorch(reader) => reader.keys(),
+            WeightFormat::Shards { tensors, .. } => tensors.keys().cloned().collect(),
         }
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
+        if let WeightFormat::Shards { files, tensors } = &self.format {
+            let number = tensors.get(name).ok_or_else(|| self.missing(name))?;
+            return files[*number].tensor(name, shape);
+        }
         // Invalid tensors are rejected before their elements are read.
         let (element, found) = self.info(name)?;
         if found != shape {

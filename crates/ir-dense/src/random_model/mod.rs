@@ -15,7 +15,9 @@ use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 
 use crate::backend::Backend;
 use crate::encode::Pooling;
-use crate::encode::sentence_transformers::SentenceTransformersConfig;
+use crate::encode::sentence_transformers::{
+    SentenceTransformersConfig, SentenceTransformersModule,
+};
 use crate::encode::tokenizer::{SPECIAL_TOKENS, tokenizer_json};
 use crate::error::{ModelError, TokenizerError};
 use crate::model_folder::TransformerConfig;
@@ -239,13 +241,21 @@ impl RandomModel {
         }
         write_json(&folder.join("tokenizer_config.json"), &settings)?;
 
+        let mut modules = Vec::new();
+        if self.normalize {
+            create_folder(&folder.join("2_Normalize"))?;
+            modules.push(SentenceTransformersModule::new("2_Normalize", "Normalize"));
+        }
         let config = SentenceTransformersConfig {
+            transformer: folder.into(),
             pooling: self.pooling,
-            normalize: self.normalize,
+            modules,
+            truncate_dim: None,
             max_tokens: Some(self.max_positions),
             lowercase: false,
             prompts: Default::default(),
             similarity: None,
+            is_sentence_transformers: true,
         };
         config.write(folder, self.hidden_size)?;
         let device = Backend::Cpu.device()?;

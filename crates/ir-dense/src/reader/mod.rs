@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use ir_core::{AnswerSpan, Reader, ReaderError, ReaderInput, character_count};
 use rayon::prelude::*;
+use serde_json::{Value, json};
 
 pub use config::ReaderConfig;
 use head::{HEAD_WEIGHT, SpanHead};
@@ -156,6 +157,18 @@ impl ExtractiveReader {
             windows,
             config: config.clone(),
             inference: None,
+        })
+    }
+
+    /// Returns what determines the logits besides weights, for checkpoints.
+    pub(crate) fn identity(&self) -> Value {
+        let windows = &self.windows;
+        json!({
+            "transformer": self.weights.config().identity(),
+            "tokenizer": self.tokenizer.identity(),
+            "max_tokens": windows.max_tokens,
+            "stride": windows.stride,
+            "max_question_tokens": windows.max_question_tokens,
         })
     }
 

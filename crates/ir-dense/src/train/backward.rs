@@ -1,5 +1,5 @@
 //! Backward pass of an encoder: [`cpu_backward`](super::cpu_backward) on the CPU, burn's automatic
-//! differentiation elsewhere and for the normalization of vectors.
+//! differentiation elsewhere and for the modules after pooling.
 //!
 //! On the CPU the backward pass is written by hand: it saves fewer activations, and the order of
 //! its sums depends on the batch alone. A test compares its gradients with burn's.
@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 
 use super::cpu_backward::CpuBackward;
 use super::gradients::ModelGradients;
-use crate::encode::{self, Tower};
+use crate::encode::Tower;
 use crate::kernels::memory;
 use crate::transformer::TokenBatch;
 use crate::transformer::forward::SavedActivations;
@@ -47,11 +47,11 @@ pub(super) fn pooling_backward(
     if !batch.runs_by_text(&hidden) {
         return gradient_through(hidden, d_vectors, |hidden| tower.pool(hidden, batch));
     }
-    let d_pooled = if tower.normalize {
-        let pooled = tower.pooling.pool(hidden.clone(), batch);
-        gradient_through(pooled, d_vectors, encode::normalize)
-    } else {
+    let d_pooled = if tower.only_pools() {
         d_vectors
+    } else {
+        let pooled = tower.pooling.pool(hidden.clone(), batch);
+        gradient_through(pooled, d_vectors, |pooled| tower.vectors(pooled))
     };
     tower.pooling.backward_on_cpu(hidden, batch, d_pooled)
 }

@@ -24,9 +24,10 @@ use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
 use crate::precision::Precision;
 
-/// Version of the format and of the arithmetic of training. It is increased when resumed runs would
-/// end with other bits. A checkpoint of another version is rejected.
-const VERSION: u32 = 3;
+/// Version of the format and of the arithmetic of training. It is increased when checkpoints record
+/// more, and when resumed runs would end with other bits. A checkpoint of another version is
+/// rejected.
+const VERSION: u32 = 4;
 const FORMAT: &str = "ir-dense training checkpoint";
 
 /// Model in training, saved in checkpoints.
@@ -63,6 +64,9 @@ pub(super) struct TrainingState {
     /// Training configuration as JSON, with the number of `towers`, the fingerprint of the
     /// `training_data` and the checksum of the initial `weights`.
     pub(super) configuration: Value,
+    /// What determines the vectors or logits besides weights and configuration: shape of the
+    /// transformer, tokenizer, pooling, modules, prompts, maximum lengths.
+    pub(super) model: Value,
     /// Number of steps so far. Batches, dropout masks and the learning rate are functions of the
     /// step and the configuration: there is no other random state.
     pub(super) step: u64,
@@ -102,6 +106,7 @@ impl CheckpointFolder {
         }
         let (weights, state) = open(&path)?;
         let differs = difference("", &expected.configuration, &state.configuration);
+        let differs = differs.or_else(|| difference("model", &expected.model, &state.model));
         if let Some((field, expected, found)) = differs {
             return Err(TrainError::OtherConfiguration {
                 path,
@@ -349,6 +354,7 @@ impl TrainingState {
     pub(super) fn new(
         config: &impl Serialize,
         data: u64,
+        model: Value,
         models: &[impl CheckpointedModel],
     ) -> Self {
         let mut configuration = serde_json::to_value(config).unwrap_or_default();
@@ -358,6 +364,7 @@ impl TrainingState {
         configuration["weights"] = weights.unwrap_or_default().into();
         Self {
             configuration,
+            model,
             step: 0,
             without_best: 0,
             history: TrainingHistory::default(),

@@ -97,8 +97,10 @@ pub enum TrainError {
         expected: u32,
         found: u32,
     },
-    /// A checkpoint belongs to another configuration; `field` is the first that differs. The
-    /// fingerprints of the `training_data` and of the initial `weights` are part of it.
+    /// A checkpoint belongs to another configuration or model; `field` is the first difference. The
+    /// fingerprints of the `training_data` and of the initial `weights` are part of the
+    /// configuration. Fields that start with `model` are read from the model folder: tokenizer,
+    /// pooling, modules, prompts, maximum lengths, shape of the transformer.
     #[error("{}: {field} was {found}, expected {expected}", path.display())]
     OtherConfiguration {
         path: PathBuf,

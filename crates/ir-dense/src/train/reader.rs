@@ -192,7 +192,13 @@ impl ReaderTrainer {
     }
 
     fn initial_state(&self, data: &[ReaderExample]) -> TrainingState {
-        TrainingState::new(&self.config, fingerprint(data), std::slice::from_ref(self))
+        let models = std::slice::from_ref(self);
+        TrainingState::new(
+            &self.config,
+            fingerprint(data),
+            self.reader.identity(),
+            models,
+        )
     }
 
     /// Trains for all epochs; reports progress in steps.

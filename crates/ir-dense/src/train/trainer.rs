@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
 use ir_core::{Flow, Progress, Side, VectorSimilarity};
+use serde_json::json;
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
 use super::gradcache::{TrainedTower, TrainedTowers};
@@ -113,6 +114,14 @@ impl Trainer {
                 found: similarity::name(config.similarity).into(),
             });
         }
+        let is_truncated = |it: &TrainedTower| it.tower.modules.truncate_dim().is_some();
+        if config.encoder.normalize == Some(true) && towers.iter().any(is_truncated) {
+            return Err(TrainError::Setting {
+                field: "encoder.normalize",
+                expected: "false or unset: a folder with truncate_dim cannot record normalization after truncation",
+                found: "true".into(),
+            });
+        }
         let trainer = Self {
             towers: TrainedTowers(towers),
             config: config.clone(),
@@ -141,7 +150,16 @@ impl Trainer {
     /// Returns the [fingerprint](TrainingResult::fingerprint) that training would have. Reads all
     /// weights and examples.
     pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
-        TrainingState::new(&self.config, data.fingerprint(), &self.towers.0).fingerprint()
+        self.initial_state(data).fingerprint()
+    }
+
+    fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
+        let model = |side| {
+            let tower = &self.towers.side(side).tower;
+            tower.identity(side, self.config.encoder.side(side))
+        };
+        let model = json!({"query": model(Side::Query), "document": model(Side::Document)});
+        TrainingState::new(&self.config, data.fingerprint(), model, &self.towers.0)
     }
 
     /// Trains for all epochs; reports progress in steps.
@@ -229,7 +247,7 @@ impl Trainer {
             return Err(TrainError::Empty);
         }
         self.check_candidates(data)?;
-        let mut state = TrainingState::new(&self.config, data.fingerprint(), &self.towers.0);
+        let mut state = self.initial_state(data);
         let towers = self.towers.0.iter();
         let mut optimizers: Vec<AdamWState> = towers.map(|_| AdamWState::default()).collect();
         if let Some(checkpoints) = &self.checkpoints

@@ -6,10 +6,14 @@ use std::error::Error as _;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{checkpoint, config, examples, tiny};
-use ir_core::NoProgress;
+use crate::common::{
+    checkpoint, config, copy_folder, copy_of, examples, on_backend, testdata, tiny,
+};
 use ir_core::training::TrainingExample;
-use ir_dense::train::{TrainError, Trainer, TrainingConfig};
+use ir_core::{Flow, NoProgress};
+use ir_dense::train::{
+    ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError, Trainer, TrainingConfig,
+};
 
 fn resume(
     folder: &Path,
@@ -61,6 +65,106 @@ fn rejects_checkpoints_of_other_runs() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+/// The weights are equal.
+#[test]
+fn rejects_checkpoints_of_other_models() {
+    let mut config = config();
+    config.encoder = on_backend();
+    let model = copy_of("bert-pytorch");
+    let vocabulary = fs::read_to_string(model.path().join("vocab.txt")).unwrap();
+    let (ship, tea) = ("\nship\n", "\ntea\n");
+    assert!(vocabulary.contains(ship) && vocabulary.contains(tea));
+    let other = vocabulary.replace(ship, "\n#\n").replace(tea, ship);
+    let other = other.replace("\n#\n", tea);
+    let settings = fs::read_to_string(model.path().join("config.json")).unwrap();
+    let gelu = settings.replace("\"relu\"", "\"gelu\"");
+    let modules = r#"[{"path": "", "type": "sentence_transformers.models.Transformer"},
+        {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]"#;
+    fs::create_dir(model.path().join("1_Pooling")).unwrap();
+    fs::write(model.path().join("modules.json"), modules).unwrap();
+    let original = [
+        ("vocab.txt", &*vocabulary),
+        ("config.json", &settings),
+        ("1_Pooling/config.json", "{}"),
+        ("sentence_bert_config.json", "{}"),
+        ("config_sentence_transformers.json", "{}"),
+    ];
+    let changed = [
+        (&*other, "tokenizer"),
+        (&gelu, "transformer.activation"),
+        (r#"{"pooling_mode": "cls"}"#, "pooling"),
+        (r#"{"max_seq_length": 12}"#, "max_tokens"),
+        (
+            r#"{"prompts": {"query": "q: ", "document": "p: "}}"#,
+            "prompt",
+        ),
+    ];
+    let write = |file: &str, text: &str| fs::write(model.path().join(file), text).unwrap();
+    original.iter().for_each(|(file, text)| write(file, text));
+    let checkpoints = tempfile::tempdir().unwrap();
+    let train = |steps: u64| {
+        let trainer = Trainer::open(model.path(), &config).unwrap();
+        let trainer = trainer.with_checkpoints(checkpoints.path());
+        let mut stop = |_: &str, done: u64, _: Option<u64>| {
+            if done < steps {
+                Flow::Continue
+            } else {
+                Flow::Stop
+            }
+        };
+        trainer.train(&examples(), &mut stop).unwrap_err()
+    };
+    assert!(matches!(train(1), TrainError::Stopped { step: 1, .. }));
+    for ((file, text), (other, end)) in original.into_iter().zip(changed) {
+        write(file, other);
+        let error = train(2);
+        assert!(
+            matches!(&error, TrainError::OtherConfiguration { field, .. }
+                if field.starts_with("model.") && field.ends_with(end)),
+            "{error}"
+        );
+        write(file, text);
+    }
+    assert!(matches!(train(2), TrainError::Stopped { step: 2, .. }));
+}
+
+#[test]
+fn rejects_checkpoints_of_readers_with_other_tokenizers() {
+    let model = copy_folder(&testdata("reader/bert"));
+    let checkpoints = tempfile::tempdir().unwrap();
+    let data = [ReaderExample::new("the ship", "a ship at sea", 2..6)];
+    let train = |steps: u64| {
+        let trainer = ReaderTrainer::open(model.path(), &ReaderTrainingConfig::default()).unwrap();
+        let trainer = trainer.with_checkpoints(checkpoints.path());
+        let mut stop = |_: &str, done: u64, _: Option<u64>| {
+            if done < steps {
+                Flow::Continue
+            } else {
+                Flow::Stop
+            }
+        };
+        trainer
+            .train(&data, &mut stop)
+            .map(|trained| trained.history.steps.len())
+    };
+    assert!(matches!(
+        train(1),
+        Err(TrainError::Stopped { step: 1, steps: 2 })
+    ));
+    let path = model.path().join("vocab.txt");
+    let vocabulary = fs::read_to_string(&path).unwrap();
+    let other = vocabulary.replace("\nship\n", "\nshop\n");
+    assert_ne!(vocabulary, other);
+    fs::write(&path, other).unwrap();
+    let error = train(2).unwrap_err();
+    assert!(
+        matches!(&error, TrainError::OtherConfiguration { field, .. } if field == "model.tokenizer"),
+        "{error}"
+    );
+    fs::write(&path, vocabulary).unwrap();
+    assert_eq!(train(3).unwrap(), 2);
+}
+
 #[test]
 fn rejects_damaged_checkpoints() {
     let folder = checkpoint();
@@ -85,21 +189,21 @@ fn rejects_damaged_checkpoints() {
     bytes[at + 9] = b'4';
     let error = after(&bytes);
     assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
-    let version = br#""version":"3""#;
+    let version = br#""version":"4""#;
     let at = whole
         .windows(version.len())
         .position(|window| window == version)
         .unwrap();
     // Older and newer formats.
-    for other in [1, 2, 7] {
+    for other in [1, 2, 3, 7] {
         let mut bytes = whole.clone();
         bytes[at + 11] = b'0' + other as u8;
         let error = after(&bytes);
         assert!(
-            matches!(error, TrainError::Version { expected: 3, found, .. } if found == other),
+            matches!(error, TrainError::Version { expected: 4, found, .. } if found == other),
             "{error}"
         );
-        let message = format!("is a checkpoint of version {other}, expected 3");
+        let message = format!("is a checkpoint of version {other}, expected 4");
         assert!(error.to_string().ends_with(&message), "{error}");
     }
     for cut in [0, 7, 100, whole.len() / 2, whole.len() - 1] {

@@ -13,4 +13,5 @@ mod random_model;
 mod reader;
 mod same_bytes;
 mod saved_folders;
+mod sentence_transformers;
 mod training;

@@ -294,9 +294,28 @@ fn rejects_unsupported_modules() {
     assert_eq!([field, found], ["pooling_mode", "none"]);
     // Pooling defaults to the mean, so that the next module is read.
     fs::write(copy.path().join("1/config.json"), "{}").unwrap();
+    assert!(matches!(error(copy.path()), ModelError::MissingFile { .. }));
+    replace(copy.path(), "modules.json", "models.Dense", "models.CNN");
     let [field, _, found] = setting(copy.path());
-    let module = "sentence_transformers.models.Dense in \"2_Dense\"";
+    let module = "sentence_transformers.models.CNN in \"2_Dense\"";
     assert_eq!([field, found], ["module 2", module]);
+    // Code of the folder, which is never executed.
+    let own = "custom_transformer.Transformer";
+    replace(
+        copy.path(),
+        "modules.json",
+        "sentence_transformers.models.Transformer",
+        own,
+    );
+    let [field, expected, found] = setting(copy.path());
+    assert_eq!(
+        [field, expected],
+        ["module 0", "Transformer of sentence_transformers"]
+    );
+    assert_eq!(found, "custom_transformer.Transformer in \"\"");
+    fs::write(copy.path().join("modules.json"), "[]").unwrap();
+    let [field, _, found] = setting(copy.path());
+    assert_eq!([field, found], ["module 0", "missing"]);
     fs::remove_file(copy.path().join("modules.json")).unwrap();
     let prompts = r#"{"prompts": {"query": "query: "}, "default_prompt_name": "search"}"#;
     let path = copy.path().join("config_sentence_transformers.json");
@@ -428,7 +447,7 @@ fn rejects_truncated_vocabularies() {
 }
 
 #[test]
-fn rejects_lfs_pointers_dangling_links_and_shards() {
+fn rejects_lfs_pointers_dangling_links_and_pytorch_shards() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:53aa51\nsize 90868376\n";
     for (model, file) in [
         ("bert", "model.safetensors"),
@@ -460,18 +479,13 @@ fn rejects_lfs_pointers_dangling_links_and_shards() {
             assert!(error.ends_with(&end), "{error}");
         }
     }
-    for (model, file) in [
-        ("bert", "model.safetensors"),
-        ("bert-pytorch", "pytorch_model.bin"),
-    ] {
-        let copy = copy_of(model);
-        fs::remove_file(copy.path().join(file)).unwrap();
-        let list = copy.path().join(format!("{file}.index.json"));
-        fs::write(&list, "{}").unwrap();
-        match BiEncoder::open(copy.path()).unwrap_err() {
-            ModelError::Sharded { path } => assert_eq!(path, list),
-            other => panic!("{other:?}"),
-        }
+    let copy = copy_of("bert-pytorch");
+    fs::remove_file(copy.path().join("pytorch_model.bin")).unwrap();
+    let list = copy.path().join("pytorch_model.bin.index.json");
+    fs::write(&list, "{}").unwrap();
+    match BiEncoder::open(copy.path()).unwrap_err() {
+        ModelError::Sharded { path } => assert_eq!(path, list),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -118,11 +118,10 @@ fn reads_similarity_functions() {
     let open = || BiEncoder::open(copy.path());
     assert_eq!(open().unwrap().similarity(), None);
     for (text, expected) in [
-        ("null", None),
+        // The default of sentence-transformers.
+        ("null", Some(VectorSimilarity::Cosine)),
         ("\"dot\"", Some(VectorSimilarity::InnerProduct)),
         ("\"cosine\"", Some(VectorSimilarity::Cosine)),
-        // Distances are not supported, but do not prevent encoding.
-        ("\"euclidean\"", None),
     ] {
         fs::write(&path, format!("{{\"similarity_fn_name\": {text}}}")).unwrap();
         assert_eq!(open().unwrap().similarity(), expected);
@@ -131,14 +130,17 @@ fn reads_similarity_functions() {
         .unwrap()
         .with_similarity(VectorSimilarity::InnerProduct);
     assert_eq!(set.similarity(), Some(VectorSimilarity::InnerProduct));
-    fs::write(&path, r#"{"similarity_fn_name": "nearness"}"#).unwrap();
-    let error = open().unwrap_err().to_string();
-    assert!(
-        error.ends_with(
-            "similarity_fn_name is nearness, expected cosine, dot, euclidean or manhattan"
-        ),
-        "{error}"
-    );
+    let distance = ": an order by distance is not supported";
+    for (name, reason) in [
+        ("nearness", ""),
+        ("euclidean", distance),
+        ("manhattan", distance),
+    ] {
+        fs::write(&path, format!(r#"{{"similarity_fn_name": "{name}"}}"#)).unwrap();
+        let error = open().unwrap_err().to_string();
+        let end = format!("similarity_fn_name is {name}, expected cosine or dot{reason}");
+        assert!(error.ends_with(&end), "{error}");
+    }
 }
 
 #[test]

@@ -231,6 +231,7 @@ impl<'q> Evaluator<'q> {
     ) -> Result<QueryValues, EvalError> {
         let query = &self.queries[n];
         let QueryBuffers { list, ranking, .. } = buffers;
+        let unmatched = list.unmatched().map(str::to_owned);
         list.rank(query, &self.rules, ranking)
             .map_err(|tie| EvalError::Tie {
                 query: query.id.to_owned(),
@@ -238,7 +239,11 @@ impl<'q> Evaluator<'q> {
                 second: tie.second,
                 score: tie.score,
             })?;
-        self.values(query, buffers, true)
+        let values = self.values(query, buffers, true)?;
+        Ok(QueryValues {
+            unmatched,
+            ..values
+        })
     }
 
     /// Builds the report from the evaluated queries of a run, which come in any order.
@@ -259,6 +264,7 @@ impl<'q> Evaluator<'q> {
         }
         let common = evaluated.len();
         evaluated.sort_unstable_by_key(|(n, _)| *n);
+        let unmatched = self.take_unmatched(&mut evaluated);
         let mut evaluated = evaluated.into_iter().peekable();
         let mut queries = Vec::with_capacity(self.queries.len());
         let mut missing = Vec::new();
@@ -291,7 +297,22 @@ impl<'q> Evaluator<'q> {
             missing,
             unjudged,
             positive: Some(self.queries.iter().map(PreparedQuery::positive).sum()),
+            unmatched,
         })
+    }
+
+    /// Takes the example of each query. Returns a judged and a retrieved document of the first
+    /// query if every query has one.
+    fn take_unmatched(&self, evaluated: &mut [QueryEvaluation]) -> Option<[String; 2]> {
+        let take = |(n, values): &mut QueryEvaluation| {
+            let retrieved = values.as_mut().ok()?.unmatched.take()?;
+            Some((*n, retrieved))
+        };
+        let examples: Vec<Option<(usize, String)>> = evaluated.iter_mut().map(take).collect();
+        let examples: Option<Vec<(usize, String)>> = examples.into_iter().collect();
+        let (n, retrieved) = examples?.into_iter().next()?;
+        let (_, judged) = self.queries[n].doc_ids.iter().next()?;
+        Some([judged.to_owned(), retrieved])
     }
 
     /// Computes all measures of a query from `buffers.ranking`.
@@ -379,6 +400,7 @@ impl<'q> Evaluator<'q> {
             top: top
                 .map(|&state| JudgmentStatus::from_state(state))
                 .collect(),
+            unmatched: None,
         })
     }
 

@@ -24,6 +24,9 @@ pub struct Report<M = Measure> {
     /// `None` for preferences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) positive: Option<u64>,
+    /// A judged and a retrieved document, if no retrieved document is in the qrels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unmatched: Option<[String; 2]>,
 }
 
 /// Measure of a [`Report`].
@@ -49,6 +52,9 @@ pub struct QueryValues {
     /// Columns with undefined values (0/0) in trec_eval; they are 0 here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undefined: Vec<usize>,
+    /// First document of a list without a document of the qrels, until the report is complete.
+    #[serde(skip)]
+    pub(crate) unmatched: Option<String>,
 }
 
 impl QueryValues {
@@ -145,6 +151,15 @@ impl<M: ReportMeasure> Report<M> {
     /// Queries with results but without judgments. They never count.
     pub fn unjudged(&self) -> impl ExactSizeIterator<Item = &str> {
         self.unjudged.iter().map(String::as_str)
+    }
+
+    /// Returns the id of a judged and of a retrieved document if no document of the run is in the
+    /// qrels, for any query with judgments: most likely the ids have different forms. `None` for
+    /// preferences.
+    #[must_use]
+    pub fn unmatched(&self) -> Option<[&str; 2]> {
+        let [judged, retrieved] = self.unmatched.as_ref()?;
+        Some([judged, retrieved])
     }
 
     /// Number of judgments with a grade above 0, over all queries of the qrels; 0 for preferences.

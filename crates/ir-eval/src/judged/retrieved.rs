@@ -101,6 +101,15 @@ impl RetrievedList {
         Ok(())
     }
 
+    /// Returns the first document if no document of the list is in the qrels of its query.
+    pub(crate) fn unmatched(&self) -> Option<&str> {
+        let first = self.entries.first()?;
+        let mut ordinals = self.entries.iter().map(|entry| entry.ordinal);
+        ordinals
+            .all(|ordinal| ordinal == DocOrdinal::NOT_IN_QRELS)
+            .then(|| &self.ids[first.id()])
+    }
+
     /// Sorts and cuts the list according to the rules and writes it to `ranking`.
     pub(crate) fn rank(
         &mut self,

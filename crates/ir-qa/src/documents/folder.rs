@@ -104,8 +104,9 @@ impl FolderReport {
 impl DocumentReader {
     /// Reads all papers of a folder and its subfolders, or of one file, in the order of their
     /// paths, and passes each to `sink`. The id of a paper is the path of its file relative to the
-    /// folder. Names that start with a period are left out, and links to folders are not followed.
-    /// A file that cannot be read is reported and stops nothing. Progress counts files.
+    /// folder; of a file with several papers, it is followed by `#` and an id or number in the
+    /// file. Names that start with a period are left out, and links to folders are not followed. A
+    /// file that cannot be read is reported and stops nothing. Progress counts files.
     ///
     /// # Errors
     /// The folder cannot be listed, `sink` returns an error, or `progress` cancels.

@@ -11,11 +11,11 @@ pub enum DocumentFormat {
     Markdown,
     /// HTML page, such as arXiv's.
     Html,
-    /// XML; JATS or TEI by its root.
+    /// XML; JATS, TEI or HTML by its root.
     Xml,
-    /// JATS article, as in PubMed Central.
+    /// JATS article, as in PubMed Central, or several in `pmc-articleset` or `OAI-PMH`.
     Jats,
-    /// TEI document, as GROBID writes it.
+    /// TEI document, as GROBID writes it, or several in `teiCorpus`.
     Tei,
     /// JSON; SQuAD, SOCO or S2ORC by its content.
     Json,
@@ -61,6 +61,11 @@ impl DocumentFormat {
     /// Returns `true` if files of the format usually have page numbers.
     pub(super) fn has_pages(self) -> bool {
         matches!(self, Self::Pdf | Self::Tei)
+    }
+
+    /// Returns `true` if the format is JSON. Answers in it are verbatim in their text.
+    pub(super) fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Squad | Self::Soco | Self::S2orc)
     }
 
     /// Name of the format in messages.

@@ -3,12 +3,16 @@
 //! The text of a page needs the order of tags, not a DOM with the repairs of browsers. html5gum
 //! implements the tokenizer of the standard without dependencies, in linear time on any input.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
+use std::mem;
 
 use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
 
 use super::paper::{Paper, single_spaced, year_in};
+use super::references::is_reference_heading;
+use super::running_text::{RunningText, Script, has_scripts, math_script};
 use crate::word_class::WordClass;
 
 /// Elements without text for readers: scripts, styles, navigation, controls, tables of numbers.
@@ -16,6 +20,19 @@ static SKIPPED: WordClass = WordClass::new(
     "annotation annotation-xml aside button canvas datalist footer iframe nav noscript object
     pre script select style svg table template textarea",
 );
+/// Skipped elements that separate no words.
+static INVISIBLE: WordClass =
+    WordClass::new("annotation annotation-xml noscript script style svg template");
+/// Elements that may contain a list of references.
+static LISTS: WordClass = WordClass::new("div dl ol section ul");
+/// Classes and roles of lists of references.
+static REFERENCE_LISTS: WordClass = WordClass::new(
+    "bibliography biblist c-article-references citation-list csl-bib-body doc-bibliography
+    ltx_bibliography ltx_biblist ref-list reference-list references references-list reflist
+    thebibliography",
+);
+/// Maximum number of nested elements of a formula. Scripts of deeper ones are running text.
+const MAX_FORMULA_DEPTH: usize = 64;
 /// Skipped elements with raw text as content.
 const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
 /// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
@@ -32,8 +49,11 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         unclosed: unclosed_elements(text),
         skippable: 0,
         paper: Paper::new(id),
-        text: String::new(),
+        text: RunningText::default(),
+        formula: Vec::new(),
+        is_displayed: false,
         collecting: Collecting::Paragraph,
+        references: None,
         skipped: None,
         page_title: String::new(),
         authors: BTreeSet::new(),
@@ -43,7 +63,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
             Token::StartTag(tag) => page.start(&tag),
             Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
             Token::String(text) if page.skipped.is_none() => {
-                page.text.push_str(&String::from_utf8_lossy(&text.value));
+                page.push_text(&String::from_utf8_lossy(&text.value));
             }
             _ => {}
         }
@@ -74,15 +94,15 @@ enum Collecting {
     PageTitle,
 }
 
-/// Numbers of the start tags of [`SKIPPED`] elements that no end tag closes, in the order of the
-/// text. [`RAW`] elements are not among them: they end with the page.
+/// Numbers of the start tags of [`SKIPPED`] and [`LISTS`] elements that no end tag closes, in the
+/// order of the text. [`RAW`] elements are not among them: they end with the page.
 fn unclosed_elements(text: &str) -> BTreeSet<u64> {
     let mut open: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut number = 0;
     for token in tokens(text) {
         match token {
             Token::StartTag(tag) => {
-                if let Some(name) = skipped_name(&tag.name) {
+                if let Some(name) = skippable_name(&tag.name) {
                     if !tag.self_closing && !RAW.contains(&name) {
                         open.entry(name).or_default().push(number);
                     }
@@ -90,7 +110,7 @@ fn unclosed_elements(text: &str) -> BTreeSet<u64> {
                 }
             }
             Token::EndTag(tag) => {
-                if let Some(numbers) = skipped_name(&tag.name).and_then(|it| open.get_mut(it)) {
+                if let Some(numbers) = skippable_name(&tag.name).and_then(|it| open.get_mut(it)) {
                     numbers.pop();
                 }
             }
@@ -100,18 +120,42 @@ fn unclosed_elements(text: &str) -> BTreeSet<u64> {
     open.into_values().flatten().collect()
 }
 
-fn skipped_name(name: &[u8]) -> Option<&'static str> {
-    SKIPPED.get(std::str::from_utf8(name).ok()?)
+fn skippable_name(name: &[u8]) -> Option<&'static str> {
+    let name = std::str::from_utf8(name).ok()?;
+    SKIPPED.get(name).or_else(|| LISTS.get(name))
+}
+
+/// Returns `true` for the start tag of a list of references.
+fn is_reference_list(tag: &StartTag<()>) -> bool {
+    let names = ["class", "role", "epub:type"].iter();
+    let mut values = names.filter_map(|name| attribute(tag, name));
+    values.any(|value| {
+        value
+            .split_whitespace()
+            .any(|word| REFERENCE_LISTS.has(word))
+    })
+}
+
+fn attribute<'t>(tag: &'t StartTag<()>, name: &str) -> Option<Cow<'t, str>> {
+    let value = tag.attributes.get(name.as_bytes())?;
+    Some(String::from_utf8_lossy(&value.value))
 }
 
 struct PageReader {
     /// Numbers of the start tags of elements without end tag, which are not skipped.
     unclosed: BTreeSet<u64>,
-    /// Number of start tags of [`SKIPPED`] elements so far.
+    /// Number of start tags of [`SKIPPED`] and [`LISTS`] elements so far.
     skippable: u64,
     paper: Paper,
-    text: String,
+    text: RunningText,
+    /// Open elements of a formula in MathML, with their numbers of child elements so far.
+    formula: Vec<(String, usize)>,
+    /// If `true`, the formula is a block.
+    is_displayed: bool,
     collecting: Collecting,
+    /// Level of the heading of the list of references, which the next heading of this or a higher
+    /// level ends.
+    references: Option<u8>,
     /// Name of the outermost skipped element, and the number of open elements of this name.
     skipped: Option<(String, u64)>,
     page_title: String,
@@ -122,19 +166,21 @@ struct PageReader {
 impl PageReader {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = String::from_utf8_lossy(&tag.name);
-        let is_skipped = SKIPPED.contains(&name) && {
+        let is_closed = skippable_name(&tag.name).is_some() && {
             self.skippable += 1;
             !self.unclosed.contains(&(self.skippable - 1))
         };
         if let Some((skipped, open)) = &mut self.skipped {
-            if *skipped == name && is_skipped && !tag.self_closing {
+            if *skipped == name && is_closed && !tag.self_closing {
                 *open += 1;
             }
             return;
         }
-        if is_skipped {
+        if is_closed && (SKIPPED.contains(&name) || is_reference_list(tag)) {
             if BLOCKS.contains(&name) {
                 self.flush();
+            } else if !INVISIBLE.contains(&name) {
+                self.text.separate();
             }
             if !tag.self_closing {
                 self.skipped = Some((name.into_owned(), 1));
@@ -143,7 +189,15 @@ impl PageReader {
         }
         match &*name {
             "meta" => self.read_meta(tag),
-            "br" => self.text.push(' '),
+            "br" => self.text.separate(),
+            "sup" if !tag.self_closing => self.text.open(Script::Superscript),
+            "sub" if !tag.self_closing => self.text.open(Script::Subscript),
+            "a" => {
+                self.text.end_mark();
+                if attribute(tag, "href").is_some_and(|address| address.contains('#')) {
+                    self.text.start_mark();
+                }
+            }
             block if BLOCKS.contains(block) => {
                 self.flush();
                 self.collecting = match (block, heading_level(block)) {
@@ -152,7 +206,56 @@ impl PageReader {
                     _ => Collecting::Paragraph,
                 };
             }
+            "math" => {
+                self.start_of_formula(&name, tag);
+                if attribute(tag, "display").is_some_and(|display| display == "block") {
+                    self.is_displayed = true;
+                    self.text.separate();
+                }
+            }
+            _ if !self.formula.is_empty() => self.start_of_formula(&name, tag),
             _ => {}
+        }
+    }
+
+    fn push_text(&mut self, text: &str) {
+        let parent = self.formula.last();
+        if !parent.is_some_and(|(name, _)| has_scripts(name)) || !text.trim().is_empty() {
+            self.text.push(text);
+        }
+    }
+
+    /// Start tag of `math` or of an element inside of it.
+    fn start_of_formula(&mut self, name: &str, tag: &StartTag<()>) {
+        let script = self.formula.last_mut().and_then(|(parent, children)| {
+            *children += 1;
+            math_script(parent, *children)
+        });
+        if let Some(script) = script {
+            self.text.open(script);
+        }
+        if !tag.self_closing && self.formula.len() < MAX_FORMULA_DEPTH {
+            self.formula.push((name.to_owned(), 0));
+        } else if let Some(script) = script {
+            self.text.close(script);
+        }
+    }
+
+    /// End tag of `math` or of an element inside of it.
+    fn end_of_formula(&mut self, name: &str) {
+        let mut open = self.formula.iter();
+        let Some(at) = open.rposition(|(open, _)| open == name) else {
+            return;
+        };
+        while self.formula.len() > at {
+            self.formula.pop();
+            let parent = self.formula.last();
+            if let Some(script) = parent.and_then(|(name, children)| math_script(name, *children)) {
+                self.text.close(script);
+            }
+        }
+        if self.formula.is_empty() && mem::take(&mut self.is_displayed) {
+            self.text.separate();
         }
     }
 
@@ -167,18 +270,32 @@ impl PageReader {
             }
             return;
         }
-        if BLOCKS.contains(name) {
-            self.flush();
-            self.collecting = Collecting::Paragraph;
+        match name {
+            "sup" => self.text.close(Script::Superscript),
+            "sub" => self.text.close(Script::Subscript),
+            "a" => self.text.end_mark(),
+            block if BLOCKS.contains(block) => {
+                self.flush();
+                self.collecting = Collecting::Paragraph;
+            }
+            _ => self.end_of_formula(name),
         }
     }
 
     /// Ends the paragraph or heading.
     fn flush(&mut self) {
-        let text = single_spaced(&self.text);
-        self.text.clear();
+        let text = self.text.take();
+        self.formula.clear();
+        self.is_displayed = false;
         if text.is_empty() {
             return;
+        }
+        if let Some(list) = self.references {
+            match self.collecting {
+                Collecting::Heading(level) if level <= list => self.references = None,
+                Collecting::PageTitle => {}
+                Collecting::Heading(_) | Collecting::Paragraph => return,
+            }
         }
         match self.collecting {
             Collecting::Paragraph => self.paper.push_paragraph(&text, None),
@@ -186,6 +303,9 @@ impl PageReader {
             Collecting::Heading(1) if self.paper.title.is_empty() => self.paper.title = text,
             // The heading that repeats the title of the metadata.
             Collecting::Heading(1) if self.paper.title == text => {}
+            Collecting::Heading(level) if is_reference_heading(&text) => {
+                self.references = Some(level);
+            }
             Collecting::Heading(level) => {
                 self.paper
                     .push_section(level.saturating_sub(1).max(1), &text);
@@ -195,11 +315,8 @@ impl PageReader {
 
     /// Reads metadata in the names of Highwire Press and Dublin Core.
     fn read_meta(&mut self, tag: &StartTag<()>) {
-        let attribute = |name: &[u8]| {
-            let value = tag.attributes.get(name)?;
-            Some(single_spaced(&String::from_utf8_lossy(&value.value)))
-        };
-        let (Some(name), Some(content)) = (attribute(b"name"), attribute(b"content")) else {
+        let spaced = |name| attribute(tag, name).map(|value| single_spaced(&value));
+        let (Some(name), Some(content)) = (spaced("name"), spaced("content")) else {
             return;
         };
         if content.is_empty() {

@@ -1,13 +1,18 @@
 //! JATS: articles of publishers and PubMed Central.
 
-use super::paper::{Paper, single_spaced, year_in};
-use super::xml::Element;
+use super::paper::{Paper, year_in};
+use super::running_text::Script;
+use super::xml::{Element, Node, Role, common_role};
 use crate::word_class::WordClass;
 
-/// Elements inside of a paragraph that are no part of its text.
+/// Blocks inside of a paragraph that are no part of its text.
 static NOT_INLINE: WordClass = WordClass::new(
-    "boxed-text def-list disp-formula disp-formula-group disp-quote fig fig-group fn list p
-    table-wrap table-wrap-group tex-math",
+    "boxed-text def-list disp-formula disp-formula-group disp-quote fig fig-group fn-group graphic
+    list media p ref-list speech statement supplementary-material table-wrap table-wrap-group",
+);
+/// Blocks inside of a paragraph that are part of its text.
+static INLINE_BLOCKS: WordClass = WordClass::new(
+    "array attrib chem-struct-wrap code label preformat td th title tr verse-group verse-line",
 );
 /// Elements without running text.
 static SKIPPED: WordClass = WordClass::new(
@@ -108,47 +113,106 @@ fn author_name(contributor: &Element) -> Option<String> {
 /// Sections and paragraphs of an element. The depth of elements is limited by the parser.
 fn read_blocks(parent: &Element, level: u8, paper: &mut Paper) {
     for element in parent.elements() {
-        let name = element.name.as_str();
-        match name {
-            "sec" | "app" | "ack" => {
-                let heading = element.find(&["title"]).map(inline_text);
-                paper.push_section(level, &heading.unwrap_or_default());
-                read_blocks(element, level.saturating_add(1), paper);
-            }
-            "p" => {
-                paper.push_paragraph(&inline_text(element), None);
-                read_blocks_in_paragraph(element, level, paper);
-            }
-            "caption" => {
-                let parts: Vec<String> = element.elements().map(inline_text).collect();
-                paper.push_paragraph(&parts.join(" "), None);
-            }
-            _ if SKIPPED.contains(name) => {}
-            _ => read_blocks(element, level, paper),
+        read_block(element, level, paper);
+    }
+}
+
+fn read_block(element: &Element, level: u8, paper: &mut Paper) {
+    match element.name.as_str() {
+        "sec" | "app" | "ack" => {
+            let heading = element.find(&["title"]).map(inline_text);
+            paper.push_section(level, &heading.unwrap_or_default());
+            read_blocks(element, level.saturating_add(1), paper);
         }
+        "p" => {
+            paper.push_paragraph(&inline_text(element), None);
+            read_blocks_in_paragraph(element, level, paper);
+        }
+        "def-item" => read_definition(element, level, paper),
+        "caption" => {
+            let parts: Vec<String> = element.elements().map(inline_text).collect();
+            paper.push_paragraph(&parts.join(" "), None);
+        }
+        name if SKIPPED.contains(name) => {}
+        _ => read_blocks(element, level, paper),
     }
 }
 
 /// Lists, figures and other blocks inside of a paragraph.
 fn read_blocks_in_paragraph(paragraph: &Element, level: u8, paper: &mut Paper) {
     for element in paragraph.elements() {
-        if SKIPPED.contains(&element.name) {
-            continue;
-        }
-        if NOT_INLINE.contains(&element.name) {
-            read_blocks(element, level, paper);
+        let name = element.name.as_str();
+        if NOT_INLINE.contains(name) || SKIPPED.contains(name) {
+            read_block(element, level, paper);
         } else {
             read_blocks_in_paragraph(element, level, paper);
         }
     }
 }
 
+/// Reads an item of a definition list: the term is the start of its definition.
+fn read_definition(item: &Element, level: u8, paper: &mut Paper) {
+    let terms: Vec<String> = item.all("term").map(inline_text).collect();
+    let term = terms.join(", ");
+    let mut definitions = Paper::default();
+    for definition in item.all("def") {
+        read_blocks(definition, level, &mut definitions);
+    }
+    let mut definitions = definitions.paragraphs();
+    let first = definitions.next().map_or("", |first| &first.text);
+    let is_pair = !term.is_empty() && !first.is_empty();
+    let separator = if is_pair { ": " } else { "" };
+    paper.push_paragraph(&format!("{term}{separator}{first}"), None);
+    for other in definitions {
+        paper.push_paragraph(&other.text, None);
+    }
+}
+
 /// Text without blocks and without superscript citations, which would hide ends of sentences.
 fn inline_text(element: &Element) -> String {
-    let mut text = String::new();
-    let skip = |e: &Element| NOT_INLINE.contains(&e.name) || is_superscript_citation(e);
-    element.push_text_without(&skip, &mut text);
-    single_spaced(&text)
+    element.running_text(&role)
+}
+
+fn role(element: &Element) -> Role {
+    match element.name.as_str() {
+        "fn" | "tex-math" => Role::Omitted,
+        "sup" | "xref" if is_superscript_citation(element) => Role::Omitted,
+        "sup" => Role::Script(Script::Superscript),
+        "sub" => Role::Script(Script::Subscript),
+        "xref" => Role::ReferenceMark,
+        "inline-formula" => tex_of(element).map_or(Role::Inline, Role::Replaced),
+        name if INLINE_BLOCKS.contains(name) => Role::Block,
+        name if NOT_INLINE.contains(name) => Role::OmittedBlock,
+        _ => common_role(element),
+    }
+}
+
+/// TeX of a formula without other text, between dollar signs as in Markdown.
+fn tex_of(formula: &Element) -> Option<String> {
+    if !is_tex_alone(formula) {
+        return None;
+    }
+    let tex = formula.descendants("tex-math").first()?.text();
+    let body = tex
+        .split_once("\\begin{document}")
+        .map_or(&*tex, |(_, body)| body);
+    let body = body
+        .split_once("\\end{document}")
+        .map_or(body, |(body, _)| body);
+    let body = body.trim().trim_matches('$').trim();
+    let delimiters = [("\\(", "\\)"), ("\\[", "\\]")];
+    let mut bodies = delimiters
+        .iter()
+        .filter_map(|(start, end)| body.strip_prefix(start)?.strip_suffix(end));
+    let body = bodies.next().unwrap_or(body).trim();
+    (!body.is_empty()).then(|| format!("${body}$"))
+}
+
+fn is_tex_alone(element: &Element) -> bool {
+    element.children.iter().all(|node| match node {
+        Node::Text(text) => text.trim().is_empty(),
+        Node::Element(element) => element.name == "tex-math" || is_tex_alone(element),
+    })
 }
 
 fn is_superscript_citation(element: &Element) -> bool {

@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for &mut FirstKeys {
             self.has_data |= key == "data";
             self.found = match key.as_str() {
                 "doc_type" => Some(DocumentFormat::Soco),
-                "paper_id" | "body_text" | "pdf_parse" | "latex_parse" => {
+                "paper_id" | "body_text" | "pdf_parse" | "grobid_parse" | "latex_parse" => {
                     Some(DocumentFormat::S2orc)
                 }
                 _ => None,
@@ -153,7 +153,9 @@ fn read_s2orc(text: &str, path: &str, id: &str) -> Result<Vec<Paper>, DataError>
     let papers = parsed.into_iter().map(|parsed| {
         let mut paper = Paper::new(format!("{id}#{}", parsed.id));
         paper.title = super::paper::single_spaced(&parsed.keys.title);
+        paper.authors = parsed.authors;
         paper.year = parsed.year;
+        paper.venue = Some(super::paper::single_spaced(&parsed.venue)).filter(|it| !it.is_empty());
         for (key, value) in [("doi", &parsed.keys.doi), ("arxiv", &parsed.keys.arxiv)] {
             if !value.is_empty() {
                 paper.metadata.set(key, value.as_str());

@@ -1,55 +1,179 @@
-//! Markdown (CommonMark) with metadata between lines of `---` or `+++`.
+//! Markdown (CommonMark) with metadata between lines of `---` (YAML) or `+++` (TOML).
+
+use std::mem;
 
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-use super::paper::{Paper, single_spaced, year_in};
+use super::front_matter;
+use super::hyphens::Hyphens;
+use super::paper::{Paper, single_spaced};
+use super::references::is_reference_heading;
+use super::running_text::{RunningText, Script};
+use super::text::follows_references;
 
-/// Reads a Markdown file. The first heading of level 1 is the title unless the metadata have one.
-/// Code, HTML and tables are left out.
+/// Level of a list of references without a heading of Markdown. Every heading ends it.
+const ANY_HEADING: u8 = u8::MAX;
+/// Maximum length of a citation of Pandoc in bytes.
+const MAX_CITATION: usize = 500;
+
+/// Reads a Markdown file. The title is in the metadata, or the first heading of level 1, or the
+/// heading above all others. Code, HTML, tables, footnotes, citations of Pandoc and lists of
+/// references are left out. A list of references ends at the next heading of the same or a higher
+/// level.
 pub(super) fn read(text: &str, id: &str) -> Paper {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_MATH
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
-    let mut paper = Paper::new(id);
-    let mut text_of_block = String::new();
-    let mut heading = None;
-    // Number of open elements without text for readers.
-    let mut skipped = 0_u64;
-    let mut in_metadata = false;
+    let mut reader = MarkdownReader {
+        paper: Paper::new(id),
+        hyphens: Hyphens::new(text.lines()),
+        lines: Vec::new(),
+        line: RunningText::default(),
+        metadata: None,
+        skipped: 0,
+        lists: 0,
+        references: None,
+    };
     for event in Parser::new_ext(text, options) {
+        reader.read(event);
+    }
+    reader.flush(None);
+    raise_title(&mut reader.paper);
+    reader.paper
+}
+
+struct MarkdownReader {
+    paper: Paper,
+    hyphens: Hyphens,
+    /// Finished lines of the block.
+    lines: Vec<String>,
+    line: RunningText,
+    /// Text of the open metadata block.
+    metadata: Option<String>,
+    /// Number of open elements without text for readers.
+    skipped: u64,
+    /// Number of open lists.
+    lists: u64,
+    /// Level of the heading of the list of references, inside of one.
+    references: Option<u8>,
+}
+
+impl MarkdownReader {
+    fn read(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(Tag::MetadataBlock(_)) => in_metadata = true,
+            Event::Start(Tag::MetadataBlock(_)) => {
+                self.flush(None);
+                self.metadata = Some(String::new());
+            }
             Event::End(TagEnd::MetadataBlock(kind)) => {
-                in_metadata = false;
-                read_metadata(&text_of_block, kind, &mut paper);
-                text_of_block.clear();
+                let text = self.metadata.take().unwrap_or_default();
+                let is_metadata = match kind {
+                    MetadataBlockKind::YamlStyle => front_matter::read_yaml(&text, &mut self.paper),
+                    MetadataBlockKind::PlusesStyle => {
+                        front_matter::read_toml(&text, &mut self.paper)
+                    }
+                };
+                if !is_metadata {
+                    self.lines.extend(text.lines().map(str::to_owned));
+                    self.flush(None);
+                }
             }
             Event::Start(tag) if is_skipped(&tag) => {
-                flush(&mut text_of_block, None, &mut paper);
-                skipped += 1;
+                if !matches!(tag, Tag::Image { .. }) {
+                    self.flush(None);
+                }
+                self.skipped += 1;
             }
-            Event::End(end) if is_skipped_end(end) => skipped = skipped.saturating_sub(1),
-            Event::Start(Tag::Heading { level, .. }) => {
-                flush(&mut text_of_block, None, &mut paper);
-                heading = Some(level as u8);
+            Event::End(end) if is_skipped_end(end) => self.skipped = self.skipped.saturating_sub(1),
+            Event::Start(Tag::Heading { .. }) => self.flush(None),
+            Event::End(TagEnd::Heading(level)) => self.flush(Some(level as u8)),
+            Event::Start(Tag::List(_)) => {
+                self.flush(None);
+                self.lists += 1;
             }
-            Event::End(TagEnd::Heading(_)) => {
-                flush(&mut text_of_block, heading.take(), &mut paper);
+            Event::End(TagEnd::List(_)) => {
+                self.flush(None);
+                self.lists = self.lists.saturating_sub(1);
             }
-            Event::Start(Tag::Paragraph | Tag::Item | Tag::BlockQuote(_) | Tag::List(_))
-            | Event::End(TagEnd::Paragraph | TagEnd::Item) => {
-                flush(&mut text_of_block, None, &mut paper);
-            }
-            Event::Text(part) if in_metadata => text_of_block.push_str(&part),
-            Event::Text(part) | Event::Code(part) if skipped == 0 => text_of_block.push_str(&part),
-            Event::SoftBreak | Event::HardBreak => text_of_block.push(' '),
+            Event::Start(Tag::Paragraph | Tag::Item | Tag::BlockQuote(_))
+            | Event::End(TagEnd::Paragraph | TagEnd::Item) => self.flush(None),
+            Event::Text(part) => match &mut self.metadata {
+                Some(text) => text.push_str(&part),
+                None => self.push(&part),
+            },
+            Event::Code(part) => self.push(&part),
+            Event::InlineMath(formula) => self.push(&format!("${formula}$")),
+            Event::DisplayMath(formula) => self.push(&format!("$${formula}$$")),
+            Event::InlineHtml(tag) if self.skipped == 0 => self.read_tag(&tag),
+            Event::SoftBreak if self.skipped == 0 => self.lines.push(self.line.take()),
+            Event::HardBreak => self.push(" "),
             _ => {}
         }
     }
-    flush(&mut text_of_block, None, &mut paper);
-    paper
+
+    fn push(&mut self, text: &str) {
+        if self.skipped == 0 {
+            self.line.push(text);
+        }
+    }
+
+    fn read_tag(&mut self, tag: &str) {
+        match tag.to_ascii_lowercase().as_str() {
+            "<sup>" => self.line.open(Script::Superscript),
+            "</sup>" => self.line.close(Script::Superscript),
+            "<sub>" => self.line.open(Script::Subscript),
+            "</sub>" => self.line.close(Script::Subscript),
+            tag if tag.starts_with("<br") => self.line.push(" "),
+            _ => {}
+        }
+    }
+
+    /// Appends the block, a heading of `level` or a paragraph, and starts an empty one.
+    fn flush(&mut self, level: Option<u8>) {
+        self.lines.push(self.line.take());
+        let lines = mem::take(&mut self.lines);
+        // Lines of colons are the start and end of a block in Pandoc.
+        let lines = lines.iter().filter(|line| !line.starts_with(":::"));
+        let text = self.hyphens.join(lines.map(String::as_str));
+        let text = without_citations(&text);
+        let Some(level) = level else {
+            self.push_paragraph(&text);
+            return;
+        };
+        let text = single_spaced(without_attributes(&text));
+        let paper = &mut self.paper;
+        let is_first = paper.title.is_empty() && paper.sections.is_empty();
+        match self.references {
+            Some(open) if level > open => {}
+            _ if is_reference_heading(&text) && !(is_first && level == 1) => {
+                self.references = Some(level);
+            }
+            _ => {
+                self.references = None;
+                match level {
+                    1 if paper.title.is_empty() => paper.title = text,
+                    1 if paper.title == text => {}
+                    level => paper.push_section(level.saturating_sub(1).max(1), &text),
+                }
+            }
+        }
+    }
+
+    fn push_paragraph(&mut self, text: &str) {
+        let is_line = self.lists == 0;
+        match self.references {
+            Some(ANY_HEADING) if is_line && follows_references(text) => {
+                self.references = None;
+                self.paper.push_section(1, text);
+            }
+            Some(_) => {}
+            None if is_line && is_reference_heading(text) => self.references = Some(ANY_HEADING),
+            None => self.paper.push_paragraph(text, None),
+        }
+    }
 }
 
 fn is_skipped(tag: &Tag<'_>) -> bool {
@@ -74,55 +198,61 @@ fn is_skipped_end(tag: TagEnd) -> bool {
     )
 }
 
-/// Appends a block, a heading of `level` or a paragraph, and clears its text.
-fn flush(text: &mut String, level: Option<u8>, paper: &mut Paper) {
-    match level {
-        Some(1) if paper.title.is_empty() => paper.title = single_spaced(text),
-        Some(1) if paper.title == single_spaced(text) => {}
-        Some(level) => paper.push_section(level.saturating_sub(1).max(1), text),
-        None => paper.push_paragraph(text, None),
-    }
-    text.clear();
-}
-
-/// Reads lines `key: value` or `key = value`; a list is in brackets, or in lines that start with
-/// `-`. Other lines are ignored.
-fn read_metadata(text: &str, kind: MetadataBlockKind, paper: &mut Paper) {
-    let separator = match kind {
-        MetadataBlockKind::YamlStyle => ':',
-        MetadataBlockKind::PlusesStyle => '=',
+/// Makes the first heading the title if the paper has none and the heading is above all others.
+fn raise_title(paper: &mut Paper) {
+    let Some((first, rest)) = paper.sections.split_first_mut() else {
+        return;
     };
-    let mut key = String::new();
-    for line in text.lines() {
-        if let Some(item) = line.trim_start().strip_prefix("- ") {
-            set_field(&key, item, paper);
-        } else if let Some((name, value)) = line.split_once(separator) {
-            key = name.trim().to_lowercase();
-            let value = value.trim();
-            match value
-                .strip_prefix('[')
-                .and_then(|list| list.strip_suffix(']'))
-            {
-                Some(list) => list
-                    .split(',')
-                    .for_each(|item| set_field(&key, item, paper)),
-                None => set_field(&key, value, paper),
-            }
-        }
-    }
-}
-
-fn set_field(key: &str, value: &str, paper: &mut Paper) {
-    let value = single_spaced(value.trim().trim_matches(['"', '\'']));
-    if value.is_empty() {
+    let is_title = paper.title.is_empty() && !first.heading.is_empty();
+    if !is_title || rest.iter().any(|section| section.level <= first.level) {
         return;
     }
-    match key {
-        "title" => paper.title = value,
-        "author" | "authors" => paper.authors.push(value),
-        "year" | "date" => paper.year = paper.year.or_else(|| year_in(&value)),
-        "venue" | "journal" | "conference" => paper.venue = Some(value),
-        "doi" => paper.metadata.set("doi", value),
-        _ => {}
+    for section in rest {
+        section.level -= first.level;
     }
+    paper.title = mem::take(&mut first.heading);
+    first.level = 1;
+    paper.remove_empty_sections();
+}
+
+/// A heading without the attributes of Pandoc, such as `{#sec:data .unnumbered}`.
+fn without_attributes(heading: &str) -> &str {
+    let heading = heading.trim_end();
+    let inner = heading.strip_suffix('}').and_then(|it| it.rsplit_once('{'));
+    match inner {
+        Some((text, inner)) if inner.starts_with(['#', '.', '-']) => text,
+        _ => heading,
+    }
+}
+
+/// A text without the citations of Pandoc in brackets: `[@cup2016; see @pot2017, p. 3]`.
+fn without_citations(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        result.push_str(before);
+        let end = after.find(['[', ']']).filter(|&at| at <= MAX_CITATION);
+        rest = match end.map(|at| after.split_at(at)) {
+            Some((inner, close)) if close.starts_with(']') && is_citation(inner) => {
+                result.truncate(result.trim_end().len());
+                &close[1..]
+            }
+            _ => {
+                result.push('[');
+                after
+            }
+        };
+    }
+    result + rest
+}
+
+/// Returns `true` if a part of a text between semicolons contains a citation key, such as `@cup`.
+fn is_citation(text: &str) -> bool {
+    text.split(';').all(|part| {
+        let word = part.split_whitespace().find_map(|word| {
+            let word = word.strip_prefix('-').unwrap_or(word);
+            word.strip_prefix('@')
+        });
+        word.is_some_and(|key| key.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
 }

@@ -5,25 +5,33 @@
 //! | plain text | `.txt`, `.text` | title | guessed | form feeds |
 //! | Markdown | `.md`, `.markdown` | metadata block, first heading | yes | |
 //! | HTML | `.html`, `.htm`, `.xhtml` | `citation_*` and `DC.*`, first heading | yes | |
-//! | JATS | `.xml`, `.nxml`: root `article` | yes | yes | |
-//! | TEI (GROBID) | `.xml`, `.tei`: root `TEI` | yes | yes | `coords`, `pb` |
+//! | JATS | `.xml`, `.nxml`: root `article`, `pmc-articleset` or `OAI-PMH` | yes | yes | |
+//! | TEI (GROBID) | `.xml`, `.tei`: root `TEI` or `teiCorpus` | yes | yes | `coords`, `pb` |
 //! | SQuAD | `.json` | title | | |
 //! | SOCO (`soco_doc`, `soco_faq`) | `.json`, `.jsonl` | title, fields of the record | yes | yes |
-//! | S2ORC | `.json`, `.jsonl` | title, year | yes | |
+//! | S2ORC | `.json`, `.jsonl` | yes | yes | |
 //! | PDF (feature `pdf`) | `.pdf` | title, authors | by font | yes |
 //!
 //! A further extension `.gz` or `.zst` is compression. Text is UTF-8, has a byte order mark, or
 //! declares its encoding (HTML, XML).
 //!
+//! Lists of references are left out of text, Markdown, HTML, JATS and TEI. Superscripts and
+//! subscripts are Unicode characters (`10⁴`, `H₂O`), or follow `^` and `_`. Words that are
+//! hyphenated at the end of a line are joined in text, Markdown and PDF. Soft hyphens and
+//! zero-width characters are removed, except for JSON, and where the script of a word needs them.
+//!
 //! Files are not trusted: their decompressed size is limited, XML has at most 2,000,000 elements,
 //! nested to a depth of 256, entities of a document type are not expanded, and no file or address
-//! is opened for them. PDF is read in a child process with limits on time and memory.
+//! is opened for them. Metadata of Markdown have at most 64 KiB and no aliases. PDF is read in a
+//! child process with limits on time and memory.
 
 mod decoding;
 mod error;
 mod folder;
 mod format;
+mod front_matter;
 mod html;
+mod hyphens;
 mod jats;
 mod json;
 mod markdown;
@@ -31,6 +39,8 @@ mod paper;
 #[cfg(feature = "pdf")]
 mod pdf;
 mod reader;
+mod references;
+mod running_text;
 mod squad;
 mod tei;
 mod text;

@@ -1,5 +1,7 @@
 //! Papers: title, metadata, sections, paragraphs.
 
+use std::iter;
+
 use ir_core::Attributes;
 
 use crate::chunk::Chunk;
@@ -105,6 +107,30 @@ impl Paper {
             .retain(|section| !section.heading.is_empty() || !section.paragraphs.is_empty());
     }
 
+    /// Removes invisible characters inside of words from all texts, and paragraphs without other
+    /// characters.
+    pub(super) fn remove_invisible_characters(&mut self) {
+        let sections = self.sections.iter_mut();
+        let texts = sections.flat_map(|section| {
+            let paragraphs = section
+                .paragraphs
+                .iter_mut()
+                .map(|paragraph| &mut paragraph.text);
+            iter::once(&mut section.heading).chain(paragraphs)
+        });
+        let names = self.authors.iter_mut().chain(&mut self.venue);
+        for text in texts.chain(names).chain([&mut self.title]) {
+            if let Some(visible) = without_invisible_characters(text) {
+                *text = single_spaced(&visible);
+            }
+        }
+        for section in &mut self.sections {
+            section
+                .paragraphs
+                .retain(|paragraph| !paragraph.text.is_empty());
+        }
+    }
+
     /// Iterates over the paragraphs of all sections.
     pub fn paragraphs(&self) -> impl Iterator<Item = &Paragraph> {
         self.sections.iter().flat_map(|section| &section.paragraphs)
@@ -160,6 +186,36 @@ pub(super) fn single_spaced(text: &str) -> String {
         result.push_str(word);
     }
     result
+}
+
+/// Text without soft hyphens, zero-width spaces, joiners, byte order marks and invisible operators;
+/// `None` if there are none. Joiners and non-joiners are kept after letters of scripts that use
+/// them, such as Arabic and Devanagari, and zero-width spaces between words of Thai, Lao, Khmer and
+/// Burmese.
+fn without_invisible_characters(text: &str) -> Option<String> {
+    let is_invisible =
+        |c| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    if !text.contains(is_invisible) {
+        return None;
+    }
+    let mut visible = String::with_capacity(text.len());
+    for c in text.chars() {
+        let before = visible.chars().next_back().unwrap_or(' ');
+        let is_kept = match c {
+            // Latin, Greek and Cyrillic end at U+052F, Latin and Greek with marks at U+1FFF.
+            '\u{200c}' | '\u{200d}' => {
+                !matches!(before, '\0'..='\u{52f}' | '\u{1e00}'..='\u{1fff}')
+            }
+            '\u{200b}' => {
+                matches!(before, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
+            }
+            _ => !is_invisible(c),
+        };
+        if is_kept {
+            visible.push(c);
+        }
+    }
+    Some(visible)
 }
 
 /// The first number of four digits from 1000 to 2999 in a date.

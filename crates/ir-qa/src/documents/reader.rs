@@ -8,6 +8,7 @@ use super::format::DocumentFormat;
 use super::paper::Paper;
 #[cfg(feature = "pdf")]
 use super::pdf::{self, PdfConfig};
+use super::xml::Element;
 use super::{DocumentError, decoding, html, jats, json, markdown, tei, text, xml};
 
 /// Reader of papers in any of the formats of this module.
@@ -36,7 +37,7 @@ pub struct DocumentReader {
 pub struct ParsedFile {
     /// Format of the file; for XML and JSON, determined by the content.
     pub format: DocumentFormat,
-    /// Papers in the order of the file; one, except for JSON.
+    /// Papers in the order of the file; one, except for JSON and collections in XML.
     pub papers: Vec<Paper>,
     /// Parts that no paper of the file has.
     pub missing: Vec<MissingPart>,
@@ -173,19 +174,7 @@ impl DocumentReader {
             | DocumentFormat::Soco
             | DocumentFormat::S2orc => json::read(&content, path, id)?,
             DocumentFormat::Xml | DocumentFormat::Jats | DocumentFormat::Tei => {
-                let root = xml::parse(&content, path)?;
-                match root.name.as_str() {
-                    "article" => (DocumentFormat::Jats, vec![jats::read(&root, id)]),
-                    "TEI" => (DocumentFormat::Tei, vec![tei::read(&root, id)]),
-                    "html" => (DocumentFormat::Html, vec![html::read(&content, id)]),
-                    other => {
-                        return Err(DocumentError::Format {
-                            path: path.to_owned(),
-                            expected: "the root <article> (JATS), <TEI> or <html>",
-                            found: format!("<{other}>"),
-                        });
-                    }
-                }
+                read_xml(&content, path, id)?
             }
             DocumentFormat::Pdf => return self.read_pdf(bytes, path, id),
         };
@@ -220,6 +209,67 @@ impl DocumentReader {
     }
 }
 
+/// Reads XML in the format that its root names.
+fn read_xml(
+    content: &str,
+    path: &str,
+    id: &str,
+) -> Result<(DocumentFormat, Vec<Paper>), DocumentError> {
+    let root = xml::parse(content, path)?;
+    Ok(match root.name.as_str() {
+        "article" => (DocumentFormat::Jats, vec![jats::read(&root, id)]),
+        "TEI" => (DocumentFormat::Tei, vec![tei::read(&root, id)]),
+        "html" => (DocumentFormat::Html, vec![html::read(content, id)]),
+        "pmc-articleset" | "OAI-PMH" | "teiCorpus" => read_collection(&root, path, id)?,
+        other => {
+            return Err(DocumentError::Format {
+                path: path.to_owned(),
+                expected: "the root <article>, <pmc-articleset> or <OAI-PMH> (JATS), <TEI>, \
+                    <teiCorpus> or <html>",
+                found: format!("<{other}>"),
+            });
+        }
+    })
+}
+
+/// Reads the papers of a collection: articles of PubMed Central as efetch and OAI-PMH return them,
+/// or documents of a TEI corpus. The id of a paper is the id of the file, `#` and its DOI, its id
+/// in PubMed Central, or its number from 1.
+fn read_collection(
+    root: &Element,
+    path: &str,
+    id: &str,
+) -> Result<(DocumentFormat, Vec<Paper>), DocumentError> {
+    let documents = root.descendants_of(&["article", "TEI"]);
+    if documents.is_empty() {
+        let error = root.descendants("error").first().map(|error| error.text());
+        return Err(DocumentError::Format {
+            path: path.to_owned(),
+            expected: "an <article> or <TEI>",
+            found: match error.filter(|text| !text.is_empty()) {
+                Some(error) => format!("<{}> with the error {error:?}", root.name),
+                None => format!("<{}> without any", root.name),
+            },
+        });
+    }
+    let mut format = DocumentFormat::Tei;
+    let papers = (1..).zip(documents).map(|(number, document): (u64, _)| {
+        let mut paper = if document.name == "TEI" {
+            tei::read(document, "")
+        } else {
+            format = DocumentFormat::Jats;
+            jats::read(document, "")
+        };
+        let ids = ["doi", "pmcid", "pmc"].iter();
+        let mut ids = ids.filter_map(|key| paper.metadata.text(key));
+        let own = ids.find(|own| !own.is_empty()).map(str::to_owned);
+        paper.id = format!("{id}#{}", own.unwrap_or_else(|| number.to_string()));
+        paper
+    });
+    let papers = papers.collect();
+    Ok((format, papers))
+}
+
 /// Maximum number of paragraphs of a file. A frame of a short one has several hundred bytes, most
 /// of them context.
 const MAX_PARAGRAPHS: usize = 1_000_000;
@@ -248,6 +298,11 @@ fn too_many_paragraphs(path: &str) -> DocumentError {
 
 impl ParsedFile {
     fn new(format: DocumentFormat, mut papers: Vec<Paper>, path: &str) -> Self {
+        if !format.is_json() {
+            papers
+                .iter_mut()
+                .for_each(Paper::remove_invisible_characters);
+        }
         let mut missing = missing_parts(&papers, format);
         if number_repeated_ids(&mut papers) {
             missing.push(MissingPart::UniqueIds);

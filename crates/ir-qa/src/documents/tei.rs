@@ -1,11 +1,19 @@
 //! TEI, as GROBID writes it.
 
-use super::paper::{Paper, single_spaced, year_in};
-use super::xml::{Element, Node};
+use super::paper::{Paper, year_in};
+use super::running_text::Script;
+use super::xml::{Element, Role, common_role};
 use crate::word_class::WordClass;
 
 /// Elements without running text.
 static SKIPPED: WordClass = WordClass::new("biblStruct figure formula graphic listBibl note table");
+
+/// Blocks inside of a paragraph that are no part of its text.
+static NOT_INLINE: WordClass =
+    WordClass::new("biblStruct figure floatingText graphic list listBibl table");
+/// Blocks inside of a paragraph that are part of its text.
+static INLINE_BLOCKS: WordClass =
+    WordClass::new("ab cit eg formula head item l label lg p quote said sp");
 
 /// Reads the root `TEI`.
 pub(super) fn read(root: &Element, id: &str) -> Paper {
@@ -36,7 +44,7 @@ pub(super) fn read(root: &Element, id: &str) -> Paper {
 
 fn read_header(header: &Element, paper: &mut Paper) {
     let title = header.find(&["fileDesc", "titleStmt", "title"]);
-    paper.title = title.map(Element::text).unwrap_or_default();
+    paper.title = title.map(inline_text).unwrap_or_default();
     let source = header.find(&["fileDesc", "sourceDesc", "biblStruct"]);
     let Some(source) = source else { return };
     for author in source.descendants("author") {
@@ -95,6 +103,8 @@ impl BodyReader<'_> {
                     let depth = u8::try_from(depth).unwrap_or(u8::MAX);
                     self.read_blocks(element, level.saturating_add(depth));
                 }
+                // A heading of a list is none of a section.
+                "head" | "label" if parent.name == "list" => self.read_paragraph(element, level),
                 "head" => {
                     self.paper.push_section(level, &inline_text(element));
                     let page = self.page_of(element);
@@ -102,21 +112,12 @@ impl BodyReader<'_> {
                         section.page = page;
                     }
                 }
-                "p" | "ab" | "item" => {
-                    let page = self.page_of(element);
-                    self.paper.push_paragraph(&inline_text(element), page);
-                    self.read_page_breaks(element);
-                }
+                "p" | "ab" | "item" => self.read_paragraph(element, level),
                 "figDesc" => {
                     let page = self.page_of(element);
                     self.paper.push_paragraph(&inline_text(element), page);
                 }
-                "figure" => {
-                    if let Some(caption) = element.find(&["figDesc"]) {
-                        let page = self.page_of(element);
-                        self.paper.push_paragraph(&inline_text(caption), page);
-                    }
-                }
+                "figure" => self.read_figure(element),
                 "pb" => self.read_page_break(element),
                 name if SKIPPED.contains(name) => {}
                 _ => self.read_blocks(element, level),
@@ -138,20 +139,60 @@ impl BodyReader<'_> {
         self.page = number.or(self.page.map(|page| page + 1));
     }
 
-    fn read_page_breaks(&mut self, parent: &Element) {
-        for node in &parent.children {
-            match node {
-                Node::Element(element) if element.name == "pb" => self.read_page_break(element),
-                Node::Element(element) => self.read_page_breaks(element),
-                Node::Text(_) => {}
+    fn read_paragraph(&mut self, paragraph: &Element, level: u8) {
+        let page = self.page_of(paragraph);
+        self.paper.push_paragraph(&inline_text(paragraph), page);
+        self.read_blocks_in_paragraph(paragraph, level);
+    }
+
+    fn read_figure(&mut self, figure: &Element) {
+        if let Some(caption) = figure.find(&["figDesc"]) {
+            let page = self.page_of(figure);
+            self.paper.push_paragraph(&inline_text(caption), page);
+        }
+    }
+
+    /// Lists, figures and page breaks inside of a paragraph.
+    fn read_blocks_in_paragraph(&mut self, paragraph: &Element, level: u8) {
+        for element in paragraph.elements() {
+            match element.name.as_str() {
+                "pb" => self.read_page_break(element),
+                "list" => self.read_blocks(element, level),
+                "figure" => self.read_figure(element),
+                name if SKIPPED.contains(name) => self.read_page_breaks(element),
+                _ => self.read_blocks_in_paragraph(element, level),
             }
+        }
+    }
+
+    fn read_page_breaks(&mut self, parent: &Element) {
+        for page_break in parent.descendants("pb") {
+            self.read_page_break(page_break);
         }
     }
 }
 
 fn inline_text(element: &Element) -> String {
-    let mut text = String::new();
-    let skip = |e: &Element| matches!(e.name.as_str(), "note" | "figure" | "table" | "graphic");
-    element.push_text_without(&skip, &mut text);
-    single_spaced(&text)
+    element.running_text(&role)
+}
+
+fn role(element: &Element) -> Role {
+    match element.name.as_str() {
+        "note" => Role::Omitted,
+        "ref" => Role::ReferenceMark,
+        "hi" => script_of(element).map_or(Role::Inline, Role::Script),
+        name if NOT_INLINE.contains(name) => Role::OmittedBlock,
+        name if INLINE_BLOCKS.contains(name) => Role::Block,
+        _ => common_role(element),
+    }
+}
+
+/// Script that `rend` names, such as `superscript` or `italic sub`.
+fn script_of(element: &Element) -> Option<Script> {
+    let mut words = element.attribute("rend")?.split_whitespace();
+    words.find_map(|word| match word {
+        "sup" | "super" | "superscript" => Some(Script::Superscript),
+        "sub" | "subscript" => Some(Script::Subscript),
+        _ => None,
+    })
 }

@@ -13,6 +13,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::DocumentError;
 use super::decoding::line_at;
+use super::running_text::{RunningText, Script, has_scripts, math_script};
 
 /// Maximum number of nested elements.
 pub(super) const MAX_DEPTH: usize = 256;
@@ -27,6 +28,24 @@ pub(super) struct Element {
     pub(super) name: String,
     attributes: Vec<(String, String)>,
     pub(super) children: Vec<Node>,
+}
+
+/// Effect of an element on the running text around it.
+pub(super) enum Role {
+    /// The content is part of the text.
+    Inline,
+    /// The content is part of the text and separated from the words around it.
+    Block,
+    /// The element has no effect; a word continues after it.
+    Omitted,
+    /// The content is no part of the text. Words before and after it are separate.
+    OmittedBlock,
+    /// The content is a superscript or subscript.
+    Script(Script),
+    /// The content is part of the text; scripts in it and around it are not marked.
+    ReferenceMark,
+    /// Another text replaces the content.
+    Replaced(String),
 }
 
 #[derive(Debug)]
@@ -186,35 +205,72 @@ impl Element {
 
     /// Descendants of a name, without those inside of one, in the order of the text.
     pub(super) fn descendants<'a>(&'a self, name: &str) -> Vec<&'a Self> {
+        self.descendants_of(&[name])
+    }
+
+    /// Descendants of any of the names, without those inside of one, in the order of the text.
+    pub(super) fn descendants_of<'a>(&'a self, names: &[&str]) -> Vec<&'a Self> {
         let mut found = Vec::new();
-        self.collect(name, &mut found);
+        self.collect(names, &mut found);
         found
     }
 
-    fn collect<'a>(&'a self, name: &str, found: &mut Vec<&'a Self>) {
+    fn collect<'a>(&'a self, names: &[&str], found: &mut Vec<&'a Self>) {
         for element in self.elements() {
-            if element.name == name {
+            if names.contains(&element.name.as_str()) {
                 found.push(element);
             } else {
-                element.collect(name, found);
+                element.collect(names, found);
             }
         }
     }
 
-    /// Appends the text of the element without the elements for which `skip` is true.
-    pub(super) fn push_text_without(&self, skip: &dyn Fn(&Self) -> bool, text: &mut String) {
+    /// Appends the text of the element. `role` determines the effect of each element in it.
+    pub(super) fn push_text(&self, role: &dyn Fn(&Self) -> Role, text: &mut RunningText) {
+        let mut children = 0;
         for node in &self.children {
-            match node {
-                Node::Text(part) => text.push_str(part),
-                Node::Element(element) if skip(element) => {}
-                Node::Element(element) => {
-                    element.push_text_without(skip, text);
-                    // Line breaks, and sentences of TEI, may have no white space between them.
-                    if matches!(element.name.as_str(), "break" | "lb" | "s") {
-                        text.push(' ');
+            let element = match node {
+                Node::Text(part) => {
+                    if !has_scripts(&self.name) || !part.trim().is_empty() {
+                        text.push(part);
                     }
+                    continue;
                 }
+                Node::Element(element) => element,
+            };
+            children += 1;
+            let script = math_script(&self.name, children);
+            if let Some(script) = script {
+                text.open(script);
             }
+            element.push_as(role(element), role, text);
+            if let Some(script) = script {
+                text.close(script);
+            }
+        }
+    }
+
+    fn push_as(&self, own: Role, role: &dyn Fn(&Self) -> Role, text: &mut RunningText) {
+        match own {
+            Role::Inline => self.push_text(role, text),
+            Role::Block => {
+                text.separate();
+                self.push_text(role, text);
+                text.separate();
+            }
+            Role::Omitted => {}
+            Role::OmittedBlock => text.separate(),
+            Role::Script(script) => {
+                text.open(script);
+                self.push_text(role, text);
+                text.close(script);
+            }
+            Role::ReferenceMark => {
+                text.start_mark();
+                self.push_text(role, text);
+                text.end_mark();
+            }
+            Role::Replaced(replacement) => text.push(&replacement),
         }
     }
 
@@ -226,10 +282,29 @@ impl Element {
         })
     }
 
+    /// Text of the element with single spaces, as [`Element::push_text`] appends it.
+    pub(super) fn running_text(&self, role: &dyn Fn(&Self) -> Role) -> String {
+        let mut text = RunningText::default();
+        self.push_text(role, &mut text);
+        text.take()
+    }
+
     /// Text of the element with single spaces.
     pub(super) fn text(&self) -> String {
-        let mut text = String::new();
-        self.push_text_without(&|_| false, &mut text);
-        super::paper::single_spaced(&text)
+        self.running_text(&common_role)
+    }
+}
+
+/// Role of elements that JATS, TEI and MathML share.
+pub(super) fn common_role(element: &Element) -> Role {
+    match element.name.as_str() {
+        // Other notations of a formula in MathML.
+        "annotation" | "annotation-xml" => Role::Omitted,
+        "math" if element.attribute("display") == Some("block") => Role::Block,
+        // A line break inside of a word.
+        "lb" if element.attribute("break") == Some("no") => Role::Inline,
+        // Line breaks, and sentences of TEI, may have no white space between them.
+        "break" | "lb" | "s" => Role::Block,
+        _ => Role::Inline,
     }
 }

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{fmt, iter};
 
+use ir_bm25::analysis::{Analysis, CjkBigrams};
 use ir_bm25::{Bm25, DocOrder, FieldNames, Index, IndexConfig, IndexedFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::{
@@ -10,9 +11,11 @@ use ir_core::{
 };
 use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 
+use super::scripts::{ScriptTerms, indexed_text};
 use super::verbatim::VerbatimFirst;
 use super::{Answer, AnswerConfig, AnswerIndexError, FrameVectors, RelatedQuestion, TextRetriever};
 use crate::frame::{Frame, FrameQuestion};
+use crate::sentences::is_caseless;
 
 /// Searchable answers of frames, in memory.
 ///
@@ -20,7 +23,8 @@ use crate::frame::{Frame, FrameQuestion};
 /// order of the ids.
 ///
 /// BM25 has Lucene's parameters (k1 = 1.2, b = 0.75) and English analysis: Unicode words, 33 stop
-/// words, Porter's stemmer. All questions of a frame are encoded, also generated ones. Related
+/// words, Porter's stemmer. If an answer is in Chinese, Japanese or Korean, bigrams of their
+/// characters are indexed, too. All questions of a frame are encoded, also generated ones. Related
 /// questions are the displayable and the generated ones.
 ///
 /// ```
@@ -61,7 +65,8 @@ impl AnswerIndex {
         let answers = bm25_of_fields(&frames, config.context_weight)?;
         let answers = Arc::new(VerbatimFirst::new(answers, &frames));
         let question_places = shown_questions(&frames);
-        let questions = bm25(question_texts(&frames, &question_places))?;
+        let questions = question_texts(&frames, &question_places);
+        let questions = bm25(questions, config_for(&frames))?;
         Ok(Self {
             frames,
             answers,
@@ -111,7 +116,8 @@ impl AnswerIndex {
         let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
         let answers = bm25_of_fields(&frames, config.context_weight)?;
         let question_places = shown_questions(&frames);
-        let questions = bm25(question_texts(&frames, &question_places))?;
+        let questions = question_texts(&frames, &question_places);
+        let questions = bm25(questions, config_for(&frames))?;
 
         let all = || {
             let frames = frames.iter();
@@ -436,31 +442,46 @@ fn bm25_of_fields(
         let questions = questions.map(|question| &*question.text);
         let texts: Vec<&str> = iter::once(&*frame.answer).chain(questions).collect();
         let mut document = Document::new(frame.id.clone());
-        document.attributes.set(FIELDS[0], texts.join("\n"));
-        document.attributes.set(FIELDS[1], frame.context.as_str());
+        let answer = texts.join("\n");
+        document.attributes.set(FIELDS[0], &*indexed_text(&answer));
+        document
+            .attributes
+            .set(FIELDS[1], &*indexed_text(&frame.context));
         document
     };
     let documents: Vec<Document> = frames.iter().map(document).collect();
     let fields = FieldNames::new(FIELDS).map_err(index_error)?;
-    let config = IndexConfig::default()
-        .with_order(DocOrder::Insertion)
-        .with_fields(IndexedFields::Named(fields));
+    let config = config_for(frames).with_fields(IndexedFields::Named(fields));
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE).map_err(index_error)?;
     let searcher = searcher.with_weights(&[(FIELDS[1], context_weight)]);
-    Ok(Arc::new(searcher.map_err(index_error)?))
+    let searcher = searcher.map_err(index_error)?;
+    Ok(Arc::new(ScriptTerms(Arc::new(searcher))))
+}
+
+/// Configuration of an index of frames, in their order.
+fn config_for(frames: &[Frame]) -> IndexConfig {
+    let config = IndexConfig::default().with_order(DocOrder::Insertion);
+    if frames.iter().any(|frame| is_caseless(&frame.answer)) {
+        let bigrams = CjkBigrams::BigramsAndUnigrams;
+        config.with_analysis(Analysis::default().with_cjk_bigrams(bigrams))
+    } else {
+        config
+    }
 }
 
 /// BM25 over texts with ids, which are numbered in their order.
-fn bm25(texts: impl Iterator<Item = (String, String)>) -> Result<TextRetriever, AnswerIndexError> {
+fn bm25(
+    texts: impl Iterator<Item = (String, String)>,
+    config: IndexConfig,
+) -> Result<TextRetriever, AnswerIndexError> {
     let documents: Vec<Document> = texts
-        .map(|(id, text)| Document::new(id).with_text(text))
+        .map(|(id, text)| Document::new(id).with_text(indexed_text(&text)))
         .collect();
-    let config = IndexConfig::default().with_order(DocOrder::Insertion);
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE);
     let searcher = searcher.map_err(index_error)?;
-    Ok(Arc::new(searcher))
+    Ok(Arc::new(ScriptTerms(Arc::new(searcher))))
 }
 
 fn index_error(error: impl std::error::Error + Send + Sync + 'static) -> AnswerIndexError {

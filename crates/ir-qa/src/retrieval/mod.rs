@@ -9,6 +9,7 @@
 
 mod error;
 mod index;
+mod scripts;
 #[cfg(test)]
 mod tests;
 mod verbatim;

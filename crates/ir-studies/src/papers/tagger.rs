@@ -317,9 +317,9 @@ mod tests {
             id: "p".to_owned(),
             keys: keys("A new method"),
             abstract_text: "We do things.".to_owned(),
-            year: None,
             sections: sections.iter().map(section).collect(),
             bibliography: cited.collect(),
+            ..Paper::default()
         }
     }
 

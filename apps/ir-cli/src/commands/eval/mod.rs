@@ -21,7 +21,7 @@ use crate::shared::options::check_threads;
 use crate::shared::output::OutputSink;
 use crate::shared::qrels::with_judgments_hint;
 use crate::shared::rules::{RuleOptions, select_measures};
-use crate::shared::runs::{at_most_one_stdin, run_names, warn_of_repeated};
+use crate::shared::runs::{at_most_one_stdin, run_names, warn_of_repeated, warn_of_unmatched};
 use crate::shared::signals::check_stopped;
 
 const EXAMPLES: &str = "\
@@ -199,6 +199,7 @@ fn evaluate(args: &Args, console: &Console) -> Result<()> {
         let report = report.map_err(|error| with_judgments_hint(error, &args.qrels))?;
         let name = (runs.len() > 1).then_some(run.as_str());
         forms::warn_of_gaps(name, &rules, report.missing(), report.unjudged(), console);
+        warn_of_unmatched(run, &report, console);
         reports.push(report);
     }
     let names = run_names(reports.iter().map(Report::run), &runs);

@@ -10,7 +10,7 @@ use ir_bm25::StoredFields;
 use ir_data::DocTemplate;
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open_documents};
 use crate::shared::options::{ReadingOptions, choice, positive, use_threads};
@@ -162,8 +162,8 @@ impl Args {
     /// How the documents are read.
     fn documents(&self) -> DocumentOptions {
         DocumentOptions {
-            read: self.text.read_options(),
             text_rule: self.rule.text_rule,
+            ..self.text.read_options().into()
         }
     }
 
@@ -272,8 +272,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ));
     }
     console.log(format_args!(
-        "{} documents ({}) in {}: {}, {:.1} s",
-        grouped(stats.documents as u64),
+        "{} ({}) in {}: {}, {:.1} s",
+        counted(stats.documents as u64, "document"),
         documents.format,
         shown,
         HumanBytes(stats.bytes as u64),

@@ -78,8 +78,8 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
     console.log(format_args!(
-        "{shown}: {} documents written, {} of them new, {} deleted; now {}, {}, {:.1} s",
-        grouped(added.written),
+        "{shown}: {} written, {} of them new, {} deleted; now {}, {}, {:.1} s",
+        counted(added.written, "document"),
         grouped((after + removed).saturating_sub(before)),
         grouped(removed),
         counted(after, "document"),

@@ -149,9 +149,9 @@ pub(crate) struct Args {
     )]
     pub(crate) not_later_than_query: Option<TimeFilter>,
 
-    /// Attribute condition that documents must satisfy: year<=2015, year>=2010,
-    /// repository=geo,sra, language!=German, or an attribute name (must be present); repeatable.
-    /// A document without the attribute satisfies <=, >= and !=, and fails the others
+    /// Attribute condition that documents must satisfy: year<=2015, year>2010, repository=geo,sra,
+    /// language!=German, or an attribute name (must be present); repeatable. A document without
+    /// the attribute satisfies <=, >=, <, > and !=, and fails the others
     #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
     pub(crate) filter: Vec<Predicate>,
 
@@ -164,8 +164,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) save: Option<OutputPath>,
 
-    /// System file, in place of the options of a system: written by `ir search --save`, or the
-    /// tables `[[systems]]` of an experiment file
+    /// System file, in place of the options of a system: written by `ir search --save`, or a file
+    /// with the tables `[[systems]]` and `[encoders]` of an experiment file and no other keys
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) system: Option<PathBuf>,
 
@@ -232,8 +232,8 @@ impl Args {
     /// How the documents are read.
     pub(crate) fn documents(&self) -> DocumentOptions {
         DocumentOptions {
-            read: self.text.read_options(),
             text_rule: self.rule.text_rule,
+            ..self.text.read_options().into()
         }
     }
 
@@ -356,6 +356,25 @@ impl Args {
         Ok(())
     }
 
+    /// Rejects options of a run beside a list or --json.
+    pub(super) fn check_list(&self) -> Result<()> {
+        let of_a_run = first_set([
+            ("--tag", self.tag.is_some()),
+            ("--scores", self.scores.is_some()),
+        ]);
+        let found = if self.json {
+            "--json"
+        } else if self.is_list() {
+            "a list of hits (--output FILE writes a run)"
+        } else {
+            return Ok(());
+        };
+        if let Some(option) = of_a_run {
+            bail_usage!("{option}: expected a TREC run, found {found}");
+        }
+        Ok(())
+    }
+
     /// Rejects options that cannot have an effect beside the others. Options that depend on the
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
@@ -374,18 +393,7 @@ impl Args {
         if self.explain && is_run {
             bail_usage!("--explain: expected a list or --json, found a TREC run");
         }
-        let of_a_run = first_set([
-            ("--tag", self.tag.is_some()),
-            ("--scores", self.scores.is_some()),
-        ]);
-        if let Some(option) = of_a_run.filter(|_| !is_run) {
-            let found = if self.json {
-                "--json"
-            } else {
-                "a list of hits (--output FILE writes a run)"
-            };
-            bail_usage!("{option}: expected a TREC run, found {found}");
-        }
+        self.check_list()?;
         #[cfg(feature = "dense")]
         {
             let is_published = self.not_later_than_query == Some(TimeFilter::Published);

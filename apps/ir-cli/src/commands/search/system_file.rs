@@ -1,22 +1,27 @@
 //! Searches by system files: `ir search --system`.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use ir_bm25::analysis::Highlighter;
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Predicate, Query, Run, Search};
 use ir_system::{FilterName, OpenSystem, SystemSpec};
 
 use super::args::Args;
 use super::engine::without_queries;
+use super::list::ShownHit;
 use super::rank::published;
-use super::{RUN_HITS, TYPED_QUERY_ID};
+use super::{LIST_HITS, RUN_HITS, TYPED_QUERY_ID, list};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, CollectionSource, open_collection};
+use crate::shared::list_style::ListStyle;
 use crate::shared::options::{first_set, use_threads};
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputSink, failed};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::stop_on_interrupt;
 use crate::shared::system_options::open_system;
@@ -35,14 +40,15 @@ fn asked_queries(args: &Args, console: &Console) -> Result<Option<Vec<Query>>> {
 }
 
 /// A system that is open for queries.
-struct OpenSearch {
+struct OpenSearch<'a> {
+    opener: SystemOpener<'a>,
     system: OpenSystem,
     queries: Vec<Query>,
     filters: QueryFilters,
 }
 
 /// Opens the system on the collection, for the queries that were asked or its own.
-fn open(args: &Args, spec: &SystemSpec, console: &Console) -> Result<OpenSearch> {
+fn open<'a>(args: &'a Args, spec: &SystemSpec, console: &'a Console) -> Result<OpenSearch<'a>> {
     let root = spec.root().context("expected a system")?;
     let has_years = root.filter.is_some_and(|it| it != FilterName::None);
     let conditions: Vec<Predicate> = root.condition.iter().cloned().collect();
@@ -63,6 +69,7 @@ fn open(args: &Args, spec: &SystemSpec, console: &Console) -> Result<OpenSearch>
             let mut opener = SystemOpener::new(name, &index, &queries, cache, others, console)?;
             Ok(OpenSearch {
                 system: opener.open(spec)?,
+                opener,
                 filters: QueryFilters::new(&index, &conditions, has_years, name, console)?,
                 queries,
             })
@@ -92,6 +99,7 @@ fn open(args: &Args, spec: &SystemSpec, console: &Console) -> Result<OpenSearch>
             let filters = QueryFilters::of_documents(ids, &attributes, &conditions, has_years);
             Ok(OpenSearch {
                 system,
+                opener,
                 queries,
                 filters,
             })
@@ -99,13 +107,14 @@ fn open(args: &Args, spec: &SystemSpec, console: &Console) -> Result<OpenSearch>
     }
 }
 
-impl OpenSearch {
+impl OpenSearch<'_> {
     /// Ranks the documents for all queries.
     fn run(&self, tag: &str, filter: FilterName, k: usize) -> Result<Run> {
         let Self {
             system,
             queries,
             filters,
+            ..
         } = self;
         if filter == FilterName::PublishedYear {
             let message = "expected a system of the type bm25 for the filter published-year";
@@ -127,7 +136,7 @@ impl OpenSearch {
     }
 }
 
-/// Searches the queries by the system of a file, and writes a TREC run.
+/// Searches the queries by the system of a file, and writes a TREC run, or a list for query words.
 pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
@@ -141,31 +150,73 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
             path.display()
         );
     }
-    let out = OutputSink::open(args.output.as_ref())?;
+    let out = if args.is_list() {
+        OutputSink::colored_stdout()
+    } else {
+        OutputSink::open(args.output.as_ref())?
+    };
     let open = open(args, &spec, console)?;
     if filter != FilterName::None {
         warn_of_years(&open.queries, console);
     }
-    let k = args.hits.or(root.hits).unwrap_or(RUN_HITS);
+    let k = if args.is_list() {
+        args.hits.unwrap_or(LIST_HITS)
+    } else {
+        args.hits.or(root.hits).unwrap_or(RUN_HITS)
+    };
+    let began = Instant::now();
     let run = open.run(args.tag_or(&root.name), filter, k);
     let mut run = run.with_context(|| format!("{}: search failed", args.collection))?;
+    let took = began.elapsed();
+    let documents = grouped(open.system.retriever.ids().len() as u64);
+    if args.is_list() {
+        let found = write_list(&open, &run, out)?;
+        console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
+        return Ok(());
+    }
     if args.remove_self {
         run.remove_identical_ids();
     }
     let scores = root.scores.map_or(ScoreFormat::Exact, ScoreFormat::from);
     out.write_with(|out| write_run(&run, args.scores_or(scores), out))?;
     console.note(format_args!(
-        "{}: {} queries, {} documents",
+        "{}: {} queries, {documents} documents",
         root.name,
         grouped(open.queries.len() as u64),
-        grouped(open.system.retriever.ids().len() as u64)
     ));
     Ok(())
+}
+
+/// Writes the hits with their documents. Returns the number of hits.
+fn write_list(open: &OpenSearch<'_>, run: &Run, mut out: OutputSink) -> Result<usize> {
+    let ids = run.iter().flat_map(|(_, hits)| hits);
+    let ids: HashSet<&str> = ids.map(|hit| hit.doc.as_str()).collect();
+    let documents = open.opener.documents(&ids)?;
+    let analyzer = open.opener.analysis().unwrap_or_default().build()?;
+    let style = ListStyle::for_stdout();
+    for query in &open.queries {
+        let highlighter = Highlighter::new(&analyzer, &query.text);
+        let hits = run.get(&query.id).unwrap_or_default();
+        for (rank, hit) in (1..).zip(hits) {
+            let shown = ShownHit {
+                rank,
+                id: &hit.doc,
+                score: hit.score as f32,
+                document: documents.get(&hit.doc).cloned(),
+                explanation: None,
+            };
+            let written = list::write(&shown, &highlighter, style, &mut out);
+            written.with_context(|| failed(out.name()))?;
+        }
+    }
+    out.commit()?;
+    Ok(ids.len())
 }
 
 /// Rejects options of a system beside a system file.
 fn check(args: &Args) -> Result<()> {
     args.check_typed()?;
+    args.check_list()?;
     #[cfg(feature = "remote")]
     args.remote.check()?;
     let of_the_search = first_set([
@@ -184,9 +235,7 @@ fn check(args: &Args) -> Result<()> {
     let of_the_search = of_the_search.or(args.vectors.first_set());
     let of_the_search = of_the_search.or(args.setup.first_set()).map(str::to_owned);
     if let Some(option) = args.lexical.first_set(|_| true).or(of_the_search) {
-        bail_usage!(
-            "{option}: expected either --system or options of a system, found both (the output is a TREC run)"
-        );
+        bail_usage!("{option}: expected either --system or options of a system, found both");
     }
     Ok(())
 }

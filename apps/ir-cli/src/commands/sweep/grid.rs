@@ -163,7 +163,7 @@ impl GridOptions {
     }
 
     /// The settings, in the order of the values, the last parameter fastest.
-    pub(super) fn points(&self) -> Result<Vec<Point>> {
+    fn points(&self) -> Result<Vec<Point>> {
         let mut names: Vec<&str> = self.grid.iter().map(|axis| axis.name.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -253,8 +253,9 @@ impl GridOptions {
         (!self.lexical.is_set(&option[2..])).then_some(option)
     }
 
-    /// Checks the options and the settings before data are read. `setup` has options of the index.
-    pub(super) fn check(&self, setup: &IndexOptions) -> Result<()> {
+    /// Checks the options before data are read, and returns the settings. `setup` has options of
+    /// the index. The system file is read once: it may be a pipe.
+    pub(super) fn check(&self, setup: &IndexOptions) -> Result<Vec<Point>> {
         if self.system.is_none() {
             self.lexical.check()?;
         } else if let Some(option) = setup.first_set() {
@@ -262,18 +263,18 @@ impl GridOptions {
                 "{option}: expected either --system, which describes the index, or options of an index, found both"
             );
         }
-        self.points().map(|_| ())
+        self.points()
     }
 
     /// Searches the queries with every setting. Calls `visit` with each run, named by its setting.
     pub(super) fn search(
         &self,
+        points: Vec<Point>,
         collection: &str,
         setup: &IndexOptions,
         console: &Console,
         mut visit: impl FnMut(Run) -> Result<()>,
     ) -> Result<()> {
-        let points = self.points()?;
         let (mut opener, queries) = self.open(collection, &points, setup, console)?;
         for Point { label, spec } in points {
             check_stopped()?;

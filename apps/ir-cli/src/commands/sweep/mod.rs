@@ -12,7 +12,7 @@ use ir_eval::trec_eval::JudgmentKind;
 use ir_eval::{Report, Rules};
 use serde::Serialize;
 
-use grid::GridOptions;
+use grid::{GridOptions, Point};
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::IndexOptions;
@@ -71,16 +71,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    if args.grid.is_set() {
+    let points = if args.grid.is_set() {
         stop_on_interrupt();
-        check_grid(args)?;
+        Some(check_grid(args)?)
     } else {
         let of_the_index = || args.setup.first_set().map(str::to_owned);
         if let Some(option) = args.grid.first_set().or_else(of_the_index) {
             bail_usage!("{option}: expected --grid, found none");
         }
         args.input.check()?;
-    }
+        None
+    };
     let rules = args.input.rules();
     let selection = select_measures(JudgmentKind::Grades, &[&args.measure], &rules)?;
     let [measure] = selection.measures()[..] else {
@@ -90,14 +91,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = args.input.judgments(console)?;
     let evaluator = selection.evaluator(&*qrels, rules)?;
     let mut reports: Vec<Report> = Vec::new();
-    if args.grid.is_set() {
+    if let Some(points) = points {
         let collection = &args.input.runs[0];
-        args.grid.search(collection, &args.setup, console, |run| {
-            let report = evaluator.evaluate(&run);
-            let judged = || format!("{} with {}", run.tag, args.input.qrels);
-            reports.push(report.with_context(judged)?.with_run_name(run.tag.clone()));
-            Ok(())
-        })?;
+        args.grid
+            .search(points, collection, &args.setup, console, |run| {
+                let report = evaluator.evaluate(&run);
+                let judged = || format!("{} with {}", run.tag, args.input.qrels);
+                reports.push(report.with_context(judged)?.with_run_name(run.tag.clone()));
+                Ok(())
+            })?;
     } else {
         let mut files = args.input.runs.clone();
         files.sort();
@@ -116,8 +118,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     })
 }
 
-/// Checks the arguments of a grid before data are read.
-fn check_grid(args: &Args) -> Result<()> {
+/// Checks the arguments of a grid before data are read, and returns its settings.
+fn check_grid(args: &Args) -> Result<Vec<Point>> {
     let found = args.input.runs.len();
     if found != 1 {
         bail_usage!("--grid: expected one collection or index to search, found {found} arguments");

@@ -3,10 +3,8 @@
 //! Damaged messages make the crate arrow-ipc panic in some places (test `arrow`). The panics are
 //! caught and are errors that name the batch.
 
-use std::cell::Cell;
 use std::io::{BufReader, Read, Write as _};
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::builder::{Float32Builder, ListBuilder, StringBuilder, StructBuilder};
@@ -16,6 +14,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use ir_data::catch_panic;
 
 use super::record_types::{InputRecord, OutputKind, OutputValue, Position, STDIN, Title};
 use crate::shared::output::{OutputSink, failed};
@@ -83,26 +82,9 @@ impl<R: Read> ArrowReader<R> {
     }
 }
 
-thread_local! {
-    /// `true` while a message is read: a panic is then an error and is not printed.
-    static READING: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Damaged messages may make the crate panic.
 fn caught<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let usual = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if !READING.get() {
-                usual(panic);
-            }
-        }));
-    });
-    READING.set(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(read));
-    READING.set(false);
-    match result {
+    match catch_panic(read) {
         Ok(result) => Ok(result?),
         Err(_) => Err(anyhow!("the message is damaged")),
     }

@@ -1,7 +1,8 @@
 //! How documents are read: `--text-rule`, `--encoding` and names of fields.
 
+use anyhow::{Error, anyhow};
 use ir_data::biocaddie::TextRule;
-use ir_data::{ReadOptions, TextEncoding};
+use ir_data::{DataError, ReadOptions, TextEncoding};
 
 use crate::shared::options::choice;
 
@@ -44,6 +45,8 @@ pub(crate) struct DocumentOptions {
     pub(crate) read: ReadOptions,
     /// Text of records of bioCADDIE; [`None`] for the default.
     pub(crate) text_rule: Option<TextRule>,
+    /// If `true`, the command has options for names of fields. Errors then name them.
+    pub(crate) has_names: bool,
 }
 
 impl DocumentOptions {
@@ -57,6 +60,19 @@ impl DocumentOptions {
         ];
         let mut given = options.into_iter().filter(|(name, _)| name.is_some());
         given.next().map(|(_, option)| option)
+    }
+
+    /// Adds the options that name the fields to an error of a file in which none has a known name.
+    pub(super) fn with_advice(&self, error: impl Into<Error>, options: &str) -> Error {
+        let error = error.into();
+        let names = &self.read.names;
+        let is_given = names.id.is_some() && names.text.is_some();
+        match error.downcast_ref::<DataError>() {
+            Some(found) if self.has_names && !is_given && found.lacks_names() => {
+                anyhow!("{found} ({options} name them)")
+            }
+            _ => error,
+        }
     }
 
     /// Given names of fields, as a part of the cache key of the documents.
@@ -76,6 +92,7 @@ impl From<ReadOptions> for DocumentOptions {
         Self {
             read,
             text_rule: None,
+            has_names: true,
         }
     }
 }
@@ -86,6 +103,9 @@ impl From<TextEncoding> for DocumentOptions {
             encoding,
             ..ReadOptions::default()
         };
-        read.into()
+        Self {
+            read,
+            ..Self::default()
+        }
     }
 }

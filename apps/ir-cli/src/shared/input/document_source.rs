@@ -1,6 +1,6 @@
 //! A collection that an argument names, with its indexing defaults.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -44,6 +44,8 @@ pub(crate) struct DocumentSource {
     pub(crate) fingerprint: String,
     /// Detected format, for messages.
     pub(crate) format: &'static str,
+    /// A file of the folder with documents in records; [`None`] if fields have no names.
+    pub(crate) sample: Option<PathBuf>,
     /// If `true`, the documents are records of bioCADDIE.
     pub(super) is_biocaddie: bool,
     /// If `true`, the format is UTF-8 by definition.
@@ -171,6 +173,7 @@ pub(super) fn with_defaults(
         duplicate_ids: false,
         fingerprint,
         format,
+        sample: None,
         is_biocaddie: [JSON_RECORDS, XML_RECORDS].contains(&format),
         is_utf8: [BEIR_FOLDER, COLUMNAR_FILES, JSON_RECORDS].contains(&format),
     }

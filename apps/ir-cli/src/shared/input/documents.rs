@@ -70,7 +70,9 @@ fn resolve(
     expected: &str,
     console: &Console,
 ) -> Result<CollectionSource> {
-    let source = resolve_any(argument, &options, verify, expected, console)?;
+    let source = resolve_any(argument, &options, verify, expected, console);
+    let source = source
+        .map_err(|error| options.with_advice(error, "--id-field NAME and --text-field NAME"))?;
     let (found, is_biocaddie) = match &source {
         CollectionSource::Index(_) => ("an index", false),
         CollectionSource::Documents(documents) => (documents.format, documents.is_biocaddie),
@@ -225,6 +227,7 @@ fn from_catalog(
         duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{name} {hashes}{}", records.unwrap_or_default()),
         format,
+        sample: None,
         is_biocaddie: entry.name == BIOCADDIE,
         is_utf8: [NAMED, JSON_RECORDS].contains(&format),
     })

@@ -1,23 +1,29 @@
 //! Documents in a folder: a collection, or files of one kind.
 
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use ir_core::{Flow, Progress};
 use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartFolder;
-use ir_data::{ColumnarFormat, DocumentFiles, has_json_extension, is_trec_file};
+use ir_data::{ColumnarFormat, DocumentFiles, is_trec_file, parser_message};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::document_options::DocumentOptions;
 use super::document_source::{
     BEIR_FOLDER, COLUMNAR_FILES, DocumentSource, JSON_RECORDS, format_of, from_records, unjudged,
     with_defaults, with_options,
 };
-use super::notes::{NotesCorpus, file_stamp, find, is_note};
+use super::notes::{NotesCorpus, file_stamp, find, format_by_name, is_note};
 use crate::shared::console::Console;
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::signals::Interrupted;
 
 pub(super) fn from_folder(
@@ -30,7 +36,14 @@ pub(super) fn from_folder(
     if !corpus.is_empty() {
         let collection = BeirFolder::open(path)?.into_collection();
         let stamp = corpus.iter().map(|file| file_stamp(file)).collect();
-        return Ok(with_defaults(collection, stamp, BEIR_FOLDER));
+        return Ok(DocumentSource {
+            sample: corpus.into_iter().next(),
+            ..with_defaults(collection, stamp, BEIR_FOLDER)
+        });
+    }
+    check_no_splits(path)?;
+    if let Some(files) = saved_dataset(path)? {
+        return from_columnar(path, files, options);
     }
     if let Some(folder) = SmartFolder::find(path)? {
         let folder = folder.with_encoding(encoding);
@@ -95,30 +108,166 @@ pub(super) fn from_folder(
     }
     // A dataset of the Hugging Face hub has a README beside its files.
     if !columnar.is_empty() && columnar.len() >= notes {
+        check_no_datasets_below(path, &columnar)?;
         warn_of_others(&others, "are neither Parquet nor Arrow");
-        let stamps: String = columnar.iter().map(|file| file_stamp(file)).collect();
-        let corpus = DocumentFiles::open(columnar.into_iter().cloned(), &options.read)?;
-        return Ok(unjudged(path, encoding, &stamps, corpus, COLUMNAR_FILES));
+        return from_columnar(path, columnar.into_iter().cloned().collect(), options);
     }
-    check_collections_below(path, &files, console)?;
-    let json = files.iter().find(|file| has_json_extension(file)).cloned();
-    let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
-    if let (Some(json), true) = (json, files.is_empty()) {
-        bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
-            path.display(),
-            json.display()
-        );
+    let collections = check_collections_below(path, &files, console)?;
+    let trec: HashSet<&PathBuf> = trec.into_iter().collect();
+    let mut skipped = BTreeMap::<&str, Vec<&PathBuf>>::new();
+    for file in &files {
+        let format = Some("TREC").filter(|_| trec.contains(file));
+        let is_skipped = !is_note(file) && !file.ancestors().any(|it| collections.contains(it));
+        if let Some(format) = format
+            .or_else(|| format_by_name(file))
+            .filter(|_| is_skipped)
+        {
+            skipped.entry(format).or_default().push(file);
+        }
     }
-    if files.is_empty() {
+    if !files.iter().any(|file| is_note(file)) {
+        let found = match skipped.iter().next() {
+            Some((format, files)) => {
+                format!("{format} files such as {}; {ONE_FILE}", files[0].display())
+            }
+            None => "none of them".to_owned(),
+        };
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files or with notes (*.md, *.txt), found none of them",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files or with notes (*.md, *.txt), found {found}",
             path.display()
         );
     }
+    for (format, skipped) in skipped {
+        let (are, such_as) = match skipped.len() {
+            1 => ("is", ": "),
+            _ => ("are", ", such as "),
+        };
+        console.warn(format_args!(
+            "{}: {} {are} skipped{such_as}{}; {ONE_FILE}",
+            path.display(),
+            counted(skipped.len() as u64, &format!("{format} file")),
+            skipped[0].display()
+        ));
+    }
+    let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
     let notes = NotesCorpus::new(path, files, encoding, console);
     Ok(unjudged(path, encoding, &stamps, notes, "notes"))
+}
+
+/// How files of several formats are read, at the end of messages.
+const ONE_FILE: &str =
+    "give one file, or add each to an index with `ir index FILE -o FOLDER --add`";
+
+/// Parquet or Arrow files, in the order in which they are read.
+fn from_columnar(
+    path: &Path,
+    files: Vec<PathBuf>,
+    options: &DocumentOptions,
+) -> Result<DocumentSource> {
+    let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
+    let stamps = format!("{stamps}{}", options.names_stamp());
+    let sample = files.first().cloned();
+    let corpus = DocumentFiles::open(files, &options.read)?;
+    let encoding = options.read.encoding;
+    Ok(DocumentSource {
+        sample,
+        ..unjudged(path, encoding, &stamps, corpus, COLUMNAR_FILES)
+    })
+}
+
+/// `state.json` of a dataset that `Dataset.save_to_disk` of the library datasets wrote. Files with
+/// intermediate results, `cache-*.arrow`, may lie beside the listed files.
+#[derive(Deserialize)]
+struct SavedDataset {
+    #[serde(rename = "_data_files")]
+    files: Option<Vec<DataFile>>,
+}
+
+#[derive(Deserialize)]
+struct DataFile {
+    filename: String,
+}
+
+/// `dataset_dict.json` of a folder that `DatasetDict.save_to_disk` wrote: one folder per split.
+#[derive(Deserialize)]
+struct SavedSplits {
+    splits: Vec<String>,
+}
+
+/// Files of a saved dataset, in the order of `state.json`; `None` for other folders.
+fn saved_dataset(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
+    let state = folder.join("state.json");
+    let saved = match read_json::<SavedDataset>(&state) {
+        // A file of another program.
+        Err(_) if !folder.join("dataset_info.json").is_file() => None,
+        read => read?,
+    };
+    let Some(names) = saved.and_then(|saved| saved.files) else {
+        return Ok(None);
+    };
+    let state = state.display();
+    if names.is_empty() {
+        bail!(
+            "{state}: expected the names of files in \"_data_files\", found none: the dataset is empty"
+        );
+    }
+    let files = names.iter().map(|DataFile { filename }| {
+        let file = folder.join(filename);
+        if Path::new(filename).file_name() != Some(OsStr::new(filename)) {
+            bail!("{state}: expected the name of a file beside it in \"_data_files\", found {filename:?}");
+        }
+        if !file.is_file() {
+            bail!("{}: expected a file, which {state} lists, found none", file.display());
+        }
+        Ok(file)
+    });
+    files.collect::<Result<_>>().map(Some)
+}
+
+/// Rejects a folder with the splits of a dataset: the documents of one are read.
+fn check_no_splits(folder: &Path) -> Result<()> {
+    let Some(SavedSplits { splits }) = read_json(&folder.join("dataset_dict.json"))? else {
+        return Ok(());
+    };
+    let name = folder.display();
+    match splits.first() {
+        Some(first) => bail!(
+            "{name}: expected a dataset, found a DatasetDict with the splits {}; give {}",
+            splits.join(", "),
+            folder.join(first).display()
+        ),
+        None => bail!("{name}: expected a dataset, found a DatasetDict without splits"),
+    }
+}
+
+/// Rejects a folder of folders with saved datasets.
+fn check_no_datasets_below(path: &Path, files: &[&PathBuf]) -> Result<()> {
+    let mut folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    folders.dedup();
+    for folder in folders {
+        if saved_dataset(folder)?.is_some() {
+            bail!(
+                "{}: expected a dataset, found folders with datasets of save_to_disk; give one, such as {}",
+                path.display(),
+                folder.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Reads a JSON file; `None` if it does not exist.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let read = serde_json::from_reader(BufReader::new(file));
+    read.map(Some).map_err(|error| {
+        let found = parser_message(&error.to_string(), "an object");
+        anyhow!("{}:{}: {found}", path.display(), error.line())
+    })
 }
 
 /// Rejects records of bioCADDIE among TREC files: their METADATA is no text.
@@ -152,14 +301,19 @@ const MIN_NOTES: usize = 10;
 const NAMED_FOLDERS: usize = 5;
 
 /// Rejects a folder of collections with fewer than [`MIN_NOTES`] notes: its notes are files such as
-/// `README.md`. With more notes, prints which collections are not read.
-fn check_collections_below(path: &Path, files: &[PathBuf], console: &Console) -> Result<()> {
+/// `README.md`. With more notes, prints which collections are not read, and returns their folders.
+fn check_collections_below(
+    path: &Path,
+    files: &[PathBuf],
+    console: &Console,
+) -> Result<HashSet<PathBuf>> {
     let is_corpus = |file: &&PathBuf| BEIR_CORPUS.iter().any(|name| file.ends_with(name));
     let mut collections: Vec<_> = files.iter().filter(is_corpus).collect();
     collections.dedup_by_key(|file| file.parent());
     let mut folders = collections.iter().filter_map(|file| file.parent());
+    let all: HashSet<PathBuf> = folders.clone().map(Path::to_owned).collect();
     let Some(first) = folders.clone().next() else {
-        return Ok(());
+        return Ok(all);
     };
     let count = folders.clone().count();
     let named = folders.by_ref().take(NAMED_FOLDERS);
@@ -178,5 +332,5 @@ fn check_collections_below(path: &Path, files: &[PathBuf], console: &Console) ->
         grouped(notes as u64),
         first.display()
     ));
-    Ok(())
+    Ok(all)
 }

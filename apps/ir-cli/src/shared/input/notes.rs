@@ -162,6 +162,21 @@ pub(super) fn is_note(path: &Path) -> bool {
     })
 }
 
+/// Format of a file of records by the extension, also compressed; `None` for other files.
+pub(super) fn format_by_name(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let mut ends = [".gz", ".zst"].iter();
+    let name = ends.find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    Some(match name.rsplit_once('.')?.1 {
+        "csv" => "CSV",
+        "tsv" => "TSV",
+        "json" | "jsonl" | "ndjson" => "JSON",
+        "parquet" => "Parquet",
+        "arrow" | "feather" => "Arrow",
+        _ => return None,
+    })
+}
+
 impl Corpus for NotesCorpus {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
         Ok(Box::new(NotesReader {

@@ -100,14 +100,17 @@ pub(crate) fn read(
     options: impl Into<DocumentOptions>,
     console: &Console,
 ) -> Result<Vec<Query>> {
-    let DocumentOptions { read: options, .. } = options.into();
-    let (queries, format) = if ColumnarFormat::detect(path)?.is_some() {
-        ir_data::read_queries(path, &options)?
+    let options: DocumentOptions = options.into();
+    let read = if ColumnarFormat::detect(path)?.is_some() {
+        ir_data::read_queries(path, &options.read)
     } else {
         let (reader, name) = super::open(path, console)?;
         let reader = LimitedReader::new(reader, MAX_QUERY_BYTES);
-        ir_data::read_queries_from(reader, &name, &options)?
+        ir_data::read_queries_from(reader, &name, &options.read)
     };
+    let (queries, format) = read.map_err(|error| {
+        options.with_advice(error, "--query-id-field NAME and --query-field NAME")
+    })?;
     match &format {
         QueryFormat::Json { .. } | QueryFormat::Columnar(_) => Ok(queries),
         QueryFormat::Csv { .. } => {
@@ -117,7 +120,7 @@ pub(crate) fn read(
         }
         _ => {
             let found = format!("{} ({})", path.display(), format.name());
-            with_field(queries, &options.names, &found)
+            with_field(queries, &options.read.names, &found)
         }
     }
 }

@@ -276,7 +276,7 @@ fn polynomial<S: Simd>(x: f32, coefficients: [f32; 8]) -> f32 {
 
 /// GELU, x·Φ(x), within 2e-7·max(1, |x|).
 #[inline(always)]
-pub(super) fn gelu<S: Simd>(x: f32) -> f32 {
+pub(crate) fn gelu<S: Simd>(x: f32) -> f32 {
     x * normal_cdf::<S>(x).0
 }
 

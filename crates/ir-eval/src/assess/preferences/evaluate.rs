@@ -41,6 +41,7 @@ impl Preferences {
             missing: Vec::new(),
             unjudged: Vec::new(),
             positive: None,
+            unmatched: None,
         };
         for &measure in measures {
             if !report.measures.contains(&measure) {
@@ -69,6 +70,7 @@ impl Preferences {
                 values,
                 top: Vec::new(),
                 undefined: Vec::new(),
+                unmatched: None,
             });
         }
         if common == 0 {

@@ -2,7 +2,7 @@
 
 mod collection;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ir_core::{Attributes, DocIds, Document, Query};
@@ -249,6 +249,22 @@ impl SearchTask {
         let failed = |error| source.system_error("tasks[0]", error);
         attributes(&self.data, ids).map_err(failed)
     }
+
+    /// Documents with these ids, by id. Of records with the same id, the first.
+    ///
+    /// # Errors
+    /// Returns a [`SpecError`] if the documents cannot be read.
+    pub fn documents(&self, ids: &HashSet<&str>) -> Result<HashMap<String, Document>, SpecError> {
+        let mut by_id = HashMap::new();
+        let read = read_documents(&self.data, |document| {
+            if ids.contains(document.id.as_str()) && !by_id.contains_key(&document.id) {
+                by_id.insert(document.id.clone(), document.clone());
+            }
+        });
+        let source = SourceMap::default();
+        read.map_err(|error| source.system_error("tasks[0]", error))?;
+        Ok(by_id)
+    }
 }
 
 /// Split with the training queries of a collection.
@@ -257,23 +273,28 @@ const TRAIN: &str = "train";
 /// Attributes of the documents with these ids.
 fn attributes(data: &TaskData, ids: &DocIds) -> Result<Vec<Attributes>, SystemError> {
     let mut by_id = HashMap::new();
-    let mut reader = data
-        .documents
-        .corpus()
-        .open()
-        .map_err(SystemError::stage("reading"))?;
+    read_documents(data, |document| {
+        if !document.attributes.is_empty() {
+            let attributes = document.attributes.clone();
+            by_id.entry(document.id.clone()).or_insert(attributes);
+        }
+    })?;
+    Ok(ids
+        .iter()
+        .map(|id| by_id.get(id).cloned().unwrap_or_default())
+        .collect())
+}
+
+/// Calls `each` with every document.
+fn read_documents(data: &TaskData, mut each: impl FnMut(&Document)) -> Result<(), SystemError> {
+    let failed = SystemError::stage("reading");
+    let mut reader = data.documents.corpus().open().map_err(failed)?;
     let mut document = Document::default();
     while reader
         .read(&mut document)
         .map_err(SystemError::stage("reading"))?
     {
-        if !document.attributes.is_empty() {
-            let attributes = document.attributes.clone();
-            by_id.entry(document.id.clone()).or_insert(attributes);
-        }
+        each(&document);
     }
-    Ok(ids
-        .iter()
-        .map(|id| by_id.get(id).cloned().unwrap_or_default())
-        .collect())
+    Ok(())
 }

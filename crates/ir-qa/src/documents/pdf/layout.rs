@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{PdfInformation, PdfLine, PdfPage, PdfText};
+use crate::documents::hyphens::Hyphens;
 use crate::documents::paper::{Paper, single_spaced};
 use crate::documents::text::heading_level;
 
@@ -53,7 +54,7 @@ pub(super) fn paper(text: PdfText, id: &str) -> Paper {
     let lines = body_lines(pages);
     let body = body_size(&lines);
     let pitch = usual_pitch(&lines, body);
-    let hyphens = Hyphens::new(&lines);
+    let hyphens = Hyphens::new(lines.iter().map(|placed| &*placed.line.text));
     let mut paper = Paper::new(id);
     let title = title_lines(&lines, body);
     paper.title = title_of(&information, &first_page).unwrap_or_else(|| {
@@ -208,60 +209,6 @@ fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
     } else {
         0..0
     }
-}
-
-/// Words of a document, by which hyphens at line ends are kept or removed.
-struct Hyphens {
-    words: HashSet<String>,
-}
-
-impl Hyphens {
-    fn new(lines: &[PlacedLine]) -> Self {
-        let mut words = HashSet::new();
-        for PlacedLine { line, .. } in lines {
-            // The last word of a line may be a part of one.
-            let all = line.text.split_whitespace();
-            let whole = all.filter(|word| !word.ends_with('-'));
-            words.extend(whole.map(trimmed_word).filter(|word| !word.is_empty()));
-        }
-        Self { words }
-    }
-
-    /// Appends a line to a paragraph. A word that is hyphenated at the end of the text is joined
-    /// with its rest: without the hyphen, unless the document has the word with it only, or both
-    /// parts as words.
-    fn append(&self, text: &mut String, line: &str) {
-        let is_hyphenated = text.ends_with(['-', '\u{ad}', '\u{2010}']);
-        let before = text.trim_end_matches(['-', '\u{ad}', '\u{2010}']);
-        let continues = before.ends_with(char::is_alphabetic)
-            && line.starts_with(char::is_lowercase)
-            && before.len() < text.len();
-        if !(is_hyphenated && continues) {
-            if !text.is_empty() {
-                text.push(' ');
-            }
-            text.push_str(line);
-            return;
-        }
-        let start = before.split_whitespace().next_back().unwrap_or_default();
-        let rest = line.split_whitespace().next().unwrap_or_default();
-        let joined = trimmed_word(&format!("{start}{rest}"));
-        let hyphenated = trimmed_word(&format!("{start}-{rest}"));
-        let has = |word: &str| self.words.contains(word);
-        let are_words = has(&trimmed_word(start)) && has(&trimmed_word(rest));
-        let keeps = !has(&joined) && (has(&hyphenated) || are_words);
-        let length = before.len();
-        text.truncate(length);
-        if keeps {
-            text.push('-');
-        }
-        text.push_str(line);
-    }
-}
-
-fn trimmed_word(word: &str) -> String {
-    word.trim_matches(|c: char| !c.is_alphanumeric())
-        .to_lowercase()
 }
 
 /// Paragraph or heading in progress.

@@ -1,25 +1,28 @@
 //! `ir inspect`: what a file is taken for, why, and what of it is read.
 
+mod tables;
+
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::trec::HeaderLine;
 use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
-use ir_data::{DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
+use ir_data::{DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
 use ir_system::saved_vectors::open_vectors;
 use serde_json::{Map, Value, json};
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, error_chain};
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::indexing::skipped_parts;
 use crate::shared::input::{
     self, DocumentSource, QrelsArgument, for_each_document, is_index, open_documents,
 };
-use crate::shared::options::ReadingOptions;
+use crate::shared::options::{ReadingOptions, with_encoding_hint};
 use crate::shared::output::print;
-use crate::shared::signals::stop_on_interrupt;
+use crate::shared::signals::{stop_on_interrupt, stopped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +33,9 @@ Examples:
   ir inspect docs.parquet --json | jq .fields
 
 Files are read to the end, so that the count of documents, what is skipped and
-the first error are those of `ir index`. `ir help formats` lists all formats.";
+the first error are those of `ir index`. An error of one file does not keep the
+others from being read; the exit status is then 1. `ir help formats` lists all
+formats.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -59,6 +64,7 @@ struct Inspection {
     format: String,
     /// What of the content shows the format.
     reason: String,
+    compression: Option<String>,
     /// Names of fields and what they are read as.
     fields: Vec<(String, String)>,
     /// Counts by what is counted.
@@ -71,31 +77,50 @@ struct Inspection {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    for (n, file) in args.files.iter().enumerate() {
+    let (mut printed, mut failed) = (0, 0);
+    for file in &args.files {
         let name = file.display().to_string();
-        if name == "-" {
-            bail!("-: expected a file, which is read several times, found standard input");
-        }
-        let compression = if file.is_file() {
-            ir_data::detect_compression(file)?
-        } else {
-            None
+        let found = match inspect(file, &name, args, console) {
+            Ok(found) => found,
+            Err(error) if args.files.len() == 1 || stopped() => return Err(error),
+            Err(error) => {
+                let error = with_encoding_hint(error, Some(args.text.encoding));
+                console.warn(error_chain(&error));
+                failed += 1;
+                continue;
+            }
         };
-        let found = inspect(file, &name, args, console)?;
-        let compression = compression.map(|compression| compression.to_string());
         if args.json {
-            print(found.json(&name, compression.as_deref()))?;
+            print(found.json(&name))?;
         } else {
-            if n > 0 {
+            if printed > 0 {
                 print("")?;
             }
-            print(found.text(&name, compression.as_deref()))?;
+            print(found.text(&name))?;
         }
+        printed += 1;
+    }
+    if failed > 0 {
+        bail!("{failed} of {} files cannot be read", args.files.len());
     }
     Ok(())
 }
 
 fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<Inspection> {
+    if name == "-" {
+        bail!("-: expected a file, which is read several times, found standard input");
+    }
+    let compression = match file.is_file().then(|| ir_data::detect_compression(file)) {
+        Some(compression) => compression?.map(|compression| compression.to_string()),
+        None => None,
+    };
+    Ok(Inspection {
+        compression,
+        ..inspect_content(file, name, args, console)?
+    })
+}
+
+fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> Result<Inspection> {
     if is_index(file) {
         return Ok(Inspection {
             kind: "index",
@@ -111,10 +136,25 @@ fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<In
         let documents = open_documents(name, args.text.read_options(), console)?;
         return of_collection(&documents, args, console);
     }
-    match FileKind::detect(file)? {
-        FileKind::Documents => of_documents(file, args, console),
+    let kind = FileKind::detect(file)?;
+    if !matches!(kind, FileKind::Run | FileKind::Vectors(_))
+        && let Some(fields) = tables::fields_of_run(&tables::columns(file)?, "rank")
+    {
+        return Ok(of_run_table(fields));
+    }
+    match kind {
+        FileKind::Documents => match of_documents(file, args, console) {
+            Err(error) => of_toml(file, name).ok_or(error),
+            found => found,
+        },
         FileKind::Queries => of_queries(file, args),
-        FileKind::Judgments => of_judgments(name, args, console),
+        FileKind::Judgments => match of_judgments(name, args, console) {
+            Err(error) if tables::is_fraction(&error) => {
+                let fields = tables::fields_of_run(&tables::columns(file)?, "score");
+                fields.map(of_run_table).ok_or(error)
+            }
+            found => found,
+        },
         FileKind::Run => of_run(name, args, console),
         FileKind::Vectors(format) => of_vectors(file, format),
         FileKind::Unclear(kinds) => Ok(Inspection {
@@ -151,12 +191,22 @@ fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> 
         notes: collection.notes().to_vec(),
         ..Inspection::default()
     };
-    found.read_documents(collection.corpus(), args.records, console)?;
-    let queries = collection.all_queries()?;
-    if !queries.is_empty() {
-        found.counts.push(("queries", queries.len() as u64));
+    let has_titles = found.read_documents(collection.corpus(), args.records, console)?;
+    if let Some(sample) = &documents.sample {
+        let file = DocumentFile::open(sample, &args.text.read_options())?;
+        found.name_document_fields(file.format(), has_titles);
     }
     let splits = collection.splits();
+    match collection.all_queries() {
+        Ok(queries) if queries.is_empty() => {}
+        Ok(queries) => found.counts.push(("queries", queries.len() as u64)),
+        Err(DataError::Read { path, source }) if source.kind() == ErrorKind::NotFound => {
+            // Judgments need queries; documents do not.
+            let note = (!splits.is_empty()).then(|| format!("no queries: expected {path}"));
+            found.notes.extend(note);
+        }
+        Err(error) => return Err(error.into()),
+    }
     if !splits.is_empty() {
         let splits = splits.join(", ");
         found
@@ -181,10 +231,8 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         reason: format.reason(),
         ..Inspection::default()
     };
-    found.read_documents(&documents, args.records, console)?;
-    if let Some(fields) = format.fields() {
-        found.name_fields(fields);
-    }
+    let has_titles = found.read_documents(&documents, args.records, console)?;
+    found.name_document_fields(format, has_titles);
     match format {
         DocumentFormat::Columnar { skipped, .. } => {
             for column in skipped {
@@ -202,7 +250,14 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         }
         _ => {}
     }
-    let skipped = skipped_parts(documents.skipped());
+    let skipped = documents.skipped();
+    if skipped.joined_rows > 0 {
+        let rows = counted(skipped.joined_rows, "row");
+        found.notes.push(format!(
+            "{rows} with the text of other rows, as after an unpaired `\"`"
+        ));
+    }
+    let skipped = skipped_parts(skipped);
     found
         .notes
         .extend(skipped.map(|skipped| format!("{skipped} skipped")));
@@ -227,11 +282,55 @@ fn of_queries(file: &Path, args: &Args) -> Result<Inspection> {
         types.add(&query.attributes);
     }
     found.fields.extend(types.rows());
-    if let QueryFormat::Json { fields, .. } | QueryFormat::Csv { fields, .. } = &format {
-        found.name_fields(fields);
+    let fields = match format {
+        QueryFormat::Json { fields, .. } | QueryFormat::Csv { fields, .. } => Some(fields),
+        QueryFormat::Columnar(_) => {
+            let names = args.text.read_options().names;
+            Some(tables::query_fields(file, &names)?)
+        }
+        _ => None,
+    };
+    if let Some(fields) = fields {
+        // A title is an attribute.
+        found.name_fields(&FieldNames {
+            title: None,
+            ..fields
+        });
     }
     found.first = queries.iter().take(args.records).map(query_json).collect();
     Ok(found)
+}
+
+/// A run as data frames are saved, which is not read.
+fn of_run_table(fields: Vec<(String, String)>) -> Inspection {
+    Inspection {
+        kind: "run",
+        format: "table with names of columns".to_owned(),
+        reason: "columns with a query, a document and a rank or a score".to_owned(),
+        fields,
+        notes: vec![
+            "a run as a table is not read; write six columns without a header line: query, Q0, \
+             document, rank, score, tag"
+                .to_owned(),
+        ],
+        ..Inspection::default()
+    }
+}
+
+/// An experiment or the systems of one; `None` for other files.
+fn of_toml(file: &Path, name: &str) -> Option<Inspection> {
+    let kind = tables::kind_of_toml(file)?;
+    let command = match kind {
+        tables::EXPERIMENT => format!("`ir run {name}` runs the experiment"),
+        _ => format!("`ir search COLLECTION --system {name}` searches with the system"),
+    };
+    Some(Inspection {
+        kind,
+        format: "TOML".to_owned(),
+        reason: "tables of [[tasks]] or [[systems]]".to_owned(),
+        notes: vec![command],
+        ..Inspection::default()
+    })
 }
 
 fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
@@ -320,18 +419,21 @@ impl AttributeTypes {
 }
 
 impl Inspection {
-    /// Counts documents, blank ones and the types of attributes.
+    /// Counts documents, blank ones and the types of attributes. Returns `true` if a document has
+    /// a title.
     fn read_documents(
         &mut self,
         corpus: &dyn Corpus,
         records: usize,
         console: &Console,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut has_titles = false;
         let mut bar = console.bar();
         let (mut count, mut blank, mut invalid_years) = (0, 0, 0);
         let mut types = AttributeTypes::default();
         for_each_document(corpus, "reading documents", &mut bar, |doc| {
             count += 1;
+            has_titles |= !doc.title.is_empty();
             blank += u64::from(doc.title.trim().is_empty() && doc.text.trim().is_empty());
             invalid_years += u64::from(doc.attributes.has_invalid_year());
             types.add(&doc.attributes);
@@ -354,7 +456,25 @@ impl Inspection {
             ));
         }
         self.fields.extend(types.rows());
-        Ok(())
+        Ok(has_titles)
+    }
+
+    /// Puts the names of id, text and an existing title before the attributes.
+    fn name_document_fields(&mut self, format: &DocumentFormat, has_titles: bool) {
+        let Some(fields) = format.fields() else {
+            return;
+        };
+        let has_column = |title: &String| match format {
+            DocumentFormat::Csv { columns, .. } | DocumentFormat::Columnar { columns, .. } => {
+                columns.contains(title)
+            }
+            _ => false,
+        };
+        let title = fields.title.clone();
+        self.name_fields(&FieldNames {
+            title: title.filter(|title| has_titles || has_column(title)),
+            ..fields.clone()
+        });
     }
 
     /// Puts the names of id, title and text before the attributes.
@@ -367,7 +487,7 @@ impl Inspection {
         self.fields.splice(0..0, named);
     }
 
-    fn json(&self, name: &str, compression: Option<&str>) -> Value {
+    fn json(&self, name: &str) -> Value {
         let fields = self
             .fields
             .iter()
@@ -381,7 +501,7 @@ impl Inspection {
             "kind": self.kind,
             "format": self.format,
             "reason": self.reason,
-            "compression": compression,
+            "compression": self.compression,
             "fields": fields.collect::<Vec<_>>(),
             "counts": counts.collect::<Map<_, _>>(),
             "notes": self.notes,
@@ -389,7 +509,7 @@ impl Inspection {
         })
     }
 
-    fn text(&self, name: &str, compression: Option<&str>) -> String {
+    fn text(&self, name: &str) -> String {
         let mut rows = vec![
             [
                 "taken for".to_owned(),
@@ -397,7 +517,8 @@ impl Inspection {
             ],
             ["because".to_owned(), self.reason.clone()],
         ];
-        rows.extend(compression.map(|it| ["compression".to_owned(), it.to_owned()]));
+        let compression = self.compression.iter();
+        rows.extend(compression.map(|it| ["compression".to_owned(), it.clone()]));
         let counts = self.counts.iter();
         rows.extend(counts.map(|(what, count)| [(*what).to_owned(), grouped(*count)]));
         rows.extend(

@@ -1,0 +1,597 @@
+//! Modules of sentence-transformers after pooling: Dense, LayerNorm, Normalize and Dropout, and the
+//! truncation of `truncate_dim`.
+//!
+//! Inference on the CPU runs row by row, so that a vector does not depend on its batch. Other
+//! backends and training use burn's operations. The weights are not trained.
+
+use std::path::Path;
+
+use burn::tensor::activation::{gelu, relu, sigmoid, silu, tanh};
+use burn::tensor::{Device, Tensor, TensorData};
+use ir_core::Fnv1a;
+use pulp::{Scalar, bytemuck};
+use serde_json::{Map, Value};
+
+use super::pooling::{normalize, normalize_row};
+use super::sentence_transformers::SentenceTransformersModule;
+use crate::error::ModelError;
+use crate::kernels::elementwise;
+use crate::model_folder::{
+    NamedTensor, TensorSource, WeightFile, create_folder, inner_path, read_json, write_json,
+    write_weights,
+};
+
+/// ε of `torch.nn.LayerNorm`.
+const LAYER_NORM_EPS: f32 = 1e-5;
+
+/// Modules between pooling and the vector, in the order of `modules.json`.
+#[derive(Debug, Clone)]
+pub(crate) struct VectorModules {
+    modules: Vec<VectorModule>,
+    /// Dimension of pooled vectors.
+    input: usize,
+    /// Number of dimensions that are kept of the output of the last module.
+    truncate_dim: Option<usize>,
+}
+
+/// Module with its `config.json`.
+#[derive(Debug, Clone)]
+struct VectorModule {
+    config: Map<String, Value>,
+    operation: Operation,
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Dense(DenseLayer),
+    LayerNorm {
+        scale: Vec<f32>,
+        shift: Vec<f32>,
+    },
+    Normalize,
+    /// No effect in inference.
+    Dropout,
+}
+
+/// Linear layer with an activation function.
+#[derive(Debug, Clone)]
+struct DenseLayer {
+    /// `[inputs, outputs]`.
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    outputs: usize,
+    activation: DenseActivation,
+}
+
+/// Activation function of a Dense module, by the name of its class in `torch.nn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DenseActivation {
+    Identity,
+    Tanh,
+    Relu,
+    Gelu,
+    Sigmoid,
+    Silu,
+}
+
+/// `config.json` of a Dense module.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DenseConfig {
+    in_features: usize,
+    out_features: usize,
+    bias: Option<bool>,
+    activation_function: Option<String>,
+    module_input_name: Option<String>,
+    module_output_name: Option<String>,
+    use_residual: Option<bool>,
+}
+
+/// `config.json` of a LayerNorm module.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LayerNormConfig {
+    dimension: usize,
+}
+
+/// `config.json` of a Normalize module.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NormalizeConfig {
+    module_input_name: Option<String>,
+    module_output_name: Option<String>,
+}
+
+impl VectorModules {
+    /// Reads the modules of a folder that follow pooling, `[texts, input]`, and their weights.
+    pub(crate) fn read(
+        folder: &Path,
+        entries: &[SentenceTransformersModule],
+        input: usize,
+        truncate_dim: Option<usize>,
+    ) -> Result<Self, ModelError> {
+        let mut read = Self {
+            modules: Vec::new(),
+            input,
+            truncate_dim: None,
+        };
+        // After Transformer and Pooling.
+        for (position, entry) in (2..).zip(entries) {
+            let list = folder.join("modules.json");
+            let field = || format!("path of module {position}");
+            let own = inner_path(&list, folder, &entry.path, field)?;
+            let path = own.join("config.json");
+            let config = read_json::<Map<String, Value>>(&path)?;
+            let operation = match entry.name() {
+                "Dense" => Operation::Dense(DenseLayer::read(&own, &config, read.dim())?),
+                "LayerNorm" => {
+                    let shape: LayerNormConfig = parse(&path, &own, &config)?;
+                    check_input(&path, "dimension", shape.dimension, read.dim())?;
+                    let weights = WeightFile::open(&own)?;
+                    let shape = [shape.dimension];
+                    let scale = weights.take("norm.weight", &shape)?;
+                    let shift = weights.take("norm.bias", &shape)?;
+                    Operation::LayerNorm { scale, shift }
+                }
+                "Normalize" => {
+                    if config.is_some() {
+                        let names: NormalizeConfig = parse(&path, &own, &config)?;
+                        check_names(&path, &names.module_input_name, &names.module_output_name)?;
+                    }
+                    Operation::Normalize
+                }
+                "Dropout" => Operation::Dropout,
+                _ => {
+                    let field = format!("module {position}");
+                    let expected =
+                        "Dense, LayerNorm, Normalize or Dropout of sentence_transformers";
+                    let found = format!("{} in {:?}", entry.class, entry.path);
+                    return Err(ModelError::setting(&list, field, expected, found));
+                }
+            };
+            let config = config.unwrap_or_default();
+            read.modules.push(VectorModule { config, operation });
+        }
+        read.truncate_dim = truncate_dim.filter(|&dim| dim < read.dim());
+        Ok(read)
+    }
+
+    /// Dimension of the vectors.
+    pub(crate) fn dim(&self) -> usize {
+        let outputs = |module: &VectorModule| match &module.operation {
+            Operation::Dense(dense) => Some(dense.outputs),
+            _ => None,
+        };
+        let output = self.modules.iter().rev().find_map(outputs);
+        self.truncate_dim.unwrap_or(output.unwrap_or(self.input))
+    }
+
+    /// Maximum dimension of the vectors, if the folder sets it below the output of the modules.
+    pub(crate) fn truncate_dim(&self) -> Option<usize> {
+        self.truncate_dim
+    }
+
+    /// Removes Normalize modules at the end; returns `true` if there are any.
+    pub(crate) fn remove_last_normalize(&mut self) -> bool {
+        let before = self.modules.len();
+        while let Some(Operation::Normalize) = self.modules.last().map(|it| &it.operation) {
+            self.modules.pop();
+        }
+        self.modules.len() < before
+    }
+
+    /// Returns `true` if vectors are the pooled vectors.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.truncate_dim.is_none() && self.effective().next().is_none()
+    }
+
+    fn effective(&self) -> impl Iterator<Item = &VectorModule> {
+        let modules = self.modules.iter();
+        modules.filter(|it| !matches!(it.operation, Operation::Dropout))
+    }
+
+    /// Hash of configuration, weights and truncation; `None` if vectors are the pooled vectors.
+    pub(crate) fn hash(&self) -> Option<u64> {
+        if self.is_identity() {
+            return None;
+        }
+        let mut hash = Fnv1a::new();
+        for module in self.effective() {
+            hash.write(format!("{:?}", module.operation.name()).as_bytes());
+            hash.write(Value::Object(module.config.clone()).to_string().as_bytes());
+            for (name, _, values) in module.operation.weights() {
+                hash.write(name.as_bytes());
+                hash.write(bytemuck::cast_slice(&values));
+            }
+        }
+        hash.write(format!("{:?}", self.truncate_dim).as_bytes());
+        Some(hash.finish())
+    }
+
+    /// Writes one vector per pooled vector.
+    ///
+    /// # Shapes
+    /// `pooled`: `[texts, input]`; `out`: `[texts, dim]`.
+    pub(crate) fn apply_rows(&self, pooled: &[f32], out: &mut [f32]) {
+        let pooled = pooled.chunks_exact(self.input.max(1));
+        for (pooled, out) in pooled.zip(out.chunks_exact_mut(self.dim().max(1))) {
+            let mut vector = pooled.to_vec();
+            for module in &self.modules {
+                match &module.operation {
+                    Operation::Dense(dense) => vector = dense.apply_row(&vector),
+                    Operation::LayerNorm { scale, shift } => {
+                        layer_norm_row(&mut vector, scale, shift);
+                    }
+                    Operation::Normalize => normalize_row(&mut vector),
+                    Operation::Dropout => {}
+                }
+            }
+            out.copy_from_slice(&vector[..out.len()]);
+        }
+    }
+
+    /// Returns one vector per pooled vector. Differentiable with respect to `pooled`.
+    ///
+    /// # Shapes
+    /// `pooled`: `[texts, input]`; result: `[texts, dim]`.
+    pub(crate) fn apply(&self, pooled: Tensor<2>) -> Tensor<2> {
+        let mut vectors = pooled;
+        for module in &self.modules {
+            let device = vectors.device();
+            let row = |values: &[f32]| constant(values, [1, values.len()], &device);
+            vectors = match &module.operation {
+                Operation::Dense(dense) => {
+                    let shape = [dense.weight.len() / dense.outputs.max(1), dense.outputs];
+                    let product = vectors.matmul(constant(&dense.weight, shape, &device));
+                    let sum = match &dense.bias {
+                        Some(bias) => product + row(bias),
+                        None => product,
+                    };
+                    dense.activation.apply(sum)
+                }
+                Operation::LayerNorm { scale, shift } => {
+                    let centered = vectors.clone() - vectors.mean_dim(1);
+                    let variance = centered.clone().powi_scalar(2).mean_dim(1);
+                    let normalized = centered / (variance + LAYER_NORM_EPS).sqrt();
+                    normalized * row(scale) + row(shift)
+                }
+                Operation::Normalize => normalize(vectors),
+                Operation::Dropout => vectors,
+            };
+        }
+        match self.truncate_dim {
+            Some(dim) => {
+                let [texts, _] = vectors.dims();
+                vectors.slice([0..texts, 0..dim])
+            }
+            None => vectors,
+        }
+    }
+
+    /// Writes the modules to a folder, numbered from `first`; returns their entries in
+    /// `modules.json`.
+    pub(crate) fn write(
+        &self,
+        folder: &Path,
+        first: usize,
+    ) -> Result<Vec<SentenceTransformersModule>, ModelError> {
+        let write = |(number, module): (usize, &VectorModule)| {
+            let name = module.operation.name();
+            let entry = SentenceTransformersModule::new(format!("{number}_{name}"), name);
+            let own = folder.join(&entry.path);
+            create_folder(&own)?;
+            if !module.config.is_empty() {
+                let config = Value::Object(module.config.clone());
+                write_json(&own.join("config.json"), &config)?;
+            }
+            let weights = module.operation.weights();
+            if !weights.is_empty() {
+                let named = |(name, shape, values): (&str, Vec<usize>, Vec<f32>)| {
+                    let values = TensorData::new(values, [shape.iter().product::<usize>()]);
+                    NamedTensor {
+                        name: name.into(),
+                        shape,
+                        values: Tensor::from_data(values, &Device::flex()),
+                    }
+                };
+                let tensors: Vec<NamedTensor> = weights.into_iter().map(named).collect();
+                write_weights(&own, &tensors)?;
+            }
+            Ok(entry)
+        };
+        let modules = self.modules.iter().enumerate();
+        modules
+            .map(|(at, module)| write((first + at, module)))
+            .collect()
+    }
+}
+
+impl Operation {
+    /// Name of the class in sentence-transformers.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Dense(_) => "Dense",
+            Self::LayerNorm { .. } => "LayerNorm",
+            Self::Normalize => "Normalize",
+            Self::Dropout => "Dropout",
+        }
+    }
+
+    /// Name, shape and elements of the weights, as in the file of the module.
+    fn weights(&self) -> Vec<(&'static str, Vec<usize>, Vec<f32>)> {
+        match self {
+            Self::Dense(dense) => {
+                let inputs = dense.weight.len() / dense.outputs.max(1);
+                let weight = transposed(&dense.weight, dense.outputs);
+                let mut weights = vec![("linear.weight", vec![dense.outputs, inputs], weight)];
+                let bias = dense.bias.clone();
+                weights.extend(bias.map(|bias| ("linear.bias", vec![dense.outputs], bias)));
+                weights
+            }
+            Self::LayerNorm { scale, shift } => vec![
+                ("norm.weight", vec![scale.len()], scale.clone()),
+                ("norm.bias", vec![shift.len()], shift.clone()),
+            ],
+            Self::Normalize | Self::Dropout => Vec::new(),
+        }
+    }
+}
+
+impl DenseLayer {
+    fn read(
+        folder: &Path,
+        config: &Option<Map<String, Value>>,
+        input: usize,
+    ) -> Result<Self, ModelError> {
+        let path = folder.join("config.json");
+        let config: DenseConfig = parse(&path, folder, config)?;
+        check_input(&path, "in_features", config.in_features, input)?;
+        check_names(&path, &config.module_input_name, &config.module_output_name)?;
+        if config.out_features == 0 {
+            return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
+        }
+        if config.use_residual == Some(true) {
+            let expected = "false: a residual connection is not supported";
+            return Err(ModelError::setting(&path, "use_residual", expected, true));
+        }
+        let activation = match &config.activation_function {
+            Some(name) => DenseActivation::read(&path, name)?,
+            None => DenseActivation::Tanh,
+        };
+        let weights = WeightFile::open(folder)?;
+        let (inputs, outputs) = (config.in_features, config.out_features);
+        let weight = weights.take("linear.weight", &[outputs, inputs])?;
+        let bias = match config.bias {
+            Some(false) => None,
+            _ => Some(weights.take("linear.bias", &[outputs])?),
+        };
+        Ok(Self {
+            weight: transposed(&weight, inputs),
+            bias,
+            outputs,
+            activation,
+        })
+    }
+
+    fn apply_row(&self, input: &[f32]) -> Vec<f32> {
+        let mut out = vec![0.0; self.outputs];
+        for (x, weights) in input.iter().zip(self.weight.chunks_exact(self.outputs)) {
+            out.iter_mut()
+                .zip(weights)
+                .for_each(|(out, w)| *out += x * w);
+        }
+        if let Some(bias) = &self.bias {
+            out.iter_mut().zip(bias).for_each(|(out, b)| *out += b);
+        }
+        out.iter_mut()
+            .for_each(|out| *out = self.activation.value(*out));
+        out
+    }
+}
+
+impl DenseActivation {
+    const NAMES: [(&'static str, Self); 6] = [
+        ("Identity", Self::Identity),
+        ("Tanh", Self::Tanh),
+        ("ReLU", Self::Relu),
+        ("GELU", Self::Gelu),
+        ("Sigmoid", Self::Sigmoid),
+        ("SiLU", Self::Silu),
+    ];
+
+    /// Parses the path of a class, such as `torch.nn.modules.activation.Tanh`.
+    fn read(path: &Path, class: &str) -> Result<Self, ModelError> {
+        let name = class.rsplit('.').next().unwrap_or_default();
+        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+        match known.filter(|_| class.starts_with("torch.nn.")) {
+            Some((_, activation)) => Ok(*activation),
+            None => {
+                let names = Self::NAMES.map(|(name, _)| name).join(", ");
+                let expected = format!("a class of torch.nn: {names}");
+                Err(ModelError::setting(
+                    path,
+                    "activation_function",
+                    expected,
+                    class,
+                ))
+            }
+        }
+    }
+
+    fn value(self, x: f32) -> f32 {
+        match self {
+            Self::Identity => x,
+            Self::Tanh => x.tanh(),
+            Self::Relu => x.max(0.0),
+            Self::Gelu => elementwise::gelu::<Scalar>(x),
+            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Self::Silu => x / (1.0 + (-x).exp()),
+        }
+    }
+
+    fn apply(self, x: Tensor<2>) -> Tensor<2> {
+        match self {
+            Self::Identity => x,
+            Self::Tanh => tanh(x),
+            Self::Relu => relu(x),
+            Self::Gelu => gelu(x),
+            Self::Sigmoid => sigmoid(x),
+            Self::Silu => silu(x),
+        }
+    }
+}
+
+/// Parses the `config.json` of a module.
+fn parse<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    folder: &Path,
+    config: &Option<Map<String, Value>>,
+) -> Result<T, ModelError> {
+    let config = config.clone().ok_or_else(|| ModelError::MissingFile {
+        folder: folder.into(),
+        expected: "config.json",
+    })?;
+    serde_json::from_value(Value::Object(config)).map_err(|source| ModelError::Json {
+        path: path.into(),
+        source,
+    })
+}
+
+fn check_input(path: &Path, field: &str, found: usize, input: usize) -> Result<(), ModelError> {
+    if found == input {
+        return Ok(());
+    }
+    let expected = format!("{input}, the dimension of the module before");
+    Err(ModelError::setting(path, field, expected, found))
+}
+
+/// Checks that a module reads and writes the vector of the text.
+fn check_names(
+    path: &Path,
+    input: &Option<String>,
+    output: &Option<String>,
+) -> Result<(), ModelError> {
+    let expected = "sentence_embedding";
+    let names = [("module_input_name", input), ("module_output_name", output)];
+    for (field, name) in names {
+        if let Some(name) = name.as_deref().filter(|&name| name != expected) {
+            return Err(ModelError::setting(path, field, expected, name));
+        }
+    }
+    Ok(())
+}
+
+fn constant(values: &[f32], shape: [usize; 2], device: &Device) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
+}
+
+/// Transposes a matrix of rows of `width` elements.
+fn transposed(matrix: &[f32], width: usize) -> Vec<f32> {
+    let columns = 0..width;
+    let column = |column| matrix.iter().skip(column).step_by(width).copied();
+    columns.flat_map(column).collect()
+}
+
+fn layer_norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
+    let count = row.len() as f32;
+    let mean = row.iter().sum::<f32>() / count;
+    row.iter_mut().for_each(|x| *x -= mean);
+    let variance = row.iter().map(|x| x * x).sum::<f32>() / count;
+    let factor = (variance + LAYER_NORM_EPS).sqrt().recip();
+    let weights = scale.iter().zip(shift);
+    row.iter_mut()
+        .zip(weights)
+        .for_each(|(x, (scale, shift))| *x = *x * factor * scale + shift);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn modules(truncate_dim: Option<usize>) -> VectorModules {
+        let weight = vec![0.5, -1.0, 2.0, 0.25, 1.5, -0.75];
+        let dense = |activation| {
+            let outputs = 3;
+            let (weight, bias) = (weight.clone(), Some(vec![0.1, 0.0, -0.2]));
+            Operation::Dense(DenseLayer {
+                weight,
+                bias,
+                outputs,
+                activation,
+            })
+        };
+        let norm = Operation::LayerNorm {
+            scale: vec![1.0, 2.0],
+            shift: vec![0.0, 0.5],
+        };
+        let operations = [norm, Operation::Dropout, dense(DenseActivation::Tanh)];
+        let operations = operations.into_iter().chain([Operation::Normalize]);
+        let module = |operation| VectorModule {
+            config: Map::new(),
+            operation,
+        };
+        VectorModules {
+            modules: operations.map(module).collect(),
+            input: 2,
+            truncate_dim,
+        }
+    }
+
+    #[test]
+    fn rows_equal_tensors() {
+        let pooled = [3.0, -1.0, 0.25, 0.5];
+        for truncate_dim in [None, Some(1), Some(2)] {
+            let modules = modules(truncate_dim);
+            let dim = modules.dim();
+            assert_eq!(dim, truncate_dim.unwrap_or(3));
+            let mut found = vec![0.0; 2 * dim];
+            modules.apply_rows(&pooled, &mut found);
+            let expected = modules.apply(constant(&pooled, [2, 2], &Device::flex()));
+            assert_eq!(expected.dims(), [2, dim]);
+            let expected = expected.try_into_vec_as::<f32>().unwrap();
+            for (a, b) in found.iter().zip(&expected) {
+                assert!((a - b).abs() < 1e-5, "{found:?}, {expected:?}");
+            }
+        }
+        // LayerNorm maps (3, -1) to (1, -1.5).
+        let mut found = vec![0.0; 6];
+        let mut without = modules(None);
+        assert!(without.remove_last_normalize() && !without.remove_last_normalize());
+        without.apply_rows(&pooled, &mut found);
+        let sums: [f32; 3] = [0.5 - 0.375 + 0.1, -1.0 - 2.25, 2.0 + 1.125 - 0.2];
+        for (x, sum) in found.iter().zip(sums) {
+            assert!((x - sum.tanh()).abs() < 1e-4, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn activation_functions_equal_those_of_burn() {
+        let inputs = [-4.0, -1.0, -0.3, 0.0, 0.2, 1.0, 5.0];
+        for (name, activation) in DenseActivation::NAMES {
+            let class = format!("torch.nn.modules.activation.{name}");
+            assert_eq!(
+                DenseActivation::read("x".as_ref(), &class).unwrap(),
+                activation
+            );
+            let x = constant(&inputs, [1, inputs.len()], &Device::flex());
+            let expected = activation.apply(x).try_into_vec_as::<f32>().unwrap();
+            for (x, expected) in inputs.into_iter().zip(expected) {
+                let found = activation.value(x);
+                assert!((found - expected).abs() < 1e-5, "{name}({x}) is {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn hashes_ignore_dropout() {
+        let all = modules(None);
+        let mut other = all.clone();
+        other.modules.remove(1);
+        assert_eq!(all.hash(), other.hash());
+        assert_ne!(all.hash(), modules(Some(2)).hash());
+        other.modules.clear();
+        assert_eq!(other.hash(), None);
+        assert!(other.is_identity() && other.dim() == 2);
+    }
+}
