@@ -20,8 +20,10 @@ use crate::shared::repository_priors;
 
 #[cfg(feature = "dense")]
 use option::EXPANSION;
+pub(crate) use option::option_name;
+#[cfg(feature = "dense")]
+pub(crate) use option::shortest;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
-pub(crate) use option::{option_name, shortest};
 pub(crate) use source::{SystemSource, open_for_any_query, open_system, open_unfiltered};
 
 /// Parameters of a lexical system and of its prior, as options.
