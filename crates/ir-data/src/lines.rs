@@ -65,6 +65,7 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// Skips and counts NUL bytes, which are an error otherwise.
+    #[cfg(feature = "html")]
     pub(crate) fn with_skipped_nul(mut self) -> Self {
         self.skipped_nul = Some(0);
         self
