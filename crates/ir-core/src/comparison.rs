@@ -162,7 +162,8 @@ impl<'a> Comparable<'a> {
 
 impl Attributes {
     /// Returns the year of the attribute [`Attributes::YEAR`]: an integral number from -9999 to
-    /// 9999, or a text that is one or a date, such as `2015.0`, `"2015"` or `"2015-03-01"`.
+    /// 9999, a date, or an integer that is a date as YYYYMMDD, such as `2015.0`, `"2015"`,
+    /// `"2015-03-01"` or `20150301`.
     #[must_use]
     pub fn year(&self) -> Option<i64> {
         Comparable::new(self.get(Self::YEAR)?)?.year()

@@ -149,8 +149,8 @@ pub enum DataError {
         expected: String,
         found: Vec<String>,
     },
-    /// A file of pandas has an index of the rows and no column of ids. `advice` says how to write
-    /// the index.
+    /// A file of pandas has an index of the rows and no column of ids. `advice` is the call of
+    /// pandas that writes the index as a column.
     #[error("{error} ({advice})")]
     PandasIndex {
         error: Box<DataError>,

@@ -194,7 +194,7 @@ pub const FORMATS: &[Format] = &[
         content: "vectors",
         name: "vectors in JSON lines, Parquet or Arrow",
         recognized_by: "{, PAR1, ARROW1 or a message of Arrow at the start",
-        fields: "id; vector, embedding or values, a list of numbers",
+        fields: "id; vector, embedding, embeddings, emb or values, in any case, a list of numbers",
         encodings: UTF8,
         skipped: "other fields",
     },

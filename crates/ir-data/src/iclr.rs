@@ -152,7 +152,7 @@ fn set_field(
     match column {
         "year" => {
             let year = integer(value)?;
-            let wrong = |_| at.wrong_type(format!("{column:?}"), "a year", "another number");
+            let wrong = |_| at.wrong_type(format!("{column:?}"), "a year", year.to_string());
             paper.year = i32::try_from(year).map_err(wrong)?;
         }
         "id" => paper.id = text(value)?,
@@ -174,7 +174,7 @@ fn set_field(
                 .collect::<Result<_, _>>()?;
         }
         "labels" => paper.class = text(value)?,
-        // Columns of other tables.
+        // Other columns, such as the index of pandas.
         _ => {}
     }
     Ok(())

@@ -192,12 +192,13 @@ impl ExperimentResults {
 fn trec_file(run: &Run, format: ScoreFormatName) -> Result<(String, Vec<u8>), ResultsError> {
     let name = file_name(&run.tag);
     let mut content = Vec::new();
-    let mut tagged = run.clone();
     // A tag is one word.
-    if run.tag.chars().any(char::is_whitespace) {
-        tagged.tag.clone_from(&name);
-    }
-    let written = write_run(&tagged, format.into(), &mut content);
+    let renamed = run.tag.chars().any(char::is_whitespace).then(|| {
+        let mut renamed = run.clone();
+        renamed.tag.clone_from(&name);
+        renamed
+    });
+    let written = write_run(renamed.as_ref().unwrap_or(run), format.into(), &mut content);
     written.map_err(|source| ResultsError::Run {
         system: run.tag.clone(),
         source,

@@ -85,7 +85,7 @@ impl TrecFile {
     }
 }
 
-/// Returns `true` if a file starts with a brace.
+/// Returns `true` if a file starts with a brace or a bracket, after white space.
 fn is_json(head: &[u8]) -> bool {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     matches!(text.trim_ascii_start(), [b'{' | b'[', ..])

@@ -1,4 +1,4 @@
-//! Parquet files of the ICLR dataset.
+//! Parquet and Arrow files of the ICLR dataset.
 
 use ir_data::{ColumnarFormat, columnar};
 

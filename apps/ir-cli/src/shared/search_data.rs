@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use ir_bm25::analysis::Analysis;
 use ir_bm25::{IndexConfig, SegmentedIndex, StoredFields};
 use ir_core::store::Verify;
-use ir_core::{Attributes, Corpus, DocIds, DocNum, Document, Query};
+use ir_core::{Attributes, Corpus, DocIds, Document, Query};
 use ir_data::catalog::Catalog;
 use ir_data::{Collection, TextEncoding};
 use ir_experiment::{Runner, SearchTask, TaskEntry};
@@ -231,8 +231,8 @@ impl<'a> SystemOpener<'a> {
         let Some(index) = data.index.index().filter(stored) else {
             return Ok(by_id);
         };
-        for (doc, id) in (0..).map(DocNum::new).zip(index.ids().iter()) {
-            if ids.contains(id) && !by_id.contains_key(id) {
+        for &id in ids {
+            if let Some(doc) = index.ids().get(id) {
                 let document = index.document(doc);
                 let document = document.with_context(|| format!("{}: cannot be read", data.name()));
                 by_id.insert(id.to_owned(), document?);

@@ -290,7 +290,7 @@ fn parquet() {
     );
     let options = ["knn-accuracy", "--texts", file, "--k", "3", "--folds", "3"];
     let with = |more: &[&str]| here.ir(&[&options[..], more].concat());
-    // Two subjects, whose abstracts and titles share words, and papers on tea without a label.
+    // Abstracts and titles of a subject share words; papers on tea have no label.
     for more in [&[][..], &["--text-field", "title"]] {
         let ran = with(more).ok();
         assert!(ran.out.ends_with("mean\t15\t1.0000\n"), "{}", ran.out);

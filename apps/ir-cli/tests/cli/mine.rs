@@ -264,7 +264,6 @@ fn examples_from_file() {
     );
 }
 
-/// A positive given by its text is never a negative. `--random` is limited by the collection.
 /// A positive with an id that the collection does not have is identified by its text.
 #[test]
 fn positives_with_an_unknown_id() {
@@ -288,6 +287,7 @@ fn positives_with_an_unknown_id() {
     assert_eq!(ids(&example.negatives), ["d2"]);
 }
 
+/// A positive given by its text is never a negative. `--random` is limited by the collection.
 #[test]
 fn positives_without_an_id() {
     let here = Folder::new();

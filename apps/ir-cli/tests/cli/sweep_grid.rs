@@ -342,7 +342,7 @@ fn grids_of_seeds() {
     );
 }
 
-/// A system file: index, hits and scores are those of the system, on documents as in `ir search`.
+/// A system file sets index, hits and scores, on documents as in `ir search`.
 #[test]
 fn grids_of_system_files() {
     let here = grid_folder();

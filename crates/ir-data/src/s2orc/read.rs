@@ -28,8 +28,8 @@ type Members = BTreeMap<String, AttributeValue>;
 /// | `bib_entries` | object of cited works by `ref_id`: `title`, `link` (paper id), `other_ids` |
 /// | `other_ids` | `DOI` and `arXiv`: string, or array of which the first counts |
 ///
-/// The fields up to `year` may be in an object `metadata`, as in the releases of 2019 and CORD-19;
-/// `abstract`, `body_text` and `bib_entries` in an object `pdf_parse`, `grobid_parse` or
+/// The fields from `title` to `year` may be in an object `metadata`, as in the releases of 2019 and
+/// CORD-19; `abstract`, `body_text` and `bib_entries` in an object `pdf_parse`, `grobid_parse` or
 /// `latex_parse`. `null` counts as missing, other fields are ignored. A paper without `body_text`,
 /// of which S2ORC has many, has no [sections](Paper::sections).
 #[derive(Debug)]

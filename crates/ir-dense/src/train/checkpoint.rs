@@ -371,8 +371,8 @@ impl TrainingState {
         }
     }
 
-    /// Hash of the configuration.
+    /// Hash of configuration and model.
     pub(super) fn fingerprint(&self) -> u64 {
-        Fnv1a::hash(self.configuration.to_string().as_bytes())
+        Fnv1a::hash(format!("{}{}", self.configuration, self.model).as_bytes())
     }
 }

@@ -68,8 +68,8 @@ pub struct TrainingResult {
     pub history: TrainingHistory,
     /// If `true`, early stopping ended the run.
     pub stopped_early: bool,
-    /// FNV-1a hash of what determines the weights, evaluations aside: configuration, initial
-    /// weights and examples.
+    /// FNV-1a hash of what determines the weights, evaluations aside: configuration, model
+    /// folder, initial weights and examples.
     pub fingerprint: u64,
 }
 

@@ -15,6 +15,17 @@ use ir_dense::train::{
     ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError, Trainer, TrainingConfig,
 };
 
+/// Stops training after a number of steps.
+fn stop_after(steps: u64) -> impl FnMut(&str, u64, Option<u64>) -> Flow {
+    move |_, done, _| {
+        if done < steps {
+            Flow::Continue
+        } else {
+            Flow::Stop
+        }
+    }
+}
+
 fn resume(
     folder: &Path,
     model: &str,
@@ -105,14 +116,9 @@ fn rejects_checkpoints_of_other_models() {
     let train = |steps: u64| {
         let trainer = Trainer::open(model.path(), &config).unwrap();
         let trainer = trainer.with_checkpoints(checkpoints.path());
-        let mut stop = |_: &str, done: u64, _: Option<u64>| {
-            if done < steps {
-                Flow::Continue
-            } else {
-                Flow::Stop
-            }
-        };
-        trainer.train(&examples(), &mut stop).unwrap_err()
+        trainer
+            .train(&examples(), &mut stop_after(steps))
+            .unwrap_err()
     };
     assert!(matches!(train(1), TrainError::Stopped { step: 1, .. }));
     for ((file, text), (other, end)) in original.into_iter().zip(changed) {
@@ -136,15 +142,8 @@ fn rejects_checkpoints_of_readers_with_other_tokenizers() {
     let train = |steps: u64| {
         let trainer = ReaderTrainer::open(model.path(), &ReaderTrainingConfig::default()).unwrap();
         let trainer = trainer.with_checkpoints(checkpoints.path());
-        let mut stop = |_: &str, done: u64, _: Option<u64>| {
-            if done < steps {
-                Flow::Continue
-            } else {
-                Flow::Stop
-            }
-        };
         trainer
-            .train(&data, &mut stop)
+            .train(&data, &mut stop_after(steps))
             .map(|trained| trained.history.steps.len())
     };
     assert!(matches!(

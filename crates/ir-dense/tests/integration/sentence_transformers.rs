@@ -54,6 +54,14 @@ fn vectors(encoder: &BiEncoder) -> Vec<Vec<f32>> {
     all.chunks(encoder.dim()).map(<[f32]>::to_vec).collect()
 }
 
+/// Compares vectors and fingerprints.
+#[track_caller]
+fn assert_same_encoder(found: &BiEncoder, expected: &BiEncoder) {
+    assert_eq!(vectors(found), vectors(expected));
+    let [found, expected] = [found, expected].map(|it| it.fingerprint(Side::Document));
+    assert_eq!(found, expected);
+}
+
 fn normalized(vector: &[f32]) -> Vec<f32> {
     let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     vector.iter().map(|x| x / norm).collect()
@@ -243,11 +251,7 @@ fn reads_the_transformer_in_a_folder() {
         "\"path\":\"0_Transformer\"",
     );
     let found = open(folder.path());
-    assert_eq!(vectors(&found), vectors(&expected));
-    assert_eq!(
-        found.fingerprint(Side::Document),
-        expected.fingerprint(Side::Document)
-    );
+    assert_same_encoder(&found, &expected);
     let files = model_files(folder.path());
     for file in ["config.json", "model.safetensors", "vocab.txt"] {
         assert!(files.contains(&own.join(file)), "{file}");
@@ -334,11 +338,7 @@ fn reads_sharded_weights() {
     write_index(&map);
     fs::remove_file(&path).unwrap();
     let found = open(folder.path());
-    assert_eq!(vectors(&found), vectors(&expected));
-    assert_eq!(
-        found.fingerprint(Side::Document),
-        expected.fingerprint(Side::Document)
-    );
+    assert_same_encoder(&found, &expected);
     let files = model_files(folder.path());
     assert!(paths.iter().all(|path| files.contains(path)));
     // Its weight files are replaced.

@@ -1,7 +1,7 @@
 //! Vectors of other encoders: NumPy arrays and fvecs files beside a file of ids, JSON, Parquet and
 //! Arrow.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ir_core::DocIds;
@@ -12,6 +12,9 @@ use super::json_records::{read_json_array, read_json_lines};
 use super::vector_ids::{check_unique, full_message, push_id};
 use crate::error::SystemError;
 use crate::system::SystemContext;
+
+/// Number of bytes by which the format is detected.
+const HEAD: u64 = 1 << 12;
 
 /// Extension of the file with the ids of an array, one per line.
 const IDS: &str = "ids";
@@ -27,19 +30,23 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
         Err(_) => return Ok(None),
     };
     let name = path.display().to_string();
-    let head = reader.fill_buf().map_err(|error| error.to_string())?;
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let mut head = Vec::new();
+    let read = reader.by_ref().take(HEAD).read_to_end(&mut head);
+    read.map_err(|error| error.to_string())?;
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
     let text = text.trim_ascii_start();
     let is_object = |text: &[u8]| text.starts_with(b"{");
     let items = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     let (is_record, is_array) = (is_object(text), items.is_some_and(is_object));
+    let is_npy = head.starts_with(b"\x93NUMPY");
+    let reader = io::Cursor::new(head).chain(reader);
     let is_columnar = matches!(ColumnarFormat::detect(path), Ok(Some(_)));
     let (ids, dim, values) = if is_columnar {
         let read = columnar::read_vectors(path).map_err(|error| full_message(&error))?;
         let ids: DocIds = read.ids.into_iter().collect();
         check_unique(&ids, &name)?;
         (ids, read.dimension, read.values)
-    } else if head.starts_with(b"\x93NUMPY") {
+    } else if is_npy {
         let array = npy::read(reader, &name).map_err(|error| full_message(&error))?;
         let ids = read_ids(path, array.nrows())?;
         (

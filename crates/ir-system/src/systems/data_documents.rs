@@ -10,7 +10,8 @@ use ir_core::{
 use crate::error::SystemError;
 use crate::system::{OpenSystem, SharedRetriever, SystemContext};
 
-/// Ids of the documents without title and text. An index has dropped them or not.
+/// Ids of the documents without title and text. Empty on an index, which has kept or dropped them
+/// when it was built.
 pub(super) fn blank_documents(context: &SystemContext<'_>) -> Result<HashSet<String>, SystemError> {
     if context.data.index().is_some() {
         return Ok(HashSet::new());
@@ -54,7 +55,13 @@ pub(super) fn of_the_data(
     if blank.is_empty() && inner.ids() == known {
         return Ok(OpenSystem::new(inner));
     }
-    let unknown = || inner.ids().iter().filter(|id| known.get(id).is_none());
+    let mut numbers: Vec<Option<DocNum>> = inner.ids().iter().map(|id| known.get(id)).collect();
+    let unknown = || {
+        let numbered = inner.ids().iter().zip(&numbers);
+        numbered
+            .filter(|(_, number)| number.is_none())
+            .map(|(id, _)| id)
+    };
     if let Some(first) = unknown().next() {
         let (count, all) = (unknown().count(), inner.ids().len());
         if count == all {
@@ -67,13 +74,17 @@ pub(super) fn of_the_data(
              lacks, such as {first:?}"
         ));
     }
-    let numbers = inner.ids().iter();
-    let numbers = numbers.map(|id| known.get(id).filter(|_| !blank.contains(id)));
-    let numbers: Vec<Option<DocNum>> = numbers.collect();
+    for (id, number) in inner.ids().iter().zip(&mut numbers) {
+        if blank.contains(id) {
+            *number = None;
+        }
+    }
+    let all_are_known = numbers.iter().all(Option::is_some);
     Ok(OpenSystem::new(Arc::new(Renumbered {
         inner,
         ids: known.clone(),
         numbers,
+        all_are_known,
     })))
 }
 
@@ -82,6 +93,8 @@ struct Renumbered {
     inner: SharedRetriever,
     ids: DocIds,
     numbers: Vec<Option<DocNum>>,
+    /// If `true`, every document has a number.
+    all_are_known: bool,
 }
 
 impl Renumbered {
@@ -104,12 +117,11 @@ impl Retriever for Renumbered {
             move |doc: DocNum| self.number(doc).is_some_and(|doc| how.allows(doc))
         });
         let filters: Vec<_> = filters.collect();
-        let all_are_known = self.numbers.iter().all(Option::is_some);
         let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
             .zip(&filters)
             .map(|((query, how), filter)| match how.filter() {
-                None if all_are_known => (*query, Search::top(how.k())),
+                None if self.all_are_known => (*query, Search::top(how.k())),
                 _ => (*query, Search::top(how.k()).within(filter)),
             })
             .collect();

@@ -39,7 +39,7 @@ document frequencies.
 Input: vectors in a two-dimensional .npy file; labels, one per line; texts as
 JSON lines, or as plain lines if the first non-blank line is not a JSON
 object. Files may be compressed; one may be `-` (standard input). Texts may
-also be a Parquet file of the ICLR dataset (abstracts, or titles with
+also be a Parquet or Arrow file of the ICLR dataset (abstracts, or titles with
 --text-field title).
 
 Output: one tab-separated line per fold (number, items, accuracy), then the

@@ -37,13 +37,14 @@ pub(super) fn labels(argument: &str, console: &Console) -> Result<Vec<String>> {
 
 pub(super) struct LabeledTexts {
     pub(super) texts: Vec<String>,
-    /// Line number of each text, from 1; empty for a Parquet file.
+    /// Line number of each text, from 1; empty for a Parquet or Arrow file.
     pub(super) lines: Vec<u64>,
     pub(super) labels: Vec<String>,
 }
 
-/// Reads JSON lines, plain lines, or a Parquet file of the ICLR dataset. Of more texts than labels,
-/// only as many as there are labels are kept in memory, and an error is returned at the end.
+/// Reads JSON lines, plain lines, or a Parquet or Arrow file of the ICLR dataset. Of more texts
+/// than labels, only as many as there are labels are kept in memory, and an error is returned at
+/// the end.
 pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
     reject_collection(argument)?;
     if is_columnar(argument) {

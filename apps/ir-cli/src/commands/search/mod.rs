@@ -172,7 +172,7 @@ fn shard_part(
     let Some(shard) = args.shard.shard else {
         return Ok(None);
     };
-    // The order of a run file, so that those of shards can be concatenated.
+    // The order of a run file: run files of shards can be concatenated.
     queries.sort_by(|a, b| a.id.cmp(&b.id));
     let mut input = InputHash::of_queries(queries).and_ids(engine.index.ids());
     // The record has the checksum of a saved index.

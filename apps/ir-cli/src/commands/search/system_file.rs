@@ -91,7 +91,12 @@ fn open<'a>(args: &'a Args, spec: &SystemSpec, console: &'a Console) -> Result<O
             let mut opener = opener?;
             let system = opener.open(spec)?;
             let ids = system.retriever.ids();
-            let attributes = opener.attributes(ids)?.unwrap_or_default();
+            // The documents are read again.
+            let attributes = if has_years || !conditions.is_empty() {
+                opener.attributes(ids)?.unwrap_or_default()
+            } else {
+                Vec::new()
+            };
             if has_years && attributes.iter().all(|it| it.year().is_none()) {
                 console.warn("no document has a year; the time filter has no effect");
             }

@@ -12,7 +12,7 @@ use ir_bm25::{Searcher, SegmentedIndex};
 use ir_core::Query;
 use ir_data::DocTemplate;
 use ir_system::systems::{Bm25System, CleaningEntry};
-use ir_system::{Registry, SystemEntry, SystemError, SystemSpec, SystemType};
+use ir_system::{Registry, SystemEntry, SystemError, SystemSpec};
 use toml::{Table, Value};
 
 use crate::shared::console::Usage;
@@ -341,10 +341,7 @@ pub(crate) fn message(kind: &str, error: &SystemError) -> String {
 
 /// Returns `true` if a type of systems has a key.
 fn has_key(kind: &str, key: &str) -> bool {
-    let registry = Registry::default();
-    let kinds = registry.types().filter(|known| known.name() == kind);
-    let mut parameters = kinds.flat_map(SystemType::parameters);
-    parameters.any(|parameter| parameter.key == key)
+    Registry::default().check_key(kind, key, &[]).is_ok()
 }
 
 fn as_number(value: &Value) -> Option<f64> {

@@ -438,7 +438,7 @@ mod tests {
             paragraphs(&paper),
             [
                 "The low well-known cup and the temperature of a well-known tea in the low-temperature pot of \
-              Smith- Jones, efficient"
+              Smith-Jones, efficient"
             ]
         );
     }
