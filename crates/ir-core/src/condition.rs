@@ -24,7 +24,7 @@ const NAMES: &str =
 const REPEAT: &str = " (for several conditions repeat --filter, or send a list over REST; a value \
                       with an operator needs quotation marks)";
 
-/// Operators, before those that are the start of them.
+/// Operators; an operator precedes its prefixes, so that the first match is the longest.
 const OPERATORS: [&str; 7] = ["<=", ">=", "!=", "==", "<", ">", "="];
 
 /// Parses a condition on one attribute.

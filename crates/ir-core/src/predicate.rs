@@ -198,8 +198,6 @@ struct ListedValues<'a> {
     texts: HashSet<&'a str>,
     /// Integers of the list.
     integers: HashSet<i64>,
-    /// Values that are years.
-    years: HashSet<i64>,
     /// Integers that are dates as YYYYMMDD.
     basic_dates: Vec<Comparable<'a>>,
     /// Other dates, fractions and truth values.
@@ -213,7 +211,6 @@ impl<'a> ListedValues<'a> {
         let mut listed = Self {
             texts: HashSet::new(),
             integers: HashSet::new(),
-            years: HashSet::new(),
             basic_dates: Vec::new(),
             others: Vec::new(),
             values,
@@ -223,9 +220,6 @@ impl<'a> ListedValues<'a> {
                 Comparable::Text(text) => drop(listed.texts.insert(text)),
                 Comparable::Integer(number) => {
                     listed.integers.insert(number);
-                    if Comparable::YEARS.contains(&number) {
-                        listed.years.insert(number);
-                    }
                     if Comparable::BASIC_DATES.contains(&number) {
                         listed.basic_dates.push(value);
                     }
@@ -245,7 +239,9 @@ impl<'a> ListedValues<'a> {
             Comparable::Text(text) => self.texts.contains(text),
             Comparable::Integer(number) => self.integers.contains(&number),
             Comparable::Date(date) => {
-                self.years.contains(&date.year) || self.basic_dates.iter().any(is_equal)
+                let is_year = Comparable::YEARS.contains(&date.year);
+                (is_year && self.integers.contains(&date.year))
+                    || self.basic_dates.iter().any(is_equal)
             }
             Comparable::Bool(_) | Comparable::Number(_) => false,
         };

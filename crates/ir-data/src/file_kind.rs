@@ -10,7 +10,7 @@ use crate::error::{DataError, read_error};
 use crate::head::{ColumnarFormat, FirstElements, has_extension, vector_format};
 use crate::json::RecordKind;
 use crate::judgments;
-use crate::qrels::table;
+use crate::qrels::{self, table};
 
 /// Number of bytes by which the kind of a file is detected.
 const HEAD: u64 = 1 << 16;
@@ -94,8 +94,8 @@ impl FileKind {
         })
     }
 
-    /// Name of the format of judgments, as in [`FORMATS`](crate::FORMATS), by the start of the
-    /// file.
+    /// Name of the format of judgments for messages, by the start of the file: `TREC qrels`,
+    /// `pairs`, `JSON`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -104,19 +104,11 @@ impl FileKind {
         if let Some(format) = ColumnarFormat::detect(path)? {
             return Ok(format.name());
         }
-        let head = text_of(&read_head(path)?).into_owned();
-        if head.starts_with(['{', '[']) {
+        let head = read_head(path)?;
+        if text_of(&head).starts_with(['{', '[']) {
             return Ok("JSON");
         }
-        let rows = Rows::new(&head);
-        Ok(match rows.widths() {
-            _ if judgments::is_header(rows.first.split_ascii_whitespace()) => "BEIR qrels",
-            _ if table::separator(rows.first).is_some() => "BEIR qrels: table with a header line",
-            Some(2) => "pairs",
-            Some(3) => "Cranfield, CISI and CACM",
-            Some(4) if rows.are_cisi() => "Cranfield, CISI and CACM",
-            _ => "TREC qrels",
-        })
+        Ok(qrels::format_name(&head))
     }
 }
 

@@ -48,18 +48,21 @@ impl JudgmentField {
         names: impl Iterator<Item = &'a str>,
         at: Location<'_>,
     ) -> Result<Option<usize>, DataError> {
-        let found = names.enumerate().filter(|(_, name)| self.is(name));
-        let found: Vec<(usize, &str)> = found.collect();
-        match found[..] {
-            [] => Ok(None),
-            [(n, _)] => Ok(Some(n)),
-            _ => Err(DataError::FieldNames {
-                path: at.path.to_owned(),
-                line: at.line,
-                expected: self.one.to_owned(),
-                found: found.iter().map(|(_, name)| (*name).to_owned()).collect(),
-            }),
+        let mut found = names.enumerate().filter(|(_, name)| self.is(name));
+        let Some((position, first)) = found.next() else {
+            return Ok(None);
+        };
+        let others: Vec<&str> = found.map(|(_, name)| name).collect();
+        if others.is_empty() {
+            return Ok(Some(position));
         }
+        let names = std::iter::once(first).chain(others);
+        Err(DataError::FieldNames {
+            path: at.path.to_owned(),
+            line: at.line,
+            expected: self.one.to_owned(),
+            found: names.map(str::to_owned).collect(),
+        })
     }
 
     /// Position of the field among `names`.

@@ -60,5 +60,5 @@ pub use system::{
     SystemContext, SystemData, TrainingSet, Validation, file_hash,
 };
 pub use table_schema::check_ranges;
-pub use toml_file::{MAX_TEXT, parse_toml, read_text};
+pub use toml_file::{FILE_VERSION, MAX_TEXT, parse_versioned_toml, read_text};
 pub use trec_file::{TrecFile, TrecFileError};

@@ -22,10 +22,7 @@ use crate::system::{
     FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext, SystemData,
 };
 use crate::table_schema::check_ranges;
-use crate::toml_file::{parse_toml, read_text};
-
-/// Version of the file format.
-const VERSION: u32 = 1;
+use crate::toml_file::{FILE_VERSION, parse_versioned_toml, read_text};
 
 /// System to search with its parts: the tables `[[systems]]` and `[encoders]` of an experiment
 /// file.
@@ -72,13 +69,7 @@ pub struct SystemSpec {
 }
 
 const fn version() -> u32 {
-    VERSION
-}
-
-/// Version of a file, read before its other keys.
-#[derive(Deserialize)]
-struct FileHead {
-    version: Option<toml::Value>,
+    FILE_VERSION
 }
 
 /// Cache, opened indexes and models, and hashes of files, which systems of one process share.
@@ -120,7 +111,7 @@ impl SystemSpec {
     #[must_use]
     pub fn new(systems: Vec<SystemEntry>) -> Self {
         Self {
-            version: VERSION,
+            version: FILE_VERSION,
             encoders: BTreeMap::new(),
             systems,
             source: SourceMap::default(),
@@ -146,15 +137,7 @@ impl SystemSpec {
     }
 
     fn parse(text: &str, path: Option<&Path>) -> Result<Self, SpecError> {
-        // Another version may have keys that are unknown here.
-        let (head, source): (FileHead, _) = parse_toml(text, path)?;
-        if let Some(toml::Value::Integer(found)) = head.version
-            && found != i64::from(VERSION)
-        {
-            let message = format!("expected {VERSION}, found {found}");
-            return Err(source.error("version", message));
-        }
-        let (mut spec, source): (Self, _) = parse_toml(text, path)?;
+        let (mut spec, source): (Self, _) = parse_versioned_toml(text, path)?;
         spec.source = source;
         Ok(spec)
     }

@@ -41,7 +41,7 @@ pub fn read_text(path: &Path) -> Result<String, SpecError> {
 /// # Errors
 /// Returns [`SpecError::Syntax`] for text that is not TOML, and [`SpecError::Key`] for an unknown
 /// key or a value of another type.
-pub fn parse_toml<T: DeserializeOwned>(
+fn parse_toml<T: DeserializeOwned>(
     text: &str,
     path: Option<&Path>,
 ) -> Result<(T, SourceMap), SpecError> {
@@ -58,6 +58,28 @@ pub fn parse_toml<T: DeserializeOwned>(
     let value = serde_path_to_error::deserialize(document)
         .map_err(|error| key_error(&error, &source, text))?;
     Ok((value, source))
+}
+
+/// Version of system files and experiment files.
+pub const FILE_VERSION: u32 = 1;
+
+/// Parses TOML as [`parse_toml`] does, after its key `version`: a file of another version may have
+/// keys that are unknown here.
+///
+/// # Errors
+/// Returns [`SpecError::Key`] for another version than [`FILE_VERSION`], and the errors of
+/// [`parse_toml`].
+pub fn parse_versioned_toml<T: DeserializeOwned>(
+    text: &str,
+    path: Option<&Path>,
+) -> Result<(T, SourceMap), SpecError> {
+    let (head, source): (toml::Table, _) = parse_toml(text, path)?;
+    let version = head.get("version").and_then(toml::Value::as_integer);
+    if let Some(found) = version.filter(|&found| found != i64::from(FILE_VERSION)) {
+        let message = format!("expected {FILE_VERSION}, found {found}");
+        return Err(source.error("version", message));
+    }
+    parse_toml(text, path)
 }
 
 /// Error of a value that does not have the type of its key.

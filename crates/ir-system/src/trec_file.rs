@@ -22,7 +22,7 @@ pub struct TrecFile {
     /// score 0, as in trec_eval.
     pub header: bool,
     /// Ignores lines that equal an earlier line; a document that repeats within a query is an error
-    /// otherwise. No effect on JSON. Default: false.
+    /// otherwise. No effect on JSON, Parquet and Arrow. Default: false.
     pub unique_lines: bool,
 }
 

@@ -224,6 +224,16 @@ pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result
 }
 
 impl IndexOptions {
+    /// Rejects options beside `--system`.
+    pub(crate) fn reject_beside_system(&self) -> Result<()> {
+        if let Some(option) = self.first_set() {
+            bail_usage!(
+                "{option}: expected either --system, which describes the index, or options of an index, found both"
+            );
+        }
+        Ok(())
+    }
+
     pub(crate) fn first_set(&self) -> Option<&'static str> {
         let analysis = first_set([("--analysis", self.analysis.is_some())]);
         let others = first_set([

@@ -124,7 +124,8 @@ impl Synonyms {
                 line,
                 column: error.valid_up_to() as u64 + 1,
             })?;
-            let text = text.trim();
+            let unmarked = text.strip_prefix('\u{feff}').filter(|_| line == 1);
+            let text = unmarked.unwrap_or(text).trim();
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }

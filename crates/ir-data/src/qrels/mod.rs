@@ -163,6 +163,19 @@ enum QrelsFormat {
     OtherTable(u64, String),
 }
 
+/// Name of the format of qrels for messages, by the start of the file.
+pub(crate) fn format_name(head: &[u8]) -> &'static str {
+    match detect_format(&head[..head.len().min(HEAD as usize)]) {
+        QrelsFormat::Pairs => "pairs",
+        QrelsFormat::Beir => "BEIR qrels",
+        QrelsFormat::Table(_) => "BEIR qrels: table with a header line",
+        QrelsFormat::Cranfield(_) | QrelsFormat::UnclearCodes(..) | QrelsFormat::Cisi(_) => {
+            "Cranfield, CISI and CACM"
+        }
+        QrelsFormat::Trec | QrelsFormat::BeirJsonl | QrelsFormat::OtherTable(..) => "TREC qrels",
+    }
+}
+
 fn detect_format(head: &[u8]) -> QrelsFormat {
     let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head));
     let is_first =

@@ -34,8 +34,8 @@ pub enum Language {
 }
 
 /// Abbreviations of scientific text that the published rules do not have, without their period:
-/// `Fig. 3` and `et al. [12]` are cut without them. Abbreviations with ` #` end no sentence before
-/// a number or letter only: "in Sept. 2019", "App. B", but "for 5 min. Then".
+/// `Fig. 3` and `et al. [12]` are cut without them. An abbreviation with ` #` counts only before a
+/// number or a single upper-case letter: "in Sept. 2019", "App. B", but "for 5 min. Then".
 pub const SCIENTIFIC_ABBREVIATIONS: [&str; 105] = [
     "Alg",
     "Algs",

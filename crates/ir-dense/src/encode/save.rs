@@ -67,9 +67,10 @@ impl BiEncoder {
                 let path = tower.folder.join("config_sentence_transformers.json");
                 return Err(ModelError::setting(&path, "truncate_dim", expected, dim));
             }
-            let path = format!("{}_Normalize", 2 + modules.len());
-            create_folder(&folder.join(&path))?;
-            modules.push(SentenceTransformersModule::new(path, "Normalize"));
+            let number = 2 + modules.len();
+            modules.push(SentenceTransformersModule::create_normalize(
+                folder, number,
+            )?);
         }
         // Without a name, the folder would have the cosine.
         let unnormalized = (!tower.normalize).then_some(VectorSimilarity::InnerProduct);

@@ -96,6 +96,13 @@ impl SentenceTransformersModule {
         Self { path, class }
     }
 
+    /// Creates the folder of a Normalize module and returns its entry.
+    pub(crate) fn create_normalize(folder: &Path, number: usize) -> Result<Self, ModelError> {
+        let path = format!("{number}_Normalize");
+        create_folder(&folder.join(&path))?;
+        Ok(Self::new(path, "Normalize"))
+    }
+
     /// Name of the class without its Python module, which differs between versions; empty for a
     /// class of another package.
     pub(crate) fn name(&self) -> &str {

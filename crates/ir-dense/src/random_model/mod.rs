@@ -243,8 +243,7 @@ impl RandomModel {
 
         let mut modules = Vec::new();
         if self.normalize {
-            create_folder(&folder.join("2_Normalize"))?;
-            modules.push(SentenceTransformersModule::new("2_Normalize", "Normalize"));
+            modules.push(SentenceTransformersModule::create_normalize(folder, 2)?);
         }
         let config = SentenceTransformersConfig {
             transformer: folder.into(),

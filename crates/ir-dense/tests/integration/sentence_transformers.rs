@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::common::{apart, config, copy_of, examples, on_backend, on_default_backend, replace};
 use ir_core::{Encoder, NoProgress, Side, VectorSimilarity};
 use ir_dense::train::{TrainError, Trainer};
-use ir_dense::{BiEncoder, EncoderConfig, ModelError, model_files};
+use ir_dense::{BiEncoder, ModelError, model_files};
+use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Map, Value, json};
 
 const TEXTS: [&str; 3] = [
@@ -76,17 +77,11 @@ fn near(found: &[Vec<f32>], expected: &[Vec<f32>]) {
 
 /// Writes tensors: name, shape, elements.
 fn write_tensors(path: &Path, tensors: &[(&str, Vec<usize>, Vec<u8>)]) {
-    let (mut header, mut data) = (Map::new(), Vec::new());
-    for (name, shape, bytes) in tensors {
-        let offsets = [data.len(), data.len() + bytes.len()];
-        let entry = json!({"dtype": "F32", "shape": shape, "data_offsets": offsets});
-        header.insert((*name).to_owned(), entry);
-        data.extend_from_slice(bytes);
-    }
-    let mut header = Value::Object(header).to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
-    let length = (header.len() as u64).to_le_bytes();
-    fs::write(path, [&length[..], &header, &data].concat()).unwrap();
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
+        (*name, view.unwrap())
+    });
+    safetensors::serialize_to_file(views, None, path).unwrap();
 }
 
 fn bytes(values: &[f32]) -> Vec<u8> {
@@ -537,6 +532,34 @@ fn rejects_invalid_modules() {
         error.ends_with("2_Dense has no model.safetensors or pytorch_model.bin"),
         "{error}"
     );
-    let config = EncoderConfig::default();
-    assert!(BiEncoder::open_with(folder.path(), &config).is_err());
+}
+
+#[test]
+fn applies_layer_norm() {
+    let folder = with_modules(&[("2_LayerNorm", "LayerNorm")]);
+    let own = folder.path().join("2_LayerNorm");
+    let config = json!({"dimension": HIDDEN}).to_string();
+    fs::write(own.join("config.json"), config).unwrap();
+    let scale: Vec<f32> = (0..HIDDEN).map(|n| 0.5 + n as f32 / 8.0).collect();
+    let shift: Vec<f32> = (0..HIDDEN).map(|n| n as f32 / 4.0 - 1.0).collect();
+    let weights = [
+        ("norm.bias", vec![HIDDEN], bytes(&shift)),
+        ("norm.weight", vec![HIDDEN], bytes(&scale)),
+    ];
+    write_tensors(&own.join("model.safetensors"), &weights);
+    let normalized = |vector: &Vec<f32>| {
+        let mean = vector.iter().sum::<f32>() / HIDDEN as f32;
+        let variance = vector.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / HIDDEN as f32;
+        let rows = vector.iter().zip(scale.iter().zip(&shift));
+        rows.map(|(x, (scale, shift))| (x - mean) / (variance + 1e-5).sqrt() * scale + shift)
+            .collect::<Vec<f32>>()
+    };
+    let pooled = vectors(&open(copy_of("bert").path()));
+    let expected: Vec<Vec<f32>> = pooled.iter().map(normalized).collect();
+    let encoder = open(folder.path());
+    near(&vectors(&encoder), &expected);
+    let saved = tempfile::tempdir().unwrap();
+    let saved = saved.path().join("model");
+    encoder.save(&saved).unwrap();
+    near(&vectors(&open(&saved)), &expected);
 }

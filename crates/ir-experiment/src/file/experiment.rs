@@ -501,7 +501,8 @@ impl Experiment {
     }
 
     /// Time filter of a system in a task.
-    pub(crate) fn filter(&self, task: &TaskEntry, system: &SystemEntry) -> FilterName {
+    #[must_use]
+    pub fn filter(&self, task: &TaskEntry, system: &SystemEntry) -> FilterName {
         (system.filter.or(task.filter)).unwrap_or(self.search.filter)
     }
 

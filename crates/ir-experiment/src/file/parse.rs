@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use ir_system::{Registry, SpecError, parse_toml, read_text};
-use serde::Deserialize;
+use ir_system::{Registry, SpecError, parse_versioned_toml, read_text};
 
 use super::Experiment;
 
@@ -37,25 +36,8 @@ impl Experiment {
     }
 }
 
-/// Version of system files. An experiment file may have their tables.
-const VERSION: i64 = 1;
-
-/// Version of a file, read before its other keys.
-#[derive(Deserialize)]
-struct FileHead {
-    version: Option<toml::Value>,
-}
-
 fn parse(text: &str, path: Option<&Path>, registry: &Registry) -> Result<Experiment, SpecError> {
-    // Another version may have keys that are unknown here.
-    let (head, source): (FileHead, _) = parse_toml(text, path)?;
-    if let Some(found) = head.version.as_ref().and_then(toml::Value::as_integer)
-        && found != VERSION
-    {
-        let message = format!("expected {VERSION}, found {found}");
-        return Err(source.error("version", message));
-    }
-    let (mut experiment, source): (Experiment, _) = parse_toml(text, path)?;
+    let (mut experiment, source): (Experiment, _) = parse_versioned_toml(text, path)?;
     experiment.source = source;
     experiment.validate(registry)?;
     Ok(experiment)

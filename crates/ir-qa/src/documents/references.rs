@@ -66,9 +66,15 @@ const HEADINGS: [&str; 62] = [
     "참고문헌",
 ];
 
+/// Maximum length of a heading in bytes. Longer texts are paragraphs.
+const MAX_HEADING: usize = 200;
+
 /// Returns `true` for the heading of a list of references, in any case, with or without a number
 /// such as `7.`, `A` or `VII.`.
 pub(super) fn is_reference_heading(heading: &str) -> bool {
+    if heading.len() > MAX_HEADING {
+        return false;
+    }
     let heading = heading
         .trim()
         .trim_end_matches([':', '：', '.'])

@@ -17,7 +17,7 @@ use crate::error::SystemError;
 /// |---|---|
 /// | `docs.npy`, `docs.ids` | array of one row per vector; one id per line |
 /// | `docs.fvecs`, `docs.ids` | rows of a 32-bit dimension and 32-bit floats; one id per line |
-/// | JSON lines | `id`, a string or an integer, and `vector`, `embedding` or `values`, numbers |
+/// | JSON lines, JSON array | records with `id`, a string or an integer, and `vector`, numbers |
 /// | Parquet, Arrow | ids and vectors, as [`read_vectors`](ir_data::columnar::read_vectors) says |
 ///
 /// ```

@@ -1,6 +1,5 @@
 //! Queries of the type `bm25`: syntax, sequential dependence, expansion and feedback.
 
-use std::io::BufRead;
 use std::sync::Arc;
 
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError};
@@ -13,9 +12,6 @@ use crate::entries::Bm25System;
 use crate::entries::bm25::invalid;
 use crate::error::SystemError;
 use crate::system::{SharedRetriever, SystemContext};
-
-/// Byte order mark of UTF-8.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Bm25System {
     /// Retriever of the queries, which searches with `searcher`, and its feedback.
@@ -101,11 +97,7 @@ impl Bm25System {
         let path = existing_file(context, "synonyms", path)?;
         let failed = |error: SynonymError| SystemError::parameter("synonyms", error.to_string());
         let opening = "opening the synonyms";
-        let mut reader = ir_data::open(&path).map_err(SystemError::stage(opening))?;
-        let head = reader.fill_buf().map_err(SystemError::stage(opening))?;
-        if head.starts_with(BYTE_ORDER_MARK) {
-            reader.consume(BYTE_ORDER_MARK.len());
-        }
+        let reader = ir_data::open(&path).map_err(SystemError::stage(opening))?;
         let name = path.display().to_string();
         let synonyms = Synonyms::read(reader, &name).map_err(failed)?;
         let weight = self.synonym_weight.unwrap_or(SynonymExpansion::WEIGHT);

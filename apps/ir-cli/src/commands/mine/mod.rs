@@ -265,14 +265,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     args.shard.check(args.output.as_ref())?;
-    if let Some(option) = args
-        .setup
-        .first_set()
-        .filter(|_| args.model.system.is_some())
-    {
-        bail_usage!(
-            "{option}: expected either --system, which describes the index, or options of an index, found both"
-        );
+    if args.model.system.is_some() {
+        args.setup.reject_beside_system()?;
     }
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);

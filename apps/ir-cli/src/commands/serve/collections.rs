@@ -68,8 +68,8 @@ fn check_unfiltered(experiment: &Experiment, system: &str) -> Result<()> {
     let Some(entry) = experiment.systems.iter().find(|it| it.name == system) else {
         return Ok(());
     };
-    let of_task = experiment.tasks.first().and_then(|task| task.filter);
-    let filter = entry.filter.or(of_task).unwrap_or(experiment.search.filter);
+    let task = experiment.tasks.first();
+    let filter = task.map_or(FilterName::None, |task| experiment.filter(task, entry));
     if filter != FilterName::None {
         let found = toml::Value::try_from(filter)?;
         bail!("filter of {system:?}: expected a system without a filter, found {found}");

@@ -258,10 +258,8 @@ impl GridOptions {
     pub(super) fn check(&self, setup: &IndexOptions) -> Result<Vec<Point>> {
         if self.system.is_none() {
             self.lexical.check()?;
-        } else if let Some(option) = setup.first_set() {
-            bail_usage!(
-                "{option}: expected either --system, which describes the index, or options of an index, found both"
-            );
+        } else {
+            setup.reject_beside_system()?;
         }
         self.points()
     }
