@@ -63,12 +63,12 @@ fn parse_toml<T: DeserializeOwned>(
 /// Version of system files and experiment files.
 pub const FILE_VERSION: u32 = 1;
 
-/// Parses TOML as [`parse_toml`] does, after its key `version`: a file of another version may have
-/// keys that are unknown here.
+/// Parses TOML into a value and the lines of its keys. The key `version` is read first: a file of
+/// another version may have keys that are unknown here.
 ///
 /// # Errors
-/// Returns [`SpecError::Key`] for another version than [`FILE_VERSION`], and the errors of
-/// [`parse_toml`].
+/// Returns [`SpecError::Syntax`] for text that is not TOML, and [`SpecError::Key`] for another
+/// version than [`FILE_VERSION`], an unknown key or a value of another type.
 pub fn parse_versioned_toml<T: DeserializeOwned>(
     text: &str,
     path: Option<&Path>,
