@@ -11,6 +11,37 @@ pub enum Activation {
     Gelu,
     /// GELU by its tanh approximation.
     GeluTanh,
+    /// GELU by the logistic function: x·σ(1.702·x).
+    QuickGelu,
     /// ReLU: `max(x, 0)`.
     Relu,
+    /// SiLU, also called swish: x·σ(x) with the logistic function σ.
+    Silu,
+}
+
+impl Activation {
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Gelu,
+        Self::GeluTanh,
+        Self::QuickGelu,
+        Self::Relu,
+        Self::Silu,
+    ];
+
+    /// Names that [`Activation::from_transformers`] accepts, for errors.
+    pub(crate) const EXPECTED: &str = "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu or silu";
+
+    /// Returns the function that transformers has under a name; `None` if it is not supported.
+    pub(crate) fn from_transformers(name: &str) -> Option<Self> {
+        Some(match name {
+            "gelu" | "gelu_python" => Self::Gelu,
+            "gelu_new" | "gelu_fast" | "gelu_accurate" | "gelu_pytorch_tanh"
+            | "gelu_python_tanh" => Self::GeluTanh,
+            "quick_gelu" => Self::QuickGelu,
+            "relu" => Self::Relu,
+            "silu" | "swish" => Self::Silu,
+            _ => return None,
+        })
+    }
 }

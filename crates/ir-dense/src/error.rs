@@ -67,6 +67,23 @@ pub enum ModelError {
     /// A tensor is missing.
     #[error("{} has no tensor {tensor}", path.display())]
     Tensor { path: PathBuf, tensor: String },
+    /// The layers have a tensor that the configuration does not describe.
+    #[error("{}: the layers have the tensor {tensor}{}, which config.json does not describe",
+        path.display(), and_others(*others))]
+    UnreadTensor {
+        path: PathBuf,
+        tensor: String,
+        others: usize,
+    },
+    /// The architecture is implemented by code of the folder, which is not executed.
+    #[error("{}: the model needs code of the folder ({code}), which is not executed; \
+        model_type is {model_type}, expected {expected}", path.display())]
+    RemoteCode {
+        path: PathBuf,
+        code: String,
+        model_type: String,
+        expected: String,
+    },
     /// A text vector is infinite or NaN although all weights are finite.
     #[error("a vector has the element {value}, expected finite numbers: the weights are too large")]
     Overflow { value: f32 },
@@ -111,6 +128,22 @@ impl ModelError {
     }
 }
 
+fn and_others(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        _ => format!(" and {others} others"),
+    }
+}
+
+/// Command that writes `tokenizer.json` to the folder of a file.
+fn conversion(path: &Path) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    format!(
+        "python -c \"from transformers import AutoTokenizer; \
+         AutoTokenizer.from_pretrained('{folder}').save_pretrained('{folder}')\""
+    )
+}
+
 /// Error reading or running a tokenizer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -123,6 +156,14 @@ pub enum TokenizerError {
         #[source]
         source: tokenizers::Error,
     },
+    /// The only tokenizer is a SentencePiece model.
+    #[error("{} is a SentencePiece model, expected tokenizer.json; transformers converts it: {}",
+        path.display(), conversion(path))]
+    SentencePiece { path: PathBuf },
+    /// A vocabulary without `tokenizer.json` is of a tokenizer that has other rules.
+    #[error("{}: expected tokenizer.json for {class}; transformers converts it: {}",
+        path.display(), conversion(path))]
+    UnknownClass { path: PathBuf, class: String },
     /// The vocabulary lacks a special token.
     #[error("{} has no {token}", path.display())]
     Special { path: PathBuf, token: String },

@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod activation;
+mod architectures;
 mod backend;
 mod encode;
 mod error;
@@ -19,15 +20,20 @@ pub use activation::Activation;
 pub use backend::{Backend, BackendError};
 pub use burn;
 pub use encode::{
-    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, Pooling, SideConfig, Tower,
-    encode_stream, model_files,
+    BiEncoder, EncoderConfig, EncoderFingerprint, ModelDescription, ModelTokenizer,
+    ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,
+    Tower, TowerDescription, UnknownPooling, WeightDescription, describe, encode_stream,
+    model_files,
 };
 pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 #[cfg(feature = "hub")]
 pub use hub::{Hub, HubError};
-pub use model_folder::{Architecture, TransformerConfig};
+pub use model_folder::{
+    Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
+    TransformerConfig,
+};
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};
-pub use transformer::{TokenBatch, Transformer, TransformerLayer};
+pub use transformer::{PositionProjections, TokenBatch, Transformer, TransformerLayer};

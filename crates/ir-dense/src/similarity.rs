@@ -3,7 +3,7 @@
 
 use ir_core::VectorSimilarity;
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Name in `config_sentence_transformers.json`.
 pub(crate) const fn name(similarity: VectorSimilarity) -> &'static str {
@@ -31,6 +31,15 @@ pub(crate) fn serialize<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(name(*similarity))
+}
+
+/// Writes the name or null, for `#[serde(serialize_with)]`.
+#[allow(clippy::ref_option)]
+pub(crate) fn serialize_option<S: Serializer>(
+    similarity: &Option<VectorSimilarity>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    similarity.map(name).serialize(serializer)
 }
 
 /// Reads the name of an inner product or a cosine, for `#[serde(with)]`.

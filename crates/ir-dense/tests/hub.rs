@@ -363,7 +363,10 @@ fn rejects_invalid_listings_and_unsupported_models() {
     // A file is missing.
     for (absent, part) in [
         ("config.json", "config.json"),
-        ("vocab.txt", "tokenizer.json or vocab.txt"),
+        (
+            "vocab.txt",
+            "tokenizer.json, vocab.txt, or vocab.json with merges.txt",
+        ),
         ("weights", "model.safetensors or pytorch_model.bin"),
     ] {
         let weights = |name: &str| name == WEIGHTS_FILE || name == "pytorch_model.bin";

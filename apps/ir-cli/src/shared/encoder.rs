@@ -133,7 +133,7 @@ pub(crate) const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
     ),
 ];
 
-pub(crate) const POOLINGS: [(&str, &str, Pooling); 5] = [
+pub(crate) const POOLINGS: [(&str, &str, Pooling); 6] = [
     ("cls", "Vector of the first token", Pooling::Cls),
     ("mean", "Mean of the token vectors", Pooling::Mean),
     ("max", "Elementwise maximum", Pooling::Max),
@@ -141,6 +141,11 @@ pub(crate) const POOLINGS: [(&str, &str, Pooling); 5] = [
         "mean-sqrt",
         "Sum divided by the square root of the number of tokens",
         Pooling::MeanSqrt,
+    ),
+    (
+        "weighted-mean",
+        "Mean with the positions 1 to n as weights, as in SGPT",
+        Pooling::WeightedMean,
     ),
     (
         "sep",

@@ -21,6 +21,16 @@ fn ir(here: &Folder, hub: &str, args: &[&str]) -> crate::common::Ran {
     )
 }
 
+/// Copies a small encoder.
+fn copy_tiny(here: &Folder, folder: &str) {
+    let tiny = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../crates/ir-dense/testdata/tiny/bert");
+    for file in ["config.json", "model.safetensors", "vocab.txt"] {
+        let bytes = std::fs::read(tiny.join(file)).unwrap();
+        here.write(&format!("{folder}/{file}"), bytes);
+    }
+}
+
 /// A port without a listener.
 const NO_HUB: &str = "http://127.0.0.1:9";
 
@@ -33,21 +43,19 @@ fn listing_needs_no_network() {
     let name = "sentence-transformers/all-MiniLM-L6-v2";
     assert_eq!(line, [name, "384", "256", "no"]);
     // Cached models: one of the catalog, one not in it, and one that is not an encoder.
-    for (name, kind) in [
-        ("intfloat--e5-small-v2", "bert"),
-        ("org--mine", "bert"),
-        ("org--talker", "gpt2"),
-    ] {
-        let config = format!(
-            r#"{{"model_type": "{kind}", "vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1,
-                "num_attention_heads": 2, "intermediate_size": 4, "max_position_embeddings": 16}}"#
-        );
+    for name in ["intfloat--e5-small-v2", "org--mine", "org--talker"] {
         here.write(&format!("hub/models--{name}/refs/main"), "abc");
+        let config = r#"{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}"#;
         here.write(
             &format!("hub/models--{name}/snapshots/abc/config.json"),
             config,
         );
     }
+    copy_tiny(&here, "hub/models--org--mine/snapshots/abc");
+    here.write(
+        "hub/models--org--mine/snapshots/abc/config_sentence_transformers.json",
+        r#"{"truncate_dim": 5}"#,
+    );
     let list = ir(&here, NO_HUB, &["models"]).ok().out;
     let words = |name: &str| {
         let line = list.lines().find(|line| line.starts_with(name)).unwrap();
@@ -55,9 +63,11 @@ fn listing_needs_no_network() {
         [words.next(), words.next(), words.next()].map(Option::unwrap)
     };
     assert_eq!(words("intfloat/e5-small-v2 "), ["384", "512", "yes"]);
-    assert_eq!(words("org/mine "), ["8", "16", "yes"]);
+    assert_eq!(words("org/mine "), ["5", "32", "yes"]);
     assert_eq!(words("org/talker "), ["-", "-", "yes"]);
-    assert!(list.contains("unsupported architecture"));
+    assert!(list.contains("not supported; `ir models inspect org/talker` says why"));
+    let inspect = ["models", "inspect", "org/talker"];
+    ir(&here, NO_HUB, &inspect).fails(1, &["model_type is \"gpt2\" (a decoder)", "bert"]);
 
     let lines = ir(&here, NO_HUB, &["models", "--json"]).ok().out;
     let values: Vec<serde_json::Value> = lines
@@ -69,7 +79,13 @@ fn listing_needs_no_network() {
     assert_eq!(e5["query_prefix"], "query: ");
     assert_eq!(e5["pooling"], "mean");
     assert!(e5["folder"].as_str().unwrap().ends_with("snapshots/abc"));
-    assert!(values.iter().any(|value| value["name"] == "org/talker"));
+    for (name, dim) in [
+        ("org/mine", 5.into()),
+        ("org/talker", serde_json::Value::Null),
+    ] {
+        let mut values = values.iter();
+        assert!(values.any(|value| value["name"] == name && value["dim"] == dim));
+    }
 }
 
 #[test]
@@ -105,16 +121,9 @@ fn where_prints_folder_and_settings() {
 fn known_model_prefixes() {
     use ir_knn::npy;
     let here = Folder::new();
-    let tiny = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../crates/ir-dense/testdata/tiny/bert");
     let snapshot = "hub/models--intfloat--e5-small-v2/snapshots/abc";
     here.write("hub/models--intfloat--e5-small-v2/refs/main", "abc");
-    for file in ["config.json", "model.safetensors", "vocab.txt"] {
-        here.write(
-            &format!("{snapshot}/{file}"),
-            std::fs::read(tiny.join(file)).unwrap(),
-        );
-    }
+    copy_tiny(&here, snapshot);
     here.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"a cat\"}\n");
     here.write("queries.jsonl", "{\"_id\": \"q\", \"text\": \"a cat\"}\n");
     let encode = |model: &str, input: &str, more: &[&str]| {
@@ -143,6 +152,127 @@ fn known_model_prefixes() {
     assert_eq!(query, like("query: "));
     let options = ["--queries", "--prefix", "", "--normalize", "true"];
     assert_eq!(encode("e5-small-v2", "queries.jsonl", &options), like(""));
+}
+
+#[test]
+fn inspect_prints_how_a_folder_is_understood() {
+    let here = Folder::new();
+    copy_tiny(&here, "model");
+    let modules = r#"[
+        {"path": "", "type": "sentence_transformers.models.Transformer"},
+        {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]"#;
+    here.write("model/modules.json", modules);
+    here.write(
+        "model/1_Pooling/config.json",
+        r#"{"pooling_mode": ["cls", "weightedmean"]}"#,
+    );
+    here.write(
+        "model/config_sentence_transformers.json",
+        r#"{"prompts": {"query": "query: "}, "truncate_dim": 20, "similarity_fn_name": "dot"}"#,
+    );
+    let shown = ir(&here, NO_HUB, &["models", "inspect", "model"]).ok().out;
+    let value = |name: &str| {
+        let line = shown.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name} in {shown}"))[name.len()..]
+            .trim()
+            .to_owned()
+    };
+    assert_eq!(value("dimension"), "20");
+    assert_eq!(value("similarity"), "inner product");
+    assert_eq!(value("pooling"), "cls+weighted_mean");
+    assert_eq!(value("module"), "Normalize");
+    assert_eq!(value("truncate_dim"), "20");
+    assert_eq!(value("normalize"), "false");
+    assert_eq!(
+        value("query"),
+        "prompt \"query: \", at most 32 of 32 tokens"
+    );
+    assert_eq!(value("document"), "no prompt, at most 32 of 32 tokens");
+    assert!(value("architecture").starts_with("bert: "), "{shown}");
+    assert!(value("tokenizer").starts_with("WordPiece (vocab.txt), "));
+    assert!(value("weights").contains(" parameters in f32 (safetensors, model.safetensors), "));
+    let json = ir(&here, NO_HUB, &["models", "inspect", "model", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.ok().out).unwrap();
+    assert_eq!((&json["dim"], &json["check"]), (&20.into(), &().into()));
+    assert_eq!(json["towers"][0]["tokenizer"]["truncation_side"], "right");
+    ir(&here, NO_HUB, &["models", "inspect", "none"]).fails(1, &["none", "found neither"]);
+}
+
+#[test]
+fn inspect_compares_vectors_with_another_tool() {
+    let here = Folder::new();
+    copy_tiny(&here, "model");
+    let vector = |text: &str, more: &[&str]| -> Vec<f64> {
+        here.write(
+            "t.jsonl",
+            format!("{{\"_id\": \"a\", \"text\": \"{text}\"}}\n"),
+        );
+        let arguments = [
+            &["encode", "model", "t.jsonl", "-o", "v.npy", "--template"],
+            &["{text}"][..],
+            more,
+        ];
+        ir(&here, NO_HUB, &arguments.concat()).ok();
+        let file = std::fs::File::open(here.at("v.npy")).unwrap();
+        ir_knn::npy::read(file, "v.npy").unwrap().row(0).to_vec()
+    };
+    let (ship, tea) = (vector("a ship", &[]), vector("green tea", &[]));
+    let line = |text: &str, vector: &[f64], side: &str| {
+        serde_json::json!({"text": text, "vector": vector, "side": side}).to_string()
+    };
+    let good = format!(
+        "{}\n\n{}\n",
+        line("a ship", &ship, "query"),
+        line("green tea", &tea, "document")
+    );
+    here.write("good.jsonl", good);
+    let check = |file: &str, more: &[&str]| {
+        let arguments = [&["models", "inspect", "model", "--check", file][..], more].concat();
+        ir(&here, NO_HUB, &arguments)
+    };
+    let shown = check("good.jsonl", &[]).ok().out;
+    for part in [
+        "compared texts",
+        "largest difference",
+        "least cosine  1.0000000",
+    ] {
+        let found = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(found.contains(&part), "{part} in {shown}");
+    }
+    // 1e-3 of the largest component.
+    let largest = tea.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let mut other = tea.clone();
+    other[1] += 1e-3 * largest;
+    here.write(
+        "other.jsonl",
+        [
+            line("a ship", &ship, "query"),
+            line("green tea", &other, "document"),
+        ]
+        .join("\n"),
+    );
+    check("other.jsonl", &[]).fails(1, &["other.jsonl:2: expected differences of at most 1e-4"]);
+    let json = check("other.jsonl", &["--tolerance", "0.01", "--json"])
+        .ok()
+        .out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["check"]["texts"], &json["check"]["worst_line"]),
+        (&2.into(), &2.into())
+    );
+    here.write("short.jsonl", r#"{"text": "a", "vector": [1, 2]}"#);
+    check("short.jsonl", &[]).fails(
+        1,
+        &["short.jsonl:1: expected a vector of 12 numbers, found 2"],
+    );
+    here.write("bad.jsonl", r#"{"text": "a"}"#);
+    check("bad.jsonl", &[]).fails(1, &["bad.jsonl:1: expected {", "vector"]);
+    here.write("empty.jsonl", "\n");
+    check("empty.jsonl", &[]).fails(1, &["empty.jsonl: expected texts with vectors, found none"]);
+    let without = ["models", "inspect", "model", "--tolerance", "1"];
+    ir(&here, NO_HUB, &without).fails(2, &["--check"]);
 }
 
 #[cfg(feature = "fetch")]

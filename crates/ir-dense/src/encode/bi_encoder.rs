@@ -10,7 +10,7 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, Tower, normalize_row};
+use super::{EncoderConfig, Tower, normalize_row, router};
 use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
@@ -48,11 +48,13 @@ pub struct BiEncoder {
 pub(super) struct SideEncoder {
     pub(super) tower: Arc<Tower>,
     model: Arc<InferenceModel>,
+    /// Number of tokens at the start of every text that are not pooled.
+    skip: usize,
 }
 
 impl BiEncoder {
-    /// Opens a folder in the Hugging Face layout, or a folder that has two such folders, `query`
-    /// and `document`, as [`BiEncoder::save`] writes it.
+    /// Opens a folder in the Hugging Face layout, with a Router or one tower for both sides, or a
+    /// folder that has two such folders, `query` and `document`, as [`BiEncoder::save`] writes it.
     ///
     /// # Errors
     /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
@@ -67,12 +69,8 @@ impl BiEncoder {
     /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
     /// supported, or its backend is not available.
     pub fn open_with(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
-        let folder = folder.as_ref();
-        if let Some([query, document]) = side_folders(folder) {
-            return Self::open_untied(query, document, config);
-        }
-        let tower = Arc::new(Tower::open(folder, config)?);
-        Self::new(tower.clone(), tower, config)
+        let [query, document] = open_towers(folder.as_ref(), config)?;
+        Self::new(query, document, config)
     }
 
     /// Opens two folders: query encoder and document encoder with separate weights, as in DPR.
@@ -100,26 +98,7 @@ impl BiEncoder {
         document: Arc<Tower>,
         config: &EncoderConfig,
     ) -> Result<Self, ModelError> {
-        let dims = [&query, &document].map(|tower| tower.dim());
-        if dims[0] != dims[1] {
-            return Err(ModelError::Dimensions {
-                query: dims[0],
-                document: dims[1],
-            });
-        }
-        if let (Some(expected), Some(found)) = (query.similarity, document.similarity)
-            && expected != found
-        {
-            let path = document.folder.join("config_sentence_transformers.json");
-            let expected = format!("{}, as with queries", similarity::name(expected));
-            let field = "similarity_fn_name";
-            return Err(ModelError::setting(
-                &path,
-                field,
-                expected,
-                similarity::name(found),
-            ));
-        }
+        check_pair(&query, &document)?;
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
             let limit = tower.limit(side, config.side(side));
             let positions = tower.config().max_tokens();
@@ -131,22 +110,28 @@ impl BiEncoder {
             // Reports a limit that is too low now, not at the first text.
             tower.tokenizer.encode("a", limit)?;
         }
-        let prepare = |tower: Arc<Tower>| -> Result<SideEncoder, ModelError> {
+        let load = |tower: &Tower| -> Result<Arc<InferenceModel>, ModelError> {
             let model = tower.weights.inference(config.precision)?;
-            let model = model.ok_or_else(|| missing_precision(&tower, config))?;
-            let model = Arc::new(model);
-            Ok(SideEncoder { tower, model })
+            tower.check_unread()?;
+            let model = model.ok_or_else(|| missing_precision(tower, config))?;
+            Ok(Arc::new(model))
         };
         let similarity = query.similarity.or(document.similarity);
-        let tied = Arc::ptr_eq(&query, &document);
-        let query = prepare(query)?;
-        let document = if tied {
-            query.clone()
+        let side = |tower: Arc<Tower>, model, side| -> Result<SideEncoder, ModelError> {
+            let skip = tower.unpooled_tokens(side, config.side(side))?;
+            Ok(SideEncoder { tower, model, skip })
+        };
+        let query_model = load(&query)?;
+        let document_model = if query.has_weights_of(&document) {
+            query_model.clone()
         } else {
-            prepare(document)?
+            load(&document)?
         };
         Ok(Self {
-            sides: [query, document],
+            sides: [
+                side(query, query_model, Side::Query)?,
+                side(document, document_model, Side::Document)?,
+            ],
             config: config.clone(),
             similarity,
             truncated: Default::default(),
@@ -214,8 +199,9 @@ impl BiEncoder {
     }
 
     fn tokenize(&self, side: Side, text: &str) -> Result<TokenizedText, EncodeError> {
-        let config = self.config.side(side);
-        self.tower(side).tokenize(side, config, text)
+        let (tower, config, mut ids) = (self.tower(side), self.config.side(side), Vec::new());
+        let truncated = tower.tokenize_into(side, config, text, &mut String::new(), &mut ids)?;
+        Ok(TokenizedText { ids, truncated })
     }
 
     /// Returns whether a text has more tokens, with prefix and special tokens, than
@@ -342,6 +328,44 @@ fn missing_precision(tower: &Tower, config: &EncoderConfig) -> ModelError {
     ModelError::Precision { precision, reason }
 }
 
+/// Opens the query tower and the document tower of a folder, which may be the same.
+pub(super) fn open_towers(
+    folder: &Path,
+    config: &EncoderConfig,
+) -> Result<[Arc<Tower>; 2], ModelError> {
+    let sides = [Side::Query, Side::Document];
+    let towers = if let Some(folders) = side_folders(folder) {
+        folders.map(|folder| Tower::open(folder, config))
+    } else if router::has_router(folder)? {
+        sides.map(|side| Tower::open_side(folder, config, Some(side)))
+    } else {
+        let tower = Arc::new(Tower::open(folder, config)?);
+        return Ok([tower.clone(), tower]);
+    };
+    let [query, document] = towers;
+    Ok([Arc::new(query?), Arc::new(document?)])
+}
+
+/// Checks that vectors of both towers can be compared.
+pub(super) fn check_pair(query: &Tower, document: &Tower) -> Result<(), ModelError> {
+    let dims = [query, document].map(Tower::dim);
+    if dims[0] != dims[1] {
+        return Err(ModelError::Dimensions {
+            query: dims[0],
+            document: dims[1],
+        });
+    }
+    match (query.similarity, document.similarity) {
+        (Some(expected), Some(found)) if expected != found => {
+            let path = document.folder.join("config_sentence_transformers.json");
+            let expected = format!("{}, as with queries", similarity::name(expected));
+            let (field, found) = ("similarity_fn_name", similarity::name(found));
+            Err(ModelError::setting(&path, field, expected, found))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns the folders of both sides, if a folder has these instead of a model.
 pub(crate) fn side_folders(folder: &Path) -> Option<[PathBuf; 2]> {
     let files = ["config.json", "modules.json"];
@@ -453,7 +477,7 @@ impl SideEncoder {
             InferenceModel::Module(model) => {
                 let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
                 let batch = TokenBatch::padded(&rows, tower.tokenizer.padding());
-                let vectors = tower.pool(model.forward(&batch), &batch);
+                let vectors = tower.pool_after(self.skip, model.forward(&batch), &batch);
                 vectors
                     .try_into_vec_as::<f32>()
                     .map_err(|source| tower.encode_error(source))?
@@ -474,12 +498,14 @@ impl SideEncoder {
         let tower = &*self.tower;
         if tower.modules.is_identity() {
             model.forward(batch, region, |states| {
-                tower.pooling.pool_rows(states, batch, out);
+                tower.pooling.pool_rows(self.skip, states, batch, out);
             });
         } else {
-            let mut pooled = vec![0.0; batch.texts() * tower.config().hidden_size];
+            let mut pooled = vec![0.0; batch.texts() * tower.modules.input_dim()];
             model.forward(batch, region, |states| {
-                tower.pooling.pool_rows(states, batch, &mut pooled);
+                tower
+                    .pooling
+                    .pool_rows(self.skip, states, batch, &mut pooled);
             });
             tower.modules.apply_rows(&pooled, out);
         }

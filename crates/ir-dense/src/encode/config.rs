@@ -30,7 +30,7 @@ pub struct EncoderConfig {
     /// [`Backend::Cpu`]. Default: f32.
     #[serde(skip_serializing_if = "Precision::is_f32")]
     pub precision: Precision,
-    /// Pooling of token vectors. Default: as in the folder.
+    /// Pooling of token vectors, in place of all modes of the folder. Default: as in the folder.
     pub pooling: Option<Pooling>,
     /// If `true`, vectors are L2-normalized at the end, after truncation. If `false`, Normalize
     /// modules at the end are skipped. If it is set, the similarity function of the folder does not

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::sentence_transformers::{SENTENCE_BERT_CONFIGS, SentenceTransformersModule};
+use super::router::{ROUTER_CONFIG, all_modules};
+use super::transformer_module::SENTENCE_BERT_CONFIGS;
 use crate::error::ModelError;
 use crate::model_folder::{SAFETENSORS_INDEX, read_bytes, read_json, shard_names, write_bytes};
 
@@ -35,7 +36,8 @@ const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
 
 /// Paths that [`BiEncoder::open`](crate::BiEncoder::open) may read in a model folder, most of which
 /// do not exist in any one model: the files of the folder, of its towers (`query` and `document`),
-/// of the modules of sentence-transformers, such as `1_Pooling` and `2_Dense`, and shards.
+/// of the modules of sentence-transformers, such as `1_Pooling` and `2_Dense`, of the routes of a
+/// Router, and shards.
 ///
 /// ```
 /// let files = ir_dense::model_files("all-MiniLM-L6-v2".as_ref());
@@ -53,14 +55,14 @@ pub fn model_files(folder: &Path) -> Vec<PathBuf> {
     }
     // After the files above: the order is part of the keys of caches.
     for part in &parts {
-        let modules = read_json::<Vec<SentenceTransformersModule>>(&part.join("modules.json"));
-        let modules = modules.ok().flatten().unwrap_or_default();
-        let folders = modules.iter().filter(|module| !module.path.is_empty());
-        let folders: Vec<PathBuf> = folders.map(|module| part.join(&module.path)).collect();
+        let folders = all_modules(part).into_iter();
+        let folders: Vec<PathBuf> = folders.map(|path| part.join(path)).collect();
         let of_modules = folders
             .iter()
             .flat_map(|own| names().map(|name| own.join(name)));
         let mut others: Vec<PathBuf> = of_modules.collect();
+        let routers = folders.iter().chain([part]);
+        others.extend(routers.map(|own| own.join(ROUTER_CONFIG)));
         for own in folders.iter().chain([part]) {
             let shards = shard_names(&own.join(SAFETENSORS_INDEX)).ok().flatten();
             others.extend(shards.into_iter().flatten().map(|name| own.join(name)));

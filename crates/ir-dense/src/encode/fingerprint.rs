@@ -8,7 +8,7 @@ use ir_core::{Fnv1a, Side};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{BiEncoder, ModelTokenizer, Pooling, SideConfig, Tower};
+use super::{BiEncoder, ModelTokenizer, PoolingModes, SideConfig, Tower};
 use crate::model_folder::safetensors::checksum;
 use crate::precision::Precision;
 use crate::transformer::InferenceModel;
@@ -31,9 +31,9 @@ use crate::transformer::InferenceModel;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EncoderFingerprint {
-    /// CRC-32 of architecture, tokenizer, all weights as f32, modules after pooling and truncation,
-    /// in hexadecimal. Equal for equal weights in another file format. The tokenizer is represented
-    /// by its vocabulary and the token ids of one text.
+    /// CRC-32 of architecture, tokenizer, all weights as f32, modules after pooling, truncation and
+    /// `include_prompt`, in hexadecimal. Equal for equal weights in another file format. The
+    /// tokenizer is represented by its vocabulary and the token ids of one text.
     pub model: String,
     /// Number format of the linear layers. Not written if it is f32.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
@@ -43,7 +43,7 @@ pub struct EncoderFingerprint {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub arithmetic: u32,
     /// Pooling of token vectors.
-    pub pooling: Pooling,
+    pub pooling: PoolingModes,
     /// If `true`, vectors are L2-normalized.
     pub normalize: bool,
     /// Prefix of every text.
@@ -64,7 +64,7 @@ impl BiEncoder {
             model: format!("{:08x}", self.model_checksum(side)),
             precision: self.config().precision,
             arithmetic: self.config().precision.arithmetic(),
-            pooling: tower.pooling,
+            pooling: tower.pooling.clone(),
             normalize: tower.normalize,
             prefix: tower.prefix(side, config).to_owned(),
             max_tokens: tower.limit(side, config),
@@ -89,7 +89,12 @@ fn description(tower: &Tower) -> String {
     let tokenizer = tokenizer_description(&tower.tokenizer);
     let modules = tower.modules.hash();
     let modules = modules.map_or(String::new(), |hash| format!("modules {hash:016x}"));
-    format!("{config}{tokenizer}{modules}")
+    let prompt = if tower.include_prompt {
+        ""
+    } else {
+        "without prompt"
+    };
+    format!("{config}{tokenizer}{modules}{prompt}")
 }
 
 /// Text that identifies a tokenizer: its vocabulary and the token ids of one text.
@@ -97,7 +102,18 @@ fn tokenizer_description(tokenizer: &ModelTokenizer) -> String {
     // Letters of both cases, accents, numbers, punctuation and scripts of other languages.
     let probe = "Ships seen by radar at sea. A Größe of 42 naïve cafés (東京, Москва): x² ≥ 3.14, re-encoded & \"quoted\"!";
     let tokens = tokenizer.encode(probe, 512).unwrap_or_default();
-    format!("{tokens:?}{:016x}", tokenizer.vocabulary_hash())
+    let left = if tokenizer.truncates_left() {
+        "left"
+    } else {
+        ""
+    };
+    let spaces = if tokenizer.keeps_spaces() {
+        "spaces"
+    } else {
+        ""
+    };
+    let vocabulary = tokenizer.vocabulary_hash();
+    format!("{tokens:?}{vocabulary:016x}{left}{spaces}")
 }
 
 impl ModelTokenizer {
@@ -113,7 +129,7 @@ impl ModelTokenizer {
 impl Tower {
     /// Returns what determines the vectors of a side besides weights, for checkpoints.
     pub(crate) fn identity(&self, side: Side, config: &SideConfig) -> Value {
-        json!({
+        let mut identity = json!({
             "transformer": self.config().identity(),
             "tokenizer": self.tokenizer.identity(),
             "pooling": self.pooling,
@@ -121,6 +137,10 @@ impl Tower {
             "normalize": self.normalize,
             "prompt": self.prefix(side, config),
             "max_tokens": self.limit(side, config),
-        })
+        });
+        if !self.include_prompt {
+            identity["include_prompt"] = false.into();
+        }
+        identity
     }
 }

@@ -2,24 +2,36 @@
 
 mod bi_encoder;
 mod config;
+mod dense;
+mod description;
 pub(crate) mod files;
 mod fingerprint;
+mod model_class;
+mod module_config;
+pub(crate) mod module_entry;
 mod modules;
 mod pooling;
+mod router;
 mod save;
 pub(crate) mod sentence_transformers;
 mod stream;
 mod text_groups;
 pub(crate) mod tokenizer;
+pub(crate) mod tokenizer_files;
 mod tower;
+pub(crate) mod transformer_module;
 mod word_boundaries;
 
 pub use bi_encoder::BiEncoder;
 pub(crate) use bi_encoder::{batches, side_folders};
 pub use config::{EncoderConfig, SideConfig};
+pub use description::{
+    ModelDescription, ModuleDescription, SideDescription, TokenizerDescription, TowerDescription,
+    WeightDescription, describe,
+};
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;
-pub use pooling::Pooling;
+pub use pooling::{Pooling, PoolingModes, UnknownPooling};
 pub(crate) use pooling::{normalize, normalize_row};
 pub use stream::encode_stream;
 pub use tokenizer::ModelTokenizer;

@@ -6,16 +6,16 @@
 
 use std::path::Path;
 
-use burn::tensor::activation::{gelu, relu, sigmoid, silu, tanh};
 use burn::tensor::{Device, Tensor, TensorData};
 use ir_core::Fnv1a;
-use pulp::{Scalar, bytemuck};
+use pulp::bytemuck;
 use serde_json::{Map, Value};
 
+use super::dense::{DenseLayer, constant};
+use super::module_config::{check_input, check_names, parse};
+use super::module_entry::SentenceTransformersModule;
 use super::pooling::{normalize, normalize_row};
-use super::sentence_transformers::SentenceTransformersModule;
 use crate::error::ModelError;
-use crate::kernels::elementwise;
 use crate::model_folder::{
     NamedTensor, TensorSource, WeightFile, create_folder, inner_path, read_json, write_json,
     write_weights,
@@ -51,40 +51,6 @@ enum Operation {
     Normalize,
     /// No effect in inference.
     Dropout,
-}
-
-/// Linear layer with an activation function.
-#[derive(Debug, Clone)]
-struct DenseLayer {
-    /// `[inputs, outputs]`.
-    weight: Vec<f32>,
-    bias: Option<Vec<f32>>,
-    outputs: usize,
-    activation: DenseActivation,
-}
-
-/// Activation function of a Dense module, by the name of its class in `torch.nn`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DenseActivation {
-    Identity,
-    Tanh,
-    Relu,
-    Gelu,
-    Sigmoid,
-    Silu,
-}
-
-/// `config.json` of a Dense module.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DenseConfig {
-    in_features: usize,
-    out_features: usize,
-    bias: Option<bool>,
-    activation_function: Option<String>,
-    module_input_name: Option<String>,
-    module_output_name: Option<String>,
-    use_residual: Option<bool>,
 }
 
 /// `config.json` of a LayerNorm module.
@@ -159,11 +125,29 @@ impl VectorModules {
     /// Dimension of the vectors.
     pub(crate) fn dim(&self) -> usize {
         let outputs = |module: &VectorModule| match &module.operation {
-            Operation::Dense(dense) => Some(dense.outputs),
+            Operation::Dense(dense) => Some(dense.outputs()),
             _ => None,
         };
         let output = self.modules.iter().rev().find_map(outputs);
         self.truncate_dim.unwrap_or(output.unwrap_or(self.input))
+    }
+
+    /// Dimension of pooled vectors.
+    pub(super) fn input_dim(&self) -> usize {
+        self.input
+    }
+
+    /// Name of every module, its output dimension, and the activation function of Dense modules.
+    pub(super) fn describe(&self) -> Vec<(&'static str, usize, Option<&'static str>)> {
+        let mut dim = self.input;
+        let modules = self.modules.iter().map(|module| {
+            let mut activation = None;
+            if let Operation::Dense(dense) = &module.operation {
+                (dim, activation) = (dense.outputs(), Some(dense.activation()));
+            }
+            (module.operation.name(), dim, activation)
+        });
+        modules.collect()
     }
 
     /// Maximum dimension of the vectors, if the folder sets it below the output of the modules.
@@ -240,15 +224,7 @@ impl VectorModules {
             let device = vectors.device();
             let row = |values: &[f32]| constant(values, [1, values.len()], &device);
             vectors = match &module.operation {
-                Operation::Dense(dense) => {
-                    let shape = [dense.weight.len() / dense.outputs.max(1), dense.outputs];
-                    let product = vectors.matmul(constant(&dense.weight, shape, &device));
-                    let sum = match &dense.bias {
-                        Some(bias) => product + row(bias),
-                        None => product,
-                    };
-                    dense.activation.apply(sum)
-                }
+                Operation::Dense(dense) => dense.apply(vectors),
                 Operation::LayerNorm { scale, shift } => {
                     let centered = vectors.clone() - vectors.mean_dim(1);
                     let variance = centered.clone().powi_scalar(2).mean_dim(1);
@@ -320,14 +296,7 @@ impl Operation {
     /// Name, shape and elements of the weights, as in the file of the module.
     fn weights(&self) -> Vec<(&'static str, Vec<usize>, Vec<f32>)> {
         match self {
-            Self::Dense(dense) => {
-                let inputs = dense.weight.len() / dense.outputs.max(1);
-                let weight = transposed(&dense.weight, dense.outputs);
-                let mut weights = vec![("linear.weight", vec![dense.outputs, inputs], weight)];
-                let bias = dense.bias.clone();
-                weights.extend(bias.map(|bias| ("linear.bias", vec![dense.outputs], bias)));
-                weights
-            }
+            Self::Dense(dense) => dense.weights(),
             Self::LayerNorm { scale, shift } => vec![
                 ("norm.weight", vec![scale.len()], scale.clone()),
                 ("norm.bias", vec![shift.len()], shift.clone()),
@@ -335,161 +304,6 @@ impl Operation {
             Self::Normalize | Self::Dropout => Vec::new(),
         }
     }
-}
-
-impl DenseLayer {
-    fn read(
-        folder: &Path,
-        config: &Option<Map<String, Value>>,
-        input: usize,
-    ) -> Result<Self, ModelError> {
-        let path = folder.join("config.json");
-        let config: DenseConfig = parse(&path, folder, config)?;
-        check_input(&path, "in_features", config.in_features, input)?;
-        check_names(&path, &config.module_input_name, &config.module_output_name)?;
-        if config.out_features == 0 {
-            return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
-        }
-        if config.use_residual == Some(true) {
-            let expected = "false: a residual connection is not supported";
-            return Err(ModelError::setting(&path, "use_residual", expected, true));
-        }
-        let activation = match &config.activation_function {
-            Some(name) => DenseActivation::read(&path, name)?,
-            None => DenseActivation::Tanh,
-        };
-        let weights = WeightFile::open(folder)?;
-        let (inputs, outputs) = (config.in_features, config.out_features);
-        let weight = weights.take("linear.weight", &[outputs, inputs])?;
-        let bias = match config.bias {
-            Some(false) => None,
-            _ => Some(weights.take("linear.bias", &[outputs])?),
-        };
-        Ok(Self {
-            weight: transposed(&weight, inputs),
-            bias,
-            outputs,
-            activation,
-        })
-    }
-
-    fn apply_row(&self, input: &[f32]) -> Vec<f32> {
-        let mut out = vec![0.0; self.outputs];
-        for (x, weights) in input.iter().zip(self.weight.chunks_exact(self.outputs)) {
-            out.iter_mut()
-                .zip(weights)
-                .for_each(|(out, w)| *out += x * w);
-        }
-        if let Some(bias) = &self.bias {
-            out.iter_mut().zip(bias).for_each(|(out, b)| *out += b);
-        }
-        out.iter_mut()
-            .for_each(|out| *out = self.activation.value(*out));
-        out
-    }
-}
-
-impl DenseActivation {
-    const NAMES: [(&'static str, Self); 6] = [
-        ("Identity", Self::Identity),
-        ("Tanh", Self::Tanh),
-        ("ReLU", Self::Relu),
-        ("GELU", Self::Gelu),
-        ("Sigmoid", Self::Sigmoid),
-        ("SiLU", Self::Silu),
-    ];
-
-    /// Parses the path of a class, such as `torch.nn.modules.activation.Tanh`.
-    fn read(path: &Path, class: &str) -> Result<Self, ModelError> {
-        let name = class.rsplit('.').next().unwrap_or_default();
-        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        match known.filter(|_| class.starts_with("torch.nn.")) {
-            Some((_, activation)) => Ok(*activation),
-            None => {
-                let names = Self::NAMES.map(|(name, _)| name).join(", ");
-                let expected = format!("a class of torch.nn: {names}");
-                Err(ModelError::setting(
-                    path,
-                    "activation_function",
-                    expected,
-                    class,
-                ))
-            }
-        }
-    }
-
-    fn value(self, x: f32) -> f32 {
-        match self {
-            Self::Identity => x,
-            Self::Tanh => x.tanh(),
-            Self::Relu => x.max(0.0),
-            Self::Gelu => elementwise::gelu::<Scalar>(x),
-            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-            Self::Silu => x / (1.0 + (-x).exp()),
-        }
-    }
-
-    fn apply(self, x: Tensor<2>) -> Tensor<2> {
-        match self {
-            Self::Identity => x,
-            Self::Tanh => tanh(x),
-            Self::Relu => relu(x),
-            Self::Gelu => gelu(x),
-            Self::Sigmoid => sigmoid(x),
-            Self::Silu => silu(x),
-        }
-    }
-}
-
-/// Parses the `config.json` of a module.
-fn parse<T: serde::de::DeserializeOwned>(
-    path: &Path,
-    folder: &Path,
-    config: &Option<Map<String, Value>>,
-) -> Result<T, ModelError> {
-    let config = config.clone().ok_or_else(|| ModelError::MissingFile {
-        folder: folder.into(),
-        expected: "config.json",
-    })?;
-    serde_json::from_value(Value::Object(config)).map_err(|source| ModelError::Json {
-        path: path.into(),
-        source,
-    })
-}
-
-fn check_input(path: &Path, field: &str, found: usize, input: usize) -> Result<(), ModelError> {
-    if found == input {
-        return Ok(());
-    }
-    let expected = format!("{input}, the dimension of the module before");
-    Err(ModelError::setting(path, field, expected, found))
-}
-
-/// Checks that a module reads and writes the vector of the text.
-fn check_names(
-    path: &Path,
-    input: &Option<String>,
-    output: &Option<String>,
-) -> Result<(), ModelError> {
-    let expected = "sentence_embedding";
-    let names = [("module_input_name", input), ("module_output_name", output)];
-    for (field, name) in names {
-        if let Some(name) = name.as_deref().filter(|&name| name != expected) {
-            return Err(ModelError::setting(path, field, expected, name));
-        }
-    }
-    Ok(())
-}
-
-fn constant(values: &[f32], shape: [usize; 2], device: &Device) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
-}
-
-/// Transposes a matrix of rows of `width` elements.
-fn transposed(matrix: &[f32], width: usize) -> Vec<f32> {
-    let columns = 0..width;
-    let column = |column| matrix.iter().skip(column).step_by(width).copied();
-    columns.flat_map(column).collect()
 }
 
 fn layer_norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
@@ -507,25 +321,17 @@ fn layer_norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::dense::tests::layer;
     use super::*;
 
     fn modules(truncate_dim: Option<usize>) -> VectorModules {
         let weight = vec![0.5, -1.0, 2.0, 0.25, 1.5, -0.75];
-        let dense = |activation| {
-            let outputs = 3;
-            let (weight, bias) = (weight.clone(), Some(vec![0.1, 0.0, -0.2]));
-            Operation::Dense(DenseLayer {
-                weight,
-                bias,
-                outputs,
-                activation,
-            })
-        };
+        let dense = layer(weight, vec![0.1, 0.0, -0.2], None);
         let norm = Operation::LayerNorm {
             scale: vec![1.0, 2.0],
             shift: vec![0.0, 0.5],
         };
-        let operations = [norm, Operation::Dropout, dense(DenseActivation::Tanh)];
+        let operations = [norm, Operation::Dropout, Operation::Dense(dense)];
         let operations = operations.into_iter().chain([Operation::Normalize]);
         let module = |operation| VectorModule {
             config: Map::new(),
@@ -562,24 +368,6 @@ mod tests {
         let sums: [f32; 3] = [0.5 - 0.375 + 0.1, -1.0 - 2.25, 2.0 + 1.125 - 0.2];
         for (x, sum) in found.iter().zip(sums) {
             assert!((x - sum.tanh()).abs() < 1e-4, "{found:?}");
-        }
-    }
-
-    #[test]
-    fn activation_functions_equal_those_of_burn() {
-        let inputs = [-4.0, -1.0, -0.3, 0.0, 0.2, 1.0, 5.0];
-        for (name, activation) in DenseActivation::NAMES {
-            let class = format!("torch.nn.modules.activation.{name}");
-            assert_eq!(
-                DenseActivation::read("x".as_ref(), &class).unwrap(),
-                activation
-            );
-            let x = constant(&inputs, [1, inputs.len()], &Device::flex());
-            let expected = activation.apply(x).try_into_vec_as::<f32>().unwrap();
-            for (x, expected) in inputs.into_iter().zip(expected) {
-                let found = activation.value(x);
-                assert!((found - expected).abs() < 1e-5, "{name}({x}) is {found}");
-            }
         }
     }
 

@@ -6,9 +6,8 @@ use ir_core::{Side, VectorSimilarity};
 use serde_json::Value;
 
 use super::files::copy_tokenizer;
-use super::sentence_transformers::{
-    LengthLimits, SentenceTransformersConfig, SentenceTransformersModule,
-};
+use super::module_entry::SentenceTransformersModule;
+use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
 use crate::error::ModelError;
 use crate::model_folder::{create_folder, write_folder, write_json, write_weights};
@@ -76,14 +75,15 @@ impl BiEncoder {
         let unnormalized = (!tower.normalize).then_some(VectorSimilarity::InnerProduct);
         let config = SentenceTransformersConfig {
             transformer: folder.into(),
-            pooling: tower.pooling,
+            pooling: tower.pooling.clone(),
+            include_prompt: tower.include_prompt,
             modules,
             truncate_dim,
             max_tokens: sides.iter().map(|&side| limit(side)).max(),
-            lowercase: tower.tokenizer.lowercase,
+            texts: tower.tokenizer.texts,
             prompts: [Side::Query, Side::Document].map(prompt),
             similarity: self.similarity().or(unnormalized),
-            is_sentence_transformers: true,
+            ..SentenceTransformersConfig::default()
         };
         config.write(folder, tower.config().hidden_size)?;
         write_weights(folder, &tower.transformer()?.named_tensors())

@@ -2,13 +2,41 @@
 
 use std::path::{Path, PathBuf};
 
-use ir_core::VectorSimilarity;
+use ir_core::{Side, VectorSimilarity};
 use serde_json::{Map, Value, json};
 
-use super::Pooling;
+use super::model_class::ModelClass;
+use super::module_entry::SentenceTransformersModule;
+use super::tokenizer_files::TextRules;
+use super::transformer_module::TransformerModule;
+use super::{Pooling, PoolingModes, router};
 use crate::error::ModelError;
 use crate::model_folder::{create_folder, inner_path, read_json, write_json};
 use crate::similarity;
+
+/// First version of sentence-transformers that does not remove white space around a text, and
+/// lowercases in the tokenizer, after special tokens were found.
+const UNCHANGED_SINCE: [u32; 2] = [5, 4];
+const UNCHANGED_SINCE_TEXT: &str = "5.4.0";
+
+/// Names of a pooling mode and of its field in early versions of sentence-transformers, in the
+/// order in which these versions concatenate.
+const POOLING_NAMES: [(Pooling, &str, &str); 6] = [
+    (Pooling::Cls, "cls", "pooling_mode_cls_token"),
+    (Pooling::Max, "max", "pooling_mode_max_tokens"),
+    (Pooling::Mean, "mean", "pooling_mode_mean_tokens"),
+    (
+        Pooling::MeanSqrt,
+        "mean_sqrt_len_tokens",
+        "pooling_mode_mean_sqrt_len_tokens",
+    ),
+    (
+        Pooling::WeightedMean,
+        "weightedmean",
+        "pooling_mode_weightedmean_tokens",
+    ),
+    (Pooling::Sep, "lasttoken", "pooling_mode_lasttoken"),
+];
 
 /// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
 /// `config_sentence_transformers.json`.
@@ -17,12 +45,20 @@ pub(crate) struct SentenceTransformersConfig {
     /// Folder of transformer and tokenizer; the model folder itself, unless `modules.json` names
     /// another.
     pub(crate) transformer: PathBuf,
-    pub(crate) pooling: Pooling,
+    pub(crate) pooling: PoolingModes,
+    /// If `false`, the tokens of the prompt are not pooled.
+    pub(crate) include_prompt: bool,
+    /// If `true`, `modules.json` names pooling and modules.
+    pub(crate) has_modules: bool,
+    /// Values of the files without effect, one sentence each.
+    pub(crate) notes: Vec<String>,
     /// Modules between pooling and the vector, in the order of `modules.json`.
     pub(crate) modules: Vec<SentenceTransformersModule>,
     pub(crate) truncate_dim: Option<usize>,
     pub(crate) max_tokens: Option<usize>,
-    pub(crate) lowercase: bool,
+    /// Maximum lengths of queries and of documents in `sentence_bert_config.json`.
+    pub(crate) side_tokens: [Option<usize>; 2],
+    pub(crate) texts: TextRules,
     /// Prompts of queries and of documents; empty for none.
     pub(crate) prompts: [String; 2],
     /// Similarity function that the folder names.
@@ -81,55 +117,6 @@ impl LengthLimits {
     }
 }
 
-/// Entry of `modules.json`.
-#[derive(serde::Deserialize, Debug, Clone, PartialEq)]
-pub(crate) struct SentenceTransformersModule {
-    pub(crate) path: String,
-    #[serde(rename = "type")]
-    pub(crate) class: String,
-}
-
-impl SentenceTransformersModule {
-    pub(crate) fn new(path: impl Into<String>, name: &str) -> Self {
-        let path = path.into();
-        let class = format!("sentence_transformers.models.{name}");
-        Self { path, class }
-    }
-
-    /// Creates the folder of a Normalize module and returns its entry.
-    pub(crate) fn create_normalize(folder: &Path, number: usize) -> Result<Self, ModelError> {
-        let path = format!("{number}_Normalize");
-        create_folder(&folder.join(&path))?;
-        Ok(Self::new(path, "Normalize"))
-    }
-
-    /// Name of the class without its Python module, which differs between versions; empty for a
-    /// class of another package.
-    pub(crate) fn name(&self) -> &str {
-        let own = self.class.strip_prefix("sentence_transformers.");
-        own.map_or("", |class| class.rsplit('.').next().unwrap_or(class))
-    }
-}
-
-#[derive(serde::Deserialize, Default)]
-#[serde(default)]
-struct SentenceBertConfig {
-    max_seq_length: Option<usize>,
-    do_lower_case: bool,
-}
-
-/// Files with the maximum length, in the order in which sentence-transformers looks for them; all
-/// but the first are names of early versions.
-pub(crate) const SENTENCE_BERT_CONFIGS: [&str; 7] = [
-    "sentence_bert_config.json",
-    "sentence_roberta_config.json",
-    "sentence_distilbert_config.json",
-    "sentence_camembert_config.json",
-    "sentence_albert_config.json",
-    "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json",
-];
-
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
 struct PromptConfig {
@@ -137,6 +124,9 @@ struct PromptConfig {
     default_prompt_name: Option<String>,
     similarity_fn_name: Option<String>,
     truncate_dim: Option<usize>,
+    model_type: Option<String>,
+    #[serde(rename = "__version__")]
+    versions: Map<String, Value>,
 }
 
 impl SentenceTransformersConfig {
@@ -144,16 +134,20 @@ impl SentenceTransformersConfig {
     pub(crate) fn write(&self, folder: &Path, dim: usize) -> Result<(), ModelError> {
         let pooling = folder.join("1_Pooling");
         create_folder(&pooling)?;
-        let mode = |mode| self.pooling == mode;
-        let modes = json!({
-            "word_embedding_dimension": dim,
-            "pooling_mode_cls_token": mode(Pooling::Cls),
-            "pooling_mode_mean_tokens": mode(Pooling::Mean),
-            "pooling_mode_max_tokens": mode(Pooling::Max),
-            "pooling_mode_mean_sqrt_len_tokens": mode(Pooling::MeanSqrt),
-            "pooling_mode_lasttoken": mode(Pooling::Sep),
-            "include_prompt": true,
-        });
+        let mut modes = Map::new();
+        modes.insert("word_embedding_dimension".into(), dim.into());
+        for (mode, _, field) in POOLING_NAMES {
+            modes.insert(field.into(), self.pooling.modes().contains(&mode).into());
+        }
+        // Early versions have one order.
+        if self.pooling != in_legacy_order(|mode, _| self.pooling.modes().contains(&mode)) {
+            let name = |mode: &Pooling| POOLING_NAMES.iter().find(|(known, ..)| known == mode);
+            let names = self.pooling.modes().iter().filter_map(name);
+            let names: Vec<&str> = names.map(|(_, name, _)| *name).collect();
+            modes.insert("pooling_mode".into(), names.into());
+        }
+        modes.insert("include_prompt".into(), self.include_prompt.into());
+        let modes = Value::Object(modes);
         write_json(&pooling.join("config.json"), &modes)?;
         let transformer = SentenceTransformersModule::new("", "Transformer");
         let pooling = SentenceTransformersModule::new("1_Pooling", "Pooling");
@@ -167,7 +161,7 @@ impl SentenceTransformersConfig {
         )?;
         let limits = json!({
             "max_seq_length": self.max_tokens,
-            "do_lower_case": self.lowercase,
+            "do_lower_case": self.texts.lowercase,
         });
         write_json(&folder.join("sentence_bert_config.json"), &limits)?;
         let prompts = ["query", "document"].into_iter().zip(&self.prompts);
@@ -182,12 +176,16 @@ impl SentenceTransformersConfig {
         if let Some(dim) = self.truncate_dim {
             prompts["truncate_dim"] = dim.into();
         }
+        if self.texts.is_unchanged {
+            prompts["__version__"] = json!({"sentence_transformers": UNCHANGED_SINCE_TEXT});
+        }
         write_json(&folder.join("config_sentence_transformers.json"), &prompts)
     }
 
-    /// Reads the files. Default without `modules.json`, as in sentence-transformers: mean pooling
-    /// and no other modules.
-    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
+    /// Reads the files for both sides, or for one if there is a Router. Default without
+    /// `modules.json`, as in sentence-transformers: no other modules and mean pooling, or the last
+    /// token of a causal language model.
+    pub(crate) fn read(folder: &Path, side: Option<Side>) -> Result<Self, ModelError> {
         let path = folder.join("config_sentence_transformers.json");
         let prompts: Option<PromptConfig> = read_json(&path)?;
         let has_prompts = prompts.is_some();
@@ -195,27 +193,43 @@ impl SentenceTransformersConfig {
         if prompts.truncate_dim == Some(0) {
             return Err(ModelError::setting(&path, "truncate_dim", "1 or more", 0));
         }
+        let expected = "SentenceTransformer";
+        if let Some(found) = prompts.model_type.as_deref().filter(|&it| it != expected) {
+            return Err(ModelError::setting(&path, "model_type", expected, found));
+        }
         let mut config = Self {
             transformer: folder.into(),
-            pooling: Pooling::Mean,
-            modules: Vec::new(),
             truncate_dim: prompts.truncate_dim,
-            max_tokens: None,
-            lowercase: false,
             similarity: prompts.similarity(&path)?,
             prompts: prompts.side_prompts(&path)?,
+            texts: TextRules {
+                lowercase: false,
+                is_unchanged: prompts.is_since_5_4(),
+            },
             is_sentence_transformers: has_prompts,
+            ..Self::default()
         };
+        if let Some(name) = &prompts.default_prompt_name {
+            config.notes.push(format!(
+                "default_prompt_name is {name:?}: without effect on queries and documents"
+            ));
+        }
         let path = folder.join("modules.json");
-        if let Some(mut modules) = read_json::<Vec<SentenceTransformersModule>>(&path)? {
+        if let Some(modules) = read_json::<Vec<SentenceTransformersModule>>(&path)? {
             config.is_sentence_transformers = true;
+            config.has_modules = true;
+            let mut modules = router::resolve(folder, modules, side)?;
             for (position, expected) in ["Transformer", "Pooling"].into_iter().enumerate() {
                 let found = modules.get(position);
                 if found.is_none_or(|module| module.name() != expected) {
+                    let code = match found.map(SentenceTransformersModule::name) {
+                        Some("") => "; code of the folder is not executed",
+                        _ => "",
+                    };
                     return Err(ModelError::setting(
                         &path,
                         format!("module {position}"),
-                        format!("{expected} of sentence_transformers"),
+                        format!("{expected} of sentence_transformers{code}"),
                         found.map_or("missing".into(), |it| {
                             format!("{} in {:?}", it.class, it.path)
                         }),
@@ -226,20 +240,48 @@ impl SentenceTransformersConfig {
             let field = |position: usize| move || format!("path of module {position}");
             config.transformer = inner_path(&path, folder, &modules[0].path, field(0))?;
             let pooling = inner_path(&path, folder, &modules[1].path, field(1))?;
-            config.pooling = read_pooling(&pooling.join("config.json"))?;
+            (config.pooling, config.include_prompt) = read_pooling(&pooling.join("config.json"))?;
+        } else if ModelClass::read(folder)?.is_causal_lm() {
+            config.pooling = Pooling::Sep.into();
         }
-        let limits = SENTENCE_BERT_CONFIGS
-            .iter()
-            .map(|file| read_json::<SentenceBertConfig>(&config.transformer.join(file)));
-        let limits = limits.filter_map(Result::transpose).next().transpose()?;
-        let limits = limits.unwrap_or_default();
-        config.max_tokens = limits.max_seq_length;
-        config.lowercase = limits.do_lower_case;
+        let module = TransformerModule::read(&config.transformer)?;
+        config.max_tokens = module.max_seq_length;
+        config.side_tokens = [module.query_length, module.document_length];
+        config.texts.lowercase = module.do_lower_case;
         Ok(config)
     }
 }
 
+impl Default for SentenceTransformersConfig {
+    fn default() -> Self {
+        Self {
+            transformer: PathBuf::new(),
+            pooling: Pooling::Mean.into(),
+            include_prompt: true,
+            has_modules: false,
+            notes: Vec::new(),
+            modules: Vec::new(),
+            truncate_dim: None,
+            max_tokens: None,
+            side_tokens: [None; 2],
+            texts: TextRules::default(),
+            prompts: Default::default(),
+            similarity: None,
+            is_sentence_transformers: true,
+        }
+    }
+}
+
 impl PromptConfig {
+    /// Returns `true` if a version that does not change texts wrote the file.
+    fn is_since_5_4(&self) -> bool {
+        let version = self.versions.get("sentence_transformers");
+        let version = version.and_then(Value::as_str).unwrap_or_default();
+        let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+        let version = [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)];
+        version >= UNCHANGED_SINCE
+    }
+
     fn similarity(&self, path: &Path) -> Result<Option<VectorSimilarity>, ModelError> {
         let Some(name) = &self.similarity_fn_name else {
             return Ok(None);
@@ -291,47 +333,63 @@ impl PromptConfig {
     }
 }
 
-fn read_pooling(path: &Path) -> Result<Pooling, ModelError> {
+/// Modes of the chosen fields in the order of early versions; mean pooling without any.
+fn in_legacy_order(is_chosen: impl Fn(Pooling, &str) -> bool) -> PoolingModes {
+    let chosen = POOLING_NAMES.iter();
+    let chosen = chosen.filter(|(mode, _, field)| is_chosen(*mode, field));
+    let modes = PoolingModes::new(chosen.map(|(mode, ..)| *mode));
+    modes.unwrap_or_else(|| Pooling::Mean.into())
+}
+
+/// Reads the pooling modes, and whether the tokens of the prompt are pooled.
+fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelError> {
     let config: Map<String, Value> = read_json(path)?.ok_or_else(|| ModelError::MissingFile {
         folder: path.parent().unwrap_or(path).into(),
         expected: "config.json",
     })?;
-    let on = |name: &str| config.get(name).and_then(Value::as_bool) == Some(true);
-    let mut chosen: Vec<&str> = config
-        .keys()
-        .filter(|name| name.starts_with("pooling_mode_") && on(name))
-        .map(String::as_str)
-        .collect();
-    // Mean pooling is on by default, the others are off.
+    let invalid = |field: &str, found: &dyn std::fmt::Display| {
+        let expected = match field {
+            "include_prompt" => "true or false".to_owned(),
+            _ => POOLING_NAMES.map(|(_, name, _)| name).join(", "),
+        };
+        Err(ModelError::setting(path, field, expected, found))
+    };
+    let include_prompt = match config.get("include_prompt") {
+        None | Some(Value::Null) => true,
+        Some(Value::Bool(include)) => *include,
+        Some(other) => return invalid("include_prompt", other),
+    };
+    // Newer versions write a name or a list of names.
+    let names = match config.get("pooling_mode") {
+        None | Some(Value::Null) => None,
+        Some(Value::Array(names)) => Some(&names[..]),
+        Some(name) => Some(std::slice::from_ref(name)),
+    };
+    if let Some(names) = names {
+        let known = |name: &Value| {
+            let mode = POOLING_NAMES.iter().find(|(_, known, _)| name == known);
+            mode.map(|(mode, ..)| *mode)
+        };
+        if let Some(unknown) = names.iter().find(|name| known(name).is_none()) {
+            return invalid("pooling_mode", unknown);
+        }
+        return match PoolingModes::new(names.iter().filter_map(known)) {
+            Some(modes) => Ok((modes, include_prompt)),
+            None => invalid("pooling_mode", &"none"),
+        };
+    }
+    let is_on = |field: &str| config.get(field) == Some(&Value::Bool(true));
+    let is_known = |name: &str| POOLING_NAMES.iter().any(|(_, _, field)| *field == name);
+    let fields = || config.keys().filter(|it| it.starts_with("pooling_mode_"));
+    if let Some(unknown) = fields().find(|it| is_on(it) && !is_known(it)) {
+        return invalid("pooling_mode", unknown);
+    }
     let mean = "pooling_mode_mean_tokens";
-    if !config.contains_key(mean) && !config.contains_key("pooling_mode") {
-        chosen.push(mean);
+    if config.contains_key(mean) && !fields().any(|field| is_on(field)) {
+        return invalid("pooling_mode", &"none");
     }
-    // The newest versions write the mode as a string.
-    if let Some(Value::String(name)) = config.get("pooling_mode") {
-        chosen.push(name);
-    }
-    if config.get("include_prompt").and_then(Value::as_bool) == Some(false) {
-        let expected = "true: the tokens of a prompt are pooled too";
-        return Err(ModelError::setting(path, "include_prompt", expected, false));
-    }
-    match chosen[..] {
-        ["pooling_mode_cls_token" | "cls"] => Ok(Pooling::Cls),
-        ["pooling_mode_mean_tokens" | "mean"] => Ok(Pooling::Mean),
-        ["pooling_mode_max_tokens" | "max"] => Ok(Pooling::Max),
-        ["pooling_mode_mean_sqrt_len_tokens" | "mean_sqrt_len_tokens"] => Ok(Pooling::MeanSqrt),
-        ["pooling_mode_lasttoken" | "lasttoken"] => Ok(Pooling::Sep),
-        _ => Err(ModelError::setting(
-            path,
-            "pooling_mode",
-            "one of cls_token, mean_tokens, max_tokens, mean_sqrt_len_tokens and lasttoken",
-            if chosen.is_empty() {
-                "none".into()
-            } else {
-                chosen.join(" and ")
-            },
-        )),
-    }
+    let modes = in_legacy_order(|_, field| is_on(field));
+    Ok((modes, include_prompt))
 }
 
 #[cfg(test)]
@@ -339,32 +397,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pooling_defaults_to_mean() {
+    fn pooling_modes_of_early_and_current_versions() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.json");
         for (text, expected) in [
-            (r#"{"word_embedding_dimension": 8}"#, Ok(Pooling::Mean)),
+            (r#"{"word_embedding_dimension": 8}"#, Ok("mean")),
             (
                 r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#,
-                Ok(Pooling::Cls),
+                Ok("cls"),
             ),
-            (r#"{"pooling_mode": "max"}"#, Ok(Pooling::Max)),
-            (r#"{"pooling_mode": "lasttoken"}"#, Ok(Pooling::Sep)),
-            // sentence-transformers concatenates the two.
+            (r#"{"pooling_mode_cls_token": true}"#, Ok("cls")),
+            (r#"{"pooling_mode_cls_token": false}"#, Ok("mean")),
             (
-                r#"{"pooling_mode_cls_token": true}"#,
-                Err("pooling_mode_cls_token and pooling_mode_mean_tokens"),
+                r#"{"pooling_mode_lasttoken": true, "pooling_mode_mean_tokens": true,
+                    "pooling_mode_weightedmean_tokens": true, "pooling_mode_max_tokens": true,
+                    "pooling_mode_mean_sqrt_len_tokens": true, "pooling_mode_cls_token": true}"#,
+                Ok("cls+max+mean+mean_sqrt+weighted_mean+sep"),
             ),
+            (r#"{"pooling_mode": "max"}"#, Ok("max")),
+            (
+                r#"{"pooling_mode": "lasttoken", "pooling_mode_mean_tokens": true}"#,
+                Ok("sep"),
+            ),
+            (
+                r#"{"pooling_mode": ["weightedmean", "cls", "cls"]}"#,
+                Ok("weighted_mean+cls+cls"),
+            ),
+            (r#"{"pooling_mode": ["cls", "median"]}"#, Err("\"median\"")),
+            (r#"{"pooling_mode": []}"#, Err("none")),
+            (r#"{"pooling_mode": 3}"#, Err("3")),
             (r#"{"pooling_mode_mean_tokens": false}"#, Err("none")),
+            (
+                r#"{"pooling_mode_median_tokens": true}"#,
+                Err("pooling_mode_median_tokens"),
+            ),
+            (r#"{"include_prompt": "no"}"#, Err("include_prompt")),
         ] {
             std::fs::write(&path, text).unwrap();
             match (read_pooling(&path), expected) {
-                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+                (Ok((found, include_prompt)), Ok(expected)) => {
+                    assert_eq!(found.to_string(), expected, "{text}");
+                    assert!(include_prompt);
+                }
                 (Err(error), Err(expected)) => {
                     assert!(error.to_string().contains(expected), "{error}");
                 }
                 (found, _) => panic!("{text}: {found:?}"),
             }
         }
+        std::fs::write(&path, r#"{"include_prompt": false}"#).unwrap();
+        assert_eq!(read_pooling(&path).unwrap(), (Pooling::Mean.into(), false));
     }
 }

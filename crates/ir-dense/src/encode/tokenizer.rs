@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ir_core::Fnv1a;
-use serde_json::{Map, Value, json};
-use tokenizers::{ModelWrapper, Tokenizer};
+use serde_json::Value;
+use tokenizers::{Encoding, ModelWrapper, Tokenizer};
 
+use super::tokenizer_files::{TextRules, TokenizerSettings, add_lowercasing, read_tokenizer};
 use super::word_boundaries::WordBoundaries;
 use crate::error::{ModelError, TokenizerError};
-use crate::model_folder::{read_bytes, read_json};
 
 /// Length of the first prefix of a long text that is tokenized, in bytes per token. English has
 /// about five.
@@ -27,9 +27,11 @@ pub struct ModelTokenizer {
     /// Special tokens before and after the tokens of a text: `[CLS]` and `[SEP]`.
     special: [Vec<u32>; 2],
     padding: u32,
+    /// If `true`, long texts lose their beginning.
+    truncates_left: bool,
     pub(super) boundaries: WordBoundaries,
-    /// If `true`, texts are lowercased before tokenization.
-    pub(crate) lowercase: bool,
+    /// Changes of texts before tokenization.
+    pub(super) texts: TextRules,
     /// `model_max_length` of `tokenizer_config.json`.
     pub(crate) model_max_length: Option<usize>,
 }
@@ -53,34 +55,23 @@ pub(crate) struct PairTemplate {
     pub(crate) types: [u32; 2],
 }
 
-/// Values of `tokenizer_config.json` and `special_tokens_map.json`.
-struct TokenizerSettings {
-    path: PathBuf,
-    values: Map<String, Value>,
-}
-
 impl ModelTokenizer {
-    /// Reads `tokenizer.json` or `vocab.txt`, and optionally `tokenizer_config.json` and
-    /// `special_tokens_map.json`. Padding and truncation of `tokenizer.json` are ignored.
+    /// Reads `tokenizer.json`, `vocab.txt` (WordPiece), or `vocab.json` and `merges.txt` (BPE of
+    /// RoBERTa), and optionally `tokenizer_config.json` and `special_tokens_map.json`. Of
+    /// padding and truncation in `tokenizer.json`, only the side of truncation is used.
     ///
     /// # Errors
-    /// If both files are missing or a file is invalid.
+    /// If all files are missing, a file is invalid, or the only one is a SentencePiece model.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
-        let folder = folder.as_ref();
-        let settings = TokenizerSettings::read(folder)?;
-        let path = folder.join("tokenizer.json");
-        let (path, mut json) = match read_json::<Value>(&path)? {
-            Some(json) => (path, json),
-            None => {
-                let path = folder.join("vocab.txt");
-                let vocabulary = read_bytes(&path)?.ok_or_else(|| ModelError::MissingFile {
-                    folder: folder.into(),
-                    expected: "tokenizer.json or vocab.txt",
-                })?;
-                let json = wordpiece_json(&path, &vocabulary, &settings)?;
-                (path, json)
-            }
-        };
+        Self::open_with(folder, TextRules::default())
+    }
+
+    pub(super) fn open_with(
+        folder: impl AsRef<Path>,
+        texts: TextRules,
+    ) -> Result<Self, ModelError> {
+        let mut settings = TokenizerSettings::read(folder.as_ref())?;
+        let (path, mut json) = read_tokenizer(folder.as_ref(), &mut settings)?;
         if !json.is_object() {
             let found = match json {
                 Value::Array(_) => "a list",
@@ -94,8 +85,15 @@ impl ModelTokenizer {
                 found,
             ));
         }
+        let truncates_left = settings.truncates_left(&json)?;
         settings.apply(&mut json)?;
-        Self::new(path, &json, &settings)
+        if texts.lowercase && texts.is_unchanged {
+            add_lowercasing(&mut json);
+        }
+        let mut tokenizer = Self::new(path, &json, &settings)?;
+        tokenizer.truncates_left = truncates_left;
+        tokenizer.texts = texts;
+        Ok(tokenizer)
     }
 
     fn new(path: PathBuf, json: &Value, settings: &TokenizerSettings) -> Result<Self, ModelError> {
@@ -120,7 +118,8 @@ impl ModelTokenizer {
         Ok(Self {
             special,
             padding: padding.unwrap_or(0),
-            lowercase: false,
+            texts: TextRules::default(),
+            truncates_left: false,
             model_max_length,
             boundaries: WordBoundaries::new(&tokenizer),
             tokenizer,
@@ -129,8 +128,10 @@ impl ModelTokenizer {
     }
 
     /// Returns the token ids of a text with special tokens, truncated to `limit` tokens. White
-    /// space around the text is ignored. Of a long text, only a prefix is tokenized, if the
-    /// tokenizer splits at white space, and at most the first MiB without a white space.
+    /// space around the text is ignored, unless sentence-transformers 5.4 or later wrote the
+    /// folder. Of a long text, only a prefix is tokenized, if the tokenizer splits at white space,
+    /// and at most the first MiB without a white space. With `truncation_side` left, the whole text
+    /// is tokenized.
     ///
     /// # Errors
     /// If tokenization fails, or `limit` leaves no room for a token besides the special tokens.
@@ -163,8 +164,12 @@ impl ModelTokenizer {
             return Err(TokenizerError::Limit { limit, least });
         }
         let room = limit + 1 - least;
-        let text = text.trim();
-        let mut bytes = room.saturating_mul(BYTES_PER_TOKEN);
+        let text = self.stripped(text);
+        let mut bytes = if self.truncates_left {
+            text.len()
+        } else {
+            room.saturating_mul(BYTES_PER_TOKEN)
+        };
         let (encoding, is_cut) = loop {
             let prefix = self.boundaries.prefix(text, bytes);
             let unbroken = prefix.len() > bytes.max(MAX_UNBROKEN);
@@ -173,11 +178,7 @@ impl ModelTokenizer {
             } else {
                 prefix
             };
-            let lower = self.lowercase.then(|| prefix.to_lowercase());
-            let encoding = self
-                .tokenizer
-                .encode_fast(lower.as_deref().unwrap_or(prefix), false)
-                .map_err(|source| TokenizerError::Encode { source })?;
+            let encoding = self.encode_part(prefix)?;
             // One token more than there is room for tells that the text is truncated.
             let is_whole = prefix.len() == text.len();
             if encoding.len() > room || unbroken || is_whole {
@@ -187,7 +188,11 @@ impl ModelTokenizer {
         };
         let middle = encoding.get_ids();
         let truncated = is_cut || middle.len() > room;
-        let middle = &middle[..middle.len().min(room)];
+        let middle = if self.truncates_left {
+            &middle[middle.len().saturating_sub(room)..]
+        } else {
+            &middle[..middle.len().min(room)]
+        };
         ids.clear();
         ids.reserve_exact(before.len() + middle.len() + after.len());
         ids.extend_from_slice(before);
@@ -198,6 +203,61 @@ impl ModelTokenizer {
             ids.push(self.padding);
         }
         Ok(truncated)
+    }
+
+    /// Number of tokens of a prompt, with the special tokens of a text but the last.
+    pub(super) fn prompt_tokens(&self, prompt: &str) -> Result<usize, TokenizerError> {
+        let encoding = self.encode_part(self.stripped(prompt))?;
+        let [before, after] = &self.special;
+        Ok(before.len() + encoding.len() + after.len().saturating_sub(1))
+    }
+
+    /// Returns `true` if white space around a text has tokens.
+    pub(super) fn keeps_spaces(&self) -> bool {
+        let ids = |text| self.encode_part(text).map(|it| it.get_ids().to_vec());
+        self.texts.is_unchanged && ids(" a ").ok() != ids("a").ok()
+    }
+
+    fn stripped<'a>(&self, text: &'a str) -> &'a str {
+        if self.texts.is_unchanged {
+            text
+        } else {
+            text.trim()
+        }
+    }
+
+    /// Tokens of a part of a text, without special tokens.
+    fn encode_part(&self, text: &str) -> Result<Encoding, TokenizerError> {
+        let lowercases = self.texts.lowercase && !self.texts.is_unchanged;
+        let lower = lowercases.then(|| text.to_lowercase());
+        let text = lower.as_deref().unwrap_or(text);
+        let encoding = self.tokenizer.encode_fast(text, false);
+        encoding.map_err(|source| TokenizerError::Encode { source })
+    }
+
+    /// Returns `true` if long texts lose their beginning, `truncation_side`.
+    pub(super) fn truncates_left(&self) -> bool {
+        self.truncates_left
+    }
+
+    /// File of the vocabulary.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name of the model: `WordPiece`, `BPE`, `Unigram` or `WordLevel`.
+    pub(super) fn model_name(&self) -> &'static str {
+        match self.tokenizer.get_model() {
+            ModelWrapper::WordPiece(_) => "WordPiece",
+            ModelWrapper::BPE(_) => "BPE",
+            ModelWrapper::Unigram(_) => "Unigram",
+            ModelWrapper::WordLevel(_) => "WordLevel",
+        }
+    }
+
+    /// Number of tokens, with added tokens.
+    pub(super) fn vocabulary_size(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
     }
 
     /// Returns the token ids of a text without special tokens, and the range of each token in the
@@ -307,156 +367,4 @@ fn start(text: &str, bytes: usize) -> &str {
     let ends = (0..=bytes.min(text.len())).rev();
     let end = ends.into_iter().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
-}
-
-impl TokenizerSettings {
-    fn read(folder: &Path) -> Result<Self, ModelError> {
-        let path = folder.join("tokenizer_config.json");
-        let special = read_json::<Map<_, _>>(&folder.join("special_tokens_map.json"))?;
-        let mut values = special.unwrap_or_default();
-        values.extend(read_json::<Map<_, _>>(&path)?.unwrap_or_default());
-        Ok(Self { path, values })
-    }
-
-    /// Returns a special token, which is a string or an object with the field `content`.
-    fn token(&self, name: &str) -> Option<String> {
-        let value = self.values.get(name)?;
-        let text = value.as_str().or_else(|| value.get("content")?.as_str());
-        text.map(str::to_owned)
-    }
-
-    fn flag(&self, name: &str) -> Result<Option<bool>, ModelError> {
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(other) => Err(ModelError::setting(
-                &self.path,
-                name,
-                "true or false",
-                other,
-            )),
-        }
-    }
-
-    /// `model_max_length`; without a limit, transformers writes 1e30.
-    fn model_max_length(&self) -> Result<Option<usize>, ModelError> {
-        let field = "model_max_length";
-        match self.values.get(field) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_f64() {
-                Some(limit) if limit >= 0.0 => Ok(Some(limit as usize)),
-                _ => Err(ModelError::setting(
-                    &self.path,
-                    field,
-                    "a number of tokens",
-                    value,
-                )),
-            },
-        }
-    }
-
-    /// Overrides values of `tokenizer.json`, as transformers does.
-    fn apply(&self, tokenizer: &mut Value) -> Result<(), ModelError> {
-        tokenizer["padding"] = Value::Null;
-        tokenizer["truncation"] = Value::Null;
-        let normalizer = &mut tokenizer["normalizer"];
-        if normalizer["type"] == "BertNormalizer" {
-            let overrides = [
-                ("do_lower_case", "lowercase"),
-                ("strip_accents", "strip_accents"),
-                ("tokenize_chinese_chars", "handle_chinese_chars"),
-            ];
-            for (setting, field) in overrides {
-                if let Some(flag) = self.flag(setting)? {
-                    normalizer[field] = flag.into();
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// `tokenizer.json` of a WordPiece tokenizer from `vocab.txt`, which has one token per line.
-fn wordpiece_json(
-    path: &Path,
-    vocabulary: &[u8],
-    settings: &TokenizerSettings,
-) -> Result<Value, ModelError> {
-    let text = std::str::from_utf8(vocabulary).map_err(|error| {
-        let line = vocabulary[..error.valid_up_to()]
-            .iter()
-            .filter(|&&b| b == b'\n')
-            .count()
-            + 1;
-        ModelError::setting(path, format!("line {line}"), "UTF-8", "invalid bytes")
-    })?;
-    let mut ids = Map::new();
-    for (id, token) in text.lines().enumerate() {
-        // The last of duplicate tokens counts, as in transformers.
-        ids.insert(token.into(), id.into());
-    }
-    let special =
-        SPECIAL_TOKENS.map(|(setting, token)| settings.token(setting).unwrap_or(token.into()));
-    let [padding, unknown, start, end, _] = &special;
-    for needed in [unknown, end, start, padding] {
-        if !ids.contains_key(needed) {
-            let token = needed.clone();
-            let path = path.into();
-            return Err(TokenizerError::Special { path, token }.into());
-        }
-    }
-    let lowercase = settings.flag("do_lower_case")?.unwrap_or(true);
-    let special = special.each_ref().map(String::as_str);
-    Ok(tokenizer_json(&ids, special, lowercase))
-}
-
-/// BERT's special tokens: setting and default.
-pub(crate) const SPECIAL_TOKENS: [(&str, &str); 5] = [
-    ("pad_token", "[PAD]"),
-    ("unk_token", "[UNK]"),
-    ("cls_token", "[CLS]"),
-    ("sep_token", "[SEP]"),
-    ("mask_token", "[MASK]"),
-];
-
-/// `tokenizer.json` of a WordPiece tokenizer with these token ids.
-pub(crate) fn tokenizer_json(
-    ids: &Map<String, Value>,
-    special: [&str; 5],
-    lowercase: bool,
-) -> Value {
-    let [_, unknown, start, end, _] = special;
-    let mut added: Vec<(u64, Value)> = special
-        .iter()
-        .filter_map(|&token| {
-            let id = ids.get(token)?.as_u64()?;
-            let token = json!({
-                "id": id, "content": token, "single_word": false, "lstrip": false,
-                "rstrip": false, "normalized": false, "special": true,
-            });
-            Some((id, token))
-        })
-        .collect();
-    added.sort_by_key(|&(id, _)| id);
-    let added: Vec<Value> = added.into_iter().map(|(_, token)| token).collect();
-    json!({
-        "version": "1.0",
-        "truncation": null,
-        "padding": null,
-        "added_tokens": added,
-        "normalizer": {
-            "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
-            "strip_accents": null, "lowercase": lowercase,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "BertProcessing",
-            "sep": [end, ids.get(end)], "cls": [start, ids.get(start)],
-        },
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
-        "model": {
-            "type": "WordPiece", "unk_token": unknown, "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100, "vocab": ids,
-        },
-    })
 }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side, VectorSimilarity};
 
+use super::model_class::ModelClass;
 use super::modules::VectorModules;
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, ModelTokenizer, Pooling, SideConfig};
+use super::{EncoderConfig, ModelTokenizer, PoolingModes, SideConfig};
 use crate::backend::Backend;
 use crate::error::ModelError;
 use crate::model_folder::{TransformerConfig, WeightFile};
 use crate::precision::Precision;
-use crate::transformer::{ModelWeights, TensorNames, TokenBatch, Transformer};
+use crate::transformer::{ModelWeights, TokenBatch, Transformer, count_layers};
 
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
@@ -27,7 +28,9 @@ pub struct Tower {
     /// Tokenizer of the model's vocabulary.
     pub tokenizer: ModelTokenizer,
     /// Pooling of token vectors.
-    pub pooling: Pooling,
+    pub pooling: PoolingModes,
+    /// If `false`, the tokens of the prompt are not pooled.
+    pub include_prompt: bool,
     /// Modules after pooling, and truncation.
     pub(crate) modules: Arc<VectorModules>,
     /// If `true`, vectors are L2-normalized at the end.
@@ -42,6 +45,8 @@ pub struct Tower {
     side_limits: [Option<usize>; 2],
     /// Prompts of queries and of documents.
     prompts: [String; 2],
+    /// Defaults of what the folder does not say, and values of it without effect.
+    pub(super) notes: Vec<String>,
 }
 
 impl Tower {
@@ -52,7 +57,15 @@ impl Tower {
     /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
     /// supported, or its backend is not available.
     pub fn open(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
-        let folder = folder.as_ref();
+        Self::open_side(folder.as_ref(), config, None)
+    }
+
+    /// Opens a folder for one side: with a Router, its modules; or for both sides.
+    pub(super) fn open_side(
+        folder: &Path,
+        config: &EncoderConfig,
+        side: Option<Side>,
+    ) -> Result<Self, ModelError> {
         if config.precision != Precision::F32 && config.backend != Backend::Cpu {
             return Err(ModelError::Precision {
                 precision: config.precision,
@@ -60,14 +73,27 @@ impl Tower {
             });
         }
         let device = config.backend.device()?;
-        let files = SentenceTransformersConfig::read(folder)?;
+        let mut files = SentenceTransformersConfig::read(folder, side)?;
         let shape = TransformerConfig::read(&files.transformer)?;
-        let mut tokenizer = ModelTokenizer::open(&files.transformer)?;
-        tokenizer.lowercase = files.lowercase;
+        let mut notes = std::mem::take(&mut files.notes);
+        if !files.has_modules {
+            ModelClass::read(&files.transformer)?.check_encoder(&files.transformer)?;
+            if config.pooling.is_none() {
+                notes.push(format!(
+                    "no modules.json: {} pooling by default",
+                    files.pooling
+                ));
+            }
+        }
+        let tokenizer = ModelTokenizer::open_with(&files.transformer, files.texts)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
-        let max_tokens = max_tokens(&shape, &files, &tokenizer)?;
-        let side_limits = side_limits(folder, &shape, &tokenizer)?;
-        let width = shape.hidden_size;
+        let max_tokens = max_tokens(&shape, &files, &tokenizer, &mut notes)?;
+        let mut side_limits = side_limits(folder, &shape, &tokenizer)?;
+        for (limit, file) in side_limits.iter_mut().zip(files.side_tokens) {
+            *limit = limit.or(file.map(|tokens| tokens.min(shape.max_tokens())));
+        }
+        let pooling = config.pooling.map_or(files.pooling, PoolingModes::from);
+        let width = shape.hidden_size * pooling.modes().len();
         let mut modules = VectorModules::read(folder, &files.modules, width, files.truncate_dim)?;
         // Normalization before truncation does not give normalized vectors.
         let is_last = modules.truncate_dim().is_none() || config.normalize == Some(false);
@@ -78,7 +104,7 @@ impl Tower {
         let similarity = files.similarity;
         let similarity = similarity.or(defaults_to_cosine.then_some(VectorSimilarity::Cosine));
         let weights = WeightFile::open(&files.transformer)?;
-        let layers = TensorNames::count_layers(shape.architecture, &weights);
+        let layers = count_layers(shape.architecture, &weights);
         if layers > shape.layers {
             let path = files.transformer.join("config.json");
             let expected = format!("{layers}, the layers in {}", weights.path().display());
@@ -89,10 +115,11 @@ impl Tower {
             folder: folder.into(),
             weights: ModelWeights::File {
                 file: Arc::new(weights),
-                config: shape,
+                config: Box::new(shape),
                 device,
             },
-            pooling: config.pooling.unwrap_or(files.pooling),
+            pooling,
+            include_prompt: files.include_prompt,
             modules: Arc::new(modules),
             normalize,
             max_tokens,
@@ -101,6 +128,7 @@ impl Tower {
             transformer_folder: files.transformer,
             prompts: files.prompts,
             tokenizer,
+            notes,
         })
     }
 
@@ -110,6 +138,15 @@ impl Tower {
             weights: ModelWeights::Module(Box::new(model)),
             ..self.clone()
         }
+    }
+
+    /// Returns `true` if the weights of both towers are the same.
+    pub(super) fn has_weights_of(&self, other: &Self) -> bool {
+        let from_file = |tower: &Self| matches!(tower.weights, ModelWeights::File { .. });
+        std::ptr::eq(self, other)
+            || (from_file(self)
+                && from_file(other)
+                && self.transformer_folder == other.transformer_folder)
     }
 
     /// Configuration of the transformer.
@@ -128,7 +165,17 @@ impl Tower {
     /// # Errors
     /// If the weights cannot be read.
     pub fn transformer(&self) -> Result<Transformer, ModelError> {
-        self.weights.transformer()
+        let transformer = self.weights.transformer()?;
+        self.check_unread()?;
+        Ok(transformer)
+    }
+
+    /// Returns an error if the layers of a weight file have tensors that were not read.
+    pub(super) fn check_unread(&self) -> Result<(), ModelError> {
+        match &self.weights {
+            ModelWeights::File { file, .. } => file.check_unread(),
+            ModelWeights::Module(_) => Ok(()),
+        }
     }
 
     /// Returns the prompt of a side according to the folder.
@@ -148,7 +195,32 @@ impl Tower {
     /// # Shapes
     /// `states`: `[tokens, hidden_size]`; result: `[texts, dim]`.
     pub fn pool(&self, states: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
-        self.vectors(self.pooling.pool(states, batch))
+        self.pool_after(0, states, batch)
+    }
+
+    /// [`Tower::pool`] without the first `skip` tokens of every text.
+    pub(super) fn pool_after(
+        &self,
+        skip: usize,
+        states: Tensor<2>,
+        batch: &TokenBatch,
+    ) -> Tensor<2> {
+        self.vectors(self.pooling.pool_after(skip, states, batch))
+    }
+
+    /// Returns the number of tokens at the start of every text of a side that are not pooled: those
+    /// of its prompt, if the folder says so.
+    pub(super) fn unpooled_tokens(
+        &self,
+        side: Side,
+        config: &SideConfig,
+    ) -> Result<usize, ModelError> {
+        let prefix = self.prefix(side, config);
+        if self.include_prompt || prefix.is_empty() {
+            return Ok(0);
+        }
+        let tokens = self.tokenizer.prompt_tokens(prefix)?;
+        Ok(tokens.min(self.limit(side, config)))
     }
 
     /// Returns the vectors of pooled hidden states.
@@ -166,21 +238,29 @@ impl Tower {
         self.modules.is_identity() && !self.normalize
     }
 
-    /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
-    /// length of its side.
+    /// Returns the token ids of a text for training.
+    ///
+    /// # Errors
+    /// If tokenization fails, or the tokens of a prompt are not pooled.
     pub(crate) fn tokenize(
         &self,
         side: Side,
         config: &SideConfig,
         text: &str,
     ) -> Result<TokenizedText, EncodeError> {
+        if !self.include_prompt && !self.prefix(side, config).is_empty() {
+            let path = self.folder.join("modules.json");
+            let expected = "true: training pools the tokens of a prompt";
+            let error = ModelError::setting(&path, "include_prompt", expected, false);
+            return Err(self.encode_error(error));
+        }
         let mut ids = Vec::new();
         let truncated = self.tokenize_into(side, config, text, &mut String::new(), &mut ids)?;
         Ok(TokenizedText { ids, truncated })
     }
 
-    /// [`Self::tokenize`] with a buffer for the prefixed text. Replaces `ids` and returns whether
-    /// the text is truncated.
+    /// Replaces `ids` by the token ids of a text with prefix and special tokens, truncated to the
+    /// maximum length of its side. Returns whether the text is truncated. `prefixed` is a buffer.
     pub(super) fn tokenize_into(
         &self,
         side: Side,
@@ -230,6 +310,7 @@ fn max_tokens(
     shape: &TransformerConfig,
     files: &SentenceTransformersConfig,
     tokenizer: &ModelTokenizer,
+    notes: &mut Vec<String>,
 ) -> Result<usize, ModelError> {
     let (file, field, limit) = match files.max_tokens {
         Some(limit) => ("sentence_bert_config.json", "max_seq_length", limit),
@@ -239,7 +320,13 @@ fn max_tokens(
         }
     };
     check_room(&files.transformer.join(file), field, limit, tokenizer)?;
-    Ok(limit.min(shape.max_tokens()))
+    let positions = shape.max_tokens();
+    if files.max_tokens.is_some() && limit > positions {
+        notes.push(format!(
+            "{field} is {limit}: texts are truncated at {positions} tokens, the positions of the model"
+        ));
+    }
+    Ok(limit.min(positions))
 }
 
 /// Maximum sequence lengths of queries and documents in `ir_dense.json`.

@@ -280,7 +280,7 @@ mod tests {
         ];
         all.extend(["bert", "bert-f16", "distilbert", "mpnet", "roberta"].map(tiny));
         let mut lowercase = tiny("roberta");
-        lowercase.lowercase = true;
+        lowercase.texts.lowercase = true;
         all.push(lowercase);
         all
     }

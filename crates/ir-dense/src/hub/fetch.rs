@@ -11,7 +11,7 @@ use super::connection::{Connection, Hub};
 use super::listing::{HubBlob, ModelListing};
 use super::snapshot::{self, make_folder, write_error};
 use super::{HubError, ModelCache, ModelReference, folder_name, is_plain};
-use crate::encode::sentence_transformers::SentenceTransformersModule;
+use crate::encode::module_entry::SentenceTransformersModule;
 use crate::model_folder::{SAFETENSORS_INDEX, TransformerConfig, read_json, shard_names};
 
 impl ModelCache {

@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::HubError;
 use super::connection::Connection;
-use crate::encode::sentence_transformers::SENTENCE_BERT_CONFIGS;
+use crate::encode::tokenizer_files::VOCABULARIES;
+use crate::encode::transformer_module::SENTENCE_BERT_CONFIGS;
 use crate::model_folder::SAFETENSORS_INDEX;
 
 /// Response of `GET /api/models/NAME/revision/REVISION?blobs=true`.
@@ -68,10 +69,15 @@ impl ModelListing {
         connection: &Connection<'_>,
         folder: &str,
     ) -> Result<Vec<String>, HubError> {
-        let tokens = self.first_of(folder, &["tokenizer.json", "vocab.txt"]);
-        let tokens = tokens.ok_or_else(|| connection.missing("tokenizer.json or vocab.txt"))?;
+        let tokens = self.first_of(folder, &["tokenizer.json", "vocab.txt", "vocab.json"]);
+        let tokens = tokens.ok_or_else(|| connection.missing(VOCABULARIES))?;
+        // Byte-level BPE without tokenizer.json.
+        let merges = tokens.ends_with("vocab.json").then_some("merges.txt");
         let others = ["special_tokens_map.json", "tokenizer_config.json"];
-        let names = SENTENCE_BERT_CONFIGS.into_iter().chain(others);
+        let names = SENTENCE_BERT_CONFIGS
+            .into_iter()
+            .chain(others)
+            .chain(merges);
         let names = names.map(|name| format!("{folder}{name}"));
         let prompts = "config_sentence_transformers.json".to_owned();
         Ok(names.chain([prompts, tokens]).collect())

@@ -88,7 +88,7 @@ fn layer_norm_equals_tensor_operations() {
 
 #[test]
 fn activations_equal_automatic_differentiation() {
-    for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+    for activation in Activation::ALL {
         let (x, dy) = (random(6, ROWS * WIDTH), random(7, ROWS * WIDTH));
         let name = format!("{activation:?}");
         let tensor = matrix(&x, WIDTH).autodiff().require_grad();

@@ -4,7 +4,8 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::elementwise::{
-    activate_row, fold_lanes, gelu_tanh_and_derivative, mean_and_inverse_deviation, normal_cdf, sum,
+    QUICK_GELU, activate_row, fold_lanes, gelu_tanh_and_derivative, logistic,
+    mean_and_inverse_deviation, normal_cdf, sum,
 };
 use crate::activation::Activation;
 
@@ -162,6 +163,12 @@ pub(crate) fn activation_backward(activation: Activation, d: &mut [f32], x: &mut
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
             let cells = self.d.iter_mut().zip(self.x);
+            // x·σ(factor·x)
+            let swish = |d: &mut f32, x: &mut f32, factor: f32| {
+                let value = logistic::<S>(factor * *x);
+                *d *= value + factor * *x * value * (1.0 - value);
+                *x *= value;
+            };
             match self.activation {
                 Activation::Gelu => {
                     for (d, x) in cells {
@@ -177,6 +184,8 @@ pub(crate) fn activation_backward(activation: Activation, d: &mut [f32], x: &mut
                         *d *= derivative;
                     }
                 }
+                Activation::QuickGelu => cells.for_each(|(d, x)| swish(d, x, QUICK_GELU)),
+                Activation::Silu => cells.for_each(|(d, x)| swish(d, x, 1.0)),
                 Activation::Relu => {
                     for (d, x) in cells {
                         *d = if *x > 0.0 { *d } else { 0.0 };

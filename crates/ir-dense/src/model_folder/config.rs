@@ -1,43 +1,42 @@
-//! Configuration of a transformer, `config.json`.
+//! Configuration of a transformer, under the same names for all architectures.
+//!
+//! [`TransformerConfig`] has what weights and passes need; [`LayerConfig`] describes what a layer
+//! computes. Passes interpret the description: none of them asks for the architecture.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
-use super::read_json;
 use crate::activation::Activation;
 use crate::error::ModelError;
 
-/// Architecture of an encoder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Architecture {
-    /// BERT (Devlin et al. 2019), also SciBERT, MiniLM, BGE, E5, COCO-DR.
-    Bert,
-    /// RoBERTa (Liu et al. 2019), XLM-R, CamemBERT: positions start at 2.
-    Roberta,
-    /// DistilBERT (Sanh et al. 2019): no token-type embeddings.
-    DistilBert,
-    /// MPNet (Song et al. 2020): relative position bias.
-    Mpnet,
-}
+/// Architecture of an encoder, by its name in checkpoints, such as `bert`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Architecture(pub(crate) &'static str);
 
 impl Architecture {
-    const NAMES: [(&'static str, Self); 6] = [
-        ("bert", Self::Bert),
-        ("roberta", Self::Roberta),
-        ("xlm-roberta", Self::Roberta),
-        ("camembert", Self::Roberta),
-        ("distilbert", Self::DistilBert),
-        ("mpnet", Self::Mpnet),
-    ];
+    /// Name in checkpoints and fingerprints.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Serialize for Architecture {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
 }
 
 /// Configuration of a transformer encoder, under the same names for all architectures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TransformerConfig {
     /// Model architecture (family of models).
@@ -48,14 +47,19 @@ pub struct TransformerConfig {
     pub hidden_size: usize,
     /// Number of transformer layers.
     pub layers: usize,
-    /// Number of attention heads; divides `hidden_size`.
+    /// Number of attention heads.
     pub heads: usize,
     /// Inner dimension of the feed-forward networks.
     pub intermediate_size: usize,
-    /// Number of position embeddings.
+    /// Number of positions: the rows of the position embeddings, or the context length of
+    /// architectures without them.
     pub max_positions: usize,
     /// Position of the first token.
     pub position_offset: usize,
+    /// Padding token that is not counted in positions if it is part of a text; its own position is
+    /// the one before the first.
+    #[serde(skip)]
+    pub position_padding: Option<u32>,
     /// Number of token-type embeddings; 0 if the architecture has none. A bi-encoder gives every
     /// token type 0.
     pub token_types: usize,
@@ -63,131 +67,294 @@ pub struct TransformerConfig {
     pub relative_position_buckets: usize,
     /// Activation function of the feed-forward networks.
     pub activation: Activation,
-    /// ε of layer normalization, added to the variance.
+    /// ε of normalization, added to the variance.
     pub layer_norm_eps: f64,
+    /// Description of the layers. Default: BERT's layers.
+    #[serde(skip_serializing_if = "LayerConfig::is_bert")]
+    pub layer: LayerConfig,
 }
 
-/// Field names of BERT and DistilBERT. A file may have both.
-const FIELD_NAMES: [(&str, &str); 5] = [
-    ("hidden_size", "dim"),
-    ("num_hidden_layers", "n_layers"),
-    ("num_attention_heads", "n_heads"),
-    ("intermediate_size", "hidden_dim"),
-    ("hidden_act", "activation"),
-];
+/// What a layer of a transformer computes, and what surrounds the layers. The default describes
+/// BERT: embeddings of tokens, positions and types with layer normalization, then layers of
+/// self-attention over all tokens and a feed-forward network, each with layer normalization of the
+/// sum with its input.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LayerConfig {
+    /// Normalization of token vectors: layer normalization or RMS normalization.
+    pub norm: Norm,
+    /// Where a layer normalizes.
+    pub norm_placement: NormPlacement,
+    /// If `true`, the first layer normalizes the input of its attention. ModernBERT: `false`.
+    pub first_attention_norm: bool,
+    /// If `true`, the sum of the embeddings is normalized.
+    pub embedding_norm: bool,
+    /// If `true`, the output of the last layer is normalized.
+    pub final_norm: bool,
+    /// Dimension of the embeddings, if a projection maps them to `hidden_size`.
+    pub embedding_size: Option<usize>,
+    /// Factor of the token embeddings. Gemma: √`hidden_size`.
+    pub embedding_scale: f64,
+    /// If `true`, position embeddings are added to token embeddings.
+    pub position_embeddings: bool,
+    /// Distance at which buckets of the relative position bias end.
+    pub relative_position_distance: usize,
+    /// Rotary position embeddings of layers with global attention.
+    pub rotary: Option<Rotary>,
+    /// Rotary position embeddings of layers with local attention.
+    pub local_rotary: Option<Rotary>,
+    /// Disentangled attention to contents and relative positions.
+    pub disentangled: Option<Disentangled>,
+    /// Number of key and value heads, which divides `heads`. `None`: `heads`.
+    pub key_value_heads: Option<usize>,
+    /// Dimension of a head. `None`: `hidden_size / heads`.
+    pub head_size: Option<usize>,
+    /// If `true`, a token attends to itself and earlier tokens only.
+    pub causal: bool,
+    /// Maximum distance of a token that is attended to, in the layers of `local_layers`.
+    pub window: Option<usize>,
+    /// Layers with local attention, counted from 0.
+    pub local_layers: Vec<usize>,
+    /// If `true`, queries and keys of every head are normalized.
+    pub query_key_norm: bool,
+    /// Factor of attention scores. `None`: 1/√d for heads of dimension d.
+    pub attention_scale: Option<f64>,
+    /// Soft cap c of attention scores s: c·tanh(s/c).
+    pub attention_softcap: Option<f64>,
+    /// If `true`, the feed-forward network is gated: `down(activation(gate(x)) · up(x))` in place
+    /// of `down(activation(up(x)))`.
+    pub gated: bool,
+    /// Linear layers with bias.
+    pub bias: Biases,
+    /// If `true`, all layers have the same weights.
+    pub shared_layers: bool,
+}
 
-/// `config.json` with BERT's field names.
-#[derive(Deserialize)]
-struct RawConfig {
-    model_type: Option<String>,
-    architectures: Option<Vec<String>>,
-    vocab_size: usize,
-    hidden_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    intermediate_size: usize,
-    max_position_embeddings: usize,
-    type_vocab_size: Option<usize>,
-    pad_token_id: Option<usize>,
-    relative_attention_num_buckets: Option<usize>,
-    hidden_act: Option<String>,
-    layer_norm_eps: Option<f64>,
-    position_embedding_type: Option<String>,
-    is_decoder: Option<bool>,
+/// Normalization function of token vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Norm {
+    /// Layer normalization (Ba et al. 2016) with scale and shift.
+    LayerNorm,
+    /// Layer normalization without shift.
+    LayerNormWithoutShift,
+    /// Division by the root mean square (Zhang and Sennrich 2019), times a scale.
+    RmsNorm,
+    /// [`Norm::RmsNorm`] with the scale 1 + w.
+    RmsNormOnePlus,
+}
+
+impl Norm {
+    /// Returns `true` if a shift is added.
+    pub(crate) fn has_shift(self) -> bool {
+        self == Self::LayerNorm
+    }
+
+    /// Returns `true` if the mean is not subtracted.
+    pub(crate) fn is_rms(self) -> bool {
+        matches!(self, Self::RmsNorm | Self::RmsNormOnePlus)
+    }
+
+    /// Number that is added to the scale of the weight file.
+    pub(crate) fn scale_offset(self) -> f32 {
+        if self == Self::RmsNormOnePlus {
+            1.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Where a layer normalizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NormPlacement {
+    /// The sum of input and output of attention and feed-forward network.
+    After,
+    /// The input of attention and feed-forward network.
+    Before,
+    /// Input and output of attention and feed-forward network, before the sum.
+    Around,
+}
+
+/// Linear layers with bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Biases {
+    pub qkv: bool,
+    pub output: bool,
+    pub gate: bool,
+    pub up: bool,
+    pub down: bool,
+}
+
+impl Biases {
+    /// The same value for all linear layers.
+    pub const fn all(bias: bool) -> Self {
+        Self {
+            qkv: bias,
+            output: bias,
+            gate: bias,
+            up: bias,
+            down: bias,
+        }
+    }
+}
+
+/// Rotary position embeddings: component `i` and `i + d/2` of a query or key of dimension d are
+/// rotated by the position times a frequency θ^(−2i/d).
+///
+/// # Source
+/// Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Rotary {
+    /// Base θ of the frequencies.
+    pub theta: f64,
+    /// Number of components that are rotated; even. The others are unchanged.
+    pub dim: usize,
+    /// Change of the frequencies for longer texts.
+    pub scaling: Option<RotaryScaling>,
+}
+
+/// Change of the frequencies of [`Rotary`] for texts longer than in pretraining.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum RotaryScaling {
+    /// Frequencies are divided by the factor.
+    Linear { factor: f64 },
+    /// Low frequencies are divided by the factor, those between the bounds partially (Llama 3.1).
+    Llama3 {
+        factor: f64,
+        low_frequency_factor: f64,
+        high_frequency_factor: f64,
+        original_positions: usize,
+    },
+}
+
+/// Disentangled attention: scores of a query with the key of a relative position, and of a key with
+/// the query of one, are added to the scores of their contents.
+///
+/// # Source
+/// He et al., "DeBERTa: Decoding-enhanced BERT with Disentangled Attention", ICLR 2021.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Disentangled {
+    /// Number of distances to either side with an embedding.
+    pub buckets: usize,
+    /// If not 0, distances up to half of `buckets` have an embedding each, larger ones up to this
+    /// distance share embeddings on a logarithmic scale.
+    pub max_distance: usize,
+    /// If `true`, queries are compared with relative positions.
+    pub content_to_position: bool,
+    /// If `true`, keys are compared with relative positions.
+    pub position_to_content: bool,
+    /// If `true`, relative positions are projected by the weights of keys and queries.
+    pub shared_projections: bool,
+    /// If `true`, the embeddings of relative positions are normalized.
+    pub norm: bool,
+}
+
+impl Default for LayerConfig {
+    fn default() -> Self {
+        Self {
+            norm: Norm::LayerNorm,
+            norm_placement: NormPlacement::After,
+            first_attention_norm: true,
+            embedding_norm: true,
+            final_norm: false,
+            embedding_size: None,
+            embedding_scale: 1.0,
+            position_embeddings: true,
+            relative_position_distance: 128,
+            rotary: None,
+            local_rotary: None,
+            disentangled: None,
+            key_value_heads: None,
+            head_size: None,
+            causal: false,
+            window: None,
+            local_layers: Vec::new(),
+            query_key_norm: false,
+            attention_scale: None,
+            attention_softcap: None,
+            gated: false,
+            bias: Biases::all(true),
+            shared_layers: false,
+        }
+    }
+}
+
+impl LayerConfig {
+    /// Returns `true` for the layers of BERT, which have kernels for training.
+    pub(crate) fn is_bert(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Sizes of the attention of a [`TransformerConfig`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttentionShape {
+    pub(crate) heads: usize,
+    pub(crate) key_value_heads: usize,
+    /// Dimension of a head.
+    pub(crate) head_size: usize,
+}
+
+impl AttentionShape {
+    /// Dimension of the queries of a token, and of its context vector.
+    pub(crate) fn queries(self) -> usize {
+        self.heads * self.head_size
+    }
+
+    /// Dimension of the keys of a token, and of its values.
+    pub(crate) fn keys(self) -> usize {
+        self.key_value_heads * self.head_size
+    }
+
+    /// Dimension of queries, keys and values of a token.
+    pub(crate) fn qkv(self) -> usize {
+        self.queries() + 2 * self.keys()
+    }
 }
 
 impl TransformerConfig {
-    /// Reads `config.json`.
-    ///
-    /// # Errors
-    /// If the file is missing or invalid, the architecture is not supported, or values contradict
-    /// each other.
-    pub fn read(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
-        let folder = folder.as_ref();
-        let path = folder.join("config.json");
-        Self::read_file(&path)?.ok_or_else(|| ModelError::MissingFile {
-            folder: folder.into(),
-            expected: "config.json",
-        })
-    }
-
-    /// Reads a file of any name; `None` if there is no such file.
-    pub(crate) fn read_file(path: &Path) -> Result<Option<Self>, ModelError> {
-        let Some(mut fields) = read_json::<Map<String, Value>>(path)? else {
-            return Ok(None);
-        };
-        for (name, other) in FIELD_NAMES {
-            let Some(another) = fields.remove(other) else {
-                continue;
-            };
-            let one = fields.entry(name).or_insert_with(|| another.clone());
-            if *one != another {
-                let expected = format!("{one}, as {name} says");
-                return Err(ModelError::setting(path, other, expected, another));
-            }
-        }
-        let raw: RawConfig =
-            RawConfig::deserialize(Value::Object(fields)).map_err(|source| ModelError::Json {
-                path: path.into(),
-                source,
-            })?;
-        let architecture = raw.architecture(path)?;
-        let first_position = raw.pad_token_id.unwrap_or(1).saturating_add(1);
-        let types = raw.type_vocab_size.unwrap_or(2);
-        let buckets = raw.relative_attention_num_buckets.unwrap_or(32);
-        let (position_offset, token_types, relative_position_buckets, epsilon) = match architecture
-        {
-            Architecture::Bert => (0, types, 0, 1e-12),
-            Architecture::Roberta => (first_position, types, 0, 1e-12),
-            Architecture::DistilBert => (0, 0, 0, 1e-12),
-            Architecture::Mpnet => (first_position, 0, buckets, 1e-5),
-        };
-        let config = Self {
+    /// Configuration with BERT's layers, absolute positions from 0 on and no token types.
+    pub(crate) fn new(architecture: Architecture) -> Self {
+        Self {
             architecture,
-            vocab_size: raw.vocab_size,
-            hidden_size: raw.hidden_size,
-            layers: raw.num_hidden_layers,
-            heads: raw.num_attention_heads,
-            intermediate_size: raw.intermediate_size,
-            max_positions: raw.max_position_embeddings,
-            position_offset,
-            token_types,
-            relative_position_buckets,
-            activation: match raw.hidden_act.as_deref().unwrap_or("gelu") {
-                "gelu" => Activation::Gelu,
-                "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
-                "relu" => Activation::Relu,
-                other => {
-                    let expected = "gelu, gelu_new, gelu_pytorch_tanh or relu";
-                    return Err(ModelError::setting(path, "hidden_act", expected, other));
-                }
-            },
-            layer_norm_eps: raw.layer_norm_eps.unwrap_or(epsilon),
-        };
-        match raw.position_embedding_type.as_deref() {
-            None | Some("absolute") => {}
-            Some(other) => {
-                let field = "position_embedding_type";
-                return Err(ModelError::setting(path, field, "absolute", other));
-            }
+            vocab_size: 0,
+            hidden_size: 0,
+            layers: 0,
+            heads: 0,
+            intermediate_size: 0,
+            max_positions: 0,
+            position_offset: 0,
+            position_padding: None,
+            token_types: 0,
+            relative_position_buckets: 0,
+            activation: Activation::Gelu,
+            layer_norm_eps: 1e-12,
+            layer: LayerConfig::default(),
         }
-        if raw.is_decoder == Some(true) {
-            let expected = "false: attention must be bidirectional";
-            return Err(ModelError::setting(path, "is_decoder", expected, true));
-        }
-        config.validate(path)?;
-        Ok(Some(config))
     }
 
     /// Returns the configuration as JSON, for checkpoints. Fractions are text, because a JSON
     /// number is not always read as it was written.
     pub(crate) fn identity(&self) -> Value {
-        let mut fields = serde_json::to_value(self).unwrap_or_default();
-        for value in fields.as_object_mut().into_iter().flat_map(Map::values_mut) {
-            if value.is_f64() {
-                *value = value.to_string().into();
+        fn write_fractions(value: &mut Value) {
+            match value {
+                Value::Object(fields) => fields.values_mut().for_each(write_fractions),
+                Value::Number(number) if number.is_f64() => *value = number.to_string().into(),
+                _ => {}
             }
         }
+        let mut fields = serde_json::to_value(self).unwrap_or_default();
+        write_fractions(&mut fields);
         fields
     }
 
@@ -196,27 +363,101 @@ impl TransformerConfig {
         self.max_positions - self.position_offset
     }
 
-    fn validate(&self, path: &Path) -> Result<(), ModelError> {
-        let invalid = |field, expected: &str, found: &dyn Display| {
+    /// Dimension of the embedding tables.
+    pub(crate) fn embedding_size(&self) -> usize {
+        self.layer.embedding_size.unwrap_or(self.hidden_size)
+    }
+
+    pub(crate) fn attention(&self) -> AttentionShape {
+        let layer = &self.layer;
+        AttentionShape {
+            heads: self.heads,
+            key_value_heads: layer.key_value_heads.unwrap_or(self.heads),
+            head_size: layer
+                .head_size
+                .unwrap_or(self.hidden_size / self.heads.max(1)),
+        }
+    }
+
+    /// Factor of attention scores.
+    pub(crate) fn attention_scale(&self) -> f32 {
+        match self.layer.attention_scale {
+            Some(scale) => scale as f32,
+            None => (self.attention().head_size as f32).sqrt().recip(),
+        }
+    }
+
+    /// Maximum distance of a token that is attended to in a layer; `None` if there is none.
+    pub(crate) fn window(&self, layer: usize) -> Option<usize> {
+        let window = self.layer.window;
+        window.filter(|_| self.layer.local_layers.contains(&layer))
+    }
+
+    /// Rotary position embeddings of a layer.
+    pub(crate) fn rotary(&self, layer: usize) -> Option<Rotary> {
+        if self.window(layer).is_some() {
+            self.layer.local_rotary.or(self.layer.rotary)
+        } else {
+            self.layer.rotary
+        }
+    }
+
+    /// Number of layers with weights of their own.
+    pub(crate) fn stored_layers(&self) -> usize {
+        if self.layer.shared_layers {
+            1
+        } else {
+            self.layers
+        }
+    }
+
+    /// Returns an error if values contradict each other. `path`: the file of the configuration.
+    pub(crate) fn validate(&self, path: &Path) -> Result<(), ModelError> {
+        let invalid = |field: &str, expected: &str, found: &dyn Display| {
             Err(ModelError::setting(path, field, expected, found))
         };
+        let layer = &self.layer;
         let positive = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
             ("num_hidden_layers", self.layers),
             ("num_attention_heads", self.heads),
             ("intermediate_size", self.intermediate_size),
+            ("embedding_size", self.embedding_size()),
+            ("head_dim", layer.head_size.unwrap_or(1)),
+            ("num_key_value_heads", layer.key_value_heads.unwrap_or(1)),
         ];
         if let Some((field, value)) = positive.into_iter().find(|(_, value)| *value == 0) {
             return invalid(field, "1 or more", &value);
         }
-        if !self.hidden_size.is_multiple_of(self.heads) {
+        if layer.head_size.is_none() && !self.hidden_size.is_multiple_of(self.heads) {
             let expected = format!("a divisor of hidden_size, {}", self.hidden_size);
             return invalid("num_attention_heads", &expected, &self.heads);
         }
+        if let Some(heads) = layer.key_value_heads
+            && !self.heads.is_multiple_of(heads)
+        {
+            let expected = format!("a divisor of num_attention_heads, {}", self.heads);
+            return invalid("num_key_value_heads", &expected, &heads);
+        }
+        let head_size = self.attention().head_size;
+        for rotary in [layer.rotary, layer.local_rotary].into_iter().flatten() {
+            if !(rotary.theta > 1.0 && rotary.theta.is_finite()) {
+                return invalid("rope_theta", "above 1", &rotary.theta);
+            }
+            if !rotary.dim.is_multiple_of(2) || rotary.dim > head_size {
+                let expected = format!("even and at most head_dim, {head_size}");
+                return invalid("rotary dimension", &expected, &rotary.dim);
+            }
+        }
         let buckets = self.relative_position_buckets;
-        if self.architecture == Architecture::Mpnet && buckets < 4 {
+        if (1..4).contains(&buckets) {
             return invalid("relative_attention_num_buckets", "4 or more", &buckets);
+        }
+        if buckets > 0 && layer.relative_position_distance <= buckets / 4 {
+            let expected = format!("more than {}, a quarter of the buckets", buckets / 4);
+            let found = layer.relative_position_distance;
+            return invalid("relative_attention_max_distance", &expected, &found);
         }
         if self.max_positions <= self.position_offset {
             let expected = format!("more than {}", self.position_offset);
@@ -226,31 +467,5 @@ impl TransformerConfig {
             return invalid("layer_norm_eps", "above 0", &self.layer_norm_eps);
         }
         Ok(())
-    }
-}
-
-impl RawConfig {
-    fn architecture(&self, path: &Path) -> Result<Architecture, ModelError> {
-        let known = || {
-            let names: Vec<&str> = Architecture::NAMES.iter().map(|(name, _)| *name).collect();
-            format!("one of {}", names.join(", "))
-        };
-        let find = |wanted: &str| {
-            let mut names = Architecture::NAMES.iter();
-            names.find(|(name, _)| *name == wanted).map(|(_, a)| *a)
-        };
-        if let Some(name) = &self.model_type {
-            return find(name).ok_or_else(|| {
-                ModelError::setting(path, "model_type", known(), format!("{name:?}"))
-            });
-        }
-        // Files from before 2020 have the class only: "BertForMaskedLM".
-        let classes = self.architectures.as_deref().unwrap_or_default();
-        let class = classes.first().map_or("", String::as_str).to_lowercase();
-        let stem = &class[..class
-            .find("for")
-            .or(class.find("model"))
-            .unwrap_or(class.len())];
-        find(stem).ok_or_else(|| ModelError::setting(path, "model_type", known(), "missing"))
     }
 }

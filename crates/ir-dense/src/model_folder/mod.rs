@@ -1,12 +1,14 @@
 //! Files of a model folder in the Hugging Face layout.
 //!
 //! - `config`: `config.json`
+//! - `remote_code`: error of an unknown architecture, and code in the folder
 //! - `weights`: reader of `model.safetensors`, its shards, and `pytorch_model.bin`
 //! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
 //! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
 
 mod config;
+pub(crate) mod remote_code;
 pub(crate) mod safetensors;
 mod tensor_values;
 mod weights;
@@ -19,7 +21,10 @@ use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use config::{Architecture, TransformerConfig};
+pub use config::{
+    Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling, TransformerConfig,
+};
+pub(crate) use config::AttentionShape;
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::TensorValues;
 pub(crate) use weights::{SAFETENSORS_INDEX, TensorSource, WeightFile, shard_names};

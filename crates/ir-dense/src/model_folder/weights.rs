@@ -1,11 +1,12 @@
 //! Reader of weight files.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use half::{bf16, f16};
 use ir_core::store::{IndexBytes, SectionBytes};
@@ -45,6 +46,8 @@ pub(crate) trait TensorSource {
 pub(crate) struct WeightFile {
     path: PathBuf,
     format: WeightFormat,
+    /// Names of the tensors that were read.
+    read: Mutex<BTreeSet<String>>,
 }
 
 enum WeightFormat {
@@ -87,7 +90,15 @@ impl fmt::Debug for WeightFile {
     }
 }
 
+/// Endings of the names of tensors in layers that are not weights.
+const BUFFERS: [&str; 3] = ["inv_freq", "position_ids", "masked_bias"];
+
 impl WeightFile {
+    fn new(path: PathBuf, format: WeightFormat) -> Self {
+        let read = Mutex::default();
+        Self { path, format, read }
+    }
+
     /// Opens `model.safetensors`, or else the files of `model.safetensors.index.json`, or else
     /// `pytorch_model.bin`.
     pub(crate) fn open(folder: &Path) -> Result<Self, ModelError> {
@@ -153,7 +164,7 @@ impl WeightFile {
             start,
             header,
         };
-        Ok(Self { path, format })
+        Ok(Self::new(path, format))
     }
 
     /// Opens the files of an index of sharded safetensors files.
@@ -177,8 +188,7 @@ impl WeightFile {
             files[number].info(&tensor)?;
             tensors.insert(tensor, number);
         }
-        let format = WeightFormat::Shards { files, tensors };
-        Ok(Self { path, format })
+        Ok(Self::new(path, WeightFormat::Shards { files, tensors }))
     }
 
     fn open_pytorch(path: PathBuf) -> Result<Self, ModelError> {
@@ -193,12 +203,67 @@ impl WeightFile {
             Ok(()) => {}
         }
         let reader = PytorchReader::new(&path).map_err(|error| invalid(&path, error))?;
-        let format = WeightFormat::Pytorch(reader);
-        Ok(Self { path, format })
+        Ok(Self::new(path, WeightFormat::Pytorch(reader)))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Format, and paths of the files with tensors.
+    pub(crate) fn files(&self) -> (&'static str, Vec<&Path>) {
+        match &self.format {
+            WeightFormat::SafeTensors { .. } => ("safetensors", vec![&self.path]),
+            WeightFormat::Pytorch(_) => ("PyTorch", vec![&self.path]),
+            WeightFormat::Shards { files, .. } => {
+                let files = files.iter().map(Self::path).collect();
+                ("sharded safetensors", files)
+            }
+        }
+    }
+
+    /// Number of elements of all tensors by element type.
+    pub(crate) fn element_counts(&self) -> Result<BTreeMap<String, u64>, ModelError> {
+        let mut counts = BTreeMap::new();
+        for name in self.names() {
+            let (element, shape) = self.info(&name)?;
+            *counts.entry(element).or_default() +=
+                shape.iter().map(|&it| it as u64).product::<u64>();
+        }
+        Ok(counts)
+    }
+
+    /// Returns an error if layers have a tensor that was not read: the model computes something
+    /// that the configuration does not describe.
+    pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        // "encoder.layer." of "encoder.layer.0.output.dense.weight".
+        let stack = |name: &str| {
+            let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+            let mut parts = name.split_inclusive('.');
+            let end = parts.try_fold(0, |end, part| match part.strip_suffix('.') {
+                Some(part) if is_number(part) => Err(Some(end)),
+                Some(_) => Ok(end + part.len()),
+                None => Err(None),
+            });
+            end.err().flatten().map(|end: usize| name[..end].to_owned())
+        };
+        let stacks: BTreeSet<String> = read.iter().filter_map(|name| stack(name)).collect();
+        let mut unread = self.names();
+        unread.retain(|name| {
+            !read.contains(name)
+                && stack(name).is_some_and(|stack| stacks.contains(&stack))
+                && !BUFFERS.iter().any(|end| name.ends_with(end))
+        });
+        unread.sort_unstable();
+        match unread.first() {
+            None => Ok(()),
+            Some(tensor) => Err(ModelError::UnreadTensor {
+                path: self.path.clone(),
+                tensor: tensor.clone(),
+                others: unread.len() - 1,
+            }),
+        }
     }
 
     /// Returns a metadata value of a safetensors file.
@@ -273,6 +338,9 @@ impl TensorSource for WeightFile {
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
+        let read = self.read.lock();
+        read.unwrap_or_else(PoisonError::into_inner)
+            .insert(name.into());
         if let WeightFormat::Shards { files, tensors } = &self.format {
             let number = tensors.get(name).ok_or_else(|| self.missing(name))?;
             return files[*number].tensor(name, shape);

@@ -15,10 +15,9 @@ use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 
 use crate::backend::Backend;
 use crate::encode::Pooling;
-use crate::encode::sentence_transformers::{
-    SentenceTransformersConfig, SentenceTransformersModule,
-};
-use crate::encode::tokenizer::{SPECIAL_TOKENS, tokenizer_json};
+use crate::encode::module_entry::SentenceTransformersModule;
+use crate::encode::sentence_transformers::SentenceTransformersConfig;
+use crate::encode::tokenizer_files::{SPECIAL_TOKENS, tokenizer_json};
 use crate::error::{ModelError, TokenizerError};
 use crate::model_folder::TransformerConfig;
 use crate::model_folder::{
@@ -247,14 +246,10 @@ impl RandomModel {
         }
         let config = SentenceTransformersConfig {
             transformer: folder.into(),
-            pooling: self.pooling,
+            pooling: self.pooling.into(),
             modules,
-            truncate_dim: None,
             max_tokens: Some(self.max_positions),
-            lowercase: false,
-            prompts: Default::default(),
-            similarity: None,
-            is_sentence_transformers: true,
+            ..SentenceTransformersConfig::default()
         };
         config.write(folder, self.hidden_size)?;
         let device = Backend::Cpu.device()?;

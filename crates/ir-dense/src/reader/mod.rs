@@ -23,6 +23,7 @@ use head::{HEAD_WEIGHT, SpanHead};
 use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
+use crate::encode::module_entry::transformer_folder;
 use crate::encode::{EncoderConfig, ModelTokenizer, batches};
 use crate::error::ModelError;
 use crate::kernels::memory;
@@ -30,7 +31,7 @@ use crate::kernels::team::ParallelRegion;
 use crate::model_folder::{TensorSource, TransformerConfig, WeightFile};
 use crate::precision::Precision;
 use crate::random_model::RandomWeights;
-use crate::transformer::{InferenceModel, ModelWeights, TensorNames, TokenBatch};
+use crate::transformer::{InferenceModel, ModelWeights, TokenBatch, count_layers};
 
 /// Extractive reader: finds the span of a context that answers a question, with a model such as
 /// `BertForQuestionAnswering`.
@@ -89,8 +90,9 @@ pub struct WindowLogits {
 }
 
 impl ExtractiveReader {
-    /// Opens a folder in the Hugging Face layout. The model must have a span head (`qa_outputs`):
-    /// `BertForQuestionAnswering` and the classes of RoBERTa, DistilBERT and MPNet.
+    /// Opens a folder in the Hugging Face layout; `modules.json` may name the folder of the
+    /// transformer. The model must have a span head (`qa_outputs`): `BertForQuestionAnswering` and
+    /// the classes of RoBERTa, DistilBERT and MPNet.
     ///
     /// # Errors
     /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
@@ -116,12 +118,13 @@ impl ExtractiveReader {
         missing: MissingHead,
     ) -> Result<Self, ModelError> {
         let device = config.backend.device()?;
+        let folder = &transformer_folder(folder)?;
         let shape = TransformerConfig::read(folder)?;
         let tokenizer = ModelTokenizer::open(folder)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
         let windows = WindowBuilder::new(folder, &shape, &tokenizer, config)?;
         let weights = WeightFile::open(folder)?;
-        let layers = TensorNames::count_layers(shape.architecture, &weights);
+        let layers = count_layers(shape.architecture, &weights);
         let path = folder.join("config.json");
         if layers > shape.layers {
             let expected = format!("{layers}, the layers in {}", weights.path().display());
@@ -149,7 +152,7 @@ impl ExtractiveReader {
             folder: folder.into(),
             weights: ModelWeights::File {
                 file: Arc::new(weights),
-                config: shape,
+                config: Box::new(shape),
                 device,
             },
             head,
@@ -175,6 +178,9 @@ impl ExtractiveReader {
     /// Reads the weights for inference.
     pub(crate) fn prepared(mut self) -> Result<Self, ModelError> {
         self.inference = self.weights.inference(Precision::F32)?.map(Arc::new);
+        if let ModelWeights::File { file, .. } = &self.weights {
+            file.check_unread()?;
+        }
         Ok(self)
     }
 

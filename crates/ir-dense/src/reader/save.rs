@@ -28,15 +28,14 @@ impl ExtractiveReader {
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
         // Name of the transformer in the classes with a head.
-        let prefix = match architecture {
-            Architecture::Bert => "bert",
-            Architecture::Roberta => "roberta",
-            Architecture::DistilBert => "distilbert",
-            Architecture::Mpnet => "mpnet",
-        };
+        let prefix = architecture.definition().body;
         let body = self.weights.transformer()?.named_tensors().into_iter();
         let body = body.map(|tensor| NamedTensor {
-            name: format!("{prefix}.{}", tensor.name),
+            name: if prefix.is_empty() {
+                tensor.name
+            } else {
+                format!("{prefix}.{}", tensor.name)
+            },
             ..tensor
         });
         let tensors: Vec<NamedTensor> = body.chain(self.head.named_tensors()).collect();
@@ -52,11 +51,5 @@ fn class_stem(config: &Map<String, Value>, architecture: Architecture) -> String
         &class[..end.unwrap_or(class.len())]
     });
     let stem = stem.filter(|stem| !stem.is_empty());
-    let default = match architecture {
-        Architecture::Bert => "Bert",
-        Architecture::Roberta => "Roberta",
-        Architecture::DistilBert => "DistilBert",
-        Architecture::Mpnet => "MPNet",
-    };
-    stem.unwrap_or(default).to_owned()
+    stem.unwrap_or(architecture.definition().class).to_owned()
 }

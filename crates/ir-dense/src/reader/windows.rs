@@ -49,7 +49,7 @@ impl WindowBuilder {
             Err(ModelError::setting(&path, field, expected, found))
         };
         let mut template = tokenizer.pair_template()?;
-        if shape.architecture != Architecture::Bert {
+        if shape.architecture != Architecture::BERT {
             template.clear_types();
         }
         let last = template.last_type();

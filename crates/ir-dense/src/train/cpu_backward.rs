@@ -44,7 +44,7 @@ impl CpuBackward<'_> {
                 pass,
                 cpu: self.cpu,
                 layer: &self.cpu.layers[number],
-                activation: model.layers[number].activation,
+                activation: model.config().activation,
                 number,
             };
             d = layer.run(saved, d, gradients);
@@ -53,7 +53,7 @@ impl CpuBackward<'_> {
         training::multiply(&mut d, &mask);
         buffers.give([mask]);
         self.embedding_norm(saved.embedding_norm, &mut d, gradients);
-        let (batch, config) = (pass.batch, model.config());
+        let batch = pass.batch;
         if let Some(types) = &model.token_type_embeddings {
             let (name, shape) = ("token_type_embeddings", types.dims());
             let types = batch.token_types();
@@ -65,9 +65,10 @@ impl CpuBackward<'_> {
                 gradients.add_row_values(name, shape, rows, &d);
             }
         }
-        let shape = model.position_embeddings.dims();
-        let rows = batch.positions().map(|at| config.position_offset + at);
-        gradients.add_row_values("position_embeddings", shape, rows, &d);
+        if let Some(positions) = &model.position_embeddings {
+            let rows = batch.position_rows(model.config());
+            gradients.add_row_values("position_embeddings", positions.dims(), rows, &d);
+        }
         let shape = model.token_embeddings.dims();
         let rows = batch.ids().iter().map(|&id| id as usize);
         gradients.add_row_values("token_embeddings", shape, rows, &d);

@@ -155,6 +155,7 @@ impl ReaderTrainer {
         let missing = MissingHead::Random(config.seed);
         let reader = ExtractiveReader::load(folder.as_ref(), &config.reader, missing)?;
         let model = reader.weights.transformer()?;
+        check_precision(config.precision, model.config())?;
         let config = config.clone();
         Ok(Self {
             reader,

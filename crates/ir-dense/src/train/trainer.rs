@@ -13,6 +13,7 @@ use super::gradcache::{TrainedTower, TrainedTowers};
 use super::history::{EvaluationPoint, TrainingStep};
 use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::BatchSampler;
+use super::config::check_precision;
 use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::{BiEncoder, side_folders};
 use crate::similarity;
@@ -105,6 +106,9 @@ impl Trainer {
 
     fn new(towers: Vec<TrainedTower>, config: &TrainingConfig) -> Result<Self, TrainError> {
         config.validate()?;
+        for tower in &towers {
+            check_precision(config.precision, tower.model.config())?;
+        }
         let cosines = config.similarity == VectorSimilarity::Cosine
             || towers.iter().all(|it| it.tower.normalize);
         if matches!(config.loss, Loss::Pointwise { scale: None }) && !cosines {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 use crate::kernels::memory::on_cpu;
+use crate::model_folder::TransformerConfig;
 
 /// Token ids of several texts, concatenated.
 ///
@@ -157,6 +158,22 @@ impl TokenBatch {
     /// Position of every token in its text.
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         self.lengths().flat_map(|length| 0..length)
+    }
+
+    /// Row of every token in the position embeddings.
+    pub(crate) fn position_rows(&self, config: &TransformerConfig) -> impl Iterator<Item = usize> {
+        let (offset, padding) = (config.position_offset, config.position_padding);
+        let mut skipped = 0;
+        self.positions().zip(&self.ids).map(move |(position, &id)| {
+            if position == 0 {
+                skipped = 0;
+            }
+            if Some(id) == padding {
+                skipped += 1;
+                return offset.saturating_sub(1);
+            }
+            offset + position - skipped
+        })
     }
 
     /// Returns `true` if a text is padded.

@@ -11,40 +11,35 @@ use burn::tensor::Device;
 use rayon::prelude::*;
 
 use super::cpu_attention::CpuAttention;
-use super::weights::{EmbeddingWeights, LayerWeights, LinearWeights, NormWeights, WeightReader};
+use super::cpu_layer::{
+    BlockPositions, CpuLayer, CpuLinear, CpuNorm, add_layer, add_linear, add_norm,
+};
+use super::rotary::RotaryTable;
+use super::weights::{EmbeddingWeights, LayerWeights, NormWeights, WeightReader};
 use super::{BLOCK_ROWS, TokenBatch, Transformer};
-use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::kernels::aligned::AlignedBuffer;
-use crate::kernels::elementwise;
-use crate::kernels::low_precision::{
-    LowPrecision, LowPrecisionMatrix, LowPrecisionRows, PANEL_COLUMNS,
-};
-use crate::kernels::matrix::{PackedMatrix, StridedRows};
+use crate::kernels::low_precision::{LowPrecision, LowPrecisionRows};
+use crate::kernels::matrix::StridedRows;
 use crate::kernels::team::ParallelRegion;
 use crate::model_folder::safetensors::TensorChecksum;
 use crate::model_folder::{TensorSource, TensorValues, TransformerConfig};
 use crate::precision::{OutlierChannels, Precision};
 
-/// Intermediate results of a block.
-#[derive(Default)]
-struct BlockScratch {
-    attended: AlignedBuffer,
-    inner: AlignedBuffer,
-    rounded: LowPrecisionRows,
-    rounded_inner: LowPrecisionRows,
-}
-
-/// Intermediate results of a batch: `[tokens, hidden_size]`, `qkv` three times as wide.
+/// Intermediate results of a batch, one row per token.
 #[derive(Default)]
 struct BatchScratch {
     x: AlignedBuffer,
     qkv: AlignedBuffer,
     context: AlignedBuffer,
+    embedded: AlignedBuffer,
+    /// Position of every token in its text, for rotary position embeddings.
+    positions: Vec<u32>,
+    /// Of layers with global and with local attention.
+    rotary: [RotaryTable; 2],
 }
 
 thread_local! {
-    static SCRATCH: RefCell<BlockScratch> = RefCell::default();
     // Taken while it is in use, because a thread may run another batch while it waits for one.
     static BATCH_SCRATCH: RefCell<BatchScratch> = RefCell::default();
 }
@@ -52,53 +47,28 @@ thread_local! {
 /// [`Transformer`] with weights packed for CPU inference.
 #[derive(Debug)]
 pub(crate) struct CpuTransformer {
+    config: TransformerConfig,
     embeddings: CpuEmbeddings,
-    embedding_norm: CpuLayerNorm,
+    embedding_norm: Option<CpuNorm>,
+    embedding_projection: Option<CpuLinear>,
+    /// Normalized embeddings of relative positions, until the last layer is packed.
+    relative_positions: Vec<f32>,
     layers: Vec<CpuLayer>,
+    /// Normalization after the last layer, which is added to the checksum last.
+    final_norm: Option<CpuNorm>,
     attention: CpuAttention,
-    activation: Activation,
-    hidden: usize,
     checksum: TensorChecksum,
 }
 
-/// Embedding tables, row-major `[rows, hidden_size]`. Those of a memory-mapped file are used in
+/// Embedding tables, row-major `[rows, embedding_size]`. Those of a memory-mapped file are used in
 /// place.
 #[derive(Debug)]
 struct CpuEmbeddings {
     tokens: TensorValues,
-    positions: TensorValues,
-    /// Row of the first token of a text in `positions`.
-    position_offset: usize,
+    /// Factor of token embeddings.
+    scale: f32,
+    positions: Option<TensorValues>,
     types: Option<TensorValues>,
-}
-
-#[derive(Debug)]
-struct CpuLayer {
-    qkv: CpuLinear,
-    output: CpuLinear,
-    attention_norm: CpuLayerNorm,
-    up: CpuLinear,
-    down: CpuLinear,
-    norm: CpuLayerNorm,
-}
-
-#[derive(Debug)]
-struct CpuLinear {
-    weight: CpuWeight,
-    bias: Vec<f32>,
-}
-
-#[derive(Debug)]
-enum CpuWeight {
-    F32(PackedMatrix),
-    Low(LowPrecisionMatrix),
-}
-
-#[derive(Debug)]
-struct CpuLayerNorm {
-    scale: Vec<f32>,
-    shift: Vec<f32>,
-    epsilon: f32,
 }
 
 impl CpuTransformer {
@@ -110,92 +80,105 @@ impl CpuTransformer {
         precision: Precision,
     ) -> Result<Option<Self>, ModelError> {
         let reader = WeightReader::new(config, weights);
-        let mut packed = Self::with_embeddings(config, reader.embeddings()?, precision);
-        for number in 0..config.layers {
-            if packed.push(reader.layer(number)?, precision).is_none() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(packed))
+        let layers = (0..config.stored_layers()).map(|number| reader.layer(number));
+        Self::pack(config, reader.embeddings()?, layers, precision)
     }
 
     /// Packs the weights of a model. `None` if they are not in CPU memory or on a device with
-    /// automatic differentiation, a projection or normalization has no bias, or a projection has
-    /// too many inputs for int8.
+    /// automatic differentiation, or a projection has too many inputs for int8.
     pub(crate) fn new(model: &Transformer, precision: Precision) -> Option<Self> {
         let device = model.device();
         if device != Device::flex() || device.is_autodiff() {
             return None;
         }
         let embeddings = EmbeddingWeights::from_model(model)?;
-        let mut packed = Self::with_embeddings(model.config(), embeddings, precision);
-        for layer in &model.layers {
-            packed.push(LayerWeights::from_layer(layer)?, precision)?;
-        }
-        Some(packed)
+        let layers = model.layers.iter().map(LayerWeights::from_layer);
+        let layers = layers.collect::<Option<Vec<_>>>()?.into_iter().map(Ok);
+        // Weights in memory cannot fail to be read.
+        Self::pack(model.config(), embeddings, layers, precision)
+            .ok()
+            .flatten()
     }
 
-    /// Transformer of the embedding tables, to which [`Self::push`] adds the layers.
+    fn pack(
+        config: &TransformerConfig,
+        mut weights: EmbeddingWeights,
+        layers: impl Iterator<Item = Result<LayerWeights, ModelError>>,
+        precision: Precision,
+    ) -> Result<Option<Self>, ModelError> {
+        let final_norm = weights.final_norm.take();
+        let Some(mut packed) = Self::with_embeddings(config, weights, precision) else {
+            return Ok(None);
+        };
+        for (number, layer) in layers.enumerate() {
+            let layer = layer?;
+            add_layer(&mut packed.checksum, number, &layer);
+            let positions = &packed.relative_positions;
+            let Some(layer) = CpuLayer::new(config, layer, positions, precision) else {
+                return Ok(None);
+            };
+            packed.layers.push(layer);
+        }
+        add_norm(&mut packed.checksum, "final_norm", final_norm.as_ref());
+        packed.final_norm = final_norm.map(|norm| CpuNorm::new(norm, config));
+        packed.relative_positions = Vec::new();
+        Ok(Some(packed))
+    }
+
+    /// Transformer without layers. `None` if a projection has too many inputs for int8.
     fn with_embeddings(
         config: &TransformerConfig,
         weights: EmbeddingWeights,
         precision: Precision,
-    ) -> Self {
+    ) -> Option<Self> {
         let mut checksum = TensorChecksum::default();
         // Names and order of `Transformer::parameters`.
-        let mut add_table = |name, table: &TensorValues| {
+        let mut add_table = |name, table: Option<&TensorValues>| {
+            let Some(table) = table else { return };
             checksum.add(name, table);
             // Of a file, only the rows of the texts will be in memory.
             table.release();
         };
-        add_table("token_embeddings", &weights.tokens);
-        add_table("position_embeddings", &weights.positions);
-        if let Some(types) = &weights.types {
-            add_table("token_type_embeddings", types);
-        }
+        add_table("token_embeddings", Some(&weights.tokens));
+        add_table("position_embeddings", weights.positions.as_ref());
+        add_table("token_type_embeddings", weights.types.as_ref());
         if let Some(bias) = &weights.relative_position_bias {
             checksum.add("relative_position_bias", bias);
         }
-        add_norm(&mut checksum, "embedding_norm", &weights.norm);
+        add_norm(&mut checksum, "embedding_norm", weights.norm.as_ref());
+        if let Some(projection) = &weights.projection {
+            add_linear(&mut checksum, "embedding_projection", projection);
+        }
+        if let Some(positions) = &weights.relative_positions {
+            checksum.add("relative_positions", positions);
+        }
+        let norm = weights.relative_position_norm;
+        add_norm(&mut checksum, "relative_position_norm", norm.as_ref());
+        let mut relative_positions = weights.relative_positions.unwrap_or_default();
+        let packed = |norm: NormWeights| CpuNorm::new(norm, config);
+        if let Some(norm) = norm.map(packed) {
+            norm.forward(&mut relative_positions, &[]);
+        }
         let bias = weights.relative_position_bias.unwrap_or_default();
-        Self {
+        Some(Self {
             embeddings: CpuEmbeddings {
                 tokens: weights.tokens,
+                scale: config.layer.embedding_scale as f32,
                 positions: weights.positions,
-                position_offset: config.position_offset,
                 types: weights.types,
             },
-            embedding_norm: CpuLayerNorm::new(weights.norm, config.layer_norm_eps as f32),
-            layers: Vec::with_capacity(config.layers),
+            embedding_norm: weights.norm.map(packed),
+            embedding_projection: match weights.projection {
+                None => None,
+                Some(it) => Some(CpuLinear::new(it, precision, LowPrecision::W8A8)?),
+            },
+            relative_positions,
+            layers: Vec::with_capacity(config.stored_layers()),
+            final_norm: None,
             attention: CpuAttention::new(config, bias, precision),
-            activation: config.activation,
-            hidden: config.hidden_size,
+            config: config.clone(),
             checksum,
-        }
-    }
-
-    /// Packs the next layer. `None` if a linear layer has too many inputs for int8.
-    fn push(&mut self, weights: LayerWeights, precision: Precision) -> Option<()> {
-        let (checksum, number) = (&mut self.checksum, self.layers.len());
-        let name = |part| format!("layers.{number}.{part}");
-        add_linear(checksum, &name("qkv"), &weights.qkv);
-        add_linear(checksum, &name("output"), &weights.output);
-        add_norm(checksum, &name("attention_norm"), &weights.attention_norm);
-        add_linear(checksum, &name("up"), &weights.up);
-        add_linear(checksum, &name("down"), &weights.down);
-        add_norm(checksum, &name("norm"), &weights.norm);
-        let epsilon = self.embedding_norm.epsilon;
-        let linear = |weights| CpuLinear::new(weights, precision, LowPrecision::W8A8);
-        self.layers.push(CpuLayer {
-            // Rounding of their inputs to 8 bits would be a third of the error of a vector.
-            qkv: CpuLinear::new(weights.qkv, precision, LowPrecision::W8A12)?,
-            output: linear(weights.output)?,
-            attention_norm: CpuLayerNorm::new(weights.attention_norm, epsilon),
-            up: linear(weights.up)?,
-            down: linear(weights.down)?,
-            norm: CpuLayerNorm::new(weights.norm, epsilon),
-        });
-        Some(())
+        })
     }
 
     /// CRC-32 of names and elements of the parameters of the model, as f32.
@@ -206,24 +189,9 @@ impl CpuTransformer {
     /// Output channels that are f32 although the precision is int8.
     pub(crate) fn outlier_channels(&self) -> Vec<OutlierChannels> {
         let layers = self.layers.iter().enumerate();
-        let linear = layers.flat_map(|(number, layer)| {
-            let named = [
-                ("qkv", &layer.qkv),
-                ("output", &layer.output),
-                ("up", &layer.up),
-                ("down", &layer.down),
-            ];
-            named.map(|(name, linear)| (format!("layers.{number}.{name}"), linear))
-        });
-        let outliers = linear.filter_map(|(layer, linear)| match &linear.weight {
-            CpuWeight::Low(weight) if !weight.outliers().is_empty() => Some(OutlierChannels {
-                layer,
-                channels: weight.outliers().to_vec(),
-                total: linear.bias.len(),
-            }),
-            _ => None,
-        });
-        outliers.collect()
+        layers
+            .flat_map(|(number, layer)| layer.outlier_channels(number))
+            .collect()
     }
 
     /// Calls `f` with the hidden state of every token of a batch without padding,
@@ -240,224 +208,158 @@ impl CpuTransformer {
         f: impl FnOnce(&[f32]) -> T,
     ) -> T {
         let mut scratch = BATCH_SCRATCH.take();
-        let BatchScratch { x, qkv, context } = &mut scratch;
-        let (hidden, len) = (self.hidden, batch.ids().len() * self.hidden);
-        let x = x.resize_stale(len);
-        let qkv = qkv.resize_stale(3 * len);
-        let context = context.resize_stale(len);
-        self.embeddings.forward(batch, hidden, x);
-        for_each_block((x, hidden), (qkv, 3 * hidden), |x, _| {
-            self.embedding_norm.forward(x, &[]);
-        });
-        let is_shared = batch.ids().len() <= BLOCK_ROWS && region.threads() > 1;
-        for layer in &self.layers {
+        let BatchScratch {
+            x,
+            qkv,
+            context,
+            embedded,
+            positions,
+            rotary,
+        } = &mut scratch;
+        let (tokens, hidden, shape) = (
+            batch.ids().len(),
+            self.config.hidden_size,
+            self.config.attention(),
+        );
+        let (qkv_width, width) = (shape.qkv(), shape.queries());
+        let x = x.resize_stale(tokens * hidden);
+        let qkv = qkv.resize_stale(tokens * qkv_width);
+        let context = context.resize_stale(tokens * width);
+        self.embed(batch, embedded, x);
+        self.prepare_rotary(batch, positions, rotary);
+        let is_shared = tokens <= BLOCK_ROWS && region.threads() > 1;
+        for number in 0..self.config.layers {
+            // One layer if all share its weights.
+            let layer = &self.layers[number % self.layers.len()];
+            let window = self.config.window(number);
+            let table = &rotary[usize::from(window.is_some())];
+            let table = self.config.rotary(number).map(|_| table);
+            let attention = layer.attention(window);
+            let of_rows = |first: usize, count: usize| BlockPositions {
+                positions: positions.get(first..first + count).unwrap_or_default(),
+                rotary: table,
+            };
             if is_shared {
-                layer.qkv(x, qkv, region);
-                self.attention.forward_in(region, qkv, batch, context);
-                layer.feed_forward(x, context, self.activation, region);
+                layer.qkv(x, qkv, of_rows(0, tokens), region);
+                self.attention
+                    .forward_in(region, attention, qkv, batch, context);
+                layer.feed_forward(x, context, region);
                 continue;
             }
-            for_each_block((qkv, 3 * hidden), (x, hidden), |qkv, x| {
-                layer.qkv(x, qkv, &mut ParallelRegion::sequential());
+            for_each_block((qkv, qkv_width), (x, hidden), |first, qkv, x| {
+                let rows = of_rows(first, qkv.len() / qkv_width.max(1));
+                layer.qkv(x, qkv, rows, &mut ParallelRegion::sequential());
             });
-            self.attention.forward(qkv, batch, context);
-            for_each_block((x, hidden), (context, hidden), |x, context| {
-                let region = &mut ParallelRegion::sequential();
-                layer.feed_forward(x, context, self.activation, region);
+            self.attention.forward(attention, qkv, batch, context);
+            for_each_block((x, hidden), (context, width), |_, x, context| {
+                layer.feed_forward(x, context, &mut ParallelRegion::sequential());
             });
+        }
+        if let Some(norm) = &self.final_norm {
+            for_each_block((x, hidden), (&[], 0), |_, x, _| norm.forward(x, &[]));
         }
         let result = f(x);
         BATCH_SCRATCH.set(scratch);
         result
     }
+
+    /// Writes the input of the first layer.
+    fn embed(&self, batch: &TokenBatch, embedded: &mut AlignedBuffer, x: &mut [f32]) {
+        let (hidden, width) = (self.config.hidden_size, self.config.embedding_size());
+        let normalize = |rows: &mut [f32]| {
+            if let Some(norm) = &self.embedding_norm {
+                norm.forward(rows, &[]);
+            }
+        };
+        let Some(projection) = &self.embedding_projection else {
+            self.embeddings.forward(batch, &self.config, x);
+            return for_each_block((x, hidden), (&[], 0), |_, x, _| normalize(x));
+        };
+        let embedded = embedded.resize_stale(batch.ids().len() * width);
+        self.embeddings.forward(batch, &self.config, embedded);
+        for_each_block((&mut *embedded, width), (&[], 0), |_, rows, _| {
+            normalize(rows)
+        });
+        for_each_block((x, hidden), (embedded, width), |_, x, rows| {
+            let scratch = &mut LowPrecisionRows::default();
+            let region = &mut ParallelRegion::sequential();
+            projection.forward(
+                StridedRows::new(rows, width),
+                None,
+                (x, hidden),
+                scratch,
+                region,
+            );
+        });
+    }
+
+    /// Computes positions and rotations of the tokens of a batch, if a layer rotates.
+    fn prepare_rotary(
+        &self,
+        batch: &TokenBatch,
+        positions: &mut Vec<u32>,
+        tables: &mut [RotaryTable; 2],
+    ) {
+        let layer = &self.config.layer;
+        let Some(global) = layer.rotary else {
+            return;
+        };
+        positions.clear();
+        positions.extend(batch.positions().map(|position| position as u32));
+        let length = batch.lengths().max().unwrap_or(0);
+        let [global_table, local_table] = tables;
+        global_table.prepare(global, length);
+        local_table.prepare(layer.local_rotary.unwrap_or(global), length);
+    }
 }
 
-/// Calls `f` with the rows of every block of two matrices, given with their widths: on this thread
-/// if there is one block.
+/// Calls `f` with every block of rows: the number of its first row, and the rows of two matrices,
+/// given with their widths. On this thread if there is one block.
 fn for_each_block(
     (rows, width): (&mut [f32], usize),
     (others, other_width): (&[f32], usize),
-    f: impl Fn(&mut [f32], &[f32]) + Sync,
+    f: impl Fn(usize, &mut [f32], &[f32]) + Sync,
 ) {
     if rows.len() <= BLOCK_ROWS * width {
-        return f(rows, others);
+        return f(0, rows, others);
     }
-    rows.par_chunks_mut(BLOCK_ROWS * width)
-        .zip(others.par_chunks(BLOCK_ROWS * other_width))
-        .for_each(|(rows, others)| f(rows, others));
-}
-
-fn add_linear(checksum: &mut TensorChecksum, name: &str, linear: &LinearWeights) {
-    checksum.add(&format!("{name}.weight"), &linear.weight);
-    checksum.add(&format!("{name}.bias"), &linear.bias);
-}
-
-fn add_norm(checksum: &mut TensorChecksum, name: &str, norm: &NormWeights) {
-    checksum.add(&format!("{name}.gamma"), &norm.scale);
-    checksum.add(&format!("{name}.beta"), &norm.shift);
+    let blocks = rows.par_chunks_mut(BLOCK_ROWS * width).enumerate();
+    blocks.for_each(|(block, rows)| {
+        let first = block * BLOCK_ROWS;
+        let others = others.get(first * other_width..).unwrap_or_default();
+        let others = &others[..others.len().min(BLOCK_ROWS * other_width)];
+        f(first, rows, others);
+    });
 }
 
 impl CpuEmbeddings {
-    /// Sum of the embeddings of every token, `[tokens, hidden]`.
-    fn forward(&self, batch: &TokenBatch, hidden: usize, out: &mut [f32]) {
+    /// Sum of the embeddings of every token, `[tokens, embedding_size]`.
+    fn forward(&self, batch: &TokenBatch, config: &TransformerConfig, out: &mut [f32]) {
+        let width = config.embedding_size();
         let types = batch.token_types();
-        let (all_tokens, all_positions) = (&*self.tokens, &*self.positions);
-        let all_types = self.types.as_deref();
-        let rows = out.chunks_exact_mut(hidden.max(1));
-        let tokens = batch.ids().iter().zip(batch.positions()).enumerate();
+        let all_tokens = &*self.tokens;
+        let (all_positions, all_types) = (self.positions.as_deref(), self.types.as_deref());
+        let rows = out.chunks_exact_mut(width.max(1));
+        let tokens = batch
+            .ids()
+            .iter()
+            .zip(batch.position_rows(config))
+            .enumerate();
         for (out, (at, (&id, position))) in rows.zip(tokens) {
-            let token = &all_tokens[id as usize * hidden..][..hidden];
-            let position = &all_positions[(self.position_offset + position) * hidden..][..hidden];
-            for (out, (x, y)) in out.iter_mut().zip(token.iter().zip(position)) {
-                *out = x + y;
+            out.copy_from_slice(&all_tokens[id as usize * width..][..width]);
+            if self.scale != 1.0 {
+                out.iter_mut().for_each(|x| *x *= self.scale);
+            }
+            if let Some(all) = all_positions {
+                let position = &all[position * width..][..width];
+                out.iter_mut().zip(position).for_each(|(out, x)| *out += x);
             }
             if let Some(all) = all_types {
                 let row = types.get(at).map_or(0, |&it| it as usize);
-                let values = &all[row * hidden..][..hidden];
+                let values = &all[row * width..][..width];
                 out.iter_mut().zip(values).for_each(|(out, x)| *out += x);
             }
         }
-    }
-}
-
-impl CpuLayer {
-    /// Computes queries, keys and values of a block of rows, concatenated.
-    fn qkv(&self, x: &[f32], qkv: &mut [f32], region: &mut ParallelRegion<'_>) {
-        let hidden = self.norm.scale.len();
-        SCRATCH.with_borrow_mut(|scratch| {
-            let rows = StridedRows::new(x, hidden);
-            let rounded = &mut scratch.rounded;
-            let out = (qkv, 3 * hidden);
-            self.qkv.forward(rows, None, out, rounded, region);
-        });
-    }
-
-    /// Output projection and feed-forward network for a block of rows: replaces the input of the
-    /// layer, `x`, by its output.
-    fn feed_forward(
-        &self,
-        x: &mut [f32],
-        context: &[f32],
-        activation: Activation,
-        region: &mut ParallelRegion<'_>,
-    ) {
-        SCRATCH.with_borrow_mut(|scratch| {
-            self.feed_forward_with(x, context, activation, scratch, region);
-        });
-    }
-
-    fn feed_forward_with(
-        &self,
-        x: &mut [f32],
-        context: &[f32],
-        activation: Activation,
-        scratch: &mut BlockScratch,
-        region: &mut ParallelRegion<'_>,
-    ) {
-        let hidden = self.norm.scale.len();
-        let count = x.len() / hidden.max(1);
-        let stride = PackedMatrix::row_stride(self.up.bias.len());
-        let BlockScratch {
-            attended,
-            inner,
-            rounded,
-            rounded_inner,
-        } = scratch;
-        let attended = attended.resize_stale(x.len());
-        let rows = StridedRows::new(context, hidden);
-        let out = (&mut attended[..], hidden);
-        self.output.forward(rows, None, out, rounded, region);
-        self.attention_norm.forward(attended, x);
-
-        let rows = StridedRows::new(attended, hidden);
-        let activation = Some(activation);
-        if let (CpuWeight::Low(up), CpuWeight::Low(down)) = (&self.up.weight, &self.down.weight)
-            && up.is_bf16()
-            && region.threads() == 1
-        {
-            up.rounded_product(rows, &self.up.bias, activation, rounded_inner, rounded);
-            down.product_of_words(rounded_inner, count, &self.down.bias, None, (x, hidden));
-            return self.norm.forward(x, attended);
-        }
-        let inner = inner.resize_stale(count * stride);
-        let out = (&mut inner[..], stride);
-        self.up.forward(rows, activation, out, rounded, region);
-        let rows = StridedRows {
-            values: inner,
-            stride,
-            count,
-        };
-        let out = (&mut x[..], hidden);
-        self.down.forward(rows, None, out, rounded, region);
-        self.norm.forward(x, attended);
-    }
-}
-
-impl CpuLinear {
-    /// Packs the weights; `None` if there are too many inputs for int8. `int8`: the integers of
-    /// that precision, of which [`LowPrecision::W8A8`] is used for too many inputs of another.
-    fn new(linear: LinearWeights, precision: Precision, int8: LowPrecision) -> Option<Self> {
-        let LinearWeights { weight, bias } = linear;
-        let to = bias.len();
-        let from = weight.len() / to.max(1);
-        let low = |precision| LowPrecisionMatrix::new(precision, &weight, from, to);
-        Some(Self {
-            weight: match precision {
-                Precision::F32 => CpuWeight::F32(PackedMatrix::new(&weight, from, to)),
-                Precision::Bf16 => CpuWeight::Low(low(LowPrecision::Bf16)?),
-                Precision::Int8 => CpuWeight::Low(low(int8).or_else(|| low(LowPrecision::W8A8))?),
-            },
-            bias,
-        })
-    }
-
-    /// Computes the projection of rows, and an activation function of it, into rows of `out`,
-    /// which are `out.1` elements apart.
-    fn forward(
-        &self,
-        rows: StridedRows<'_>,
-        activation: Option<Activation>,
-        out: (&mut [f32], usize),
-        scratch: &mut LowPrecisionRows,
-        region: &mut ParallelRegion<'_>,
-    ) {
-        let (bias, to) = (&self.bias, self.bias.len());
-        match &self.weight {
-            CpuWeight::F32(weight) => {
-                let panel = PackedMatrix::padded(1);
-                region.compute_columns(rows.count, (to, panel), out, |columns, out| {
-                    weight.columns_of_product(rows, columns, Some(bias), activation, out);
-                });
-            }
-            CpuWeight::Low(weight) => {
-                weight.round_left(rows, scratch);
-                let (left, cells) = (&*scratch, (&mut *out.0, out.1));
-                region.compute_columns(rows.count, (to, PANEL_COLUMNS), cells, |columns, out| {
-                    weight.columns_of_words(left, rows.count, columns, bias, activation, out);
-                });
-                weight.replace_outliers(rows, bias, activation, out, scratch);
-            }
-        }
-    }
-}
-
-impl CpuLayerNorm {
-    fn new(norm: NormWeights, epsilon: f32) -> Self {
-        Self {
-            scale: norm.scale,
-            shift: norm.shift,
-            epsilon,
-        }
-    }
-
-    /// Adds `residual`, which may be empty, and normalizes.
-    fn forward(&self, rows: &mut [f32], residual: &[f32]) {
-        let Self {
-            scale,
-            shift,
-            epsilon,
-        } = self;
-        elementwise::add_layer_norm(rows, residual, scale, shift, *epsilon);
     }
 }
 
@@ -467,6 +369,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::activation::Activation;
     use crate::kernels::team::ThreadTeam;
     use crate::model_folder::WeightFile;
     use crate::model_folder::safetensors::checksum;
@@ -493,31 +396,6 @@ mod tests {
         alone
     }
 
-    /// More inputs than 12-bit integers permit.
-    #[test]
-    fn wide_layers_have_8_bit_inputs() {
-        let from = 4097;
-        let weight = vec![0.5; from];
-        let [wide, narrow] = [from, from - 1].map(|from| {
-            let linear = LinearWeights {
-                weight: weight[..from].to_vec(),
-                bias: vec![0.0],
-            };
-            let linear = CpuLinear::new(linear, Precision::Int8, LowPrecision::W8A12).unwrap();
-            // One large element: 8 bits round the others to 0 or 1/255 of it.
-            let mut x = vec![0.001; from];
-            x[0] = 1.0;
-            let mut out = [0.0];
-            let scratch = &mut LowPrecisionRows::default();
-            let region = &mut ParallelRegion::sequential();
-            let rows = StridedRows::new(&x, from);
-            linear.forward(rows, None, (&mut out, 1), scratch, region);
-            out[0]
-        });
-        assert_eq!(wide, 0.5);
-        assert!((narrow - 0.5 - 0.0005 * 4095.0).abs() < 0.1, "{narrow}");
-    }
-
     #[test]
     fn all_activation_functions_equal_those_of_the_module() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tiny/roberta");
@@ -525,7 +403,7 @@ mod tests {
         let batch = TokenBatch::new(&ids);
         let file = WeightFile::open(&folder).unwrap();
         let mut all = Vec::new();
-        for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+        for activation in Activation::ALL {
             let mut config = TransformerConfig::read(&folder).unwrap();
             config.activation = activation;
             let model = Transformer::load(config.clone(), &file, &Device::flex()).unwrap();

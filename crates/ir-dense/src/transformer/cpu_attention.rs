@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::cpu_positions::CpuPositions;
 use super::relative_position::bucket;
 use super::{BLOCK_ROWS, TokenBatch, Transformer};
 use crate::kernels::aligned::AlignedBuffer;
@@ -13,18 +14,42 @@ use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedColumns, StridedRows};
 use crate::kernels::memory::{self, values};
 use crate::kernels::team::ParallelRegion;
-use crate::model_folder::TransformerConfig;
+use crate::model_folder::{AttentionShape, TransformerConfig};
 use crate::precision::Precision;
 
 #[derive(Debug)]
 pub(crate) struct CpuAttention {
-    heads: usize,
-    hidden: usize,
+    shape: AttentionShape,
+    /// Factor of attention scores, 1/√d in most architectures.
+    scale: f32,
+    softcap: Option<f32>,
+    /// If `true`, a token attends to itself and earlier tokens only.
+    causal: bool,
     /// If `true`, products of queries, keys, probabilities and values are in bf16.
     bf16: bool,
     /// Relative position bias, `[buckets, heads]`; empty without one.
     relative_position_bias: Vec<f32>,
+    relative_position_distance: usize,
 }
+
+/// Attention of one layer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LayerAttention<'a> {
+    /// Maximum distance of a token that is attended to.
+    pub(crate) window: Option<usize>,
+    /// Relative positions of disentangled attention.
+    pub(crate) positions: Option<&'a CpuPositions>,
+}
+
+/// Queries of a text, and the keys that one of them attends to.
+#[derive(Debug, Clone)]
+struct Span {
+    queries: Range<usize>,
+    keys: Range<usize>,
+}
+
+/// Queries of a span, if not all tokens attend to each other.
+const SPAN_QUERIES: usize = 64;
 
 /// Dropout mask of the attention probabilities of a text of the batch, of a given length.
 pub(crate) type AttentionMask<'a> = &'a (dyn Fn(usize, usize) -> Vec<f32> + Sync);
@@ -65,11 +90,15 @@ impl CpuAttention {
         relative_position_bias: Vec<f32>,
         precision: Precision,
     ) -> Self {
+        let layer = &config.layer;
         Self {
-            heads: config.heads,
-            hidden: config.hidden_size,
-            bf16: precision == Precision::Bf16,
+            shape: config.attention(),
+            scale: config.attention_scale(),
+            softcap: layer.attention_softcap.map(|cap| cap as f32),
+            causal: layer.causal,
+            bf16: precision == Precision::Bf16 && layer.is_bert(),
             relative_position_bias,
+            relative_position_distance: layer.relative_position_distance,
         }
     }
 
@@ -83,12 +112,18 @@ impl CpuAttention {
     /// Computes the context vector of every token.
     ///
     /// # Shapes
-    /// `qkv`: `[tokens, 3 · hidden_size]`; `out`: `[tokens, hidden_size]`.
-    pub(super) fn forward(&self, qkv: &[f32], batch: &TokenBatch, out: &mut [f32]) {
+    /// `qkv`: `[tokens, queries + 2 · keys]`; `out`: `[tokens, queries]`.
+    pub(super) fn forward(
+        &self,
+        layer: LayerAttention<'_>,
+        qkv: &[f32],
+        batch: &TokenBatch,
+        out: &mut [f32],
+    ) {
         let run = |(length, qkv, out): (usize, &[f32], &mut [f32])| {
             SCRATCH.with_borrow_mut(|scratch| {
-                let (heads, out) = (0..self.heads, (out, self.hidden));
-                self.text(length, heads, qkv, out, scratch, &[], &mut []);
+                let (heads, out) = (0..self.shape.heads, (out, self.shape.queries()));
+                self.text(layer, length, heads, qkv, out, scratch, &[], &mut []);
             });
         };
         let texts = self.texts(qkv, batch, out);
@@ -104,17 +139,18 @@ impl CpuAttention {
     pub(super) fn forward_in(
         &self,
         region: &mut ParallelRegion<'_>,
+        layer: LayerAttention<'_>,
         qkv: &[f32],
         batch: &TokenBatch,
         out: &mut [f32],
     ) {
-        let dim = self.hidden / self.heads;
+        let (width, dim) = (self.shape.queries(), self.shape.head_size);
         for (length, qkv, out) in self.texts(qkv, batch, out) {
-            let (shape, out) = ((self.hidden, dim), (out, self.hidden));
+            let (shape, out) = ((width, dim), (out, width));
             region.compute_columns(length, shape, out, |columns, out| {
                 let heads = columns.start / dim..columns.end / dim;
                 SCRATCH.with_borrow_mut(|scratch| {
-                    self.text(length, heads, qkv, out, scratch, &[], &mut []);
+                    self.text(layer, length, heads, qkv, out, scratch, &[], &mut []);
                 });
             });
         }
@@ -127,10 +163,11 @@ impl CpuAttention {
         batch: &TokenBatch,
         out: &'a mut [f32],
     ) -> impl Iterator<Item = (usize, &'a [f32], &'a mut [f32])> {
-        let (mut qkv, mut out, hidden) = (qkv, out, self.hidden);
+        let (mut qkv, mut out) = (qkv, out);
+        let (qkv_width, width) = (self.shape.qkv(), self.shape.queries());
         batch.lengths().map(move |length| {
-            let (text_qkv, other_qkv) = qkv.split_at(length * 3 * hidden);
-            let (text_out, other_out) = std::mem::take(&mut out).split_at_mut(length * hidden);
+            let (text_qkv, other_qkv) = qkv.split_at(length * qkv_width);
+            let (text_out, other_out) = std::mem::take(&mut out).split_at_mut(length * width);
             (qkv, out) = (other_qkv, other_out);
             (length, text_qkv, text_out)
         })
@@ -138,7 +175,9 @@ impl CpuAttention {
 
     /// Number of attention probabilities of a batch: `[heads, length, length]` of every text.
     pub(super) fn probabilities(&self, batch: &TokenBatch) -> usize {
-        let cells = batch.lengths().map(|length| self.heads * length * length);
+        let cells = batch
+            .lengths()
+            .map(|length| self.shape.heads * length * length);
         cells.sum()
     }
 
@@ -153,7 +192,7 @@ impl CpuAttention {
         mask: Option<AttentionMask<'_>>,
     ) {
         let texts = self.texts(qkv, batch, out).map(|text| {
-            let count = (self.heads * text.0 * text.0).min(saved.len());
+            let count = (self.shape.heads * text.0 * text.0).min(saved.len());
             let (of_text, others) = std::mem::take(&mut saved).split_at_mut(count);
             saved = others;
             (text, of_text)
@@ -163,18 +202,20 @@ impl CpuAttention {
         texts.for_each(|(text, ((length, qkv, out), saved))| {
             let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
             SCRATCH.with_borrow_mut(|scratch| {
-                let (heads, out) = (0..self.heads, (out, self.hidden));
-                self.text(length, heads, qkv, out, scratch, &mask, saved);
+                let (heads, out) = (0..self.shape.heads, (out, self.shape.queries()));
+                let layer = LayerAttention::default();
+                self.text(layer, length, heads, qkv, out, scratch, &mask, saved);
             });
         });
     }
 
     /// Computes the context vectors of a text in some heads: `out` has their columns, in rows
     /// `out.1` elements apart. `mask` and `saved` are `[heads, length, length]`, or empty, as they
-    /// must be in bf16.
+    /// must be in bf16 and if not all tokens attend to each other.
     #[allow(clippy::too_many_arguments)]
     fn text(
         &self,
+        layer: LayerAttention<'_>,
         length: usize,
         heads: Range<usize>,
         qkv: &[f32],
@@ -190,23 +231,27 @@ impl CpuAttention {
             biases,
             bf16,
         } = scratch;
-        let (hidden, dim) = (self.hidden, self.hidden / self.heads);
-        let scale = (dim as f32).sqrt().recip();
-        let stride = PackedMatrix::padded(length);
-        let scores = scores.resize_stale(length * stride);
+        let dim = self.shape.head_size;
         let cells = length * length;
         let first = heads.start;
-        for head in heads.filter(|_| length > 0) {
-            let vector = |part, token| self.head_vector(qkv, head, part, token);
-            let rows = |part: Projection| StridedRows {
-                values: &qkv[part as usize * hidden + head * dim..],
-                stride: 3 * hidden,
-                count: length,
+        let spans = |head| {
+            self.spans(length, layer.window)
+                .map(move |span| (head, span))
+        };
+        for (head, span) in heads.flat_map(spans) {
+            let span = &span;
+            let count = span.keys.len();
+            let stride = PackedMatrix::padded(count);
+            let scores = scores.resize_stale(span.queries.len() * stride);
+            let rows = |part: Projection, tokens: &Range<usize>| StridedRows {
+                values: &qkv[tokens.start * self.shape.qkv() + self.column(head, part)..],
+                stride: self.shape.qkv(),
+                count: tokens.len(),
             };
-            let queries = rows(Projection::Query);
+            let queries = rows(Projection::Query, &span.queries);
             if self.bf16 {
                 let keys = &mut bf16.keys;
-                keys.fill_columns(dim, rows(Projection::Key), &mut bf16.rows);
+                keys.fill_columns(dim, rows(Projection::Key, &span.keys), &mut bf16.rows);
                 keys.product(
                     queries,
                     &[],
@@ -215,26 +260,39 @@ impl CpuAttention {
                     &mut bf16.rows,
                 );
             } else {
-                keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
+                let key = |at| self.head_vector(qkv, head, Projection::Key, span.keys.start + at);
+                keys.fill_by_columns(dim, stride, count, key);
                 keys.product(queries, None, scores, stride);
             }
-            let mut scale = scale;
+            if let Some(positions) = layer.positions {
+                let keys = rows(Projection::Key, &span.keys);
+                positions.add_scores(head, queries, keys, (&mut scores[..], stride));
+            }
+            let mut scale = self.scale;
             if !self.relative_position_bias.is_empty() {
                 let rows = (&mut scores[..], stride);
                 self.add_position_bias(head, length, rows, scale, biases);
                 scale = 1.0;
             }
-            let out = &mut out[(head - first) * dim..];
+            if let Some(cap) = self.softcap {
+                let cells = scores.iter_mut();
+                cells.for_each(|score| *score = cap * (*score * scale / cap).tanh());
+                scale = 1.0;
+            }
+            if self.causal || layer.window.is_some() {
+                self.mask_scores(span, length, layer.window, (&mut scores[..], stride));
+            }
+            let out = &mut out[span.queries.start * out_stride + (head - first) * dim..];
             if self.bf16 {
                 let Bf16Scratch {
                     values, rows: left, ..
                 } = bf16;
-                left.round_softmax(scores, stride, length, scale);
-                values.fill_rows(rows(Projection::Value), dim);
+                left.round_softmax(scores, stride, count, scale);
+                values.fill_rows(rows(Projection::Value, &span.keys), dim);
                 values.product_of_words(left, length, &[], None, (out, out_stride));
                 continue;
             }
-            elementwise::softmax(scores, stride, length, scale);
+            elementwise::softmax(scores, stride, count, scale);
             if !saved.is_empty() {
                 let rows = saved[head * cells..].chunks_exact_mut(length);
                 for (saved, row) in rows.zip(scores.chunks_exact(stride)) {
@@ -250,10 +308,66 @@ impl CpuAttention {
             let probabilities = StridedRows {
                 values: scores,
                 stride,
-                count: length,
+                count: span.queries.len(),
             };
-            values.fill_rows(rows(Projection::Value), dim);
+            values.fill_rows(rows(Projection::Value, &span.keys), dim);
             values.product(probabilities, None, out, out_stride);
+        }
+    }
+
+    /// Spans of a text: one, unless a token attends to a part of the tokens. The keys of a window
+    /// are few, so that time is linear in the length.
+    fn spans(&self, length: usize, window: Option<usize>) -> impl Iterator<Item = Span> {
+        let queries = if self.causal || window.is_some_and(|window| window < length) {
+            SPAN_QUERIES
+        } else {
+            length.max(1)
+        };
+        (0..length).step_by(queries).map(move |first| {
+            let queries = first..length.min(first + queries);
+            let start = self.attended(queries.start, length, window).start;
+            let end = self.attended(queries.end - 1, length, window).end;
+            Span {
+                queries,
+                keys: start..end,
+            }
+        })
+    }
+
+    /// Tokens that a token attends to.
+    fn attended(&self, token: usize, length: usize, window: Option<usize>) -> Range<usize> {
+        let window = window.unwrap_or(length);
+        let end = if self.causal { token } else { token + window };
+        token.saturating_sub(window)..length.min(end + 1)
+    }
+
+    /// Replaces the scores of tokens that are not attended to by -∞.
+    fn mask_scores(
+        &self,
+        span: &Span,
+        length: usize,
+        window: Option<usize>,
+        (scores, stride): (&mut [f32], usize),
+    ) {
+        let rows = scores.chunks_exact_mut(stride);
+        for (row, query) in rows.zip(span.queries.clone()) {
+            let attended = self.attended(query, length, window);
+            let before = attended.start.saturating_sub(span.keys.start);
+            row[..before].fill(f32::NEG_INFINITY);
+            let count = span.keys.len();
+            row[attended.end - span.keys.start..count].fill(f32::NEG_INFINITY);
+        }
+    }
+
+    /// Column of a head's query, key or value in a row of `qkv`.
+    fn column(&self, head: usize, part: Projection) -> usize {
+        let shape = self.shape;
+        // Consecutive query heads share a key and a value.
+        let shared = head * shape.key_value_heads / shape.heads * shape.head_size;
+        match part {
+            Projection::Query => head * shape.head_size,
+            Projection::Key => shape.queries() + shared,
+            Projection::Value => shape.queries() + shape.keys() + shared,
         }
     }
 
@@ -265,9 +379,8 @@ impl CpuAttention {
         part: Projection,
         token: usize,
     ) -> &'a [f32] {
-        let dim = self.hidden / self.heads;
-        let at = (3 * token + part as usize) * self.hidden + head * dim;
-        &qkv[at..at + dim]
+        let at = token * self.shape.qkv() + self.column(head, part);
+        &qkv[at..at + self.shape.head_size]
     }
 
     /// Multiplies scores by `scale` and adds the relative position bias.
@@ -279,10 +392,11 @@ impl CpuAttention {
         scale: f32,
         biases: &mut Vec<f32>,
     ) {
-        let buckets = self.relative_position_bias.len() / self.heads;
+        let heads = self.shape.heads;
+        let buckets = self.relative_position_bias.len() / heads;
         let bias = |from, to| {
-            let row = bucket(from, to, buckets);
-            self.relative_position_bias[row * self.heads + head]
+            let row = bucket(from, to, buckets, self.relative_position_distance);
+            self.relative_position_bias[row * heads + head]
         };
         // By offset, from -(length - 1) to length - 1.
         let left = (1..length).rev().map(|offset| bias(offset, 0));
@@ -337,7 +451,7 @@ impl CpuAttention {
         mask: Option<AttentionMask<'_>>,
         d_context: &[f32],
     ) -> Vec<f32> {
-        let hidden = self.hidden;
+        let hidden = self.shape.queries();
         let mut texts = Vec::with_capacity(batch.texts());
         let (mut qkv, mut d_context, mut rest) = (qkv, d_context, d_qkv);
         let mut probabilities = probabilities;
@@ -346,7 +460,7 @@ impl CpuAttention {
             let (text_context, other_context) = d_context.split_at(length * hidden);
             let (out, others) = rest.split_at_mut(length * 3 * hidden);
             let of_text;
-            (of_text, probabilities) = probabilities.split_at(self.heads * length * length);
+            (of_text, probabilities) = probabilities.split_at(self.shape.heads * length * length);
             texts.push((length, text_qkv, text_context, of_text, out));
             (qkv, d_context, rest) = (other_qkv, other_context, others);
         }
@@ -383,9 +497,8 @@ impl CpuAttention {
             d_scores,
             dropped,
         } = scratch;
-        let (hidden, length) = (self.hidden, text.length);
-        let dim = hidden / self.heads;
-        let scale = (dim as f32).sqrt().recip();
+        let (hidden, length) = (self.shape.queries(), text.length);
+        let (dim, scale) = (self.shape.head_size, self.scale);
         let stride = PackedMatrix::padded(length);
         let cells = length * length;
         d_scores.resize(length * stride, 0.0);
@@ -393,7 +506,7 @@ impl CpuAttention {
         if length == 0 {
             return d_bias;
         }
-        for head in 0..self.heads {
+        for head in 0..self.shape.heads {
             let probabilities = &text.probabilities[head * cells..][..cells];
             let mask = text.mask.get(head * cells..).unwrap_or_default();
             let vector = |part, token| self.head_vector(text.qkv, head, part, token);
@@ -455,7 +568,7 @@ impl CpuAttention {
         scale: f32,
         d_bias: &mut [f32],
     ) {
-        let buckets = d_bias.len() / self.heads;
+        let buckets = d_bias.len() / self.shape.heads;
         if buckets == 0 {
             return;
         }
@@ -467,8 +580,9 @@ impl CpuAttention {
             sums.zip(row).for_each(|(sum, d)| *sum += d);
         }
         for (at, sum) in sums.into_iter().enumerate() {
-            let row = bucket(last.saturating_sub(at), at.saturating_sub(last), buckets);
-            d_bias[row * self.heads + head] += sum / scale;
+            let (from, to) = (last.saturating_sub(at), at.saturating_sub(last));
+            let row = bucket(from, to, buckets, self.relative_position_distance);
+            d_bias[row * self.shape.heads + head] += sum / scale;
         }
     }
 }

@@ -71,7 +71,9 @@ impl CpuForward<'_> {
         let shape = [pass.batch.ids().len(), model.config().hidden_size];
         let (tokens, positions, types) = model.embeddings(pass.batch);
         let mut sum = memory::into_vec(tokens);
-        training::add(&mut sum, &memory::into_vec(positions));
+        if let Some(positions) = positions {
+            training::add(&mut sum, &memory::into_vec(positions));
+        }
         if let Some(types) = types.map(memory::into_vec) {
             let rows = sum.par_chunks_mut(types.len().max(1));
             rows.for_each(|rows| training::add(rows, &types));
@@ -130,7 +132,7 @@ impl CpuForward<'_> {
         let (pass, layer, buffers) = (self.pass, &self.cpu.layers[number], &self.cpu.buffers);
         let width = layer.norm.scale.len().max(1);
         let inner = layer.up.width().max(1);
-        let activation = pass.model.layers[number].activation;
+        let activation = pass.model.config().activation;
         let (len, tokens) = (input.len(), input.len() / width);
         let chunk = BLOCK_ROWS * width;
         let mut qkv = buffers.take(3 * len);

@@ -54,8 +54,7 @@ pub(crate) struct TrainingNorm {
 
 impl CpuTraining {
     /// Weights of a model for inference, or also for the backward pass. `None` if they are not in
-    /// CPU memory or on a device with automatic differentiation, or a projection or normalization
-    /// has no bias.
+    /// CPU memory or on a device with automatic differentiation, or the layers are not BERT's.
     pub(crate) fn new(model: &Transformer, precision: Precision, backward: bool) -> Option<Self> {
         let mut cpu = Self::default();
         cpu.load(model, precision, backward)?;
@@ -70,7 +69,8 @@ impl CpuTraining {
         backward: bool,
     ) -> Option<()> {
         let device = model.device();
-        if device != Device::flex() || device.is_autodiff() {
+        // The backward pass has kernels for BERT's layers only.
+        if device != Device::flex() || device.is_autodiff() || !model.config().layer.is_bert() {
             return None;
         }
         self.buffers.free_unused();
@@ -78,7 +78,7 @@ impl CpuTraining {
         let norm = |norm| TrainingNorm::new(norm, epsilon);
         self.bf16 = precision == Precision::Bf16;
         self.attention = Some(CpuAttention::from_model(model));
-        self.embedding_norm = norm(NormWeights::from_module(&model.embedding_norm)?);
+        self.embedding_norm = norm(NormWeights::from_module(model.embedding_norm.as_ref()?)?)?;
         self.layers
             .resize_with(model.layers.len(), TrainingLayer::default);
         for (packed, layer) in self.layers.iter_mut().zip(&model.layers) {
@@ -90,10 +90,10 @@ impl CpuTraining {
                 (&mut packed.down, weights.down),
             ];
             for (packed, weights) in linear {
-                packed.load(weights, self.bf16, backward);
+                packed.load(weights, self.bf16, backward)?;
             }
-            packed.attention_norm = norm(weights.attention_norm);
-            packed.norm = norm(weights.norm);
+            packed.attention_norm = norm(weights.attention_norm?)?;
+            packed.norm = norm(weights.norm)?;
         }
         Some(())
     }
@@ -109,14 +109,16 @@ impl CpuTraining {
 }
 
 impl TrainingLinear {
-    fn load(&mut self, linear: LinearWeights, bf16: bool, backward: bool) {
-        let LinearWeights { weight, bias } = linear;
+    /// `None` without a bias.
+    fn load(&mut self, linear: LinearWeights, bf16: bool, backward: bool) -> Option<()> {
+        let (weight, bias) = (linear.weight, linear.bias?);
         let rows = StridedRows::new(&weight, bias.len());
         self.weight.pack(rows, bias.len(), bf16);
         if backward {
             self.transposed.pack_transposed(rows, bias.len(), bf16);
         }
         self.bias = bias;
+        Some(())
     }
 
     /// Output dimension of the projection.
@@ -131,12 +133,13 @@ impl TrainingLinear {
 }
 
 impl TrainingNorm {
-    fn new(norm: NormWeights, epsilon: f32) -> Self {
-        Self {
+    /// `None` without a shift.
+    fn new(norm: NormWeights, epsilon: f32) -> Option<Self> {
+        Some(Self {
             scale: norm.scale,
-            shift: norm.shift,
+            shift: norm.shift?,
             epsilon,
-        }
+        })
     }
 
     /// [`training::add_layer_norm`] with these weights.

@@ -1,17 +1,22 @@
 //! Forward pass of a transformer: [`cpu_forward`](super::cpu_forward) on the CPU, burn's operations
 //! elsewhere, with automatic differentiation if activations are saved.
 
-use burn::module::Module;
-use burn::tensor::Tensor;
-use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
+use burn::module::{Module, Param};
+use burn::nn::{LayerNorm, Linear};
+use burn::tensor::activation::{gelu, gelu_approximate, relu, sigmoid, silu, softmax};
+use burn::tensor::{Int, Tensor, TensorData};
 
 use super::cpu_forward::{CpuActivations, CpuForward};
 use super::cpu_training::CpuTraining;
 use super::dropout::DropoutSite;
 use super::pass::ForwardPass;
-use super::relative_position::relative_position_bias;
-use super::{TokenBatch, Transformer, TransformerLayer, concatenate};
+use super::relative_position::{relative_position_bias, relative_position_index};
+use super::rotary::RotaryTable;
+use super::{
+    TokenBatch, Transformer, TransformerLayer, concatenate, index_tensor, merge_heads, split_heads,
+};
 use crate::activation::Activation;
+use crate::model_folder::{Disentangled, NormPlacement, Rotary, TransformerConfig};
 use crate::precision::Precision;
 
 /// Activations of a pass, for its backward pass.
@@ -23,25 +28,79 @@ pub(crate) enum SavedActivations {
     Autodiff(Box<(Tensor<2>, Transformer)>),
 }
 
-/// Bias of attention scores per block, shared by all layers: padding mask plus relative position
-/// bias, `[texts or 1, heads or 1, length or 1, length]`.
-fn attention_biases(model: &Transformer, batch: &TokenBatch) -> Vec<Option<Tensor<4>>> {
-    let device = model.device();
+/// What the attention of a layer needs of a block of texts of equal length.
+struct BlockAttention {
+    /// Added to scores: padding mask and relative position bias,
+    /// `[texts or 1, heads or 1, length or 1, length]`.
+    bias: Option<Tensor<4>>,
+    /// Mask of layers with global and with local attention, `[1, 1, length, length]`.
+    masks: [Option<Tensor<4>>; 2],
+    /// Cosines and sines of rotations in layers with global and with local attention,
+    /// `[1, 1, length, dim / 2]`.
+    rotations: [Option<[Tensor<4>; 2]>; 2],
+    /// Index of the relative position of two tokens, `[length · length]`.
+    positions: Option<Tensor<1, Int>>,
+}
+
+/// Finite, because a fully masked row would have no softmax.
+const MASKED: f64 = -1e9;
+
+fn block_attentions(model: &Transformer, batch: &TokenBatch) -> Vec<BlockAttention> {
+    let (device, config) = (model.device(), model.config());
+    let layer = &config.layer;
     let padding = batch.padding(&device).map(|padding| -> Tensor<4> {
         let [texts, length] = padding.dims();
         let padding = padding.reshape([texts, 1, 1, length]);
-        // Finite, because a fully masked row would have no softmax.
-        Tensor::zeros([texts, 1, 1, length], &device).mask_fill(padding, -1e9)
+        Tensor::zeros([texts, 1, 1, length], &device).mask_fill(padding, MASKED)
     });
-    let biases = batch.blocks().iter().map(|block| {
+    let blocks = batch.blocks().iter().map(|block| {
+        let length = block.length;
         let table = model.relative_position_bias.as_ref();
-        let relative = table.map(|table| relative_position_bias(table.val(), block.length));
-        match (relative, padding.clone()) {
-            (Some(relative), Some(padding)) => Some(relative + padding),
-            (relative, padding) => relative.or(padding),
+        let distance = layer.relative_position_distance;
+        let relative = table.map(|table| relative_position_bias(table.val(), length, distance));
+        let mask = |window: Option<usize>| {
+            if !layer.causal && window.is_none() {
+                return None;
+            }
+            let window = window.unwrap_or(length);
+            let is_masked = |query: usize, key: usize| {
+                query.abs_diff(key) > window || (layer.causal && key > query)
+            };
+            let cells = (0..length * length).map(|at| {
+                if is_masked(at / length, at % length) {
+                    MASKED as f32
+                } else {
+                    0.0
+                }
+            });
+            let data = TensorData::new(cells.collect(), [1, 1, length, length]);
+            Some(Tensor::from_data(data, &device))
+        };
+        let rotation = |rotary: Option<Rotary>| {
+            let mut table = RotaryTable::default();
+            table.prepare(rotary?, length);
+            Some(table.values(length).map(|values| {
+                let shape = [1, 1, length, values.len() / length.max(1)];
+                Tensor::from_data(TensorData::new(values.to_vec(), shape), &device)
+            }))
+        };
+        BlockAttention {
+            bias: match (relative, padding.clone()) {
+                (Some(relative), Some(padding)) => Some(relative + padding),
+                (relative, padding) => relative.or(padding),
+            },
+            masks: [mask(None), mask(layer.window)],
+            rotations: [
+                rotation(layer.rotary),
+                rotation(layer.local_rotary.or(layer.rotary)),
+            ],
+            positions: layer.disentangled.map(|it| {
+                let index = |at| relative_position_index(at / length, at % length, it) as i64;
+                index_tensor((0..length * length).map(index), &device)
+            }),
         }
     });
-    biases.collect()
+    blocks.collect()
 }
 
 impl ForwardPass<'_> {
@@ -76,56 +135,230 @@ impl ForwardPass<'_> {
 
     /// Hidden states by the weights of `model`, in burn's operations.
     fn hidden_states(&self, model: &Transformer) -> Tensor<2> {
-        let (tokens, positions, types) = model.embeddings(self.batch);
-        let sum = tokens + positions;
-        let sum = match types {
-            Some(types) => sum + types,
-            None => sum,
+        let config = model.config();
+        let norm = |norm: &Option<LayerNorm>, x: Tensor<2>| match norm {
+            Some(norm) => normalize(norm, config, x),
+            None => x,
         };
-        let mut x = self.drop(model.embedding_norm.forward(sum), DropoutSite::Embeddings);
-        let biases = attention_biases(model, self.batch);
-        for (number, layer) in model.layers.iter().enumerate() {
-            let attended = layer
-                .output
-                .forward(self.attention(layer, number, &x, &biases));
-            let attended = self.drop(attended, DropoutSite::Attention(number)) + x;
-            let attended = layer.attention_norm.forward(attended);
-            let inner = activate(layer.activation, layer.up.forward(attended.clone()));
-            let down = layer.down.forward(inner);
-            let down = self.drop(down, DropoutSite::FeedForward(number));
-            x = layer.norm.forward(down + attended);
+        let (tokens, positions, types) = model.embeddings(self.batch);
+        let summands = [positions, types].into_iter().flatten();
+        let sum = summands.fold(tokens, |sum, it| sum + it);
+        let mut x = norm(&model.embedding_norm, sum);
+        if let Some(projection) = &model.embedding_projection {
+            x = projection.forward(x);
         }
-        x
+        let mut x = self.drop(x, DropoutSite::Embeddings);
+        let relative = model.relative_positions.as_ref().map(Param::val);
+        let relative = relative.map(|it| norm(&model.relative_position_norm, it));
+        let blocks = block_attentions(model, self.batch);
+        for number in 0..config.layers {
+            let layer = &model.layers[number % model.layers.len()];
+            let attended = LayerPass {
+                pass: self,
+                config,
+                layer,
+                number,
+                relative: relative.as_ref(),
+            };
+            let inner = |x: Tensor<2>| {
+                let up = layer.up.forward(x.clone());
+                let inner = match &layer.gate {
+                    Some(gate) => up * activate(config.activation, gate.forward(x)),
+                    None => activate(config.activation, up),
+                };
+                layer.down.forward(inner)
+            };
+            let drop = [
+                DropoutSite::Attention(number),
+                DropoutSite::FeedForward(number),
+            ];
+            x = if config.layer.norm_placement == NormPlacement::After {
+                let output = layer.output.forward(attended.context(&x, &blocks));
+                let sum = self.drop(output, drop[0]) + x;
+                let attended = norm(&layer.attention_norm, sum);
+                let down = self.drop(inner(attended.clone()), drop[1]);
+                normalize(&layer.norm, config, down + attended)
+            } else {
+                let input = norm(&layer.attention_norm, x.clone());
+                let output = layer.output.forward(attended.context(&input, &blocks));
+                let output = norm(&layer.attention_output_norm, output);
+                let attended = self.drop(output, drop[0]) + x;
+                let down = inner(normalize(&layer.norm, config, attended.clone()));
+                let down = norm(&layer.output_norm, down);
+                self.drop(down, drop[1]) + attended
+            };
+        }
+        norm(&model.final_norm, x)
     }
+}
 
-    /// Returns the context vector of every token, `[tokens, hidden_size]`.
-    fn attention(
-        &self,
-        layer: &TransformerLayer,
-        number: usize,
-        x: &Tensor<2>,
-        biases: &[Option<Tensor<4>>],
-    ) -> Tensor<2> {
-        let (qkv, scale) = (layer.qkv.forward(x.clone()), layer.scale());
-        let mut out = Vec::with_capacity(biases.len());
-        let blocks = self.batch.blocks().iter().zip(biases);
-        for ((block, bias), texts) in blocks.zip(self.block_texts()) {
-            let [queries, keys, values] = layer.split_qkv(&qkv, *block);
-            let mut scores = queries.matmul(keys.swap_dims(2, 3)).mul_scalar(scale);
-            if let Some(bias) = bias {
-                scores = scores + bias.clone();
+/// Attention of a layer.
+struct LayerPass<'a> {
+    pass: &'a ForwardPass<'a>,
+    config: &'a TransformerConfig,
+    layer: &'a TransformerLayer,
+    number: usize,
+    /// Normalized embeddings of relative positions.
+    relative: Option<&'a Tensor<2>>,
+}
+
+impl LayerPass<'_> {
+    /// Returns the context vector of every token, `[tokens, queries]`.
+    fn context(&self, x: &Tensor<2>, blocks: &[BlockAttention]) -> Tensor<2> {
+        let (config, shape) = (self.config, self.config.attention());
+        let qkv = self.layer.qkv.forward(x.clone());
+        let local = usize::from(config.window(self.number).is_some());
+        let positions = self
+            .relative
+            .map(|relative| self.position_vectors(relative));
+        let mut out = Vec::with_capacity(blocks.len());
+        let batch = self.pass.batch.blocks().iter().zip(blocks);
+        for ((block, attention), texts) in batch.zip(self.pass.block_texts()) {
+            let columns = |first: usize, heads: usize| {
+                let columns = first..first + heads * shape.head_size;
+                split_heads(qkv.clone().slice([block.tokens(), columns]), *block, heads)
+            };
+            let rotation = attention.rotations[local].as_ref();
+            let turned = |vectors: Tensor<4>, norm: &Option<LayerNorm>| {
+                let vectors = match norm {
+                    Some(norm) => normalize(norm, config, vectors),
+                    None => vectors,
+                };
+                match rotation {
+                    Some(rotation) => rotate(vectors, rotation),
+                    None => vectors,
+                }
+            };
+            let group = shape.heads / shape.key_value_heads;
+            let queries = turned(columns(0, shape.heads), &self.layer.query_norm);
+            let keys = columns(shape.queries(), shape.key_value_heads);
+            let keys = repeat_heads(turned(keys, &self.layer.key_norm), group);
+            let first = shape.queries() + shape.keys();
+            let values = repeat_heads(columns(first, shape.key_value_heads), group);
+            let scale = f64::from(config.attention_scale());
+            let mut scores = queries.clone().matmul(keys.clone().swap_dims(2, 3));
+            if let (Some(vectors), Some(indices)) = (&positions, &attention.positions) {
+                for (positions, contents, by_key) in
+                    [(&vectors[0], &queries, false), (&vectors[1], &keys, true)]
+                {
+                    if let Some(positions) = positions {
+                        let products = contents.clone().matmul(positions.clone());
+                        scores = scores + gather_positions(products, indices, by_key);
+                    }
+                }
             }
-            let probabilities = self.drop_probabilities(softmax(scores, 3), &texts, number);
-            out.push(layer.merge_heads(probabilities.matmul(values), *block));
+            scores = scores.mul_scalar(scale);
+            if let Some(cap) = config.layer.attention_softcap {
+                scores = scores.div_scalar(cap).tanh().mul_scalar(cap);
+            }
+            for added in [&attention.bias, &attention.masks[local]]
+                .into_iter()
+                .flatten()
+            {
+                scores = scores + added.clone();
+            }
+            let probabilities = softmax(scores, 3);
+            let probabilities = self
+                .pass
+                .drop_probabilities(probabilities, &texts, self.number);
+            out.push(merge_heads(probabilities.matmul(values), *block));
         }
         concatenate(out)
     }
+
+    /// Keys and queries of relative positions, `[1, heads, head_size, 2 · buckets]`.
+    fn position_vectors(&self, relative: &Tensor<2>) -> [Option<Tensor<4>>; 2] {
+        let (shape, layer) = (self.config.attention(), self.layer);
+        let disentangled = self.config.layer.disentangled;
+        let own = layer.positions.as_ref();
+        let project = |own: Option<&Linear>, part: usize| {
+            let vectors = match own {
+                Some(own) => own.forward(relative.clone()),
+                None => {
+                    let width = shape.queries();
+                    let columns = part * width..(part + 1) * width;
+                    let all = layer.qkv.forward(relative.clone());
+                    let [rows, _] = all.dims();
+                    all.slice([0..rows, columns])
+                }
+            };
+            let [rows, _] = vectors.dims();
+            let vectors = vectors.reshape([1, rows, shape.heads, shape.head_size]);
+            vectors.swap_dims(1, 2).swap_dims(2, 3)
+        };
+        let wanted = |it: fn(Disentangled) -> bool| disentangled.is_some_and(it);
+        [
+            wanted(|it| it.content_to_position)
+                .then(|| project(own.and_then(|it| it.key.as_ref()), 1)),
+            wanted(|it| it.position_to_content)
+                .then(|| project(own.and_then(|it| it.query.as_ref()), 0)),
+        ]
+    }
+}
+
+/// Scores of pairs of tokens from scores of tokens and relative positions,
+/// `[texts, heads, length, positions]`. `by_key`: rows of `products` are keys.
+fn gather_positions(products: Tensor<4>, indices: &Tensor<1, Int>, by_key: bool) -> Tensor<4> {
+    let [texts, heads, length, _] = products.dims();
+    let indices: Tensor<4, Int> = indices.clone().reshape([1, 1, length, length]);
+    if !by_key {
+        return products.gather(3, indices.expand([texts, heads, length, length]));
+    }
+    let indices = indices
+        .swap_dims(2, 3)
+        .expand([texts, heads, length, length]);
+    products.gather(3, indices).swap_dims(2, 3)
+}
+
+/// Normalizes the last dimension.
+fn normalize<const D: usize>(
+    norm: &LayerNorm,
+    config: &TransformerConfig,
+    x: Tensor<D>,
+) -> Tensor<D> {
+    let kind = config.layer.norm;
+    if !kind.is_rms() {
+        return norm.forward(x);
+    }
+    let mean = x.clone().powf_scalar(2.0).mean_dim(D - 1);
+    let inverse = mean.add_scalar(config.layer_norm_eps).sqrt().recip();
+    let scale = norm.gamma.val().add_scalar(kind.scale_offset());
+    x * inverse * scale.unsqueeze()
+}
+
+/// Rotates vectors `[texts, heads, length, dim]` by their positions.
+fn rotate(x: Tensor<4>, [cosines, sines]: &[Tensor<4>; 2]) -> Tensor<4> {
+    let [texts, heads, length, dim] = x.dims();
+    let [_, _, _, half] = cosines.dims();
+    let part = |from: usize, to: usize| x.clone().slice([0..texts, 0..heads, 0..length, from..to]);
+    let (left, right) = (part(0, half), part(half, 2 * half));
+    let mut parts = vec![
+        left.clone() * cosines.clone() - right.clone() * sines.clone(),
+        right * cosines.clone() + left * sines.clone(),
+    ];
+    if 2 * half < dim {
+        parts.push(part(2 * half, dim));
+    }
+    Tensor::cat(parts, 3)
+}
+
+/// Repeats every head `times` times.
+fn repeat_heads(x: Tensor<4>, times: usize) -> Tensor<4> {
+    if times == 1 {
+        return x;
+    }
+    let [texts, heads, length, dim] = x.dims();
+    let x: Tensor<5> = x.reshape([texts, heads, 1, length, dim]);
+    x.repeat_dim(2, times)
+        .reshape([texts, heads * times, length, dim])
 }
 
 pub(crate) fn activate(activation: Activation, x: Tensor<2>) -> Tensor<2> {
     match activation {
         Activation::Gelu => gelu(x),
         Activation::GeluTanh => gelu_approximate(x),
+        Activation::QuickGelu => x.clone() * sigmoid(x.mul_scalar(1.702)),
         Activation::Relu => relu(x),
+        Activation::Silu => silu(x),
     }
 }

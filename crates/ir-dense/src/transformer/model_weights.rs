@@ -15,7 +15,7 @@ use crate::precision::Precision;
 pub(crate) enum ModelWeights {
     File {
         file: Arc<WeightFile>,
-        config: TransformerConfig,
+        config: Box<TransformerConfig>,
         device: Device,
     },
     Module(Box<Transformer>),
@@ -45,7 +45,7 @@ impl ModelWeights {
                 file,
                 config,
                 device,
-            } => Transformer::load(config.clone(), &**file, device),
+            } => Transformer::load((**config).clone(), &**file, device),
             Self::Module(model) => Ok((**model).clone()),
         }
     }

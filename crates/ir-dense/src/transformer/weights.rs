@@ -1,14 +1,67 @@
-//! Tensor names of each architecture; conversion between weight files and [`Transformer`].
+//! Weights of a transformer: conversion between weight files, [`Transformer`] and the kernels.
 
 use burn::module::Param;
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::{Transformer, TransformerLayer};
+use super::tensor_names::{Part, ResolvedNames, RowsName, TensorName};
+use super::{PositionProjections, Transformer, TransformerLayer};
 use crate::error::ModelError;
-use crate::model_folder::{
-    Architecture, NamedTensor, TensorSource, TensorValues, TransformerConfig,
-};
+use crate::model_folder::{NormPlacement, TensorSource, TensorValues, TransformerConfig};
+
+/// Reader of the weights of a transformer, one layer at a time.
+pub(crate) struct WeightReader<'a> {
+    config: &'a TransformerConfig,
+    weights: &'a dyn TensorSource,
+    names: ResolvedNames,
+}
+
+/// Weights before and after the layers. Tables are row-major `[rows, embedding_size]`.
+pub(crate) struct EmbeddingWeights {
+    pub(crate) tokens: TensorValues,
+    pub(crate) positions: Option<TensorValues>,
+    pub(crate) types: Option<TensorValues>,
+    /// `[relative_position_buckets, heads]`.
+    pub(crate) relative_position_bias: Option<Vec<f32>>,
+    pub(crate) norm: Option<NormWeights>,
+    pub(crate) projection: Option<LinearWeights>,
+    /// Embeddings of relative positions, `[2 · buckets, hidden_size]`.
+    pub(crate) relative_positions: Option<Vec<f32>>,
+    pub(crate) relative_position_norm: Option<NormWeights>,
+    pub(crate) final_norm: Option<NormWeights>,
+}
+
+/// Weights of a layer; see [`TransformerLayer`].
+pub(crate) struct LayerWeights {
+    pub(crate) qkv: LinearWeights,
+    pub(crate) output: LinearWeights,
+    pub(crate) attention_norm: Option<NormWeights>,
+    pub(crate) up: LinearWeights,
+    pub(crate) down: LinearWeights,
+    pub(crate) norm: NormWeights,
+    pub(crate) gate: Option<LinearWeights>,
+    pub(crate) attention_output_norm: Option<NormWeights>,
+    pub(crate) output_norm: Option<NormWeights>,
+    pub(crate) query_norm: Option<NormWeights>,
+    pub(crate) key_norm: Option<NormWeights>,
+    pub(crate) position_key: Option<LinearWeights>,
+    pub(crate) position_query: Option<LinearWeights>,
+}
+
+/// Weights of a linear layer.
+pub(crate) struct LinearWeights {
+    /// Row-major `[from, to]`.
+    pub(crate) weight: Vec<f32>,
+    /// `[to]`.
+    pub(crate) bias: Option<Vec<f32>>,
+    pub(crate) to: usize,
+}
+
+/// Weights of a normalization.
+pub(crate) struct NormWeights {
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Option<Vec<f32>>,
+}
 
 impl Transformer {
     pub(crate) fn load(
@@ -18,212 +71,55 @@ impl Transformer {
     ) -> Result<Self, ModelError> {
         let reader = WeightReader::new(&config, weights);
         let embeddings = reader.embeddings()?;
-        let (hidden, epsilon) = (config.hidden_size, config.layer_norm_eps);
-        let table = |values: TensorValues| {
-            let values = values.into_vec();
-            let rows = values.len() / hidden.max(1);
-            parameter(values, [rows, hidden], device)
+        let width = config.embedding_size().max(1);
+        let matrix = |values: Vec<f32>, width: usize| {
+            let rows = values.len() / width.max(1);
+            parameter(values, [rows, width], device)
         };
-        let norm = |norm: NormWeights| norm.into_module(epsilon, device);
-        let layers = (0..config.layers).map(|number| {
+        let table = |values: TensorValues| matrix(values.into_vec(), width);
+        let norm = |norm: NormWeights| norm.into_module(config.layer_norm_eps, device);
+        let layers = (0..config.stored_layers()).map(|number| {
             let layer = reader.layer(number)?;
+            let positions = match (layer.position_key, layer.position_query) {
+                (None, None) => None,
+                (key, query) => Some(PositionProjections {
+                    key: key.map(|it| it.into_module(device)),
+                    query: query.map(|it| it.into_module(device)),
+                }),
+            };
             Ok(TransformerLayer {
                 qkv: layer.qkv.into_module(device),
                 output: layer.output.into_module(device),
-                attention_norm: norm(layer.attention_norm),
+                attention_norm: layer.attention_norm.map(norm),
                 up: layer.up.into_module(device),
                 down: layer.down.into_module(device),
                 norm: norm(layer.norm),
-                heads: config.heads,
-                activation: config.activation,
+                gate: layer.gate.map(|it| it.into_module(device)),
+                attention_output_norm: layer.attention_output_norm.map(norm),
+                output_norm: layer.output_norm.map(norm),
+                query_norm: layer.query_norm.map(norm),
+                key_norm: layer.key_norm.map(norm),
+                positions,
             })
         });
-        let heads = config.heads.max(1);
         Ok(Self {
             layers: layers.collect::<Result<_, ModelError>>()?,
             token_embeddings: table(embeddings.tokens),
-            position_embeddings: table(embeddings.positions),
+            position_embeddings: embeddings.positions.map(table),
             token_type_embeddings: embeddings.types.map(table),
-            relative_position_bias: embeddings.relative_position_bias.map(|values| {
-                let rows = values.len() / heads;
-                parameter(values, [rows, heads], device)
-            }),
-            embedding_norm: norm(embeddings.norm),
+            relative_position_bias: embeddings
+                .relative_position_bias
+                .map(|values| matrix(values, config.heads)),
+            embedding_norm: embeddings.norm.map(norm),
+            embedding_projection: embeddings.projection.map(|it| it.into_module(device)),
+            relative_positions: embeddings
+                .relative_positions
+                .map(|values| matrix(values, config.hidden_size)),
+            relative_position_norm: embeddings.relative_position_norm.map(norm),
+            final_norm: embeddings.final_norm.map(norm),
             config,
         })
     }
-
-    /// Returns the weights under the names of the architecture, in PyTorch's layout: matrices as
-    /// `[out, in]`, query, key and value projections separate.
-    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
-        // Names that current versions of transformers write.
-        let names = TensorNames::new(self.config.architecture, &[]);
-        let mut tensors = Vec::new();
-        let mut matrix =
-            |name: String, values: Tensor<2>| tensors.push(NamedTensor::new(name, values));
-        let embeddings = |part: &str| format!("embeddings.{part}_embeddings.weight");
-        matrix(embeddings("word"), self.token_embeddings.val());
-        matrix(embeddings("position"), self.position_embeddings.val());
-        if let Some(types) = &self.token_type_embeddings {
-            matrix(embeddings("token_type"), types.val());
-        }
-        if let Some(bias) = &self.relative_position_bias {
-            matrix("encoder.relative_attention_bias.weight".into(), bias.val());
-        }
-        let mut vectors: Vec<(String, Option<Tensor<1>>)> = Vec::new();
-        let mut norm = |name: String, norm: &LayerNorm| {
-            let beta = norm.beta.as_ref().map(Param::val);
-            vectors.push((format!("{name}.weight"), Some(norm.gamma.val())));
-            vectors.push((format!("{name}.bias"), beta));
-        };
-        norm("embeddings.LayerNorm".into(), &self.embedding_norm);
-        for (number, layer) in self.layers.iter().enumerate() {
-            norm(names.layer(number, "attention_norm"), &layer.attention_norm);
-            norm(names.layer(number, "norm"), &layer.norm);
-        }
-        let hidden = self.config.hidden_size;
-        for (number, layer) in self.layers.iter().enumerate() {
-            for (part, name) in ["query", "key", "value"].into_iter().enumerate() {
-                let name = names.layer(number, name);
-                let columns = part * hidden..(part + 1) * hidden;
-                let weight = layer.qkv.weight.val().slice([0..hidden, columns.clone()]);
-                matrix(format!("{name}.weight"), weight.transpose());
-                let bias = layer.qkv.bias.as_ref();
-                let bias = bias.map(|bias| bias.val().slice([columns]));
-                vectors.push((format!("{name}.bias"), bias));
-            }
-            let others = [
-                ("output", &layer.output),
-                ("up", &layer.up),
-                ("down", &layer.down),
-            ];
-            for (part, linear) in others {
-                let name = names.layer(number, part);
-                matrix(format!("{name}.weight"), linear.weight.val().transpose());
-                let bias = linear.bias.as_ref().map(Param::val);
-                vectors.push((format!("{name}.bias"), bias));
-            }
-        }
-        let vectors = vectors.into_iter();
-        tensors.extend(vectors.filter_map(|(name, values)| Some(NamedTensor::new(name, values?))));
-        tensors
-    }
-}
-
-pub(crate) struct TensorNames {
-    architecture: Architecture,
-    /// Prefix of all names: "bert." in a model that was saved with a head.
-    prefix: String,
-    /// Suffixes of scale and shift in layer normalization: "gamma" and "beta" in files converted
-    /// from TensorFlow.
-    norm: [&'static str; 2],
-}
-
-impl TensorNames {
-    /// Names in a file with these tensors.
-    fn new(architecture: Architecture, names: &[String]) -> Self {
-        let find = |end: &str| names.iter().find_map(|name| name.strip_suffix(end));
-        let from_tensorflow = find("embeddings.LayerNorm.gamma").is_some();
-        Self {
-            architecture,
-            prefix: find("embeddings.word_embeddings.weight")
-                .unwrap_or_default()
-                .into(),
-            norm: if from_tensorflow {
-                ["gamma", "beta"]
-            } else {
-                ["weight", "bias"]
-            },
-        }
-    }
-
-    pub(crate) fn count_layers(architecture: Architecture, weights: &dyn TensorSource) -> usize {
-        let all = weights.names();
-        let names = Self::new(architecture, &all);
-        let before = format!("{}{}.layer.", names.prefix, names.stack());
-        let number = |name: &String| {
-            let (number, _) = name.strip_prefix(&before)?.split_once('.')?;
-            number.parse::<usize>().ok()?.checked_add(1)
-        };
-        all.iter().filter_map(number).max().unwrap_or(0)
-    }
-
-    fn stack(&self) -> &'static str {
-        match self.architecture {
-            Architecture::DistilBert => "transformer",
-            _ => "encoder",
-        }
-    }
-
-    fn layer(&self, layer: usize, part: &str) -> String {
-        let name = match (self.architecture, part) {
-            (Architecture::DistilBert, part) => match part {
-                "query" => "attention.q_lin",
-                "key" => "attention.k_lin",
-                "value" => "attention.v_lin",
-                "output" => "attention.out_lin",
-                "attention_norm" => "sa_layer_norm",
-                "up" => "ffn.lin1",
-                "down" => "ffn.lin2",
-                _ => "output_layer_norm",
-            },
-            (Architecture::Mpnet, "query") => "attention.attn.q",
-            (Architecture::Mpnet, "key") => "attention.attn.k",
-            (Architecture::Mpnet, "value") => "attention.attn.v",
-            (Architecture::Mpnet, "output") => "attention.attn.o",
-            (Architecture::Mpnet, "attention_norm") => "attention.LayerNorm",
-            (_, "query") => "attention.self.query",
-            (_, "key") => "attention.self.key",
-            (_, "value") => "attention.self.value",
-            (_, "output") => "attention.output.dense",
-            (_, "attention_norm") => "attention.output.LayerNorm",
-            (_, "up") => "intermediate.dense",
-            (_, "down") => "output.dense",
-            (_, _) => "output.LayerNorm",
-        };
-        format!("{}{}.layer.{layer}.{name}", self.prefix, self.stack())
-    }
-}
-
-/// Reader of the weights of a transformer, one layer at a time.
-pub(crate) struct WeightReader<'a> {
-    config: &'a TransformerConfig,
-    weights: &'a dyn TensorSource,
-    names: TensorNames,
-}
-
-/// Embedding tables, row-major `[rows, hidden_size]`.
-pub(crate) struct EmbeddingWeights {
-    pub(crate) tokens: TensorValues,
-    pub(crate) positions: TensorValues,
-    pub(crate) types: Option<TensorValues>,
-    /// `[relative_position_buckets, heads]`.
-    pub(crate) relative_position_bias: Option<Vec<f32>>,
-    pub(crate) norm: NormWeights,
-}
-
-/// Weights of a layer; see [`TransformerLayer`].
-pub(crate) struct LayerWeights {
-    pub(crate) qkv: LinearWeights,
-    pub(crate) output: LinearWeights,
-    pub(crate) attention_norm: NormWeights,
-    pub(crate) up: LinearWeights,
-    pub(crate) down: LinearWeights,
-    pub(crate) norm: NormWeights,
-}
-
-/// Weights of a linear layer.
-pub(crate) struct LinearWeights {
-    /// Row-major `[from, to]`.
-    pub(crate) weight: Vec<f32>,
-    /// `[to]`.
-    pub(crate) bias: Vec<f32>,
-}
-
-/// Weights of layer normalization.
-pub(crate) struct NormWeights {
-    pub(crate) scale: Vec<f32>,
-    pub(crate) shift: Vec<f32>,
 }
 
 impl<'a> WeightReader<'a> {
@@ -231,96 +127,220 @@ impl<'a> WeightReader<'a> {
         Self {
             config,
             weights,
-            names: TensorNames::new(config.architecture, &weights.names()),
+            names: ResolvedNames::of_file(config.architecture, &weights.names()),
         }
     }
 
     pub(crate) fn embeddings(&self) -> Result<EmbeddingWeights, ModelError> {
-        let c = self.config;
-        let table = |part: &str, rows| {
-            let name = format!("{}embeddings.{part}_embeddings.weight", self.names.prefix);
-            self.weights.tensor(&name, &[rows, c.hidden_size])
+        let (c, layer) = (self.config, &self.config.layer);
+        let width = c.embedding_size();
+        let table = |part, rows, width| {
+            self.weights
+                .tensor(&self.names.weight(part), &[rows, width])
         };
-        let prefix = &self.names.prefix;
-        let relative = format!("{prefix}encoder.relative_attention_bias.weight");
+        let take = |part, rows, width| self.weights.take(&self.names.weight(part), &[rows, width]);
+        let disentangled = layer.disentangled;
         Ok(EmbeddingWeights {
-            tokens: table("word", c.vocab_size)?,
-            positions: table("position", c.max_positions)?,
+            tokens: table(Part::Tokens, c.vocab_size, width)?,
+            positions: if layer.position_embeddings {
+                Some(table(Part::Positions, c.max_positions, width)?)
+            } else {
+                None
+            },
             types: match c.token_types {
                 0 => None,
-                rows => Some(table("token_type", rows)?),
+                rows => Some(table(Part::Types, rows, width)?),
             },
             relative_position_bias: match c.relative_position_buckets {
                 0 => None,
-                rows => Some(self.weights.take(&relative, &[rows, c.heads])?),
+                rows => Some(take(Part::RelativePositionBias, rows, c.heads)?),
             },
-            norm: self.norm(&format!("{prefix}embeddings.LayerNorm"))?,
+            norm: self.optional_norm(layer.embedding_norm, Part::EmbeddingNorm, width)?,
+            projection: match layer.embedding_size {
+                None => None,
+                Some(from) => {
+                    let name = self.names.module(Part::EmbeddingProjection);
+                    Some(self.linear(&[(name, c.hidden_size)], from, true)?)
+                }
+            },
+            relative_positions: match disentangled {
+                None => None,
+                Some(it) => Some(take(
+                    Part::RelativePositions,
+                    2 * it.buckets,
+                    c.hidden_size,
+                )?),
+            },
+            relative_position_norm: self.optional_norm(
+                disentangled.is_some_and(|it| it.norm),
+                Part::RelativePositionNorm,
+                c.hidden_size,
+            )?,
+            final_norm: self.optional_norm(layer.final_norm, Part::FinalNorm, c.hidden_size)?,
         })
     }
 
     pub(crate) fn layer(&self, number: usize) -> Result<LayerWeights, ModelError> {
-        let name = |part| self.names.layer(number, part);
-        let (hidden, inner) = (self.config.hidden_size, self.config.intermediate_size);
-        Ok(LayerWeights {
-            qkv: self.linear(&["query", "key", "value"].map(name), hidden, hidden)?,
-            output: self.linear(&[name("output")], hidden, hidden)?,
-            attention_norm: self.norm(&name("attention_norm"))?,
-            up: self.linear(&[name("up")], hidden, inner)?,
-            down: self.linear(&[name("down")], inner, hidden)?,
-            norm: self.norm(&name("norm"))?,
-        })
-    }
-
-    fn norm(&self, name: &str) -> Result<NormWeights, ModelError> {
-        let take = |part| {
-            let shape = [self.config.hidden_size];
-            self.weights.take(&format!("{name}.{part}"), &shape)
+        let (c, bias) = (self.config, self.config.layer.bias);
+        let (hidden, inner, attention) = (c.hidden_size, c.intermediate_size, c.attention());
+        let module = |part: Part, from, to, bias| {
+            let name = self.names.module(part.of_layer(number));
+            self.linear(&[(name, to)], from, bias)
         };
-        let [scale, shift] = self.names.norm.map(take);
-        Ok(NormWeights {
-            scale: scale?,
-            shift: shift?,
+        let norm = |exists: bool, part: Part, width| {
+            self.optional_norm(exists, part.of_layer(number), width)
+        };
+        let qkv = self.names.qkv(number);
+        let widths = match qkv.len() {
+            1 => vec![attention.qkv()],
+            _ => vec![attention.queries(), attention.keys(), attention.keys()],
+        };
+        let qkv: Vec<(String, usize)> = qkv.into_iter().zip(widths).collect();
+        let layer = &c.layer;
+        let first = number > 0 || layer.first_attention_norm;
+        let around = layer.norm_placement == NormPlacement::Around;
+        let own_positions = layer.disentangled.filter(|it| !it.shared_projections);
+        let position = |exists: bool, part| {
+            let read = exists.then(|| module(part, hidden, attention.queries(), true));
+            read.transpose()
+        };
+        Ok(LayerWeights {
+            qkv: self.linear(&qkv, hidden, bias.qkv)?,
+            output: module(Part::Output, attention.queries(), hidden, bias.output)?,
+            attention_norm: norm(first, Part::AttentionNorm, hidden)?,
+            up: self.rows(self.names.up(number), hidden, inner, bias.up)?,
+            down: module(Part::Down, inner, hidden, bias.down)?,
+            norm: self.norm(Part::Norm.of_layer(number), hidden)?,
+            gate: if layer.gated {
+                Some(self.rows(self.names.gate(number), hidden, inner, bias.gate)?)
+            } else {
+                None
+            },
+            attention_output_norm: norm(around, Part::AttentionOutputNorm, hidden)?,
+            output_norm: norm(around, Part::OutputNorm, hidden)?,
+            query_norm: norm(layer.query_key_norm, Part::QueryNorm, attention.head_size)?,
+            key_norm: norm(layer.query_key_norm, Part::KeyNorm, attention.head_size)?,
+            position_key: position(
+                own_positions.is_some_and(|it| it.content_to_position),
+                Part::PositionKey,
+            )?,
+            position_query: position(
+                own_positions.is_some_and(|it| it.position_to_content),
+                Part::PositionQuery,
+            )?,
         })
     }
 
-    /// Reads projections of the same shape and concatenates their outputs.
+    fn optional_norm(
+        &self,
+        exists: bool,
+        part: impl Into<TensorName>,
+        width: usize,
+    ) -> Result<Option<NormWeights>, ModelError> {
+        exists.then(|| self.norm(part, width)).transpose()
+    }
+
+    fn norm(&self, part: impl Into<TensorName>, width: usize) -> Result<NormWeights, ModelError> {
+        let [scale, shift] = self.names.norm(part);
+        Ok(NormWeights {
+            scale: self.weights.take(&scale, &[width])?,
+            shift: if self.config.layer.norm.has_shift() {
+                Some(self.weights.take(&shift, &[width])?)
+            } else {
+                None
+            },
+        })
+    }
+
+    /// Reads projections, each with its output dimension, and concatenates their outputs.
     fn linear(
         &self,
-        names: &[String],
+        parts: &[(String, usize)],
         from: usize,
-        to: usize,
+        has_bias: bool,
     ) -> Result<LinearWeights, ModelError> {
-        let mut weights = Vec::with_capacity(names.len());
-        let mut bias = Vec::with_capacity(names.len() * to);
-        for name in names {
-            let weight = self
-                .weights
-                .tensor(&format!("{name}.weight"), &[to, from])?;
-            weights.push(weight);
-            bias.extend(self.weights.take(&format!("{name}.bias"), &[to])?);
+        let mut weights = Vec::with_capacity(parts.len());
+        let mut bias = Vec::new();
+        for (name, to) in parts {
+            weights.push(
+                self.weights
+                    .tensor(&format!("{name}.weight"), &[*to, from])?,
+            );
+            if has_bias {
+                bias.extend(self.weights.take(&format!("{name}.bias"), &[*to])?);
+            }
         }
         Ok(LinearWeights {
             weight: transposed(&weights, from),
+            bias: has_bias.then_some(bias),
+            to: parts.iter().map(|(_, to)| to).sum(),
+        })
+    }
+
+    /// Reads a projection that may be half of the rows of a tensor.
+    fn rows(
+        &self,
+        part: RowsName,
+        from: usize,
+        to: usize,
+        has_bias: bool,
+    ) -> Result<LinearWeights, ModelError> {
+        let Some(half) = part.half else {
+            return self.linear(&[(part.name, to)], from, has_bias);
+        };
+        let weight = self
+            .weights
+            .take(&format!("{}.weight", part.name), &[2 * to, from])?;
+        let weight = weight[half * to * from..][..to * from].to_vec();
+        let bias = if has_bias {
+            let both = self
+                .weights
+                .take(&format!("{}.bias", part.name), &[2 * to])?;
+            Some(both[half * to..][..to].to_vec())
+        } else {
+            None
+        };
+        Ok(LinearWeights {
+            weight: transposed(&[TensorValues::InMemory(weight)], from),
             bias,
+            to,
         })
     }
 }
 
 impl LinearWeights {
-    fn into_module(self, device: &Device) -> Linear {
-        let to = self.bias.len();
-        let from = self.weight.len() / to.max(1);
-        Linear {
-            weight: parameter(self.weight, [from, to], device),
-            bias: Some(parameter(self.bias, [to], device)),
+    /// Copies some of the outputs.
+    pub(crate) fn columns(&self, columns: std::ops::Range<usize>) -> Self {
+        let rows = self.weight.chunks_exact(self.to.max(1));
+        Self {
+            weight: rows
+                .flat_map(|row| &row[columns.clone()])
+                .copied()
+                .collect(),
+            bias: self
+                .bias
+                .as_ref()
+                .map(|bias| bias[columns.clone()].to_vec()),
+            to: columns.len(),
         }
     }
 
-    /// Copies the weights of a module; `None` without a bias.
+    fn into_module(self, device: &Device) -> Linear {
+        let to = self.to;
+        let from = self.weight.len() / to.max(1);
+        Linear {
+            weight: parameter(self.weight, [from, to], device),
+            bias: self.bias.map(|bias| parameter(bias, [to], device)),
+        }
+    }
+
+    /// Copies the weights of a module; `None` if they are not in CPU memory.
     pub(crate) fn from_module(linear: &Linear) -> Option<Self> {
+        let [_, to] = linear.weight.val().dims();
         Some(Self {
             weight: values(&linear.weight)?,
-            bias: values(linear.bias.as_ref()?)?,
+            bias: optional(linear.bias.as_ref(), values)?,
+            to,
         })
     }
 }
@@ -331,51 +351,73 @@ impl NormWeights {
         let config = LayerNormConfig::new(width).with_epsilon(epsilon);
         let mut norm = config.init(device);
         norm.gamma = parameter(self.scale, [width], device);
-        norm.beta = Some(parameter(self.shift, [width], device));
+        norm.beta = self.shift.map(|shift| parameter(shift, [width], device));
         norm
     }
 
-    /// Copies the weights of a module; `None` without a shift.
+    /// Copies the weights of a module; `None` if they are not in CPU memory.
     pub(crate) fn from_module(norm: &LayerNorm) -> Option<Self> {
         Some(Self {
             scale: values(&norm.gamma)?,
-            shift: values(norm.beta.as_ref()?)?,
+            shift: optional(norm.beta.as_ref(), values)?,
         })
     }
 }
 
 impl EmbeddingWeights {
-    /// Copies the embedding tables of a model.
+    /// Copies the weights before and after the layers of a model.
     pub(crate) fn from_model(model: &Transformer) -> Option<Self> {
-        let table = |table: &Option<Param<Tensor<2>>>| match table {
-            None => Some(None),
-            Some(table) => values(table).map(Some),
-        };
-        let types = table(&model.token_type_embeddings)?;
+        let table = |table: &Option<Param<Tensor<2>>>| optional(table.as_ref(), values);
+        let in_memory = |table: Option<Vec<f32>>| table.map(TensorValues::InMemory);
+        let norm = |norm: &Option<LayerNorm>| optional(norm.as_ref(), NormWeights::from_module);
         Some(Self {
             tokens: TensorValues::InMemory(values(&model.token_embeddings)?),
-            positions: TensorValues::InMemory(values(&model.position_embeddings)?),
-            types: types.map(TensorValues::InMemory),
+            positions: in_memory(table(&model.position_embeddings)?),
+            types: in_memory(table(&model.token_type_embeddings)?),
             relative_position_bias: table(&model.relative_position_bias)?,
-            norm: NormWeights::from_module(&model.embedding_norm)?,
+            norm: norm(&model.embedding_norm)?,
+            projection: optional(
+                model.embedding_projection.as_ref(),
+                LinearWeights::from_module,
+            )?,
+            relative_positions: table(&model.relative_positions)?,
+            relative_position_norm: norm(&model.relative_position_norm)?,
+            final_norm: norm(&model.final_norm)?,
         })
     }
 }
 
 impl LayerWeights {
-    /// Copies the weights of a layer; `None` if a linear layer or normalization has no bias.
+    /// Copies the weights of a layer; `None` if they are not in CPU memory.
     pub(crate) fn from_layer(layer: &TransformerLayer) -> Option<Self> {
+        let norm = |norm: &Option<LayerNorm>| optional(norm.as_ref(), NormWeights::from_module);
+        let linear = |it: Option<&Linear>| optional(it, LinearWeights::from_module);
+        let positions = layer.positions.as_ref();
         Some(Self {
             qkv: LinearWeights::from_module(&layer.qkv)?,
             output: LinearWeights::from_module(&layer.output)?,
-            attention_norm: NormWeights::from_module(&layer.attention_norm)?,
+            attention_norm: norm(&layer.attention_norm)?,
             up: LinearWeights::from_module(&layer.up)?,
             down: LinearWeights::from_module(&layer.down)?,
             norm: NormWeights::from_module(&layer.norm)?,
+            gate: linear(layer.gate.as_ref())?,
+            attention_output_norm: norm(&layer.attention_output_norm)?,
+            output_norm: norm(&layer.output_norm)?,
+            query_norm: norm(&layer.query_norm)?,
+            key_norm: norm(&layer.key_norm)?,
+            position_key: linear(positions.and_then(|it| it.key.as_ref()))?,
+            position_query: linear(positions.and_then(|it| it.query.as_ref()))?,
         })
     }
 }
 
+/// Copies what exists; `None` if it exists and cannot be copied.
+fn optional<T, U>(value: Option<&T>, copy: impl FnOnce(&T) -> Option<U>) -> Option<Option<U>> {
+    match value {
+        None => Some(None),
+        Some(value) => copy(value).map(Some),
+    }
+}
 fn values<const D: usize>(parameter: &Param<Tensor<D>>) -> Option<Vec<f32>> {
     parameter.val().try_into_vec_as::<f32>().ok()
 }

@@ -157,7 +157,7 @@ fn fingerprints() {
     let pooled = of(&folder, &config.clone().with_pooling(Pooling::Max));
     assert_eq!(
         (&pooled.model, pooled.pooling),
-        (&plain.model, Pooling::Max)
+        (&plain.model, Pooling::Max.into())
     );
     let other = config.clone().with_normalize(!plain.normalize);
     let other = of(&folder, &other);

@@ -159,8 +159,8 @@ fn minilm_equals_sentence_transformers() {
         (encoder.dim(), tower.max_tokens)
     );
     assert_eq!(
-        (known.pooling, known.normalize),
-        (tower.pooling, tower.normalize)
+        (&known.pooling.into(), known.normalize),
+        (&tower.pooling, tower.normalize)
     );
     assert_eq!(known.query_prefix, tower.prompt(Side::Query));
     assert_eq!(known.document_prefix, tower.prompt(Side::Document));

@@ -5,6 +5,8 @@ mod checkpoints;
 mod common;
 mod contract;
 mod encoder;
+mod families;
+mod folder_settings;
 mod golden;
 mod losses;
 mod model_folder;

@@ -510,7 +510,7 @@ fn rejects_invalid_modules() {
         (
             "use_residual",
             json!(true),
-            "use_residual is true, expected false: a residual connection is not supported",
+            "2_Dense/model.safetensors has no tensor residual.weight",
         ),
         (
             "out_features",

@@ -48,6 +48,27 @@ pub(crate) fn add_layer_norm(
     });
 }
 
+/// Divides every row by its root mean square, with ε added to the mean square, and multiplies it by
+/// `scale`.
+///
+/// # Shapes
+/// `rows`: rows as long as `scale`, `stride` apart.
+///
+/// # Source
+/// Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+pub(crate) fn rms_norm(rows: &mut [f32], stride: usize, scale: &[f32], epsilon: f32) {
+    Arch::new().dispatch(|| {
+        for row in rows.chunks_mut(stride.max(1)) {
+            let row = &mut row[..scale.len()];
+            let mean = sum(row, |x| x * x) / scale.len() as f32;
+            let inverse = (mean + epsilon).sqrt().recip();
+            for (x, scale) in row.iter_mut().zip(scale) {
+                *x = *x * inverse * scale;
+            }
+        }
+    });
+}
+
 /// Applies an activation function to the elements of a row.
 #[inline(always)]
 pub(super) fn activate_row<S: Simd>(activation: Activation, row: &mut [f32]) {
@@ -55,7 +76,9 @@ pub(super) fn activate_row<S: Simd>(activation: Activation, row: &mut [f32]) {
     match activation {
         Activation::Gelu => row.for_each(|x| *x = gelu::<S>(*x)),
         Activation::GeluTanh => row.for_each(|x| *x = gelu_tanh::<S>(*x)),
+        Activation::QuickGelu => row.for_each(|x| *x *= logistic::<S>(QUICK_GELU * *x)),
         Activation::Relu => row.for_each(|x| *x = x.max(0.0)),
+        Activation::Silu => row.for_each(|x| *x *= logistic::<S>(*x)),
     }
 }
 
@@ -65,7 +88,7 @@ pub(super) fn activate_row<S: Simd>(activation: Activation, row: &mut [f32]) {
 pub(super) fn activate_rounded_row<S: Simd>(activation: Activation, row: &mut [f32]) {
     match activation {
         Activation::Gelu => row.iter_mut().for_each(|x| *x = rational_gelu::<S>(*x)),
-        Activation::GeluTanh | Activation::Relu => activate_row::<S>(activation, row),
+        _ => activate_row::<S>(activation, row),
     }
 }
 
@@ -329,6 +352,17 @@ pub(super) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
 #[inline(always)]
 fn gelu_tanh<S: Simd>(x: f32) -> f32 {
     gelu_tanh_and_derivative::<S>(x).0
+}
+
+/// Factor of the input of the logistic function in [`Activation::QuickGelu`].
+pub(super) const QUICK_GELU: f32 = 1.702;
+
+/// Logistic function 1/(1 + e^(−x)).
+#[inline(always)]
+pub(super) fn logistic<S: Simd>(x: f32) -> f32 {
+    let power = exp::<S>(-x.abs());
+    let tail = power / (1.0 + power);
+    if x < 0.0 { tail } else { 1.0 - tail }
 }
 
 /// [`gelu_tanh`] and its derivative.

@@ -194,7 +194,7 @@ fn all_functions<S: Simd>(simd: S, width: usize) -> Vec<f32> {
     let before = rows(3, width);
     let (scale, shift) = (rows(1, width), rows(2, width)[width..].to_vec());
     let mut all = Vec::new();
-    for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+    for activation in Activation::ALL {
         for is_rounded in [false, true] {
             let mut found = before.clone();
             Simd::vectorize(simd, Activated(activation, is_rounded, &mut found));

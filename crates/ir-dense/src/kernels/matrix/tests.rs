@@ -210,7 +210,7 @@ fn activated_product_is_activation_of_product() {
     let left = StridedRows::new(&left, from);
     let mut sums = vec![0.0; rows * to];
     packed.product(left, Some(&bias), &mut sums, to);
-    for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+    for activation in Activation::ALL {
         let mut found = vec![7.0; rows * stride];
         let out = (&mut found[..], stride);
         packed.columns_of_product(left, 0..to, Some(&bias), Some(activation), out);
@@ -222,6 +222,8 @@ fn activated_product_is_activation_of_product() {
                 // GELU and its tanh approximation differ by less than 5e-4.
                 let (expected, tolerance) = match activation {
                     Activation::Relu => (sum.max(0.0), 0.0),
+                    Activation::Silu => (sum / (1.0 + (-sum).exp()), 1e-6),
+                    Activation::QuickGelu => (sum / (1.0 + (-1.702 * sum).exp()), 1e-6),
                     Activation::GeluTanh => (0.5 * sum * (1.0 + tanh), 1e-6),
                     Activation::Gelu => (0.5 * sum * (1.0 + tanh), 5e-4),
                 };

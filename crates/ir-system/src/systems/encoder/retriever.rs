@@ -180,6 +180,7 @@ impl EncoderEntry {
             PoolingName::Mean => Pooling::Mean,
             PoolingName::Max => Pooling::Max,
             PoolingName::MeanSqrt => Pooling::MeanSqrt,
+            PoolingName::WeightedMean => Pooling::WeightedMean,
         });
         config.normalize = self.normalize;
         config.precision = match self.precision {

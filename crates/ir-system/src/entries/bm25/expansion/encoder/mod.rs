@@ -67,6 +67,8 @@ pub enum PoolingName {
     Max,
     /// Sum divided by the square root of the number of tokens.
     MeanSqrt,
+    /// Mean with the positions 1 to n of the tokens as weights.
+    WeightedMean,
 }
 
 /// Encoder of a system: the name of an entry of `[encoders]`, or a table with the keys of one.

@@ -1,10 +1,14 @@
-//! `ir models`: lists known and cached encoders, and downloads them.
+//! `ir models`: lists known and cached encoders, downloads them, prints how they are understood.
+
+mod check;
+mod inspect;
 
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use ir_dense::{KnownModel, ModelCache, Pooling, TransformerConfig};
+use inspect::InspectArgs;
+use ir_dense::{KnownModel, ModelCache, ModelDescription, describe};
 use serde_json::json;
 
 use crate::shared::console::Console;
@@ -18,6 +22,8 @@ Examples:
   ir models fetch e5-small-v2       download and verify a model
   ir models fetch org/name@v1.0     any encoder and revision of the hub
   ir models where e5-small-v2       its folder and recommended settings
+  ir models inspect my-model        architecture, tokenizer, pooling, modules, ...
+  ir models inspect my-model --check vectors.jsonl    compare vectors with another tool
   ir encode e5-small-v2 beir/nfcorpus -o docs.ir      adds 'passage: '
 
 Known models are loaded with their recommended pooling, normalization and
@@ -54,9 +60,14 @@ enum Action {
         /// Model name, as for fetch
         name: String,
     },
+    /// Print how a model folder is understood, without reading its weights
+    Inspect(InspectArgs),
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    if let Some(Action::Inspect(args)) = &args.action {
+        return inspect::run(args, console);
+    }
     let Some(cache) = ModelCache::from_env() else {
         bail!("expected HF_HOME or a home directory for the model cache, found neither");
     };
@@ -66,6 +77,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         None => list(&cache, &mut out, console)?,
         Some(Action::Fetch { name }) => fetch(&cache, name, &mut out, console)?,
         Some(Action::Where { name }) => locate(&cache, name, &mut out)?,
+        Some(Action::Inspect(_)) => {}
     }
     out.commit()
 }
@@ -78,6 +90,11 @@ fn others(cache: &ModelCache) -> Vec<String> {
     names
 }
 
+/// Description of a cached model; `None` if it is not supported.
+fn described(cache: &ModelCache, name: &str) -> Option<ModelDescription> {
+    describe(cache.find(name)?, &Default::default()).ok()
+}
+
 fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<()> {
     let mut rows = vec![["name", "dim", "tokens", "cached", "description"].map(str::to_owned)];
     for known in KnownModel::all() {
@@ -86,15 +103,19 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
         rows.push([known.name, &dim, &tokens, cached, known.about].map(str::to_owned));
     }
     for name in others(cache) {
-        let (dim, tokens, what) = match cache.find(&name).map(TransformerConfig::read) {
-            Some(Ok(shape)) => (
-                shape.hidden_size.to_string(),
-                shape.max_tokens().to_string(),
-                "",
+        let (dim, tokens, what) = match described(cache, &name) {
+            Some(model) => {
+                let sides = model.towers.iter().flat_map(|tower| &tower.sides);
+                let tokens = sides.map(|side| side.max_tokens).max().unwrap_or(0);
+                (model.dim.to_string(), tokens.to_string(), String::new())
+            }
+            None => (
+                "-".to_owned(),
+                "-".to_owned(),
+                format!("not supported; `ir models inspect {name}` says why"),
             ),
-            _ => ("-".into(), "-".into(), "unsupported architecture"),
         };
-        rows.push([name, dim, tokens, "yes".to_owned(), what.to_owned()]);
+        rows.push([name, dim, tokens, "yes".to_owned(), what]);
     }
     writeln!(out, "{}", table_with_text(rows, 3))?;
     console.note(format_args!("\nmodel cache: {}", cache.folder().display()));
@@ -109,7 +130,9 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
     }
     for name in others(cache) {
         let folder = cache.find(&name);
-        writeln!(out, "{}", json!({"name": name, "folder": folder}))?;
+        let dim = described(cache, &name).map(|model| model.dim);
+        let line = json!({"name": name, "dim": dim, "folder": folder});
+        writeln!(out, "{line}")?;
     }
     Ok(())
 }
@@ -143,11 +166,7 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
     } else {
         "inner product"
     };
-    let pooling = match known.pooling {
-        Pooling::Cls => "cls",
-        _ => "mean",
-    };
-    writeln!(out, "  {pooling} pooling; {compared}")?;
+    writeln!(out, "  {} pooling; {compared}", known.pooling)?;
     for (side, prefix) in [
         ("query", known.query_prefix),
         ("document", known.document_prefix),

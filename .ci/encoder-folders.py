@@ -1,0 +1,503 @@
+"""Writes small sentence-transformers folders with random weights, and the vectors and gradients that Python computes.
+
+Run by `.ci/encoder-folders`, which describes the arguments.
+"""
+
+import copy
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+
+for package, pinned in {"sentence-transformers": "6.2.0", "transformers": "5.24.0"}.items():
+    if version(package) != pinned:
+        sys.exit(f"{package} {version(package)}, expected {pinned}")
+os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+
+import tokenizers as tk
+import torch
+import transformers as tf
+from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS
+from safetensors import safe_open
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules as st
+
+
+@dataclass
+class Folder:
+    """A model of sentence-transformers: transformer, modules after it, files that are edited when it is saved."""
+
+    tokenizer: str
+    config: type
+    settings: dict
+    # Pooling modes, then (module, arguments).
+    pooling: tuple = ("mean",)
+    modules: tuple = ()
+    length: int = 48
+    model: type = None
+    # Arguments of Transformer, the tokenizer, Pooling and SentenceTransformer.
+    transformer: dict = field(default_factory=dict)
+    tokens: dict = field(default_factory=dict)
+    pool: dict = field(default_factory=dict)
+    model_settings: dict = field(default_factory=dict)
+    # Folder with the modules for documents; the other ones are for queries.
+    document: str = None
+    # Changes the saved folder of a transformer, before the vectors are computed.
+    edit: object = lambda folder, encoder: None
+
+
+def dense(out, bias=True, activation=torch.nn.Tanh, **options):
+    return ("Dense", dict(out_features=out, bias=bias, activation_function=activation(), **options))
+
+
+NORMALIZE, LAYER_NORM = ("Normalize", {}), ("LayerNorm", {})
+IDENTITY = torch.nn.Identity
+PROMPTS = dict(prompts={"query": "query: ", "document": "passage: "})
+LLAMA3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
+LLAMA3["rope_theta"] = 100.0
+POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+
+
+def bert(tokenizer="bert", config=tf.BertConfig, settings={}, **options):
+    """Encoders with BERT's names of settings."""
+    small = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=36, max_position_embeddings=64)
+    return Folder(tokenizer, config, small | settings, **options)
+
+
+def decoder(tokenizer, config, settings={}, **options):
+    """Decoders with Llama's names of settings."""
+    small = dict(
+        hidden_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=36,
+        max_position_embeddings=128,
+    )
+    return Folder(tokenizer, config, small | settings, **options)
+
+
+def modernbert(settings={}, **options):
+    small = dict(num_hidden_layers=4, local_attention=8, global_attn_every_n_layers=3)
+    thetas = dict(full_attention=dict(rope_theta=1000.0), sliding_attention=dict(rope_theta=50.0))
+    return bert("modernbert", tf.ModernBertConfig, small | dict(rope_parameters=thetas) | settings, **options)
+
+
+def deberta(settings={}, **options):
+    version_3 = dict(
+        relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p",
+        position_biased_input=False, max_relative_positions=-1,
+    )
+    return bert("deberta-v2", tf.DebertaV2Config, version_3 | settings, **options)
+
+
+def t5(settings={}, **options):
+    small = dict(d_model=24, d_kv=6, num_heads=3, d_ff=36, num_layers=2, relative_attention_num_buckets=12)
+    return Folder("t5", tf.T5Config, small | dict(relative_attention_max_distance=20) | settings, **options)
+
+
+def gemma(settings={}, **options):
+    thetas = dict(full_attention=dict(rope_theta=1000.0), sliding_attention=dict(rope_theta=50.0))
+    small = dict(
+        num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=1, head_dim=10, query_pre_attn_scalar=14,
+        sliding_window=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"], rope_parameters=thetas,
+    )
+    return decoder("gemma", tf.Gemma3TextConfig, small | settings, **options)
+
+
+def edit_json(path, change):
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(change(value) or value, indent=2) + "\n")
+
+
+def older_bert(folder, _):
+    """Folder of sentence-transformers 2 to 5."""
+    settings = {"max_seq_length": 24, "do_lower_case": True}
+    (folder / "sentence_bert_config.json").write_text(json.dumps(settings))
+    modes = {"cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens", "mean_sqrt_len_tokens": "mean_sqrt_len_tokens"}
+    pooling = {f"pooling_mode_{name}": mode in ("mean", "cls") for mode, name in modes.items()}
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 24} | pooling))
+    text = (folder / "modules.json").read_text()
+    text = re.sub(r"sentence_transformers[\w.]*\.(\w+)\"", r'sentence_transformers.models.\1"', text)
+    (folder / "modules.json").write_text(text)
+
+
+def older_config(*names):
+    """Moves `rope_parameters` to the fields of transformers 4."""
+
+    def edit(folder, _):
+        def change(config):
+            parameters = config.pop("rope_parameters")
+            if "_sliding_window_pattern" in config:
+                config["sliding_window_pattern"] = config.pop("_sliding_window_pattern")
+            if names:
+                config.pop("layer_types", None)
+                for name, kind in zip(names, ("full_attention", "sliding_attention")):
+                    config[name] = parameters[kind]["rope_theta"]
+            else:
+                config["rope_theta"] = parameters.pop("rope_theta")
+                kind = parameters.pop("rope_type")
+                config["rope_scaling"] = {"type": kind} | parameters if parameters else None
+
+        edit_json(folder / "config.json", change)
+
+    return edit
+
+
+def without_defaults(folder, encoder):
+    """Removes settings with default values, and rotary parameters."""
+    defaults = type(encoder.config)().to_dict() | {"rope_parameters": None}
+    kept = {"model_type", "architectures"}
+
+    def change(config):
+        parameters = config.get("rope_parameters")
+        return {
+            name: value
+            for name, value in config.items()
+            if name in kept or name not in defaults or value not in (defaults[name], parameters)
+        }
+
+    edit_json(folder / "config.json", change)
+
+
+def vocabulary_and_merges(folder, _):
+    """Replaces `tokenizer.json` by the files of slow tokenizers."""
+    path = folder / "tokenizer.json"
+    tk.Tokenizer.from_file(str(path)).model.save(str(folder))
+    path.unlink()
+    edit_json(folder / "tokenizer_config.json", lambda it: it.update(tokenizer_class="RobertaTokenizer"))
+
+
+def dpr(folder, encoder):
+    """sentence-transformers does not encode with DPR: the folder has the files of transformers."""
+    encoder.save_pretrained(folder)
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 48, "do_lower_case": False}))
+
+
+def converted(folder, encoder):
+    """Replaces the tensor names of the original implementation by those of transformers."""
+    encoder.save_pretrained(folder, save_original_format=False)
+
+
+def half_precision(folder, encoder):
+    encoder.bfloat16().save_pretrained(folder)
+
+
+def with_head(model):
+    """Tensors of a model with a head, which have a prefix."""
+
+    def edit(folder, encoder):
+        whole = model(encoder.config)
+        prefix = f"{whole.base_model_prefix}." if hasattr(whole, whole.base_model_prefix) else ""
+        state = {prefix + name: value for name, value in encoder.state_dict().items()}
+        unexpected = whole.load_state_dict(state, strict=False).unexpected_keys
+        assert all("pooler" in name for name in unexpected), unexpected
+        whole.save_pretrained(folder)
+
+    return edit
+
+
+FOLDERS = {
+    "bert": bert(modules=(NORMALIZE,)),
+    "bert-gelu-new": bert("bert-cased", settings=dict(hidden_act="gelu_new"), pooling=("cls",)),
+    "bert-relu": bert(settings=dict(hidden_act="relu", layer_norm_eps=1e-5), pooling=("max",), length=16),
+    "bert-poolings": bert(pooling=POOLINGS),
+    "bert-left": bert(pooling=POOLINGS[::-1], length=12, tokens=dict(truncation_side="left")),
+    "bert-dense": bert(pooling=("mean_sqrt_len_tokens",), modules=(dense(20), LAYER_NORM, dense(12, False, IDENTITY), NORMALIZE)),
+    "bert-prompts": bert(pooling=("weightedmean",), model_settings=PROMPTS | dict(truncate_dim=10, similarity_fn_name="dot")),
+    "bert-prompt-excluded": bert(
+        pooling=("mean", "cls", "weightedmean"), pool=dict(include_prompt=False), model_settings=PROMPTS
+    ),
+    "bert-residual": bert(modules=(dense(24, use_residual=True), dense(16, use_residual=True)), length=30),
+    "bert-router": bert("bert-cased", pooling=("cls",), document="bert-relu", model_settings=PROMPTS),
+    "bert-lengths": bert(transformer=dict(query_length=8, document_length=24)),
+    "bert-older": bert("bert-cased", pooling=("cls", "mean"), edit=older_bert),
+    "albert": bert("albert", tf.AlbertConfig, dict(embedding_size=16, num_hidden_layers=3)),
+    "albert-groups": bert(
+        "albert", tf.AlbertConfig,
+        dict(embedding_size=24, num_hidden_layers=3, num_hidden_groups=2, inner_group_num=2, hidden_act="gelu"),
+    ),
+    "electra-small": bert(config=tf.ElectraConfig, settings=dict(embedding_size=16), pooling=("cls",)),
+    "electra-base": bert(config=tf.ElectraConfig, settings=dict(embedding_size=24)),
+    "dpr-question": bert(config=tf.DPRConfig, pooling=("cls",), model=tf.DPRQuestionEncoder, edit=dpr),
+    "dpr-context": bert(config=tf.DPRConfig, pooling=("cls",), model=tf.DPRContextEncoder, edit=dpr),
+    "roberta": bert("roberta", tf.RobertaConfig, dict(type_vocab_size=1, max_position_embeddings=66)),
+    "roberta-vocab-merges": bert("roberta", tf.RobertaConfig, dict(type_vocab_size=1), edit=vocabulary_and_merges),
+    "xlm-roberta": bert("xlm-roberta", tf.XLMRobertaConfig, dict(type_vocab_size=1), modules=(NORMALIZE,), model_settings=PROMPTS),
+    "xlm-roberta-bytes": bert("xlm-roberta-bytes", tf.XLMRobertaConfig, dict(type_vocab_size=1), pooling=("cls",)),
+    "distilbert": Folder(
+        "bert", tf.DistilBertConfig, dict(dim=24, n_layers=2, n_heads=3, hidden_dim=36, max_position_embeddings=64),
+        modules=(dense(16),),
+    ),
+    "mpnet": bert("mpnet", tf.MPNetConfig, dict(relative_attention_num_buckets=32), modules=(NORMALIZE,)),
+    "modernbert": modernbert(modules=(NORMALIZE,)),
+    "modernbert-biases": modernbert(
+        dict(attention_bias=True, mlp_bias=True, norm_bias=True, hidden_activation="silu"), pooling=("cls",)
+    ),
+    "modernbert-older": modernbert(dict(global_attn_every_n_layers=2), edit=older_config("global_rope_theta", "local_rope_theta")),
+    "nomic-bert": bert(config=tf.NomicBertConfig, settings=dict(rope_parameters=dict(rope_theta=100.0))),
+    "gte": bert("xlm-roberta", tf.GteConfig, dict(rope_parameters=dict(rope_theta=100.0)), pooling=("cls",), modules=(NORMALIZE,)),
+    "gte-without-types": bert(config=tf.GteConfig, settings=dict(type_vocab_size=0, pad_token_id=0)),
+    "jina-embeddings-v3": bert("xlm-roberta", tf.JinaEmbeddingsV3Config, dict(rope_parameters=dict(rope_theta=100.0))),
+    "deberta-v3": deberta(),
+    "deberta-v2-conv": deberta(dict(conv_kernel_size=3, conv_act="gelu", pos_att_type="c2p|p2c"), pooling=("cls",)),
+    "deberta-v2": deberta(
+        dict(
+            position_buckets=-1, share_att_key=False, norm_rel_ebd="none", position_biased_input=True,
+            max_relative_positions=20, type_vocab_size=2,
+        )
+    ),
+    "deberta-v2-embedding-size": deberta(dict(embedding_size=16)),
+    "deberta-v2-c2p": deberta(dict(pos_att_type="c2p", share_att_key=False)),
+    "deberta": bert(
+        "modernbert", tf.DebertaConfig,
+        dict(relative_attention=True, pos_att_type="c2p|p2c", position_biased_input=False, max_relative_positions=-1),
+    ),
+    "t5": t5(modules=(dense(20, False, IDENTITY), NORMALIZE)),
+    "t5-gated": t5(dict(feed_forward_proj="gated-gelu"), pooling=("mean", "max")),
+    "qwen2": decoder("qwen", tf.Qwen2Config, pooling=("lasttoken",), modules=(NORMALIZE,)),
+    "qwen2-windows": decoder(
+        "qwen", tf.Qwen2Config, dict(num_hidden_layers=3, use_sliding_window=True, sliding_window=6, max_window_layers=1)
+    ),
+    "qwen3": decoder(
+        "qwen", tf.Qwen3Config, dict(head_dim=10, rope_parameters=dict(rope_theta=1000.0)),
+        pooling=("lasttoken",), modules=(NORMALIZE,), tokens=dict(padding_side="left"),
+        model_settings=dict(prompts={"query": "Instruct: find passages\nQuery:", "document": ""}),
+    ),
+    "qwen3-older": decoder(
+        "qwen", tf.Qwen3Config, dict(head_dim=10, attention_bias=True, rope_parameters=dict(rope_theta=1000.0)),
+        edit=older_config(),
+    ),
+    "gemma3": gemma(
+        dict(use_bidirectional_attention=True), modules=(dense(30, False, IDENTITY), dense(24, False, IDENTITY), NORMALIZE),
+        model_settings=dict(prompts={"query": "task: search result | query: ", "document": "title: none | text: "}),
+    ),
+    "gemma3-causal": gemma(dict(attention_bias=True), pooling=("lasttoken",)),
+    "gemma3-older": gemma(
+        dict(use_bidirectional_attention=True, layer_types=None, sliding_window_pattern=2),
+        edit=older_config("rope_theta", "rope_local_base_freq"),
+    ),
+    "llama-linear": decoder(
+        "llama", tf.LlamaConfig, dict(rope_parameters=dict(rope_type="linear", factor=3.0, rope_theta=1000.0), mlp_bias=True),
+        pooling=("weightedmean",),
+    ),
+    "llama3": decoder("llama3", tf.LlamaConfig, dict(rope_parameters=LLAMA3, attention_bias=True), pooling=("lasttoken",)),
+    "llama3-older": decoder(
+        "llama3", tf.LlamaConfig, dict(rope_parameters=LLAMA3, is_causal=False), edit=older_config()
+    ),
+    "mistral": decoder(
+        "mistral", tf.MistralConfig, dict(num_attention_heads=6, head_dim=8, sliding_window=6), pooling=("lasttoken",),
+        modules=(NORMALIZE,), tokens=dict(padding_side="left"),
+    ),
+    "mistral-without-window": decoder("mistral", tf.MistralConfig, dict(sliding_window=None), pooling=("lasttoken",)),
+    "eurobert": decoder("eurobert", tf.EuroBertConfig),
+}
+HEADS = {
+    "albert": tf.AlbertForMaskedLM,
+    "deberta-v3": tf.DebertaV2ForMaskedLM,
+    "distilbert": tf.DistilBertForMaskedLM,
+    "electra-small": tf.ElectraForPreTraining,
+    "gemma3": tf.Gemma3ForCausalLM,
+    "gte": tf.GteForMaskedLM,
+    "modernbert": tf.ModernBertForMaskedLM,
+    "mpnet": tf.MPNetForMaskedLM,
+    "nomic-bert": tf.NomicBertForMaskedLM,
+    "qwen3": tf.Qwen3ForCausalLM,
+    "t5": tf.T5ForConditionalGeneration,
+    "xlm-roberta": tf.XLMRobertaForMaskedLM,
+}
+FOLDERS |= {f"{name}-converted": replace(FOLDERS[name], edit=converted) for name in ("gte", "jina-embeddings-v3", "nomic-bert")}
+DEFAULTS = (
+    "albert bert deberta deberta-v3 distilbert electra-small eurobert gemma3 gte jina-embeddings-v3 mistral modernbert mpnet "
+    "nomic-bert qwen2 qwen3 roberta t5 xlm-roberta"
+)
+FOLDERS |= {f"{name}-defaults": replace(FOLDERS[name], edit=without_defaults) for name in DEFAULTS.split()}
+FOLDERS |= {f"{name}-bf16": replace(FOLDERS[name], edit=half_precision) for name in ("gemma3", "qwen3")}
+FOLDERS |= {f"{name}-with-head": replace(FOLDERS[name], edit=with_head(model)) for name, model in HEADS.items()}
+
+# Folders of crates/ir-dense/testdata/families.
+COMMITTED = (
+    "albert bert-dense bert-left deberta-v2 deberta-v3 distilbert dpr-context electra-small eurobert gemma3-bf16 gte "
+    "jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert qwen2-windows qwen3-bf16 roberta-vocab-merges t5 t5-gated "
+    "xlm-roberta-bytes"
+).split()
+
+# Folders without gradients.json: the tokens differ from another folder, not the gradients, or there are two transformers.
+WITHOUT_GRADIENTS = "bert-lengths bert-older bert-prompt-excluded bert-router".split()
+# Indices of the texts of the loss: two sentences, a word, and a text that is longer than all attention windows.
+GRADIENT_TEXTS = [0, 6, 2, 16]
+
+
+def fill(model, seed, gain=1.4):
+    """Random weights: matrices keep the scale of their input, biases are small, scales of norms are near 1."""
+    generator = torch.Generator().manual_seed(seed)
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() == 1:
+                parameter.add_(0.2 * noise)
+            else:
+                fan_in = parameter[0].numel()
+                parameter.copy_(noise * (0.5 if id(parameter) in tables else gain / fan_in**0.5))
+    return model.eval()
+
+
+def build(name, temporary):
+    """Transformer with random weights, and the modules of sentence-transformers."""
+    spec = FOLDERS[name]
+    tokenizer, special = TOKENIZERS[spec.tokenizer]()
+    ids = {f"{key}_id": tokenizer.token_to_id(token) for key, token in special.items() if key[:3] in ("pad", "bos", "eos")}
+    config = spec.config(**dict(vocab_size=tokenizer.get_vocab_size()) | ids | copy.deepcopy(spec.settings))
+    encoder = tf.T5EncoderModel(config) if spec.config is tf.T5Config else (spec.model or tf.AutoModel.from_config)(config)
+    names = ["input_ids", "attention_mask"] + ["token_type_ids"] * ("type_vocab_size" in config.to_dict())
+    tokenizer = tf.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=spec.length, model_input_names=names, **special, **spec.tokens
+    )
+    fill(encoder, sum(name.encode())).save_pretrained(temporary)
+    tokenizer.save_pretrained(temporary)
+    modules = [st.Transformer(temporary, **spec.transformer)]
+    modules.append(st.Pooling(modules[0].get_embedding_dimension(), spec.pooling, **spec.pool))
+    for number, (module, settings) in enumerate(spec.modules):
+        size = modules[-1].get_embedding_dimension() if module != "Normalize" else None
+        given = {"Dense": {"in_features": size}, "LayerNorm": {"dimension": size}}.get(module, {})
+        modules.append(fill(getattr(st, module)(**given, **settings), 100 + number))
+    return encoder, modules
+
+
+def save(name, folder):
+    """Saves a folder as `SentenceTransformer.save` does."""
+    spec = FOLDERS[name]
+    torch.manual_seed(1)
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        encoder, modules = build(name, first)
+        if spec.document:
+            modules = [st.Router.for_query_document(modules, build(spec.document, second)[1])]
+        model = SentenceTransformer(modules=modules, device="cpu", **spec.model_settings)
+        model.save(str(folder), create_model_card=False)
+    spec.edit(folder, encoder)
+
+
+def rounded(vectors):
+    return [[float(f"{float(x):.9g}") for x in vector] for vector in vectors]
+
+
+def expected(name, folder, dtype=torch.float32):
+    """Vectors of queries and documents. All texts are one batch, so that most are padded."""
+    if FOLDERS[name].config is tf.DPRConfig:
+        model = FOLDERS[name].model.from_pretrained(folder, dtype=dtype)
+        batch = tf.AutoTokenizer.from_pretrained(folder)(TEXTS, padding=True, truncation=True, return_tensors="pt")
+        with torch.inference_mode():
+            return [model(**batch).pooler_output.numpy()] * 2
+    model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": dtype}).to(dtype)
+    return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
+
+
+def encode_with_gradients(name, folder):
+    """Transformer, and vectors of documents in double precision, one after the other so that none is padded."""
+    texts = [TEXTS[number] for number in GRADIENT_TEXTS]
+    if FOLDERS[name].config is tf.DPRConfig:
+        encoder = FOLDERS[name].model.from_pretrained(folder, dtype=torch.float64).eval()
+        tokenizer = tf.AutoTokenizer.from_pretrained(folder)
+        return encoder, [encoder(**tokenizer(text, truncation=True, return_tensors="pt")).pooler_output for text in texts]
+    model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
+    encoder = model[0].model
+    for module in encoder.modules():
+        # Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers.
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    prompts = [model.prompts[it] for it in ("document", "passage", "corpus") if it in model.prompts]
+    vectors = [model(model.preprocess([text], prompt=(prompts + [None])[0]))["sentence_embedding"] for text in texts]
+    return encoder, [vector[:, : model.truncate_dim] for vector in vectors]
+
+
+def gradients(name, folder):
+    """Norm of the gradient of every tensor, and its projection on cosines.
+
+    The loss is the sum over all texts and components of the vectors, each times a cosine.
+    """
+    encoder, vectors = encode_with_gradients(name, folder)
+    vectors = torch.cat(vectors).flatten()
+    (vectors * cosines(0.37, vectors)).sum().backward()
+    with tempfile.TemporaryDirectory() as temporary:
+        # Gradients as weights: saving changes their names and layout as it does those of the weights.
+        for parameter in encoder.parameters():
+            parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
+        encoder.save_pretrained(temporary, save_original_format=FOLDERS[name].edit is not converted)
+        found = tensors(temporary)
+    in_file = tensors(folder)
+    values = {}
+    for tensor, gradient in found.items():
+        if gradient.isnan().all():
+            continue
+        # A model with a head has a prefix.
+        [tensor] = [it for it in in_file if it == tensor] or [it for it in in_file if it.endswith(f".{tensor}")]
+        assert in_file[tensor].shape == gradient.shape, tensor
+        gradient = gradient.double().flatten()
+        values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
+    return {"texts": GRADIENT_TEXTS, "tensors": values}
+
+
+def cosines(frequency, like):
+    return torch.cos(frequency * torch.arange(1, len(like) + 1, dtype=torch.float64))
+
+
+def tensors(folder):
+    """Tensors of a weight file."""
+    with safe_open(Path(folder) / "model.safetensors", "pt") as file:
+        return {name: file.get_tensor(name) for name in sorted(file.keys())}
+
+
+def write(name, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    save(name, folder)
+    query, document = expected(name, folder)
+    exact = expected(name, folder, torch.float64)[1]
+    error = abs(exact - document).max() / abs(exact).max()
+    vectors = {} if (query == document).all() else {"query": rounded(query)}
+    values = {
+        "transformers": version("transformers"),
+        "sentence_transformers": version("sentence-transformers"),
+        "texts": TEXTS,
+        **vectors,
+        "document": rounded(document),
+    }
+    (folder / "expected.json").write_text(json.dumps(values, separators=(",", ":")).replace("],[", "],\n[") + "\n")
+    if not name.endswith("-defaults") and name not in WITHOUT_GRADIENTS:
+        text = json.dumps(gradients(name, folder), separators=(",", ":"))
+        (folder / "gradients.json").write_text(text.replace("],", "],\n") + "\n")
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    for file in files:
+        file.chmod(0o644)
+    size = sum(file.stat().st_size for file in files)
+    print(f"{name:30} {size // 1024:4} KiB, rounding {error:.1e}", flush=True)
+
+
+def list_tensors(name):
+    with tempfile.TemporaryDirectory() as temporary:
+        save(name, Path(temporary))
+        for path in sorted(Path(temporary).rglob("model.safetensors")):
+            with safe_open(path, "pt") as file:
+                for tensor in sorted(file.keys()):
+                    print(path.parent.relative_to(temporary) / tensor, list(file.get_slice(tensor).get_shape()))
+
+
+def main(arguments):
+    torch.set_num_threads(1)
+    tf.logging.set_verbosity_error()
+    tf.logging.disable_progress_bar()
+    if arguments[0] == "--list-tensors":
+        return [list_tensors(name) for name in arguments[1:]]
+    committed = arguments[0] == "--committed"
+    root = TESTDATA / "families" if committed else Path(arguments[0])
+    names = COMMITTED if committed else arguments[1:] or FOLDERS
+    for name in names:
+        if name not in FOLDERS:
+            sys.exit(f"{name}: no such folder; expected one of {', '.join(FOLDERS)}")
+    for name in names:
+        write(name, root / name)
+
+
+main(sys.argv[1:])

@@ -1,0 +1,204 @@
+//! `ir models inspect`: how a model folder is understood.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use indicatif::HumanBytes;
+use ir_core::VectorSimilarity;
+use ir_dense::{ModelDescription, TowerDescription, describe};
+use serde_json::{Value, json};
+
+use super::check::{self, Comparison};
+use crate::shared::console::Console;
+use crate::shared::encoder::{find_model, open_encoder};
+use crate::shared::format::{counted, grouped, table_with_text};
+use crate::shared::options::non_negative;
+use crate::shared::output::OutputSink;
+
+/// Number of settings of layers on a line.
+const LAYER_SETTINGS: usize = 4;
+/// Bytes of a parameter in memory, in f32.
+const F32_BYTES: u64 = 4;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InspectArgs {
+    /// Model folder, or the name of a cached model
+    model: PathBuf,
+
+    /// Compare with the vectors of another tool: JSON lines {"text": "...", "vector": [...]}. With
+    /// "side": "query", a text is encoded as a query [default: document]
+    #[arg(long, value_name = "REFERENCE")]
+    check: Option<String>,
+
+    /// Maximum difference of a component, as a fraction of the largest one of its vector; beyond
+    /// it, the exit status is 1
+    #[arg(long, value_name = "X", default_value_t = 1e-4, value_parser = non_negative::<f64>, requires = "check")]
+    tolerance: f64,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &InspectArgs, console: &Console) -> Result<()> {
+    let model = find_model(&args.model)?;
+    let config = model.with_catalog_defaults(Default::default());
+    let description = describe(&model.folder, &config)?;
+    let comparison = match &args.check {
+        None => None,
+        Some(reference) => {
+            let encoder = open_encoder(&model.folder, &config)?;
+            Some(check::compare(&encoder, reference, console)?)
+        }
+    };
+    let mut out = OutputSink::open(None)?;
+    if args.json {
+        let mut value = json!(description);
+        value["folder"] = json!(model.folder);
+        value["check"] = json!(comparison);
+        writeln!(out, "{value}")?;
+    } else {
+        let mut rows = vec![row("folder", model.folder.display())];
+        rows.extend(model_rows(&description));
+        rows.extend(comparison.iter().flat_map(check_rows));
+        writeln!(out, "{}", table_with_text(rows, 1))?;
+    }
+    out.commit()?;
+    match (comparison, &args.check) {
+        (Some(found), Some(name)) if found.largest_fraction > args.tolerance => bail!(
+            "{name}:{}: expected differences of at most {:e} of the largest component, found {:.1e}",
+            found.worst_line,
+            args.tolerance,
+            found.largest_fraction
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn row(name: impl ToString, value: impl ToString) -> [String; 2] {
+    [name.to_string(), value.to_string()]
+}
+
+fn model_rows(model: &ModelDescription) -> Vec<[String; 2]> {
+    let similarity = match model.similarity {
+        Some(VectorSimilarity::Cosine) => "cosine",
+        Some(VectorSimilarity::Euclidean) => "euclidean",
+        Some(VectorSimilarity::InnerProduct) => "inner product",
+        None => "inner product, by default",
+    };
+    let mut rows = vec![
+        row("dimension", grouped(model.dim as u64)),
+        row("similarity", similarity),
+    ];
+    for tower in &model.towers {
+        if let [side] = &tower.sides[..] {
+            rows.push(row("", ""));
+            rows.push(row(format!("{} tower", side.side), tower.folder.display()));
+        }
+        rows.extend(tower_rows(tower));
+    }
+    rows
+}
+
+fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
+    let transformer = &tower.transformer;
+    let shape = format!(
+        "{}: {} of dimension {}, {}, feed-forward dimension {}",
+        transformer.architecture,
+        counted(transformer.layers as u64, "layer"),
+        grouped(transformer.hidden_size as u64),
+        counted(transformer.heads as u64, "head"),
+        grouped(transformer.intermediate_size as u64),
+    );
+    let mut rows = vec![row("architecture", shape)];
+    // What differs from BERT's layers.
+    let layers = json!(transformer)["layer"].take();
+    let set = layers.as_object().into_iter().flatten();
+    let set = set.filter(|(_, value)| !matches!(value, Value::Null | Value::Bool(false)));
+    let set: Vec<String> = set.map(|(name, value)| format!("{name} {value}")).collect();
+    let lines = set.chunks(LAYER_SETTINGS);
+    rows.extend(lines.map(|line| row("layers", line.join(", "))));
+    let weights = &tower.weights;
+    let precisions = weights.precisions.iter();
+    let precisions: Vec<String> = match precisions.len() {
+        1 => precisions.map(|(name, _)| name.clone()).collect(),
+        _ => precisions
+            .map(|(name, count)| format!("{} {name}", grouped(*count)))
+            .collect(),
+    };
+    let parameters = counted(weights.parameters, "parameter");
+    let files = match &weights.files[..] {
+        [file] => file.clone(),
+        files => counted(files.len() as u64, "file"),
+    };
+    rows.push(row(
+        "weights",
+        format!(
+            "{parameters} in {} ({}, {files}), {}; f32 in memory {}",
+            precisions.join(", "),
+            weights.format,
+            HumanBytes(weights.bytes),
+            HumanBytes(F32_BYTES * weights.parameters),
+        ),
+    ));
+    let tokenizer = &tower.tokenizer;
+    rows.push(row(
+        "tokenizer",
+        format!(
+            "{} ({}), {} for {} embeddings, truncation side {}",
+            tokenizer.model,
+            tokenizer.file,
+            counted(tokenizer.vocabulary as u64, "token"),
+            grouped(transformer.vocab_size as u64),
+            tokenizer.truncation_side,
+        ),
+    ));
+    for side in &tower.sides {
+        let prompt = match side.prompt.as_str() {
+            "" => "no prompt".to_owned(),
+            prompt => format!("prompt {prompt:?}"),
+        };
+        let (tokens, positions) = (side.max_tokens as u64, tower.positions as u64);
+        let limit = format!("at most {} of {}", grouped(tokens), grouped(positions));
+        rows.push(row(side.side, format!("{prompt}, {limit} tokens")));
+    }
+    let excluded = if tower.include_prompt {
+        ""
+    } else {
+        " of the tokens after the prompt"
+    };
+    rows.push(row("pooling", format!("{}{excluded}", tower.pooling)));
+    for module in &tower.modules {
+        let shape = match (module.class, module.activation) {
+            ("Dense", activation) => format!(
+                "Dense {} to {}, {}",
+                module.inputs,
+                module.outputs,
+                activation.unwrap_or_default()
+            ),
+            (class, _) => class.to_owned(),
+        };
+        rows.push(row("module", shape));
+    }
+    if let Some(dim) = tower.truncate_dim {
+        rows.push(row("truncate_dim", dim));
+    }
+    rows.push(row("normalize", tower.normalize));
+    rows.extend(tower.notes.iter().map(|note| row("note", note)));
+    rows
+}
+
+fn check_rows(found: &Comparison) -> [[String; 2]; 3] {
+    [
+        row("compared texts", grouped(found.texts)),
+        row(
+            "largest difference",
+            format!(
+                "{:.1e}, {:.1e} of the largest component",
+                found.largest_difference, found.largest_fraction
+            ),
+        ),
+        row("least cosine", format!("{:.7}", found.least_cosine)),
+    ]
+}

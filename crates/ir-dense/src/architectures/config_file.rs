@@ -1,0 +1,241 @@
+//! Fields of `config.json`.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use serde::de::Error as _;
+use serde_json::{Map, Value};
+
+use crate::activation::Activation;
+use crate::error::ModelError;
+use crate::model_folder::{Rotary, RotaryScaling, TransformerConfig};
+
+/// Fields of a `config.json`, or of an object in it. A field that is null is absent.
+#[derive(Debug)]
+pub(crate) struct ConfigFile<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) fields: Map<String, Value>,
+}
+
+/// Kinds of layers in `layer_types` and `rope_parameters`.
+pub(crate) const FULL_ATTENTION: &str = "full_attention";
+pub(crate) const SLIDING_ATTENTION: &str = "sliding_attention";
+
+impl ConfigFile<'_> {
+    fn get(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field).filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.get(field).is_some()
+    }
+
+    /// Error of a field.
+    pub(crate) fn error(
+        &self,
+        field: &str,
+        expected: impl Into<String>,
+        found: impl Display,
+    ) -> ModelError {
+        ModelError::setting(self.path, field, expected, found)
+    }
+
+    fn typed<'a, T>(
+        &'a self,
+        field: &str,
+        expected: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, ModelError> {
+        let value = self
+            .get(field)
+            .map(|value| read(value).ok_or_else(|| self.error(field, expected, value)));
+        value.transpose()
+    }
+
+    /// Returns a non-negative integer.
+    pub(crate) fn integer(&self, field: &str) -> Result<Option<usize>, ModelError> {
+        let read = |value: &Value| usize::try_from(value.as_u64()?).ok();
+        self.typed(field, "a non-negative integer", read)
+    }
+
+    /// Returns a non-negative integer that the file must have.
+    pub(crate) fn required(&self, field: &str) -> Result<usize, ModelError> {
+        self.integer(field)?.ok_or_else(|| ModelError::Json {
+            path: self.path.into(),
+            source: serde_json::Error::custom(format!("missing field `{field}`")),
+        })
+    }
+
+    pub(crate) fn number(&self, field: &str) -> Result<Option<f64>, ModelError> {
+        self.typed(field, "a number", Value::as_f64)
+    }
+
+    pub(crate) fn flag(&self, field: &str) -> Result<Option<bool>, ModelError> {
+        self.typed(field, "true or false", Value::as_bool)
+    }
+
+    pub(crate) fn text(&self, field: &str) -> Result<Option<&str>, ModelError> {
+        self.typed(field, "a text", Value::as_str)
+    }
+
+    /// Returns the texts of a list.
+    pub(crate) fn texts(&self, field: &str) -> Result<Option<Vec<&str>>, ModelError> {
+        self.typed(field, "a list of texts", |value| {
+            value.as_array()?.iter().map(Value::as_str).collect()
+        })
+    }
+
+    /// Returns the fields of an object, such as `rope_parameters`.
+    pub(crate) fn object(&self, field: &str) -> Result<Option<ConfigFile<'_>>, ModelError> {
+        let fields = self.typed(field, "an object", Value::as_object)?;
+        Ok(fields.map(|fields| ConfigFile {
+            path: self.path,
+            fields: fields.clone(),
+        }))
+    }
+
+    /// Returns an error unless a field is absent or has the value.
+    pub(crate) fn expect(&self, field: &str, expected: &Value) -> Result<(), ModelError> {
+        match self.get(field) {
+            Some(found) if found != expected => Err(self.error(field, expected.to_string(), found)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the activation function that a field names.
+    pub(crate) fn activation(&self, field: &str, default: &str) -> Result<Activation, ModelError> {
+        let name = self.text(field)?.unwrap_or(default);
+        Activation::from_transformers(name)
+            .ok_or_else(|| self.error(field, Activation::EXPECTED, name))
+    }
+
+    /// Sets the fields that have the same names in most architectures: sizes, number of positions
+    /// and activation function, which must be there, and ε.
+    pub(crate) fn read_common(&self, config: &mut TransformerConfig) -> Result<(), ModelError> {
+        config.vocab_size = self.required("vocab_size")?;
+        config.hidden_size = self.required("hidden_size")?;
+        config.layers = self.required("num_hidden_layers")?;
+        config.heads = self.required("num_attention_heads")?;
+        config.intermediate_size = self.required("intermediate_size")?;
+        config.max_positions = self.required("max_position_embeddings")?;
+        if let Some(epsilon) = self.number("layer_norm_eps")? {
+            config.layer_norm_eps = epsilon;
+        }
+        Ok(())
+    }
+
+    /// Layers of `layer_types` with local attention, counted from 0; `None` without the field.
+    pub(crate) fn local_layers(&self, layers: usize) -> Result<Option<Vec<usize>>, ModelError> {
+        let Some(types) = self.texts("layer_types")? else {
+            return Ok(None);
+        };
+        if types.len() != layers {
+            let expected = format!("{layers} names, as many as layers");
+            return Err(self.error("layer_types", expected, types.len()));
+        }
+        let mut local = Vec::new();
+        for (layer, kind) in types.into_iter().enumerate() {
+            match kind {
+                FULL_ATTENTION => {}
+                SLIDING_ATTENTION => local.push(layer),
+                other => {
+                    let expected = format!("{FULL_ATTENTION} or {SLIDING_ATTENTION}");
+                    return Err(self.error("layer_types", expected, other));
+                }
+            }
+        }
+        Ok(Some(local))
+    }
+
+    /// Rotary position embeddings of all components of a head, of layers of a kind: the parameters
+    /// of `rope_scaling` or `rope_parameters`, and θ as older files name it, or a default.
+    pub(crate) fn rotary(
+        &self,
+        kind: &str,
+        theta: (&str, f64),
+        head_size: usize,
+    ) -> Result<Rotary, ModelError> {
+        let field = if self.has("rope_scaling") {
+            "rope_scaling"
+        } else {
+            "rope_parameters"
+        };
+        self.rotary_of(field, kind, theta, head_size)
+    }
+
+    /// [`ConfigFile::rotary`] without `rope_scaling`.
+    pub(crate) fn unscaled_rotary(
+        &self,
+        kind: &str,
+        theta: (&str, f64),
+        head_size: usize,
+    ) -> Result<Rotary, ModelError> {
+        self.rotary_of("rope_parameters", kind, theta, head_size)
+    }
+
+    fn rotary_of(
+        &self,
+        field: &str,
+        kind: &str,
+        (theta_field, default_theta): (&str, f64),
+        head_size: usize,
+    ) -> Result<Rotary, ModelError> {
+        let empty = || ConfigFile {
+            path: self.path,
+            fields: Map::new(),
+        };
+        let all = self.object(field)?.unwrap_or_else(empty);
+        let of_kind = all.object(kind)?;
+        let parameters = of_kind.as_ref().unwrap_or(&all);
+        let theta = match parameters.number("rope_theta")? {
+            Some(theta) => theta,
+            None => self.number(theta_field)?.unwrap_or(default_theta),
+        };
+        let factor = |name: &str| -> Result<f64, ModelError> {
+            let found = parameters.number(name)?;
+            let valid = found.filter(|factor| *factor > 0.0 && factor.is_finite());
+            valid.ok_or_else(|| {
+                let found = found.map_or("missing".to_owned(), |found| found.to_string());
+                self.error(&format!("{field}.{name}"), "above 0", found)
+            })
+        };
+        let name = match parameters.text("rope_type")? {
+            Some(name) => name,
+            None => parameters.text("type")?.unwrap_or("default"),
+        };
+        let scaling = match name {
+            "default" => None,
+            "linear" => Some(RotaryScaling::Linear {
+                factor: factor("factor")?,
+            }),
+            "llama3" => {
+                let positions = parameters.integer("original_max_position_embeddings")?;
+                Some(RotaryScaling::Llama3 {
+                    factor: factor("factor")?,
+                    low_frequency_factor: factor("low_freq_factor")?,
+                    high_frequency_factor: factor("high_freq_factor")?,
+                    original_positions: match positions {
+                        Some(positions) => positions,
+                        None => self.required("max_position_embeddings")?,
+                    },
+                })
+            }
+            other => {
+                let expected = "default, linear or llama3";
+                return Err(self.error(&format!("{field}.rope_type"), expected, other));
+            }
+        };
+        for partial in [parameters, self] {
+            if let Some(found) = partial.number("partial_rotary_factor")?
+                && found != 1.0
+            {
+                return Err(self.error("partial_rotary_factor", "1", found));
+            }
+        }
+        Ok(Rotary {
+            theta,
+            dim: head_size,
+            scaling,
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! What an architecture is: how its configuration is read, and how its tensors are named.
+
+use super::config_file::ConfigFile;
+use crate::error::ModelError;
+use crate::model_folder::TransformerConfig;
+
+/// An architecture: one constant per file of this folder, listed in [`ARCHITECTURES`].
+///
+/// [`ARCHITECTURES`]: super::ARCHITECTURES
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// Name in checkpoints and fingerprints.
+    pub(crate) name: &'static str,
+    /// Values of `model_type`.
+    pub(crate) model_types: &'static [&'static str],
+    /// Start of the names of the classes of transformers, such as `Bert`.
+    pub(crate) class: &'static str,
+    /// Name of the encoder in classes with a head, such as `bert`.
+    pub(crate) body: &'static str,
+    /// Reads the configuration, without [`TransformerConfig::validate`].
+    pub(crate) read: fn(&ConfigFile<'_>) -> Result<TransformerConfig, ModelError>,
+    /// Tensor names, one set for every layout of weight files. The first one is written; without a
+    /// gate, the first one that does not name it, if there is one.
+    pub(crate) names: &'static [TensorNames],
+}
+
+/// Tensor names of an architecture. Names of layers and other modules are without `.weight` and
+/// `.bias`. Tensors that the description of the layers does not ask for have no name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TensorNames {
+    /// Token embeddings. What precedes the name in a weight file precedes all names, such as
+    /// `bert.`.
+    pub(crate) tokens: &'static str,
+    pub(crate) positions: &'static str,
+    pub(crate) types: &'static str,
+    pub(crate) relative_position_bias: &'static str,
+    pub(crate) embedding_norm: &'static str,
+    pub(crate) embedding_projection: &'static str,
+    /// Embeddings of relative positions, and their normalization.
+    pub(crate) relative_positions: &'static str,
+    pub(crate) relative_position_norm: &'static str,
+    pub(crate) final_norm: &'static str,
+    /// Start of the names of a layer, before its number, such as `encoder.layer.`.
+    pub(crate) layer: &'static str,
+    pub(crate) parts: LayerNames,
+}
+
+/// Tensor names in a layer, after its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LayerNames {
+    /// Projections of queries, keys and values, or one tensor of all three.
+    pub(crate) qkv: &'static [&'static str],
+    pub(crate) output: &'static str,
+    pub(crate) attention_norm: &'static str,
+    pub(crate) gate: Rows,
+    pub(crate) up: Rows,
+    pub(crate) down: &'static str,
+    pub(crate) norm: &'static str,
+    pub(crate) attention_output_norm: &'static str,
+    pub(crate) output_norm: &'static str,
+    pub(crate) query_norm: &'static str,
+    pub(crate) key_norm: &'static str,
+    /// Projections of the relative positions of keys and of queries, if the projections of keys and
+    /// queries are not used for both.
+    pub(crate) position_key: &'static str,
+    pub(crate) position_query: &'static str,
+}
+
+/// Rows of a tensor that are a projection: all, or one half of a tensor of two projections.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rows {
+    All(&'static str),
+    First(&'static str),
+    Second(&'static str),
+}
+
+impl TensorNames {
+    /// Names of BERT, from which other architectures differ.
+    pub(crate) const BERT: Self = Self {
+        tokens: "embeddings.word_embeddings",
+        positions: "embeddings.position_embeddings",
+        types: "embeddings.token_type_embeddings",
+        relative_position_bias: "encoder.relative_attention_bias",
+        embedding_norm: "embeddings.LayerNorm",
+        embedding_projection: "embeddings_project",
+        relative_positions: "encoder.rel_embeddings",
+        relative_position_norm: "encoder.LayerNorm",
+        final_norm: "norm",
+        layer: "encoder.layer.",
+        parts: LayerNames {
+            qkv: &[
+                "attention.self.query",
+                "attention.self.key",
+                "attention.self.value",
+            ],
+            output: "attention.output.dense",
+            attention_norm: "attention.output.LayerNorm",
+            gate: Rows::All("mlp.gate_proj"),
+            up: Rows::All("intermediate.dense"),
+            down: "output.dense",
+            norm: "output.LayerNorm",
+            attention_output_norm: "",
+            output_norm: "",
+            query_norm: "self_attn.q_norm",
+            key_norm: "self_attn.k_norm",
+            position_key: "",
+            position_query: "",
+        },
+    };
+
+    /// Names of Llama, from which other decoders differ.
+    pub(crate) const LLAMA: Self = Self {
+        tokens: "embed_tokens",
+        layer: "layers.",
+        parts: LayerNames {
+            qkv: &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
+            output: "self_attn.o_proj",
+            attention_norm: "input_layernorm",
+            up: Rows::All("mlp.up_proj"),
+            down: "mlp.down_proj",
+            norm: "post_attention_layernorm",
+            ..Self::BERT.parts
+        },
+        ..Self::BERT
+    };
+}

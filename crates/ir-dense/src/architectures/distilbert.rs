@@ -1,0 +1,30 @@
+//! DistilBERT: BERT without token types, with other names of tensors.
+
+use super::bert;
+use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use crate::model_folder::Architecture;
+
+pub(super) const DISTILBERT: Definition = Definition {
+    name: Architecture::DISTILBERT.0,
+    model_types: &["distilbert"],
+    class: "DistilBert",
+    body: "distilbert",
+    read: |file| {
+        let mut config = bert::read(file, Architecture::DISTILBERT)?;
+        config.token_types = 0;
+        Ok(config)
+    },
+    names: &[TensorNames {
+        layer: "transformer.layer.",
+        parts: LayerNames {
+            qkv: &["attention.q_lin", "attention.k_lin", "attention.v_lin"],
+            output: "attention.out_lin",
+            attention_norm: "sa_layer_norm",
+            up: Rows::All("ffn.lin1"),
+            down: "ffn.lin2",
+            norm: "output_layer_norm",
+            ..TensorNames::BERT.parts
+        },
+        ..TensorNames::BERT
+    }],
+};

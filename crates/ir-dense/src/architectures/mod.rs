@@ -1,0 +1,186 @@
+//! Architectures of encoders, one file each: how `config.json` is read, what the layers compute
+//! ([`LayerConfig`](crate::model_folder::LayerConfig)), and how the tensors are named.
+
+mod albert;
+mod bert;
+mod config_file;
+mod deberta;
+mod definition;
+mod distilbert;
+mod gemma3;
+mod gte;
+mod jina_v3;
+mod llama;
+mod modernbert;
+mod mpnet;
+mod nomic_bert;
+mod t5;
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use config_file::ConfigFile;
+pub(crate) use definition::{Definition, Rows, TensorNames};
+
+use crate::error::ModelError;
+use crate::model_folder::remote_code::unknown_architecture;
+use crate::model_folder::{Architecture, TransformerConfig, read_json};
+
+/// Architectures that a model folder may have, in the order in which errors list them.
+const ARCHITECTURES: &[Definition] = &[
+    bert::BERT,
+    bert::ROBERTA,
+    distilbert::DISTILBERT,
+    mpnet::MPNET,
+    albert::ALBERT,
+    bert::ELECTRA,
+    bert::DPR,
+    deberta::DEBERTA,
+    modernbert::MODERNBERT,
+    nomic_bert::NOMIC_BERT,
+    gte::GTE,
+    jina_v3::JINA_V3,
+    t5::T5,
+    llama::LLAMA,
+    llama::MISTRAL,
+    llama::QWEN2,
+    llama::QWEN3,
+    llama::EUROBERT,
+    gemma3::GEMMA3,
+];
+
+/// Field names of BERT and DistilBERT. A file may have both.
+const FIELD_NAMES: [(&str, &str); 5] = [
+    ("hidden_size", "dim"),
+    ("num_hidden_layers", "n_layers"),
+    ("num_attention_heads", "n_heads"),
+    ("intermediate_size", "hidden_dim"),
+    ("hidden_act", "activation"),
+];
+
+impl Architecture {
+    /// BERT (Devlin et al. 2019), also SciBERT, MiniLM, BGE, E5, COCO-DR.
+    pub const BERT: Self = Self("bert");
+    /// RoBERTa (Liu et al. 2019), XLM-R, CamemBERT: positions start at 2.
+    pub const ROBERTA: Self = Self("roberta");
+    /// DistilBERT (Sanh et al. 2019): no token-type embeddings.
+    pub const DISTILBERT: Self = Self("distil-bert");
+    /// MPNet (Song et al. 2020): relative position bias.
+    pub const MPNET: Self = Self("mpnet");
+    /// ALBERT (Lan et al. 2020): layers that share their weights.
+    pub const ALBERT: Self = Self("albert");
+    /// ELECTRA (Clark et al. 2020).
+    pub const ELECTRA: Self = Self("electra");
+    /// Encoders of DPR (Karpukhin et al. 2020).
+    pub const DPR: Self = Self("dpr");
+    /// DeBERTa v2 and v3 (He et al. 2021).
+    pub const DEBERTA: Self = Self("deberta-v2");
+    /// ModernBERT (Warner et al. 2024).
+    pub const MODERNBERT: Self = Self("modernbert");
+    /// Nomic BERT (Nussbaum et al. 2024).
+    pub const NOMIC_BERT: Self = Self("nomic-bert");
+    /// GTE (Zhang et al. 2024).
+    pub const GTE: Self = Self("gte");
+    /// Jina Embeddings v3 (Sturua et al. 2024).
+    pub const JINA_V3: Self = Self("jina-embeddings-v3");
+    /// Encoder of T5 (Raffel et al. 2020).
+    pub const T5: Self = Self("t5");
+    /// Llama (Touvron et al. 2023).
+    pub const LLAMA: Self = Self("llama");
+    /// Mistral (Jiang et al. 2023).
+    pub const MISTRAL: Self = Self("mistral");
+    /// Qwen2 (Yang et al. 2024).
+    pub const QWEN2: Self = Self("qwen2");
+    /// Qwen3 (Yang et al. 2025).
+    pub const QWEN3: Self = Self("qwen3");
+    /// EuroBERT (Boizard et al. 2025).
+    pub const EUROBERT: Self = Self("eurobert");
+    /// Gemma 3 (Gemma Team 2025), also EmbeddingGemma.
+    pub const GEMMA3: Self = Self("gemma3");
+
+    pub(crate) fn definition(self) -> &'static Definition {
+        let mut all = ARCHITECTURES.iter();
+        let found = all.find(|definition| definition.name == self.0);
+        found.unwrap_or(&ARCHITECTURES[0])
+    }
+}
+
+impl TransformerConfig {
+    /// Reads `config.json`.
+    ///
+    /// # Errors
+    /// If the file is missing or invalid, the architecture is not supported, or values contradict
+    /// each other.
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
+        let folder = folder.as_ref();
+        let path = folder.join("config.json");
+        Self::read_file(&path)?.ok_or_else(|| ModelError::MissingFile {
+            folder: folder.into(),
+            expected: "config.json",
+        })
+    }
+
+    /// Reads a file of any name; `None` if there is no such file.
+    pub(crate) fn read_file(path: &Path) -> Result<Option<Self>, ModelError> {
+        let Some(mut fields) = read_json::<Map<String, Value>>(path)? else {
+            return Ok(None);
+        };
+        for (name, other) in FIELD_NAMES {
+            let Some(another) = fields.remove(other) else {
+                continue;
+            };
+            let one = fields.entry(name).or_insert_with(|| another.clone());
+            if *one != another {
+                let expected = format!("{one}, as {name} says");
+                return Err(ModelError::setting(path, other, expected, another));
+            }
+        }
+        let file = ConfigFile { path, fields };
+        let config = (find(&file)?.read)(&file)?;
+        config.validate(path)?;
+        Ok(Some(config))
+    }
+}
+
+/// Returns the architecture that `model_type` names.
+fn find(file: &ConfigFile<'_>) -> Result<&'static Definition, ModelError> {
+    let by_type = |wanted: &str| {
+        let mut all = ARCHITECTURES.iter();
+        all.find(|definition| definition.model_types.contains(&wanted))
+    };
+    let unknown = || {
+        let types = ARCHITECTURES.iter().flat_map(|it| it.model_types);
+        let known: Vec<&str> = types.copied().collect();
+        unknown_architecture(file.path, &file.fields, &known)
+    };
+    if let Some(name) = file.text("model_type")? {
+        return by_type(name).ok_or_else(unknown);
+    }
+    // Files from before 2020 have the class only: "BertForMaskedLM".
+    let classes = file.texts("architectures")?.unwrap_or_default();
+    let class = classes
+        .first()
+        .map_or(String::new(), |class| class.to_lowercase());
+    let end = class.find("for").or(class.find("model"));
+    let stem = &class[..end.unwrap_or(class.len())];
+    by_type(stem).ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_model_types_are_unique() {
+        let mut names: Vec<&str> = ARCHITECTURES.iter().map(|it| it.name).collect();
+        let types = ARCHITECTURES.iter().flat_map(|it| it.model_types);
+        let mut types: Vec<&str> = types.copied().collect();
+        for all in [&mut names, &mut types] {
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count);
+        }
+    }
+}

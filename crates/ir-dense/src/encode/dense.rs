@@ -1,0 +1,297 @@
+//! Dense module of sentence-transformers: a linear layer with an activation function.
+
+use std::path::Path;
+
+use burn::tensor::activation::{gelu, relu, sigmoid, silu, tanh};
+use burn::tensor::{Device, Tensor, TensorData};
+use pulp::Scalar;
+use serde_json::{Map, Value};
+
+use super::module_config::{check_input, check_names, parse};
+use crate::error::ModelError;
+use crate::kernels::elementwise;
+use crate::model_folder::{TensorSource, WeightFile};
+
+/// Linear layer with an activation function.
+#[derive(Debug, Clone)]
+pub(super) struct DenseLayer {
+    /// `[inputs, outputs]`.
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    outputs: usize,
+    activation: DenseActivation,
+    residual: Option<Residual>,
+}
+
+/// What a residual connection adds to the output.
+#[derive(Debug, Clone)]
+enum Residual {
+    Input,
+    /// Product of the input with a matrix `[inputs, outputs]`.
+    Projection(Vec<f32>),
+}
+
+/// Activation function of a Dense module, by the name of its class in `torch.nn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DenseActivation {
+    Identity,
+    Tanh,
+    Relu,
+    Gelu,
+    Sigmoid,
+    Silu,
+}
+
+/// `config.json` of a Dense module.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DenseConfig {
+    in_features: usize,
+    out_features: usize,
+    bias: Option<bool>,
+    activation_function: Option<String>,
+    module_input_name: Option<String>,
+    module_output_name: Option<String>,
+    use_residual: Option<bool>,
+}
+
+impl DenseLayer {
+    pub(super) fn read(
+        folder: &Path,
+        config: &Option<Map<String, Value>>,
+        input: usize,
+    ) -> Result<Self, ModelError> {
+        let path = folder.join("config.json");
+        let config: DenseConfig = parse(&path, folder, config)?;
+        check_input(&path, "in_features", config.in_features, input)?;
+        check_names(&path, &config.module_input_name, &config.module_output_name)?;
+        if config.out_features == 0 {
+            return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
+        }
+        let activation = match &config.activation_function {
+            Some(name) => DenseActivation::read(&path, name)?,
+            None => DenseActivation::Tanh,
+        };
+        let weights = WeightFile::open(folder)?;
+        let (inputs, outputs) = (config.in_features, config.out_features);
+        let weight = weights.take("linear.weight", &[outputs, inputs])?;
+        let bias = match config.bias {
+            Some(false) => None,
+            _ => Some(weights.take("linear.bias", &[outputs])?),
+        };
+        let residual = match config.use_residual {
+            Some(true) if inputs == outputs => Some(Residual::Input),
+            Some(true) => {
+                let weight = weights.take("residual.weight", &[outputs, inputs])?;
+                Some(Residual::Projection(transposed(&weight, inputs)))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            weight: transposed(&weight, inputs),
+            bias,
+            outputs,
+            activation,
+            residual,
+        })
+    }
+
+    /// Dimension of the output.
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Name of the activation function in `torch.nn`.
+    pub(super) fn activation(&self) -> &'static str {
+        let names = DenseActivation::NAMES.iter();
+        let name = names.into_iter().find(|(_, it)| *it == self.activation);
+        name.map_or("", |(name, _)| name)
+    }
+
+    fn inputs(&self) -> usize {
+        self.weight.len() / self.outputs.max(1)
+    }
+
+    /// Name, shape and elements of the weights, as in the file of the module.
+    pub(super) fn weights(&self) -> Vec<(&'static str, Vec<usize>, Vec<f32>)> {
+        let (inputs, outputs) = (self.inputs(), self.outputs);
+        let matrix =
+            |name, weight: &[f32]| (name, vec![outputs, inputs], transposed(weight, outputs));
+        let mut weights = vec![matrix("linear.weight", &self.weight)];
+        let bias = self.bias.clone();
+        weights.extend(bias.map(|bias| ("linear.bias", vec![outputs], bias)));
+        if let Some(Residual::Projection(weight)) = &self.residual {
+            weights.push(matrix("residual.weight", weight));
+        }
+        weights
+    }
+
+    /// Product of a row with a matrix `[inputs, outputs]`.
+    fn product(&self, input: &[f32], matrix: &[f32]) -> Vec<f32> {
+        let mut out = vec![0.0; self.outputs];
+        for (x, weights) in input.iter().zip(matrix.chunks_exact(self.outputs)) {
+            out.iter_mut()
+                .zip(weights)
+                .for_each(|(out, w)| *out += x * w);
+        }
+        out
+    }
+
+    pub(super) fn apply_row(&self, input: &[f32]) -> Vec<f32> {
+        let mut out = self.product(input, &self.weight);
+        if let Some(bias) = &self.bias {
+            out.iter_mut().zip(bias).for_each(|(out, b)| *out += b);
+        }
+        out.iter_mut()
+            .for_each(|out| *out = self.activation.value(*out));
+        let added = match &self.residual {
+            None => return out,
+            Some(Residual::Input) => input.to_vec(),
+            Some(Residual::Projection(weight)) => self.product(input, weight),
+        };
+        out.iter_mut().zip(added).for_each(|(out, x)| *out += x);
+        out
+    }
+
+    /// `input`: `[texts, inputs]`; result: `[texts, outputs]`.
+    pub(super) fn apply(&self, input: Tensor<2>) -> Tensor<2> {
+        let device = input.device();
+        let shape = [self.inputs(), self.outputs];
+        let product = |matrix: &[f32]| input.clone().matmul(constant(matrix, shape, &device));
+        let sum = match &self.bias {
+            Some(bias) => product(&self.weight) + constant(bias, [1, bias.len()], &device),
+            None => product(&self.weight),
+        };
+        let out = self.activation.apply(sum);
+        match &self.residual {
+            None => out,
+            Some(Residual::Input) => out + input.clone(),
+            Some(Residual::Projection(weight)) => out + product(weight),
+        }
+    }
+}
+
+impl DenseActivation {
+    const NAMES: [(&'static str, Self); 6] = [
+        ("Identity", Self::Identity),
+        ("Tanh", Self::Tanh),
+        ("ReLU", Self::Relu),
+        ("GELU", Self::Gelu),
+        ("Sigmoid", Self::Sigmoid),
+        ("SiLU", Self::Silu),
+    ];
+
+    /// Parses the path of a class, such as `torch.nn.modules.activation.Tanh`.
+    fn read(path: &Path, class: &str) -> Result<Self, ModelError> {
+        let name = class.rsplit('.').next().unwrap_or_default();
+        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+        match known.filter(|_| class.starts_with("torch.nn.")) {
+            Some((_, activation)) => Ok(*activation),
+            None => {
+                let names = Self::NAMES.map(|(name, _)| name).join(", ");
+                let expected = format!("a class of torch.nn: {names}");
+                Err(ModelError::setting(
+                    path,
+                    "activation_function",
+                    expected,
+                    class,
+                ))
+            }
+        }
+    }
+
+    fn value(self, x: f32) -> f32 {
+        match self {
+            Self::Identity => x,
+            Self::Tanh => x.tanh(),
+            Self::Relu => x.max(0.0),
+            Self::Gelu => elementwise::gelu::<Scalar>(x),
+            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Self::Silu => x / (1.0 + (-x).exp()),
+        }
+    }
+
+    fn apply(self, x: Tensor<2>) -> Tensor<2> {
+        match self {
+            Self::Identity => x,
+            Self::Tanh => tanh(x),
+            Self::Relu => relu(x),
+            Self::Gelu => gelu(x),
+            Self::Sigmoid => sigmoid(x),
+            Self::Silu => silu(x),
+        }
+    }
+}
+
+/// Matrix on a device.
+pub(super) fn constant(values: &[f32], shape: [usize; 2], device: &Device) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
+}
+
+/// Transposes a matrix of rows of `width` elements.
+fn transposed(matrix: &[f32], width: usize) -> Vec<f32> {
+    let columns = 0..width;
+    let column = |column| matrix.iter().skip(column).step_by(width).copied();
+    columns.flat_map(column).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Layer with tanh. `weight` and `residual`: `[inputs, outputs]`.
+    pub(in crate::encode) fn layer(
+        weight: Vec<f32>,
+        bias: Vec<f32>,
+        residual: Option<Vec<f32>>,
+    ) -> DenseLayer {
+        DenseLayer {
+            weight,
+            outputs: bias.len(),
+            bias: Some(bias),
+            activation: DenseActivation::Tanh,
+            residual: residual.map(Residual::Projection),
+        }
+    }
+
+    #[test]
+    fn activation_functions_equal_those_of_burn() {
+        let inputs = [-4.0, -1.0, -0.3, 0.0, 0.2, 1.0, 5.0];
+        for (name, activation) in DenseActivation::NAMES {
+            let class = format!("torch.nn.modules.activation.{name}");
+            assert_eq!(
+                DenseActivation::read("x".as_ref(), &class).unwrap(),
+                activation
+            );
+            let x = constant(&inputs, [1, inputs.len()], &Device::flex());
+            let expected = activation.apply(x).try_into_vec_as::<f32>().unwrap();
+            for (x, expected) in inputs.into_iter().zip(expected) {
+                let found = activation.value(x);
+                assert!((found - expected).abs() < 1e-5, "{name}({x}) is {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn residuals_are_added_after_the_activation() {
+        let mut dense = layer(vec![0.5, -1.0, 2.0, 0.25], vec![0.1, -0.2], None);
+        let input = [3.0, -1.0];
+        let plain = dense.apply_row(&input);
+        for (residual, added) in [
+            (Residual::Input, [3.0, -1.0]),
+            (Residual::Projection(vec![1.0, 0.5, 0.0, 2.0]), [3.0, -0.5]),
+        ] {
+            dense.residual = Some(residual);
+            let found = dense.apply_row(&input);
+            assert_eq!(found, [plain[0] + added[0], plain[1] + added[1]]);
+            let tensor = dense.apply(constant(&input, [1, 2], &Device::flex()));
+            let expected = tensor.try_into_vec_as::<f32>().unwrap();
+            for (a, b) in found.iter().zip(&expected) {
+                assert!((a - b).abs() < 1e-5, "{found:?}, {expected:?}");
+            }
+        }
+        let names = dense.weights().into_iter().map(|(name, ..)| name);
+        assert!(names.eq(["linear.weight", "linear.bias", "residual.weight"]));
+    }
+}

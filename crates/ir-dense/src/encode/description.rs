@@ -1,0 +1,224 @@
+//! Description of a model folder: how its files are understood.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ir_core::{Side, VectorSimilarity};
+use serde::Serialize;
+
+use super::bi_encoder::{check_pair, open_towers};
+use super::{EncoderConfig, PoolingModes, Tower};
+use crate::error::ModelError;
+use crate::model_folder::{TransformerConfig, read_json, remote_code};
+use crate::similarity;
+use crate::transformer::ModelWeights;
+
+/// How a model folder is understood. [`describe`] reads it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ModelDescription {
+    /// Dimension of the vectors, after all modules and truncation.
+    pub dim: usize,
+    /// Similarity function ([`BiEncoder::similarity`](crate::BiEncoder::similarity)).
+    #[serde(serialize_with = "similarity::serialize_option")]
+    pub similarity: Option<VectorSimilarity>,
+    /// One tower for both sides, or query tower and document tower.
+    pub towers: Vec<TowerDescription>,
+}
+
+/// Description of a [`Tower`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TowerDescription {
+    /// Sides of the tower: `query`, `document` or both.
+    pub sides: Vec<SideDescription>,
+    /// Folder of the transformer.
+    pub folder: PathBuf,
+    /// Configuration of the transformer.
+    pub transformer: TransformerConfig,
+    /// Number of positions, the highest possible maximum length.
+    pub positions: usize,
+    /// Weight files of the transformer.
+    pub weights: WeightDescription,
+    /// Kind and size of the vocabulary, and truncation.
+    pub tokenizer: TokenizerDescription,
+    /// Pooling of token vectors.
+    pub pooling: PoolingModes,
+    /// If `false`, the tokens of the prompt are not pooled.
+    pub include_prompt: bool,
+    /// Modules after pooling; without Normalize modules at the end.
+    pub modules: Vec<ModuleDescription>,
+    /// Number of dimensions that are kept of the output of the last module.
+    pub truncate_dim: Option<usize>,
+    /// If `true`, vectors are L2-normalized at the end.
+    pub normalize: bool,
+    /// Defaults of what the folder does not say, and values of it without effect.
+    pub notes: Vec<String>,
+}
+
+/// Settings of a side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SideDescription {
+    /// `query` or `document`.
+    pub side: &'static str,
+    /// Prompt of every text; empty for none.
+    pub prompt: String,
+    /// Maximum sequence length in tokens, with special tokens.
+    pub max_tokens: usize,
+}
+
+/// Weight files of a transformer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WeightDescription {
+    /// `safetensors`, `sharded safetensors` or `PyTorch`.
+    pub format: &'static str,
+    /// Names of the files.
+    pub files: Vec<String>,
+    /// Total size of the files in bytes.
+    pub bytes: u64,
+    /// Number of parameters in the files, heads included.
+    pub parameters: u64,
+    /// Number of parameters by element type, such as `bf16`.
+    pub precisions: BTreeMap<String, u64>,
+}
+
+/// Tokenizer of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TokenizerDescription {
+    /// Name of the vocabulary file.
+    pub file: String,
+    /// `WordPiece`, `BPE`, `Unigram` or `WordLevel`.
+    pub model: &'static str,
+    /// Number of tokens, with added tokens.
+    pub vocabulary: usize,
+    /// End of a text that is cut off if it is too long: `left` or `right`.
+    pub truncation_side: &'static str,
+}
+
+/// Shape of a module after pooling.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ModuleDescription {
+    /// Name of the class in sentence-transformers.
+    pub class: &'static str,
+    /// Dimension of the input.
+    pub inputs: usize,
+    /// Dimension of the output.
+    pub outputs: usize,
+    /// Activation function of a Dense module, by its class in `torch.nn`.
+    pub activation: Option<&'static str>,
+}
+
+/// Reads a model folder as [`BiEncoder::open_with`](crate::BiEncoder::open_with) does, without the
+/// weights of its transformers.
+///
+/// ```no_run
+/// let model = ir_dense::describe("embeddinggemma-300m", &Default::default())?;
+/// println!("{} dimensions, {} pooling", model.dim, model.towers[0].pooling);
+/// # Ok::<(), ir_dense::ModelError>(())
+/// ```
+///
+/// # Errors
+/// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
+/// supported. Errors of weights other than their number and names are not found.
+pub fn describe(
+    folder: impl AsRef<Path>,
+    config: &EncoderConfig,
+) -> Result<ModelDescription, ModelError> {
+    let [query, document] = open_towers(folder.as_ref(), config)?;
+    check_pair(&query, &document)?;
+    let towers = if Arc::ptr_eq(&query, &document) {
+        vec![query.describe(&[Side::Query, Side::Document], config)?]
+    } else {
+        vec![
+            query.describe(&[Side::Query], config)?,
+            document.describe(&[Side::Document], config)?,
+        ]
+    };
+    Ok(ModelDescription {
+        dim: query.dim(),
+        similarity: query.similarity.or(document.similarity),
+        towers,
+    })
+}
+
+impl Tower {
+    fn describe(
+        &self,
+        sides: &[Side],
+        config: &EncoderConfig,
+    ) -> Result<TowerDescription, ModelError> {
+        let side = |&side: &Side| SideDescription {
+            side: match side {
+                Side::Query => "query",
+                Side::Document => "document",
+            },
+            prompt: self.prefix(side, config.side(side)).to_owned(),
+            max_tokens: self.limit(side, config.side(side)),
+        };
+        let path = self.transformer_folder.join("config.json");
+        let code = remote_code::code(&path, &read_json(&path)?.unwrap_or_default());
+        let code = code.map(|files| format!("code in {files} is not executed"));
+        let mut inputs = self.modules.input_dim();
+        let modules = self.modules.describe().into_iter();
+        let modules = modules.map(|(class, outputs, activation)| {
+            let inputs = std::mem::replace(&mut inputs, outputs);
+            ModuleDescription {
+                class,
+                inputs,
+                outputs,
+                activation,
+            }
+        });
+        Ok(TowerDescription {
+            sides: sides.iter().map(side).collect(),
+            folder: self.transformer_folder.clone(),
+            transformer: self.config().clone(),
+            positions: self.config().max_tokens(),
+            weights: self.weights.describe()?,
+            tokenizer: TokenizerDescription {
+                file: name(self.tokenizer.path()),
+                model: self.tokenizer.model_name(),
+                vocabulary: self.tokenizer.vocabulary_size(),
+                truncation_side: if self.tokenizer.truncates_left() {
+                    "left"
+                } else {
+                    "right"
+                },
+            },
+            pooling: self.pooling.clone(),
+            include_prompt: self.include_prompt,
+            modules: modules.collect(),
+            truncate_dim: self.modules.truncate_dim(),
+            normalize: self.normalize,
+            notes: self.notes.iter().cloned().chain(code).collect(),
+        })
+    }
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+impl ModelWeights {
+    fn describe(&self) -> Result<WeightDescription, ModelError> {
+        let (mut format, mut files, mut precisions) = ("memory", Vec::new(), BTreeMap::new());
+        if let Self::File { file, .. } = self {
+            (format, files) = file.files();
+            precisions = file.element_counts()?;
+        }
+        let sizes = files.iter().map(|path| path.metadata());
+        Ok(WeightDescription {
+            format,
+            bytes: sizes.flatten().map(|it| it.len()).sum(),
+            files: files.into_iter().map(name).collect(),
+            parameters: precisions.values().sum(),
+            precisions,
+        })
+    }
+}

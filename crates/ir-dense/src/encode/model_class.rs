@@ -1,0 +1,67 @@
+//! Class of a model, `architectures` in `config.json`.
+
+use std::path::Path;
+
+use crate::error::ModelError;
+use crate::model_folder::read_json;
+
+/// Endings of classes with a head in place of an encoder, and what reads them.
+const HEADS: [(&str, &str); 4] = [
+    (
+        "ForQuestionAnswering",
+        "an extractive reader is read by ExtractiveReader (`ir ask --reader`)",
+    ),
+    (
+        "ForSequenceClassification",
+        "cross-encoders and classifiers are not supported",
+    ),
+    (
+        "ForTokenClassification",
+        "token classifiers are not supported",
+    ),
+    (
+        "ForMultipleChoice",
+        "multiple-choice models are not supported",
+    ),
+];
+
+/// Class of a model of transformers.
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+pub(super) struct ModelClass {
+    architectures: Option<Vec<String>>,
+    is_causal: Option<bool>,
+}
+
+impl ModelClass {
+    pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+        let config = read_json(&folder.join("config.json"))?;
+        Ok(config.unwrap_or_default())
+    }
+
+    fn name(&self) -> &str {
+        let classes = self.architectures.as_deref().unwrap_or_default();
+        classes.first().map_or("", String::as_str)
+    }
+
+    /// Returns `true` if sentence-transformers pools the last token of a folder without
+    /// `modules.json`.
+    pub(super) fn is_causal_lm(&self) -> bool {
+        self.name().ends_with("ForCausalLM") && self.is_causal != Some(false)
+    }
+
+    /// Returns an error if the model was trained for a head, so that pooled hidden states are not
+    /// vectors of texts.
+    pub(super) fn check_encoder(&self, folder: &Path) -> Result<(), ModelError> {
+        let class = self.name();
+        let Some((_, what)) = HEADS.iter().find(|(end, _)| class.ends_with(end)) else {
+            return Ok(());
+        };
+        let expected = format!(
+            "an encoder: {what}; with a modules.json of sentence-transformers, or without \
+             architectures, the transformer is opened without its head"
+        );
+        let path = folder.join("config.json");
+        Err(ModelError::setting(&path, "architectures", expected, class))
+    }
+}
