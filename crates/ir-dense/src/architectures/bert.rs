@@ -46,13 +46,13 @@ pub(super) const ELECTRA: Definition = Definition {
 };
 
 pub(super) const DPR: Definition = Definition {
-    name: Architecture::DPR.0,
+    name: "dpr",
     model_types: &["dpr"],
-    class: "DPR",
-    body: "question_encoder.bert_model",
+    class: "Bert",
+    body: "bert",
     read: |file| {
         file.expect("projection_dim", &Value::from(0))?;
-        read(file, Architecture::DPR)
+        read(file, Architecture::BERT)
     },
     names: &[TensorNames::BERT],
 };

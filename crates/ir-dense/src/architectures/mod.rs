@@ -60,7 +60,7 @@ const FIELD_NAMES: [(&str, &str); 5] = [
 ];
 
 impl Architecture {
-    /// BERT (Devlin et al. 2019), also SciBERT, MiniLM, BGE, E5, COCO-DR.
+    /// BERT (Devlin et al. 2019), also SciBERT, MiniLM, BGE, E5, COCO-DR, the encoders of DPR.
     pub const BERT: Self = Self("bert");
     /// RoBERTa (Liu et al. 2019), XLM-R, CamemBERT: positions start at 2.
     pub const ROBERTA: Self = Self("roberta");
@@ -72,8 +72,6 @@ impl Architecture {
     pub const ALBERT: Self = Self("albert");
     /// ELECTRA (Clark et al. 2020).
     pub const ELECTRA: Self = Self("electra");
-    /// Encoders of DPR (Karpukhin et al. 2020).
-    pub const DPR: Self = Self("dpr");
     /// DeBERTa v2 and v3 (He et al. 2021).
     pub const DEBERTA: Self = Self("deberta-v2");
     /// ModernBERT (Warner et al. 2024).

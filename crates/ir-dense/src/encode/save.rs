@@ -42,12 +42,21 @@ impl BiEncoder {
 
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
         create_folder(folder)?;
-        let config = copy_tokenizer(&tower.transformer_folder, folder)?;
+        let mut config = copy_tokenizer(&tower.transformer_folder, folder)?;
+        let definition = tower.config().architecture.definition();
+        let kind = config.get("model_type").and_then(Value::as_str);
+        // Encoders of DPR are saved as BERT, which they are.
+        if kind.is_some_and(|kind| !definition.model_types.contains(&kind)) {
+            config.insert("model_type".into(), definition.model_types[0].into());
+            let class = format!("{}Model", definition.class);
+            config.insert("architectures".into(), vec![class].into());
+        }
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
         let limit = |side| tower.limit(side, self.config().side(side));
         let limits = [Side::Query, Side::Document].map(limit);
-        if sides.len() == 2 && limits[0] != limits[1] {
+        let differ = sides.len() == 2 && limits[0] != limits[1];
+        if differ {
             LengthLimits::write(folder, limits)?;
         }
         let prompt = |side| {
@@ -80,6 +89,7 @@ impl BiEncoder {
             modules,
             truncate_dim,
             max_tokens: sides.iter().map(|&side| limit(side)).max(),
+            side_tokens: if differ { limits.map(Some) } else { [None; 2] },
             texts: tower.tokenizer.texts,
             prompts: [Side::Query, Side::Document].map(prompt),
             similarity: self.similarity().or(unnormalized),

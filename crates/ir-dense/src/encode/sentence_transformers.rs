@@ -159,10 +159,18 @@ impl SentenceTransformersConfig {
             &folder.join("modules.json"),
             &Value::Array(modules.collect()),
         )?;
-        let limits = json!({
+        let mut limits = json!({
             "max_seq_length": self.max_tokens,
             "do_lower_case": self.texts.lowercase,
         });
+        for (field, limit) in ["query_length", "document_length"]
+            .into_iter()
+            .zip(self.side_tokens)
+        {
+            if let Some(limit) = limit {
+                limits[field] = limit.into();
+            }
+        }
         write_json(&folder.join("sentence_bert_config.json"), &limits)?;
         let prompts = ["query", "document"].into_iter().zip(&self.prompts);
         let prompts: Map<String, Value> = prompts

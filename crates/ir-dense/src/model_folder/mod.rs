@@ -21,10 +21,11 @@ use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use config::{
-    Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling, TransformerConfig,
-};
 pub(crate) use config::AttentionShape;
+pub use config::{
+    Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
+    TransformerConfig,
+};
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::TensorValues;
 pub(crate) use weights::{SAFETENSORS_INDEX, TensorSource, WeightFile, shard_names};

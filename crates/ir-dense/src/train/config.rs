@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use crate::backend::Backend;
 use crate::encode::{EncoderConfig, Pooling, SideConfig};
+use crate::model_folder::TransformerConfig;
 use crate::precision::Precision;
 
 /// Hyperparameters of a training run. Together with the model and the data, they determine the

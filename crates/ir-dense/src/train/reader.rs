@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::backward::propagate_gradients;
 use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
+use super::config::check_precision;
 use super::gradcache::CpuTrainingCache;
 use super::gradients::{Gradient, ModelGradients};
 use super::history::TrainingStep;

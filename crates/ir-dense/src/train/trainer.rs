@@ -9,11 +9,11 @@ use ir_core::{Flow, Progress, Side, VectorSimilarity};
 use serde_json::json;
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
+use super::config::check_precision;
 use super::gradcache::{TrainedTower, TrainedTowers};
 use super::history::{EvaluationPoint, TrainingStep};
 use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::BatchSampler;
-use super::config::check_precision;
 use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::{BiEncoder, side_folders};
 use crate::similarity;

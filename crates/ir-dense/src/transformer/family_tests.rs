@@ -1,7 +1,7 @@
 //! Kernels of all architectures against burn's operations: the folders of `testdata/families`.
 
 use std::fs::{read_dir, read_to_string};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ir_core::{Encoder, Side};
 use rayon::ThreadPoolBuilder;
@@ -11,8 +11,8 @@ use super::{TokenBatch, Transformer};
 use crate::encode::{BiEncoder, EncoderConfig, SideConfig, Tower};
 use crate::kernels::team::{ParallelRegion, ThreadTeam};
 use crate::kernels::tests::largest;
-use crate::model_folder::WeightFile;
 use crate::model_folder::safetensors::checksum;
+use crate::model_folder::{TensorSource, WeightFile};
 use crate::precision::Precision;
 
 /// Maximum difference of the hidden states of padded batches and of packed weights, as a fraction
@@ -28,17 +28,18 @@ struct Family {
     ids: Vec<Vec<u32>>,
 }
 
-/// All folders, by name.
-fn families() -> Vec<Family> {
+/// Folders of all families, by name.
+pub(crate) fn folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/families");
     let folders = read_dir(root).unwrap().map(|entry| entry.unwrap().path());
-    let mut folders: Vec<_> = folders.filter(|it| it.is_dir()).collect();
-    if let Some(root) = std::env::var_os("ALL43") {
-        folders = read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|it| it.join("expected.json").exists() && Tower::open(it, &EncoderConfig::default()).is_ok()).collect();
-    }
+    let mut folders: Vec<PathBuf> = folders.filter(|it| it.is_dir()).collect();
     folders.sort();
     assert!(!folders.is_empty());
-    let family = |folder: &std::path::PathBuf| {
+    folders
+}
+
+fn families() -> Vec<Family> {
+    let family = |folder: &PathBuf| {
         let tower = Tower::open(folder, &EncoderConfig::default()).unwrap();
         let expected = read_to_string(folder.join("expected.json")).unwrap();
         let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
@@ -55,7 +56,7 @@ fn families() -> Vec<Family> {
             texts,
         }
     };
-    folders.iter().map(family).collect()
+    folders().iter().map(family).collect()
 }
 
 impl Family {
@@ -71,7 +72,11 @@ impl Family {
         let short = [16, 2, 0].map(|text: usize| &self.ids[text][..]);
         let batches = [TokenBatch::new(&short), TokenBatch::new(&self.ids)];
         assert!(batches[0].ids().len() <= super::BLOCK_ROWS, "{}", self.name);
-        assert!(batches[1].ids().len() > 2 * super::BLOCK_ROWS, "{}", self.name);
+        assert!(
+            batches[1].ids().len() > 2 * super::BLOCK_ROWS,
+            "{}",
+            self.name
+        );
         batches
     }
 }
@@ -114,30 +119,47 @@ fn packed_families_equal_modules() {
 
 #[test]
 fn padding_of_families_has_no_effect() {
-    for Family { name, tower, model, ids, .. } in families() {
+    for Family {
+        name,
+        tower,
+        model,
+        ids,
+        ..
+    } in families()
+    {
         let padded = TokenBatch::padded(&ids, tower.tokenizer.padding());
         assert!(padded.has_padding());
         let found = states_of_module(&model, &padded);
         let width = model.config().hidden_size;
         let length = padded.ids().len() / ids.len() * width;
         let rows = found.chunks_exact(length).zip(&ids);
-        let found: Vec<f32> = rows.flat_map(|(row, ids)| &row[..ids.len() * width]).copied().collect();
+        let found: Vec<f32> = rows
+            .flat_map(|(row, ids)| &row[..ids.len() * width])
+            .copied()
+            .collect();
         let found = difference(&found, &states_of_module(&model, &TokenBatch::new(&ids)));
         assert!(found < TOLERANCE, "{name}: {found:e}");
     }
 }
 
+/// Relative errors, ‖difference‖ / ‖f32‖, are up to 0.019 in bf16 (T5) and 0.047 in int8
+/// (ModernBERT): the weights are random, the layers narrow.
 #[test]
 fn low_precision_of_families_is_near_f32() {
+    let norm = |values: &[f32]| values.iter().map(|x| x * x).sum::<f32>().sqrt();
     for family in families() {
         let [_, batch] = family.batches();
         let expected = hidden_states(&family.packed(Precision::F32), &batch);
-        for (precision, most) in [(Precision::Bf16, 0.0), (Precision::Int8, 0.0)] {
+        // Twice the largest errors.
+        for (precision, most) in [(Precision::Bf16, 0.04), (Precision::Int8, 0.1)] {
             let states = hidden_states(&family.packed(precision), &batch);
-            let found = difference(&states, &expected);
-            let rms: f32 = (states.iter().zip(&expected).map(|(a, b)| (a - b).powi(2)).sum::<f32>() / expected.iter().map(|a| a * a).sum::<f32>()).sqrt();
-            eprintln!("LOW {} {precision} {found:.4} rms {rms:.4}", family.name);
-            assert!(found >= most);
+            let errors: Vec<f32> = states.iter().zip(&expected).map(|(a, b)| a - b).collect();
+            let found = norm(&errors) / norm(&expected);
+            assert!(
+                found > 0.0 && found < most,
+                "{} in {precision}: {found}",
+                family.name
+            );
         }
     }
 }
@@ -152,15 +174,26 @@ fn families_do_not_depend_on_threads() {
             for threads in [2, 3] {
                 let team = ThreadTeam::new(threads, Box::leak(Box::default()));
                 let found = model.forward(&short, &mut team.region(), <[f32]>::to_vec);
-                assert!(found == expected, "{} in {precision}, {threads}", family.name);
+                assert!(
+                    found == expected,
+                    "{} in {precision} on {threads} threads",
+                    family.name
+                );
             }
             let on = |threads| {
-                let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let pool = ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
                 pool.install(|| hidden_states(&model, &long))
             };
             let expected = on(1);
             for threads in [2, 3] {
-                assert!(on(threads) == expected, "{} in {precision}, {threads}", family.name);
+                assert!(
+                    on(threads) == expected,
+                    "{} in {precision} on {threads} threads",
+                    family.name
+                );
             }
         }
     }
@@ -184,8 +217,17 @@ fn saved_families_equal_their_folders() {
             let vectors = [&saved, &encoder].map(|it| it.encode(side, &texts).unwrap());
             assert!(vectors[0] == vectors[1], "{name}");
         }
-        if let Some(root) = std::env::var_os("SAVE_TO") {
-            encoder.save(Path::new(&root).join(name)).unwrap();
+        // Names of the file, except for those of a model's own code, and without a prefix.
+        if matches!(&name[..], "gte" | "jina-embeddings-v3" | "nomic-bert") {
+            continue;
+        }
+        let [names, all] =
+            [&folder, &family.tower.folder].map(|it| WeightFile::open(it).unwrap().names());
+        for tensor in names {
+            let is_in_file = all
+                .iter()
+                .any(|it| *it == tensor || it.ends_with(&format!(".{tensor}")));
+            assert!(is_in_file, "{name}: {tensor}");
         }
     }
 }

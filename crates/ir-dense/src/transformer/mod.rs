@@ -17,7 +17,7 @@ pub(crate) mod cpu_training;
 pub(crate) mod dropout;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod family_tests;
+pub(crate) mod family_tests;
 pub(crate) mod forward;
 mod model_weights;
 mod parameters;

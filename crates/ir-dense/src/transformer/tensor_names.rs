@@ -73,7 +73,10 @@ impl ResolvedNames {
     pub(crate) fn written(config: &TransformerConfig) -> Self {
         let layouts = config.architecture.definition().names;
         let is_plain = |names: &&TensorNames| matches!(names.parts.gate, Rows::All(""));
-        let plain = layouts.iter().find(is_plain).filter(|_| !config.layer.gated);
+        let plain = layouts
+            .iter()
+            .find(is_plain)
+            .filter(|_| !config.layer.gated);
         Self {
             names: *plain.unwrap_or(&layouts[0]),
             prefix: String::new(),
