@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::shared::console::{one_line, print_line};
+use crate::shared::console::{MAX_WORD, one_line, print_line, shortened};
 use crate::shared::suggest::closest;
 
 /// Prints requested help, or a usage error of a command line in one line. Returns the exit code.
@@ -224,6 +224,8 @@ fn in_words(line: String, error: &clap::Error) -> String {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidValue) else {
         return line;
     };
+    // As in the line.
+    let found = shortened(found, MAX_WORD);
     let reasons = [
         ("invalid digit found in string", "an integer of at least 0"),
         ("cannot parse integer from empty string", "an integer"),

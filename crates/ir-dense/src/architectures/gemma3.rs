@@ -28,7 +28,7 @@ pub(super) const GEMMA3: Definition = Definition {
             Some(every) => every,
             None => file.integer("_sliding_window_pattern")?.unwrap_or(6),
         };
-        let local = |layer: &usize| (layer + 1) % every.max(1) != 0;
+        let local = |layer: &usize| !(layer + 1).is_multiple_of(every.max(1));
         let bias = file.flag("attention_bias")?.unwrap_or(false);
         config.layer = LayerConfig {
             norm: Norm::RmsNormOnePlus,

@@ -23,7 +23,7 @@ pub(super) const MODERNBERT: Definition = Definition {
             .integer("global_attn_every_n_layers")?
             .unwrap_or(3)
             .max(1);
-        let local = |layer: &usize| layer % every != 0;
+        let local = |layer: &usize| !layer.is_multiple_of(every);
         let head_size = config.attention().head_size;
         config.layer = LayerConfig {
             norm: if file.flag("norm_bias")?.unwrap_or(false) {
