@@ -66,6 +66,16 @@ impl ConfigFile<'_> {
         })
     }
 
+    /// Returns the number of layers. A list of layers is as long as this number says.
+    pub(crate) fn layers(&self, field: &str) -> Result<usize, ModelError> {
+        const MAX_LAYERS: usize = 10_000;
+        let layers = self.required(field)?;
+        if layers > MAX_LAYERS {
+            return Err(self.error(field, format!("at most {MAX_LAYERS}"), layers));
+        }
+        Ok(layers)
+    }
+
     pub(crate) fn number(&self, field: &str) -> Result<Option<f64>, ModelError> {
         self.typed(field, "a number", Value::as_f64)
     }
@@ -114,7 +124,7 @@ impl ConfigFile<'_> {
     pub(crate) fn read_common(&self, config: &mut TransformerConfig) -> Result<(), ModelError> {
         config.vocab_size = self.required("vocab_size")?;
         config.hidden_size = self.required("hidden_size")?;
-        config.layers = self.required("num_hidden_layers")?;
+        config.layers = self.layers("num_hidden_layers")?;
         config.heads = self.required("num_attention_heads")?;
         config.intermediate_size = self.required("intermediate_size")?;
         config.max_positions = self.required("max_position_embeddings")?;
@@ -210,10 +220,15 @@ impl ConfigFile<'_> {
             }),
             "llama3" => {
                 let positions = parameters.integer("original_max_position_embeddings")?;
+                let (low, high) = (factor("low_freq_factor")?, factor("high_freq_factor")?);
+                if high <= low {
+                    let field = format!("{field}.high_freq_factor");
+                    return Err(self.error(&field, format!("above low_freq_factor, {low}"), high));
+                }
                 Some(RotaryScaling::Llama3 {
                     factor: factor("factor")?,
-                    low_frequency_factor: factor("low_freq_factor")?,
-                    high_frequency_factor: factor("high_freq_factor")?,
+                    low_frequency_factor: low,
+                    high_frequency_factor: high,
                     original_positions: match positions {
                         Some(positions) => positions,
                         None => self.required("max_position_embeddings")?,

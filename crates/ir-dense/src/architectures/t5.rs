@@ -63,7 +63,7 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
     let mut config = TransformerConfig::new(Architecture::T5);
     config.vocab_size = file.required("vocab_size")?;
     config.hidden_size = file.required("d_model")?;
-    config.layers = file.required("num_layers")?;
+    config.layers = file.layers("num_layers")?;
     config.heads = file.required("num_heads")?;
     config.intermediate_size = file.required("d_ff")?;
     // Buckets cover every distance.

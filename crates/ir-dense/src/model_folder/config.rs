@@ -119,8 +119,6 @@ pub struct LayerConfig {
     pub query_key_norm: bool,
     /// Factor of attention scores. `None`: 1/√d for heads of dimension d.
     pub attention_scale: Option<f64>,
-    /// Soft cap c of attention scores s: c·tanh(s/c).
-    pub attention_softcap: Option<f64>,
     /// If `true`, the feed-forward network is gated: `down(activation(gate(x)) · up(x))` in place
     /// of `down(activation(up(x)))`.
     pub gated: bool,
@@ -281,7 +279,6 @@ impl Default for LayerConfig {
             local_layers: Vec::new(),
             query_key_norm: false,
             attention_scale: None,
-            attention_softcap: None,
             gated: false,
             bias: Biases::all(true),
             shared_layers: false,
@@ -321,6 +318,9 @@ impl AttentionShape {
         self.queries() + 2 * self.keys()
     }
 }
+
+/// Maximum of a size: products of two sizes do not overflow.
+const MAX_SIZE: usize = i32::MAX as usize;
 
 impl TransformerConfig {
     /// Configuration with BERT's layers, absolute positions from 0 on and no token types.
@@ -429,6 +429,11 @@ impl TransformerConfig {
         ];
         if let Some((field, value)) = positive.into_iter().find(|(_, value)| *value == 0) {
             return invalid(field, "1 or more", &value);
+        }
+        let buckets = layer.disentangled.map_or(1, |it| it.buckets);
+        let mut sizes = positive.into_iter().chain([("position_buckets", buckets)]);
+        if let Some((field, value)) = sizes.find(|(_, value)| *value > MAX_SIZE) {
+            return invalid(field, &format!("at most {MAX_SIZE}"), &value);
         }
         if layer.head_size.is_none() && !self.hidden_size.is_multiple_of(self.heads) {
             let expected = format!("a divisor of hidden_size, {}", self.hidden_size);

@@ -22,7 +22,6 @@ pub(crate) struct CpuAttention {
     shape: AttentionShape,
     /// Factor of attention scores, 1/√d in most architectures.
     scale: f32,
-    softcap: Option<f32>,
     /// If `true`, a token attends to itself and earlier tokens only.
     causal: bool,
     /// If `true`, products of queries, keys, probabilities and values are in bf16.
@@ -94,7 +93,6 @@ impl CpuAttention {
         Self {
             shape: config.attention(),
             scale: config.attention_scale(),
-            softcap: layer.attention_softcap.map(|cap| cap as f32),
             causal: layer.causal,
             bf16: precision == Precision::Bf16 && layer.is_bert(),
             relative_position_bias,
@@ -274,11 +272,6 @@ impl CpuAttention {
                 self.add_position_bias(head, length, rows, scale, biases);
                 scale = 1.0;
             }
-            if let Some(cap) = self.softcap {
-                let cells = scores.iter_mut();
-                cells.for_each(|score| *score = cap * (*score * scale / cap).tanh());
-                scale = 1.0;
-            }
             if self.causal || layer.window.is_some() {
                 self.mask_scores(span, length, layer.window, (&mut scores[..], stride));
             }
@@ -337,7 +330,11 @@ impl CpuAttention {
     /// Tokens that a token attends to.
     fn attended(&self, token: usize, length: usize, window: Option<usize>) -> Range<usize> {
         let window = window.unwrap_or(length);
-        let end = if self.causal { token } else { token + window };
+        let end = if self.causal {
+            token
+        } else {
+            token.saturating_add(window)
+        };
         token.saturating_sub(window)..length.min(end + 1)
     }
 

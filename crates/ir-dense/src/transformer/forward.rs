@@ -248,9 +248,6 @@ impl LayerPass<'_> {
                 }
             }
             scores = scores.mul_scalar(scale);
-            if let Some(cap) = config.layer.attention_softcap {
-                scores = scores.div_scalar(cap).tanh().mul_scalar(cap);
-            }
             for added in [&attention.bias, &attention.masks[local]]
                 .into_iter()
                 .flatten()

@@ -53,7 +53,7 @@ pub(super) fn relative_position_index(from: usize, to: usize, config: Disentangl
     } else {
         let mid = mid as f32;
         let ratio = (distance as f32 / mid).ln() / ((config.max_distance as f32 - 1.0) / mid).ln();
-        (ratio * (mid - 1.0)).ceil() as usize + buckets / 2
+        ((ratio * (mid - 1.0)).ceil() as usize).min(buckets) + buckets / 2
     };
     if from >= to {
         (buckets + bucket).min(2 * buckets - 1)
