@@ -11,9 +11,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// Number format of the factors of a transformer's matrix products in inference on the CPU: of the
-/// linear layers and, in [`Precision::Bf16`] with the layers of BERT, RoBERTa, DistilBERT and MPNet,
-/// of attention. Embeddings, softmax, activation
-/// functions, layer normalization and pooling are f32 in every precision.
+/// linear layers and, in [`Precision::Bf16`] with the layers of BERT, RoBERTa, DistilBERT and
+/// MPNet, of attention. Embeddings, softmax, activation functions, normalization and pooling are
+/// f32 in every precision.
 ///
 /// Vectors of every precision have the same bytes in any batch and on any number of threads.
 /// `docs/encoding.md` has rates and differences to f32.

@@ -67,8 +67,8 @@ pub struct TrainingConfig {
     /// Number format of the factors of the matrix products of linear layers, in the forward and the
     /// backward pass. Sums, attention, weights, gradients and the optimizer are f32 in both.
     /// [`Precision::Bf16`] needs the backend [`Backend::Cpu`]; it is faster than f32 on CPUs with
-    /// `avx512_bf16`, and slower, with the same bits, on others. Range: f32, or bf16 for models with
-    /// BERT's layers. Default: f32.
+    /// `avx512_bf16`, and slower, with the same bits, on others. Range: f32, or bf16 for models
+    /// with BERT's layers. Default: f32.
     #[serde(skip_serializing_if = "Precision::is_f32")]
     pub precision: Precision,
     /// Seed of the order of examples, the choice of positives and negatives, and dropout masks.
