@@ -64,10 +64,10 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
     let relative = file.flag("relative_attention")?.unwrap_or(false);
     let [content_to_position, position_to_content] =
         ["c2p", "p2c"].map(|kind| kinds.contains(&kind));
-    let terms = 1 + usize::from(content_to_position) + usize::from(position_to_content);
+    let terms = 1.0 + f64::from(content_to_position) + f64::from(position_to_content);
     let head_size = config.attention().head_size;
     let layer = &mut config.layer;
-    layer.attention_scale = Some(((head_size * terms) as f64).sqrt().recip());
+    layer.attention_scale = Some((head_size as f64 * terms).sqrt().recip());
     if relative {
         // 0 and -1: the number of positions.
         let distance = file

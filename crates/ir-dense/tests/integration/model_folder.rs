@@ -211,6 +211,8 @@ fn rejects_unsupported_configurations() {
         ("hidden_act", "\"gelu\"", "\"mish\""),
         ("num_attention_heads", "4", "5"),
         ("num_attention_heads", "4", "0"),
+        ("num_attention_heads", "4", "4611686018427387904"),
+        ("num_hidden_layers", "12", "9223372036854775808"),
         ("hidden_size", "12", "0"),
         ("max_position_embeddings", "32", "0"),
         ("layer_norm_eps", "1e-12", "-1.0"),
