@@ -101,13 +101,13 @@ pub(crate) enum Command {
     Run(Box<run::Args>),
     /// Reproduce published values with experiment files, one page for each
     Reproduce(reproduce::Args),
-    /// Encode texts as vectors with a BERT model from a Hugging Face folder
+    /// Encode texts as vectors with a model folder in the Hugging Face layout
     #[cfg(feature = "dense")]
     Encode(Box<encode::Args>),
     /// List known and downloaded encoders; download more
     #[cfg(feature = "dense")]
     Models(models::Args),
-    /// Fine-tune a BERT bi-encoder on queries with known relevant documents
+    /// Fine-tune a bi-encoder on queries with known relevant documents
     #[cfg(feature = "dense")]
     Train(Box<train::Args>),
     /// Train an extractive reader, which finds answer spans, on SQuAD

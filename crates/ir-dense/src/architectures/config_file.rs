@@ -165,6 +165,10 @@ impl ConfigFile<'_> {
         theta: (&str, f64),
         head_size: usize,
     ) -> Result<Rotary, ModelError> {
+        if self.has("rope_scaling") && self.has("rope_parameters") {
+            let found = &self.fields["rope_scaling"];
+            return Err(self.error("rope_scaling", "null beside rope_parameters", found));
+        }
         let field = if self.has("rope_scaling") {
             "rope_scaling"
         } else {

@@ -75,6 +75,10 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
             .filter(|it| *it >= 1.0);
         let distance = distance.map_or(config.max_positions, |distance| distance as usize);
         let buckets = file.number("position_buckets")?.filter(|it| *it >= 1.0);
+        if let Some(buckets) = buckets.filter(|buckets| distance as f64 <= buckets / 2.0) {
+            let expected = format!("more than half of position_buckets, {buckets}");
+            return Err(file.error("max_relative_positions", expected, distance));
+        }
         let norm = file.text("norm_rel_ebd")?.unwrap_or("none");
         let norm = norm.split('|').any(|name| name.trim() == "layer_norm");
         layer.disentangled = Some(Disentangled {

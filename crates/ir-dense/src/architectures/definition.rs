@@ -19,8 +19,7 @@ pub(crate) struct Definition {
     pub(crate) body: &'static str,
     /// Reads the configuration, without [`TransformerConfig::validate`].
     pub(crate) read: fn(&ConfigFile<'_>) -> Result<TransformerConfig, ModelError>,
-    /// Tensor names, one set for every layout of weight files. The first one is written; without a
-    /// gate, the first one that does not name it, if there is one.
+    /// Tensor names, one set for every layout of weight files. The first one is written.
     pub(crate) names: &'static [TensorNames],
 }
 
@@ -54,6 +53,8 @@ pub(crate) struct LayerNames {
     pub(crate) attention_norm: &'static str,
     pub(crate) gate: Rows,
     pub(crate) up: Rows,
+    /// Name of `up` in models without gate, if it is another one.
+    pub(crate) ungated_up: Option<&'static str>,
     pub(crate) down: &'static str,
     pub(crate) norm: &'static str,
     pub(crate) attention_output_norm: &'static str,
@@ -97,6 +98,7 @@ impl TensorNames {
             attention_norm: "attention.output.LayerNorm",
             gate: Rows::All("mlp.gate_proj"),
             up: Rows::All("intermediate.dense"),
+            ungated_up: None,
             down: "output.dense",
             norm: "output.LayerNorm",
             attention_output_norm: "",

@@ -12,6 +12,8 @@ pub(super) const DISTILBERT: Definition = Definition {
     read: |file| {
         let mut config = bert::read(file, Architecture::DISTILBERT)?;
         config.token_types = 0;
+        // Whatever the file says.
+        config.layer_norm_eps = 1e-12;
         Ok(config)
     },
     names: &[TensorNames {

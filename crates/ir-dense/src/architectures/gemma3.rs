@@ -22,8 +22,16 @@ pub(super) const GEMMA3: Definition = Definition {
         if scale <= 0.0 {
             return Err(file.error("query_pre_attn_scalar", "above 0", scale));
         }
-        let causal = !file.flag("use_bidirectional_attention")?.unwrap_or(false);
         let window = file.integer("sliding_window")?.unwrap_or(4096);
+        let bidirectional = file.flag("use_bidirectional_attention")?.unwrap_or(false);
+        let causal = !bidirectional && file.flag("is_causal")?.unwrap_or(true);
+        let distance = match (bidirectional, file.flag("is_causal")?) {
+            (false, Some(false)) => window,
+            (false, _) => window.saturating_sub(1),
+            // Of a mask to both sides, the bound of which is half of the window and 1.
+            (true, Some(false)) => window / 2 + 1,
+            (true, _) => window / 2,
+        };
         let every = match file.integer("sliding_window_pattern")? {
             Some(every) => every,
             None => file.integer("_sliding_window_pattern")?.unwrap_or(6),
@@ -46,11 +54,7 @@ pub(super) const GEMMA3: Definition = Definition {
             key_value_heads: Some(file.integer("num_key_value_heads")?.unwrap_or(4)),
             head_size: Some(head_size),
             causal,
-            window: Some(if causal {
-                window.saturating_sub(1)
-            } else {
-                window / 2
-            }),
+            window: Some(distance),
             local_layers: match file.local_layers(config.layers)? {
                 Some(layers) => layers,
                 None => (0..config.layers).filter(local).collect(),

@@ -47,7 +47,10 @@ pub(super) const MISTRAL: Definition = Definition {
             None => Some(4096),
         };
         if let Some(window) = window {
-            config.layer.local_layers = (0..config.layers).collect();
+            config.layer.local_layers = match file.local_layers(config.layers)? {
+                Some(layers) => layers,
+                None => (0..config.layers).collect(),
+            };
             set_window(file, &mut config, window)?;
         }
         Ok(config)

@@ -21,7 +21,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use config_file::ConfigFile;
-pub(crate) use definition::{Definition, Rows, TensorNames};
+pub(crate) use definition::{Definition, LayerNames, Rows, TensorNames};
 
 use crate::error::ModelError;
 use crate::model_folder::remote_code::unknown_architecture;

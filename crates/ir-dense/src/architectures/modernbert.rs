@@ -45,7 +45,10 @@ pub(super) const MODERNBERT: Definition = Definition {
                 ("local_rope_theta", 10_000.0),
                 head_size,
             )?),
-            window: Some(file.integer("local_attention")?.unwrap_or(128) / 2),
+            window: Some(match file.integer("sliding_window")? {
+                Some(distance) => distance,
+                None => file.integer("local_attention")?.unwrap_or(128) / 2,
+            }),
             local_layers: match file.local_layers(config.layers)? {
                 Some(layers) => layers,
                 None => (0..config.layers).filter(local).collect(),

@@ -12,10 +12,8 @@ pub(super) const MPNET: Definition = Definition {
     read: |file| {
         let mut config = bert::read(file, Architecture::MPNET)?;
         config.token_types = 0;
-        let padding = file.integer("pad_token_id")?.unwrap_or(1);
-        config.position_offset = padding.saturating_add(1);
         // Whatever the padding token is.
-        config.position_padding = Some(1);
+        (config.position_offset, config.position_padding) = (2, Some(1));
         let field = "relative_attention_num_buckets";
         config.relative_position_buckets = file.integer(field)?.unwrap_or(32);
         if config.relative_position_buckets == 0 {

@@ -1,5 +1,7 @@
 //! Encoder of T5 (Raffel et al. 2020): relative position bias, no biases, no scale of attention.
 
+use serde_json::Value;
+
 use super::config_file::ConfigFile;
 use super::definition::{Definition, LayerNames, Rows, TensorNames};
 use crate::activation::Activation;
@@ -20,11 +22,6 @@ pub(super) const T5: Definition = Definition {
             tokens: "encoder.embed_tokens",
             ..NAMES
         },
-        UNGATED,
-        TensorNames {
-            tokens: "encoder.embed_tokens",
-            ..UNGATED
-        },
     ],
 };
 
@@ -43,20 +40,12 @@ const NAMES: TensorNames = TensorNames {
         attention_norm: "layer.0.layer_norm",
         gate: Rows::All("layer.1.DenseReluDense.wi_0"),
         up: Rows::All("layer.1.DenseReluDense.wi_1"),
+        ungated_up: Some("layer.1.DenseReluDense.wi"),
         down: "layer.1.DenseReluDense.wo",
         norm: "layer.1.layer_norm",
         ..TensorNames::BERT.parts
     },
     ..TensorNames::BERT
-};
-
-const UNGATED: TensorNames = TensorNames {
-    parts: LayerNames {
-        gate: Rows::All(""),
-        up: Rows::All("layer.1.DenseReluDense.wi"),
-        ..NAMES.parts
-    },
-    ..NAMES
 };
 
 fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
@@ -66,8 +55,16 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
     config.layers = file.layers("num_layers")?;
     config.heads = file.required("num_heads")?;
     config.intermediate_size = file.required("d_ff")?;
+    for (field, value) in [
+        ("num_hidden_layers", config.layers),
+        ("hidden_size", config.hidden_size),
+    ] {
+        file.expect(field, &Value::from(value))?;
+    }
+    file.expect("is_decoder", &Value::from(false))?;
     // Buckets cover every distance.
-    config.max_positions = u32::MAX as usize;
+    let positions = file.integer("max_position_embeddings")?;
+    config.max_positions = positions.unwrap_or(u32::MAX as usize);
     config.layer_norm_eps = file.number("layer_norm_epsilon")?.unwrap_or(1e-6);
     config.relative_position_buckets = file
         .integer("relative_attention_num_buckets")?
@@ -82,6 +79,12 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
     };
     config.activation = Activation::from_transformers(name)
         .ok_or_else(|| file.error("feed_forward_proj", Activation::EXPECTED, name))?;
+    file.expect("is_gated_act", &Value::from(gated))?;
+    if file.has("dense_act_fn") && file.activation("dense_act_fn", name)? != config.activation {
+        let found = file.text("dense_act_fn")?.unwrap_or_default();
+        let expected = format!("{name}, as feed_forward_proj says");
+        return Err(file.error("dense_act_fn", expected, found));
+    }
     config.layer = LayerConfig {
         norm: Norm::RmsNorm,
         norm_placement: NormPlacement::Before,

@@ -101,7 +101,7 @@ impl BiEncoder {
         check_pair(&query, &document)?;
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
             let limit = tower.limit(side, config.side(side));
-            let positions = tower.config().max_tokens();
+            let positions = tower.config().position_limit();
             if let Some(found) = config.side(side).max_tokens.filter(|_| limit > positions) {
                 let path = tower.transformer_folder.join("config.json");
                 let expected = format!("at most {positions}, the positions of the model");

@@ -37,7 +37,7 @@ pub struct TowerDescription {
     pub folder: PathBuf,
     /// Configuration of the transformer.
     pub transformer: TransformerConfig,
-    /// Number of positions, the highest possible maximum length.
+    /// Number of positions: the highest possible maximum length of a model with position embeddings.
     pub positions: usize,
     /// Weight files of the transformer.
     pub weights: WeightDescription,
@@ -124,7 +124,7 @@ pub struct ModuleDescription {
 ///
 /// # Errors
 /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
-/// supported. Errors of weights other than their number and names are not found.
+/// supported. Of the weights, only the number of layers is checked.
 pub fn describe(
     folder: impl AsRef<Path>,
     config: &EncoderConfig,

@@ -389,6 +389,15 @@ fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelError> {
     let is_on = |field: &str| config.get(field) == Some(&Value::Bool(true));
     let is_known = |name: &str| POOLING_NAMES.iter().any(|(_, _, field)| *field == name);
     let fields = || config.keys().filter(|it| it.starts_with("pooling_mode_"));
+    let is_flag = |field: &str| matches!(config.get(field), Some(Value::Bool(_) | Value::Null));
+    if let Some(field) = fields().find(|field| !is_flag(field)) {
+        return Err(ModelError::setting(
+            path,
+            field,
+            "true or false",
+            &config[field],
+        ));
+    }
     if let Some(unknown) = fields().find(|it| is_on(it) && !is_known(it)) {
         return invalid("pooling_mode", unknown);
     }

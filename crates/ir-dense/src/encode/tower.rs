@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side, VectorSimilarity};
+use serde_json::{Map, Value};
 
 use super::model_class::ModelClass;
 use super::modules::VectorModules;
@@ -14,7 +15,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, PoolingModes, SideConfig};
 use crate::backend::Backend;
 use crate::error::ModelError;
-use crate::model_folder::{TransformerConfig, WeightFile};
+use crate::model_folder::{TransformerConfig, WeightFile, read_json};
 use crate::precision::Precision;
 use crate::transformer::{ModelWeights, TokenBatch, Transformer, count_layers};
 
@@ -74,6 +75,15 @@ impl Tower {
         }
         let device = config.backend.device()?;
         let mut files = SentenceTransformersConfig::read(folder, side)?;
+        let adapter = files.transformer.join("adapter_config.json");
+        if let Some(adapted) = read_json::<Map<String, Value>>(&adapter)? {
+            let expected =
+                "no adapter: merge it into the model, in Python model.merge_and_unload()";
+            let found = adapted
+                .get("peft_type")
+                .map_or("another".into(), Value::to_string);
+            return Err(ModelError::setting(&adapter, "peft_type", expected, found));
+        }
         let shape = TransformerConfig::read(&files.transformer)?;
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {
@@ -90,7 +100,7 @@ impl Tower {
         let max_tokens = max_tokens(&shape, &files, &tokenizer, &mut notes)?;
         let mut side_limits = side_limits(folder, &shape, &tokenizer)?;
         for (limit, file) in side_limits.iter_mut().zip(files.side_tokens) {
-            *limit = limit.or(file.map(|tokens| tokens.min(shape.max_tokens())));
+            *limit = limit.or(file.map(|tokens| tokens.min(shape.position_limit())));
         }
         let pooling = config.pooling.map_or(files.pooling, PoolingModes::from);
         let width = shape.hidden_size * pooling.modes().len();
@@ -104,7 +114,7 @@ impl Tower {
         let similarity = files.similarity;
         let similarity = similarity.or(defaults_to_cosine.then_some(VectorSimilarity::Cosine));
         let weights = WeightFile::open(&files.transformer)?;
-        let layers = count_layers(shape.architecture, &weights);
+        let layers = count_layers(&shape, &weights);
         if layers > shape.layers {
             let path = files.transformer.join("config.json");
             let expected = format!("{layers}, the layers in {}", weights.path().display());
@@ -249,7 +259,7 @@ impl Tower {
         text: &str,
     ) -> Result<TokenizedText, EncodeError> {
         if !self.include_prompt && !self.prefix(side, config).is_empty() {
-            let path = self.folder.join("modules.json");
+            let path = self.folder.join("1_Pooling/config.json");
             let expected = "true: training pools the tokens of a prompt";
             let error = ModelError::setting(&path, "include_prompt", expected, false);
             return Err(self.encode_error(error));
@@ -320,8 +330,11 @@ fn max_tokens(
         }
     };
     check_room(&files.transformer.join(file), field, limit, tokenizer)?;
-    let positions = shape.max_tokens();
-    if files.max_tokens.is_some() && limit > positions {
+    if files.max_tokens.is_none() {
+        return Ok(limit.min(shape.max_tokens()));
+    }
+    let positions = shape.position_limit();
+    if limit > positions {
         notes.push(format!(
             "{field} is {limit}: texts are truncated at {positions} tokens, the positions of the model"
         ));
@@ -344,7 +357,7 @@ fn side_limits(
     for (field, limit) in fields.into_iter().zip(limits) {
         let Some(limit) = limit else { continue };
         check_room(&path, field, limit, tokenizer)?;
-        let positions = shape.max_tokens();
+        let positions = shape.position_limit();
         if limit > positions {
             let expected = format!("at most {positions}, the positions of the model");
             return Err(ModelError::setting(&path, field, expected, limit));

@@ -43,6 +43,7 @@ pub(super) struct TransformerModule {
     transformer_task: Option<String>,
     module_output_name: Option<String>,
     modality_config: Option<Map<String, Value>>,
+    tokenizer_name_or_path: Option<String>,
     query_expansion: Option<Value>,
     processing_kwargs: Option<Map<String, Value>>,
     #[serde(alias = "tokenizer_args")]
@@ -97,6 +98,11 @@ impl TransformerModule {
                 expected,
                 expansion,
             ));
+        }
+        if let Some(found) = &self.tokenizer_name_or_path {
+            let expected = "no other tokenizer than the one of the folder";
+            let field = "tokenizer_name_or_path";
+            return Err(ModelError::setting(path, field, expected, found));
         }
         let is_set = |value: &Value| value.as_object().is_none_or(|it| !it.is_empty());
         for name in ["text", "common"] {

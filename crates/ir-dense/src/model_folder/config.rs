@@ -211,7 +211,7 @@ impl Biases {
 pub struct Rotary {
     /// Base θ of the frequencies.
     pub theta: f64,
-    /// Number of components that are rotated; even. The others are unchanged.
+    /// Dimension of a head, which is even.
     pub dim: usize,
     /// Change of the frequencies for longer texts.
     pub scaling: Option<RotaryScaling>,
@@ -358,9 +358,19 @@ impl TransformerConfig {
         fields
     }
 
-    /// Maximum sequence length in tokens, with special tokens.
+    /// Maximum sequence length of pretraining in tokens, with special tokens. Models with position
+    /// embeddings have no longer texts.
     pub fn max_tokens(&self) -> usize {
         self.max_positions - self.position_offset
+    }
+
+    /// Number of positions that a text can have: without position embeddings, any number.
+    pub(crate) fn position_limit(&self) -> usize {
+        if self.layer.position_embeddings {
+            self.max_tokens()
+        } else {
+            usize::MAX
+        }
     }
 
     /// Dimension of the embedding tables.
@@ -445,14 +455,13 @@ impl TransformerConfig {
             let expected = format!("a divisor of num_attention_heads, {}", self.heads);
             return invalid("num_key_value_heads", &expected, &heads);
         }
-        let head_size = self.attention().head_size;
         for rotary in [layer.rotary, layer.local_rotary].into_iter().flatten() {
             if !(rotary.theta > 1.0 && rotary.theta.is_finite()) {
                 return invalid("rope_theta", "above 1", &rotary.theta);
             }
-            if !rotary.dim.is_multiple_of(2) || rotary.dim > head_size {
-                let expected = format!("even and at most head_dim, {head_size}");
-                return invalid("rotary dimension", &expected, &rotary.dim);
+            if !rotary.dim.is_multiple_of(2) {
+                let expected = "even: rotary positions rotate pairs of components";
+                return invalid("head_dim", expected, &rotary.dim);
             }
         }
         let buckets = self.relative_position_buckets;

@@ -124,7 +124,7 @@ impl ExtractiveReader {
         tokenizer.check_vocabulary(shape.vocab_size)?;
         let windows = WindowBuilder::new(folder, &shape, &tokenizer, config)?;
         let weights = WeightFile::open(folder)?;
-        let layers = count_layers(shape.architecture, &weights);
+        let layers = count_layers(&shape, &weights);
         let path = folder.join("config.json");
         if layers > shape.layers {
             let expected = format!("{layers}, the layers in {}", weights.path().display());

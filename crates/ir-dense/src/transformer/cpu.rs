@@ -60,7 +60,7 @@ pub(crate) struct CpuTransformer {
     checksum: TensorChecksum,
 }
 
-/// Embedding tables, row-major `[rows, embedding_size]`. Those of a memory-mapped file are used in
+/// Embedding tables, row-major `[rows, embedding_size]`. Tables of a memory-mapped file are used in
 /// place.
 #[derive(Debug)]
 struct CpuEmbeddings {

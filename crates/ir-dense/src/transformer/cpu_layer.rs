@@ -381,6 +381,10 @@ impl CpuNorm {
 
     /// Normalizes the columns from `first` on of rows of `stride` elements.
     fn forward_columns(&self, rows: &mut [f32], stride: usize, first: usize) {
+        if self.shift.is_empty() {
+            let rows = rows.get_mut(first..).unwrap_or_default();
+            return elementwise::rms_norm(rows, stride, &self.scale, self.epsilon);
+        }
         for row in rows.chunks_exact_mut(stride.max(1)) {
             self.forward(&mut row[first..][..self.scale.len()], &[]);
         }

@@ -217,7 +217,8 @@ fn saved_families_equal_their_folders() {
             let vectors = [&saved, &encoder].map(|it| it.encode(side, &texts).unwrap());
             assert!(vectors[0] == vectors[1], "{name}");
         }
-        // Names of the file, except for those of a model's own code, and without a prefix.
+        // These three have the names of the model's own code; others have the names of the file
+        // without a prefix.
         if matches!(&name[..], "gte" | "jina-embeddings-v3" | "nomic-bert") {
             continue;
         }

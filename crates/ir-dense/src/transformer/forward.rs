@@ -16,7 +16,7 @@ use super::{
     TokenBatch, Transformer, TransformerLayer, concatenate, index_tensor, merge_heads, split_heads,
 };
 use crate::activation::Activation;
-use crate::model_folder::{Disentangled, NormPlacement, Rotary, TransformerConfig};
+use crate::model_folder::{NormPlacement, Rotary, TransformerConfig};
 use crate::precision::Precision;
 
 /// Activations of a pass, for its backward pass.
@@ -265,30 +265,33 @@ impl LayerPass<'_> {
 
     /// Keys and queries of relative positions, `[1, heads, head_size, 2 · buckets]`.
     fn position_vectors(&self, relative: &Tensor<2>) -> [Option<Tensor<4>>; 2] {
-        let (shape, layer) = (self.config.attention(), self.layer);
-        let disentangled = self.config.layer.disentangled;
-        let own = layer.positions.as_ref();
-        let project = |own: Option<&Linear>, part: usize| {
-            let vectors = match own {
-                Some(own) => own.forward(relative.clone()),
-                None => {
-                    let width = shape.queries();
-                    let columns = part * width..(part + 1) * width;
-                    let all = layer.qkv.forward(relative.clone());
-                    let [rows, _] = all.dims();
-                    all.slice([0..rows, columns])
+        let (shape, own) = (self.config.attention(), self.layer.positions.as_ref());
+        let Some(disentangled) = self.config.layer.disentangled else {
+            return [None, None];
+        };
+        let shared = disentangled.shared_projections;
+        let shared = shared.then(|| self.layer.qkv.forward(relative.clone()));
+        let project = |wanted: bool, own: Option<&Linear>, part: usize| {
+            let vectors = match (&shared, own) {
+                _ if !wanted => return None,
+                (Some(all), _) => {
+                    let ([rows, _], width) = (all.dims(), shape.queries());
+                    all.clone()
+                        .slice([0..rows, part * width..(part + 1) * width])
                 }
+                (None, own) => own?.forward(relative.clone()),
             };
             let [rows, _] = vectors.dims();
             let vectors = vectors.reshape([1, rows, shape.heads, shape.head_size]);
-            vectors.swap_dims(1, 2).swap_dims(2, 3)
+            Some(vectors.swap_dims(1, 2).swap_dims(2, 3))
         };
-        let wanted = |it: fn(Disentangled) -> bool| disentangled.is_some_and(it);
+        let (key, query) = (
+            own.and_then(|it| it.key.as_ref()),
+            own.and_then(|it| it.query.as_ref()),
+        );
         [
-            wanted(|it| it.content_to_position)
-                .then(|| project(own.and_then(|it| it.key.as_ref()), 1)),
-            wanted(|it| it.position_to_content)
-                .then(|| project(own.and_then(|it| it.query.as_ref()), 0)),
+            project(disentangled.content_to_position, key, 1),
+            project(disentangled.position_to_content, query, 0),
         ]
     }
 }
@@ -326,17 +329,13 @@ fn normalize<const D: usize>(
 /// Rotates vectors `[texts, heads, length, dim]` by their positions.
 fn rotate(x: Tensor<4>, [cosines, sines]: &[Tensor<4>; 2]) -> Tensor<4> {
     let [texts, heads, length, dim] = x.dims();
-    let [_, _, _, half] = cosines.dims();
-    let part = |from: usize, to: usize| x.clone().slice([0..texts, 0..heads, 0..length, from..to]);
-    let (left, right) = (part(0, half), part(half, 2 * half));
-    let mut parts = vec![
+    let [left, right] = [0..dim / 2, dim / 2..dim]
+        .map(|columns| x.clone().slice([0..texts, 0..heads, 0..length, columns]));
+    let turned = vec![
         left.clone() * cosines.clone() - right.clone() * sines.clone(),
         right * cosines.clone() + left * sines.clone(),
     ];
-    if 2 * half < dim {
-        parts.push(part(2 * half, dim));
-    }
-    Tensor::cat(parts, 3)
+    Tensor::cat(turned, 3)
 }
 
 /// Repeats every head `times` times.

@@ -117,9 +117,9 @@ mod tests {
         let row: Vec<f32> = (1..=12).map(|x| x as f32).collect();
         for position in 0..6 {
             let mut found = row.clone();
-            table.rotate((&mut found, 12), &[position], 1, (2, 5));
+            table.rotate((&mut found, 12), &[position], 1, (2, 4));
             let mut expected = row.clone();
-            for head in [1, 6] {
+            for head in [1, 5] {
                 for (at, frequency) in [1.0_f32, 0.1].into_iter().enumerate() {
                     let (sin, cos) = (frequency * position as f32).sin_cos();
                     let (x, y) = (row[head + at], row[head + at + 2]);

@@ -5,7 +5,8 @@ use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
 
 use super::Transformer;
-use super::tensor_names::{Part, ResolvedNames, TensorName};
+use super::tensor_names::ResolvedNames;
+use crate::architectures::LayerNames;
 use crate::model_folder::{NamedTensor, TransformerConfig};
 
 impl Transformer {
@@ -17,43 +18,68 @@ impl Transformer {
             tensors: Vec::new(),
             vectors: Vec::new(),
         };
-        saved.table(Part::Tokens, Some(&self.token_embeddings));
-        saved.table(Part::Positions, self.position_embeddings.as_ref());
-        saved.table(Part::Types, self.token_type_embeddings.as_ref());
-        let bias = self.relative_position_bias.as_ref();
-        saved.table(Part::RelativePositionBias, bias);
-        saved.table(Part::RelativePositions, self.relative_positions.as_ref());
-        saved.norm(Part::EmbeddingNorm, self.embedding_norm.as_ref());
-        let norm = self.relative_position_norm.as_ref();
-        saved.norm(Part::RelativePositionNorm, norm);
+        let tables = [
+            (
+                saved.names.module(|it| it.tokens),
+                Some(&self.token_embeddings),
+            ),
+            (
+                saved.names.module(|it| it.positions),
+                self.position_embeddings.as_ref(),
+            ),
+            (
+                saved.names.module(|it| it.types),
+                self.token_type_embeddings.as_ref(),
+            ),
+            (
+                saved.names.module(|it| it.relative_position_bias),
+                self.relative_position_bias.as_ref(),
+            ),
+            (
+                saved.names.module(|it| it.relative_positions),
+                self.relative_positions.as_ref(),
+            ),
+        ];
+        for (name, table) in tables {
+            saved.table(&name, table);
+        }
+        let name = saved.names.module(|it| it.embedding_norm);
+        saved.norm(&name, self.embedding_norm.as_ref());
+        let name = saved.names.module(|it| it.relative_position_norm);
+        saved.norm(&name, self.relative_position_norm.as_ref());
         for (number, layer) in self.layers.iter().enumerate() {
-            let norms = [
-                (Part::AttentionNorm, layer.attention_norm.as_ref()),
-                (Part::Norm, Some(&layer.norm)),
+            type Name = fn(&LayerNames) -> &'static str;
+            let norms: [(Name, Option<&LayerNorm>); 6] = [
+                (|it| it.attention_norm, layer.attention_norm.as_ref()),
+                (|it| it.norm, Some(&layer.norm)),
                 (
-                    Part::AttentionOutputNorm,
+                    |it| it.attention_output_norm,
                     layer.attention_output_norm.as_ref(),
                 ),
-                (Part::OutputNorm, layer.output_norm.as_ref()),
-                (Part::QueryNorm, layer.query_norm.as_ref()),
-                (Part::KeyNorm, layer.key_norm.as_ref()),
+                (|it| it.output_norm, layer.output_norm.as_ref()),
+                (|it| it.query_norm, layer.query_norm.as_ref()),
+                (|it| it.key_norm, layer.key_norm.as_ref()),
             ];
-            for (part, norm) in norms {
-                saved.norm(part.of_layer(number), norm);
+            for (name, norm) in norms {
+                saved.norm(&saved.names.of_layer(number, name), norm);
             }
         }
-        saved.norm(Part::FinalNorm, self.final_norm.as_ref());
-        let projection = self.embedding_projection.as_ref();
-        saved.linear(Part::EmbeddingProjection, projection);
+        let name = saved.names.module(|it| it.final_norm);
+        saved.norm(&name, self.final_norm.as_ref());
+        let name = saved.names.module(|it| it.embedding_projection);
+        saved.linear(&name, self.embedding_projection.as_ref());
         for (number, layer) in self.layers.iter().enumerate() {
             saved.qkv(number, &layer.qkv, &self.config);
-            saved.linear(Part::Output.of_layer(number), Some(&layer.output));
+            let name = saved.names.of_layer(number, |it| it.output);
+            saved.linear(&name, Some(&layer.output));
             saved.up_and_gate(number, &layer.up, layer.gate.as_ref());
-            saved.linear(Part::Down.of_layer(number), Some(&layer.down));
+            let name = saved.names.of_layer(number, |it| it.down);
+            saved.linear(&name, Some(&layer.down));
             if let Some(positions) = &layer.positions {
-                saved.linear(Part::PositionKey.of_layer(number), positions.key.as_ref());
-                let query = positions.query.as_ref();
-                saved.linear(Part::PositionQuery.of_layer(number), query);
+                let name = saved.names.of_layer(number, |it| it.position_key);
+                saved.linear(&name, positions.key.as_ref());
+                let name = saved.names.of_layer(number, |it| it.position_query);
+                saved.linear(&name, positions.query.as_ref());
             }
         }
         saved.tensors.extend(saved.vectors);
@@ -70,27 +96,24 @@ struct SavedTensors {
 }
 
 impl SavedTensors {
-    fn table(&mut self, part: Part, table: Option<&Param<Tensor<2>>>) {
-        if let Some(table) = table {
-            let name = self.names.weight(part);
-            self.tensors.push(NamedTensor::new(name, table.val()));
-        }
+    fn table(&mut self, name: &str, table: Option<&Param<Tensor<2>>>) {
+        let table = table.map(|table| NamedTensor::new(format!("{name}.weight"), table.val()));
+        self.tensors.extend(table);
     }
 
-    fn norm(&mut self, part: impl Into<TensorName>, norm: Option<&LayerNorm>) {
+    fn norm(&mut self, name: &str, norm: Option<&LayerNorm>) {
         let Some(norm) = norm else { return };
-        let [scale, shift] = self.names.norm(part);
+        let [scale, shift] = self.names.norm(name);
         self.vectors.push(NamedTensor::new(scale, norm.gamma.val()));
         if let Some(beta) = &norm.beta {
             self.vectors.push(NamedTensor::new(shift, beta.val()));
         }
     }
 
-    fn linear(&mut self, part: impl Into<TensorName>, linear: Option<&Linear>) {
+    fn linear(&mut self, name: &str, linear: Option<&Linear>) {
         if let Some(linear) = linear {
             let bias = linear.bias.as_ref().map(Param::val);
-            let name = self.names.module(part);
-            self.matrix(&name, linear.weight.val(), bias);
+            self.matrix(name, linear.weight.val(), bias);
         }
     }
 
@@ -128,17 +151,10 @@ impl SavedTensors {
     /// Projections of a gated feed-forward network may be one tensor.
     fn up_and_gate(&mut self, number: usize, up: &Linear, gate: Option<&Linear>) {
         let (up_name, gate_name) = (self.names.up(number), self.names.gate(number));
-        let Some(gate) = gate else {
-            let bias = up.bias.as_ref().map(Param::val);
-            return self.matrix(&up_name.name, up.weight.val(), bias);
+        let Some(gate) = gate.filter(|_| up_name.half.is_some()) else {
+            self.linear(&up_name.name, Some(up));
+            return self.linear(&gate_name.name, gate);
         };
-        if up_name.half.is_none() {
-            for (name, linear) in [(up_name.name, up), (gate_name.name, gate)] {
-                let bias = linear.bias.as_ref().map(Param::val);
-                self.matrix(&name, linear.weight.val(), bias);
-            }
-            return;
-        }
         let both = if up_name.half == Some(0) {
             [up, gate]
         } else {

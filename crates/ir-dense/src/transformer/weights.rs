@@ -4,10 +4,13 @@ use burn::module::Param;
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::tensor_names::{Part, ResolvedNames, RowsName, TensorName};
+use super::tensor_names::{ResolvedNames, RowsName};
 use super::{PositionProjections, Transformer, TransformerLayer};
+use crate::architectures::LayerNames;
 use crate::error::ModelError;
-use crate::model_folder::{NormPlacement, TensorSource, TensorValues, TransformerConfig};
+use crate::model_folder::{
+    Disentangled, NormPlacement, TensorSource, TensorValues, TransformerConfig,
+};
 
 /// Reader of the weights of a transformer, one layer at a time.
 pub(crate) struct WeightReader<'a> {
@@ -127,68 +130,71 @@ impl<'a> WeightReader<'a> {
         Self {
             config,
             weights,
-            names: ResolvedNames::of_file(config.architecture, &weights.names()),
+            names: ResolvedNames::of_file(config, &weights.names()),
         }
     }
 
     pub(crate) fn embeddings(&self) -> Result<EmbeddingWeights, ModelError> {
-        let (c, layer) = (self.config, &self.config.layer);
-        let width = c.embedding_size();
-        let table = |part, rows, width| {
-            self.weights
-                .tensor(&self.names.weight(part), &[rows, width])
+        let (c, layer, names) = (self.config, &self.config.layer, &self.names);
+        let (width, hidden) = (c.embedding_size(), c.hidden_size);
+        // A table without rows has no tensor.
+        let table = |module: String, rows: usize, width| {
+            let name = module + ".weight";
+            let read = (rows > 0).then(|| self.weights.tensor(&name, &[rows, width]));
+            read.transpose()
         };
-        let take = |part, rows, width| self.weights.take(&self.names.weight(part), &[rows, width]);
-        let disentangled = layer.disentangled;
+        let positions = if layer.position_embeddings {
+            c.max_positions
+        } else {
+            0
+        };
+        let buckets = layer.disentangled.map_or(0, |it| 2 * it.buckets);
+        let tokens = names.module(|it| it.tokens) + ".weight";
+        let bias = names.module(|it| it.relative_position_bias);
+        let relative = names.module(|it| it.relative_positions);
+        let norm = |exists: bool, module: String, width| {
+            let read = exists.then(|| self.norm(&module, width));
+            read.transpose()
+        };
+        let has_relative_norm = layer.disentangled.is_some_and(|it| it.norm);
         Ok(EmbeddingWeights {
-            tokens: table(Part::Tokens, c.vocab_size, width)?,
-            positions: if layer.position_embeddings {
-                Some(table(Part::Positions, c.max_positions, width)?)
-            } else {
-                None
-            },
-            types: match c.token_types {
-                0 => None,
-                rows => Some(table(Part::Types, rows, width)?),
-            },
-            relative_position_bias: match c.relative_position_buckets {
-                0 => None,
-                rows => Some(take(Part::RelativePositionBias, rows, c.heads)?),
-            },
-            norm: self.optional_norm(layer.embedding_norm, Part::EmbeddingNorm, width)?,
+            tokens: self.weights.tensor(&tokens, &[c.vocab_size, width])?,
+            positions: table(names.module(|it| it.positions), positions, width)?,
+            types: table(names.module(|it| it.types), c.token_types, width)?,
+            relative_position_bias: table(bias, c.relative_position_buckets, c.heads)?
+                .map(TensorValues::into_vec),
+            norm: norm(
+                layer.embedding_norm,
+                names.module(|it| it.embedding_norm),
+                width,
+            )?,
             projection: match layer.embedding_size {
                 None => None,
                 Some(from) => {
-                    let name = self.names.module(Part::EmbeddingProjection);
-                    Some(self.linear(&[(name, c.hidden_size)], from, true)?)
+                    let name = names.module(|it| it.embedding_projection);
+                    Some(self.linear(&[(name, hidden)], from, true)?)
                 }
             },
-            relative_positions: match disentangled {
-                None => None,
-                Some(it) => Some(take(
-                    Part::RelativePositions,
-                    2 * it.buckets,
-                    c.hidden_size,
-                )?),
-            },
-            relative_position_norm: self.optional_norm(
-                disentangled.is_some_and(|it| it.norm),
-                Part::RelativePositionNorm,
-                c.hidden_size,
+            relative_positions: table(relative, buckets, hidden)?.map(TensorValues::into_vec),
+            relative_position_norm: norm(
+                has_relative_norm,
+                names.module(|it| it.relative_position_norm),
+                hidden,
             )?,
-            final_norm: self.optional_norm(layer.final_norm, Part::FinalNorm, c.hidden_size)?,
+            final_norm: norm(layer.final_norm, names.module(|it| it.final_norm), hidden)?,
         })
     }
 
     pub(crate) fn layer(&self, number: usize) -> Result<LayerWeights, ModelError> {
-        let (c, bias) = (self.config, self.config.layer.bias);
+        let (c, layer, bias) = (self.config, &self.config.layer, self.config.layer.bias);
         let (hidden, inner, attention) = (c.hidden_size, c.intermediate_size, c.attention());
-        let module = |part: Part, from, to, bias| {
-            let name = self.names.module(part.of_layer(number));
-            self.linear(&[(name, to)], from, bias)
+        type Name = fn(&LayerNames) -> &'static str;
+        let module = |name: Name, from, to, bias| {
+            self.linear(&[(self.names.of_layer(number, name), to)], from, bias)
         };
-        let norm = |exists: bool, part: Part, width| {
-            self.optional_norm(exists, part.of_layer(number), width)
+        let norm = |exists: bool, name: Name, width| {
+            let read = exists.then(|| self.norm(&self.names.of_layer(number, name), width));
+            read.transpose()
         };
         let qkv = self.names.qkv(number);
         let widths = match qkv.len() {
@@ -196,59 +202,48 @@ impl<'a> WeightReader<'a> {
             _ => vec![attention.queries(), attention.keys(), attention.keys()],
         };
         let qkv: Vec<(String, usize)> = qkv.into_iter().zip(widths).collect();
-        let layer = &c.layer;
-        let first = number > 0 || layer.first_attention_norm;
         let around = layer.norm_placement == NormPlacement::Around;
         let own_positions = layer.disentangled.filter(|it| !it.shared_projections);
-        let position = |exists: bool, part| {
-            let read = exists.then(|| module(part, hidden, attention.queries(), true));
+        let position = |wanted: fn(Disentangled) -> bool, name: Name| {
+            let exists = own_positions.is_some_and(wanted);
+            let read = exists.then(|| module(name, hidden, attention.queries(), true));
             read.transpose()
         };
+        let gate = layer.gated.then(|| self.names.gate(number));
         Ok(LayerWeights {
             qkv: self.linear(&qkv, hidden, bias.qkv)?,
-            output: module(Part::Output, attention.queries(), hidden, bias.output)?,
-            attention_norm: norm(first, Part::AttentionNorm, hidden)?,
+            output: module(|it| it.output, attention.queries(), hidden, bias.output)?,
+            attention_norm: norm(
+                number > 0 || layer.first_attention_norm,
+                |it| it.attention_norm,
+                hidden,
+            )?,
             up: self.rows(self.names.up(number), hidden, inner, bias.up)?,
-            down: module(Part::Down, inner, hidden, bias.down)?,
-            norm: self.norm(Part::Norm.of_layer(number), hidden)?,
-            gate: if layer.gated {
-                Some(self.rows(self.names.gate(number), hidden, inner, bias.gate)?)
-            } else {
-                None
-            },
-            attention_output_norm: norm(around, Part::AttentionOutputNorm, hidden)?,
-            output_norm: norm(around, Part::OutputNorm, hidden)?,
-            query_norm: norm(layer.query_key_norm, Part::QueryNorm, attention.head_size)?,
-            key_norm: norm(layer.query_key_norm, Part::KeyNorm, attention.head_size)?,
-            position_key: position(
-                own_positions.is_some_and(|it| it.content_to_position),
-                Part::PositionKey,
+            down: module(|it| it.down, inner, hidden, bias.down)?,
+            norm: self.norm(&self.names.of_layer(number, |it| it.norm), hidden)?,
+            gate: gate
+                .map(|gate| self.rows(gate, hidden, inner, bias.gate))
+                .transpose()?,
+            attention_output_norm: norm(around, |it| it.attention_output_norm, hidden)?,
+            output_norm: norm(around, |it| it.output_norm, hidden)?,
+            query_norm: norm(
+                layer.query_key_norm,
+                |it| it.query_norm,
+                attention.head_size,
             )?,
-            position_query: position(
-                own_positions.is_some_and(|it| it.position_to_content),
-                Part::PositionQuery,
-            )?,
+            key_norm: norm(layer.query_key_norm, |it| it.key_norm, attention.head_size)?,
+            position_key: position(|it| it.content_to_position, |it| it.position_key)?,
+            position_query: position(|it| it.position_to_content, |it| it.position_query)?,
         })
     }
 
-    fn optional_norm(
-        &self,
-        exists: bool,
-        part: impl Into<TensorName>,
-        width: usize,
-    ) -> Result<Option<NormWeights>, ModelError> {
-        exists.then(|| self.norm(part, width)).transpose()
-    }
-
-    fn norm(&self, part: impl Into<TensorName>, width: usize) -> Result<NormWeights, ModelError> {
-        let [scale, shift] = self.names.norm(part);
+    fn norm(&self, module: &str, width: usize) -> Result<NormWeights, ModelError> {
+        let [scale, shift] = self.names.norm(module);
+        let has_shift = self.config.layer.norm.has_shift();
+        let shift = has_shift.then(|| self.weights.take(&shift, &[width]));
         Ok(NormWeights {
             scale: self.weights.take(&scale, &[width])?,
-            shift: if self.config.layer.norm.has_shift() {
-                Some(self.weights.take(&shift, &[width])?)
-            } else {
-                None
-            },
+            shift: shift.transpose()?,
         })
     }
 
@@ -259,19 +254,20 @@ impl<'a> WeightReader<'a> {
         from: usize,
         has_bias: bool,
     ) -> Result<LinearWeights, ModelError> {
-        let mut weights = Vec::with_capacity(parts.len());
+        let weights = parts.iter().map(|(name, to)| {
+            let name = format!("{name}.weight");
+            self.weights.tensor(&name, &[*to, from])
+        });
+        let weights = weights.collect::<Result<Vec<_>, _>>()?;
         let mut bias = Vec::new();
-        for (name, to) in parts {
-            weights.push(
-                self.weights
-                    .tensor(&format!("{name}.weight"), &[*to, from])?,
-            );
-            if has_bias {
-                bias.extend(self.weights.take(&format!("{name}.bias"), &[*to])?);
-            }
+        for (name, to) in parts.iter().filter(|_| has_bias) {
+            bias.extend(self.weights.take(&format!("{name}.bias"), &[*to])?);
         }
+        let all: Vec<&[f32]> = weights.iter().map(|weight| &**weight).collect();
+        let weight = transposed(&all, from);
+        weights.iter().for_each(TensorValues::release);
         Ok(LinearWeights {
-            weight: transposed(&weights, from),
+            weight,
             bias: has_bias.then_some(bias),
             to: parts.iter().map(|(_, to)| to).sum(),
         })
@@ -288,21 +284,17 @@ impl<'a> WeightReader<'a> {
         let Some(half) = part.half else {
             return self.linear(&[(part.name, to)], from, has_bias);
         };
-        let weight = self
+        let name = part.name;
+        let both = self
             .weights
-            .take(&format!("{}.weight", part.name), &[2 * to, from])?;
-        let weight = weight[half * to * from..][..to * from].to_vec();
-        let bias = if has_bias {
-            let both = self
-                .weights
-                .take(&format!("{}.bias", part.name), &[2 * to])?;
-            Some(both[half * to..][..to].to_vec())
-        } else {
-            None
-        };
+            .tensor(&format!("{name}.weight"), &[2 * to, from])?;
+        let weight = transposed(&[&both[half * to * from..][..to * from]], from);
+        both.release();
+        let bias = has_bias.then(|| self.weights.take(&format!("{name}.bias"), &[2 * to]));
+        let bias = bias.transpose()?;
         Ok(LinearWeights {
-            weight: transposed(&[TensorValues::InMemory(weight)], from),
-            bias,
+            weight,
+            bias: bias.map(|both| both[half * to..][..to].to_vec()),
             to,
         })
     }
@@ -418,6 +410,7 @@ fn optional<T, U>(value: Option<&T>, copy: impl FnOnce(&T) -> Option<U>) -> Opti
         Some(value) => copy(value).map(Some),
     }
 }
+
 fn values<const D: usize>(parameter: &Param<Tensor<D>>) -> Option<Vec<f32>> {
     parameter.val().try_into_vec_as::<f32>().ok()
 }
@@ -434,8 +427,8 @@ fn parameter<const D: usize>(
 const TRANSPOSED_ROWS: usize = 8;
 
 /// Transposes matrices of `from` columns (PyTorch's layout is `[out, in]`) and concatenates them
-/// along the output dimension. Removes matrices of a mapped file from resident memory.
-fn transposed(matrices: &[TensorValues], from: usize) -> Vec<f32> {
+/// along the output dimension.
+fn transposed(matrices: &[&[f32]], from: usize) -> Vec<f32> {
     let from = from.max(1);
     let to: usize = matrices.iter().map(|matrix| matrix.len() / from).sum();
     let mut out = vec![0.0; from * to];
@@ -451,7 +444,6 @@ fn transposed(matrices: &[TensorValues], from: usize) -> Vec<f32> {
             }
             first += count;
         }
-        matrix.release();
     }
     out
 }
@@ -465,11 +457,11 @@ mod tests {
         for (shapes, from) in [([3, 8, 21], 5), ([16, 1, 1], 33), ([2, 2, 2], 1)] {
             let matrix = |rows: usize, number: usize| {
                 let values = (0..rows * from).map(|at| (1000 * number + at) as f32);
-                TensorValues::InMemory(values.collect())
+                values.collect::<Vec<f32>>()
             };
             let all = [0, 1, 2].map(|number| matrix(shapes[number], number));
             let to: usize = shapes.iter().sum();
-            let found = transposed(&all, from);
+            let found = transposed(&all.each_ref().map(|matrix| &matrix[..]), from);
             assert_eq!(found.len(), from * to);
             let rows: Vec<&[f32]> = all.iter().flat_map(|all| all.chunks(from)).collect();
             for (at, value) in found.iter().enumerate() {

@@ -26,7 +26,7 @@ const UNSUPPORTED: [(&str, &str); 5] = [
 #[derive(Deserialize)]
 struct Expected {
     texts: Vec<String>,
-    /// Vectors of `encode_query`, if they differ from those of `encode_document`.
+    /// Vectors of `encode_query`; `None` if `encode_document` returns the same.
     query: Option<Vec<Vec<f32>>>,
     document: Vec<Vec<f32>>,
 }

@@ -6,6 +6,7 @@ mod common;
 mod contract;
 mod encoder;
 mod families;
+mod family_settings;
 mod folder_settings;
 mod golden;
 mod losses;
