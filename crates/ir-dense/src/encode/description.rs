@@ -37,7 +37,7 @@ pub struct TowerDescription {
     pub folder: PathBuf,
     /// Configuration of the transformer.
     pub transformer: TransformerConfig,
-    /// Number of positions: the highest possible maximum length of a model with position embeddings.
+    /// Number of positions: with position embeddings, the highest possible maximum length.
     pub positions: usize,
     /// Weight files of the transformer.
     pub weights: WeightDescription,

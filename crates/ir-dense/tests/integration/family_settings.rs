@@ -1,4 +1,4 @@
-//! Settings of `config.json` that one architecture reads in a way of its own, as transformers 5 does.
+//! Settings that one architecture reads in a way of its own, as transformers 5 does.
 
 #![allow(clippy::unwrap_used)]
 
