@@ -218,8 +218,11 @@ impl Tower {
         self.vectors(self.pooling.pool_after(skip, states, batch))
     }
 
-    /// Returns the number of tokens at the start of every text of a side that are not pooled: those
-    /// of its prompt, if the folder says so.
+    /// Returns the number of tokens at the start of every text of a side that are not pooled: the
+    /// tokens of its prompt, if the folder says so.
+    ///
+    /// # Errors
+    /// If the prompt leaves no token to pool.
     pub(super) fn unpooled_tokens(
         &self,
         side: Side,
@@ -229,8 +232,21 @@ impl Tower {
         if self.include_prompt || prefix.is_empty() {
             return Ok(0);
         }
-        let tokens = self.tokenizer.prompt_tokens(prefix)?;
-        Ok(tokens.min(self.limit(side, config)))
+        let (tokens, limit) = (
+            self.tokenizer.prompt_tokens(prefix)?,
+            self.limit(side, config),
+        );
+        if tokens >= limit {
+            let path = self.folder.join("1_Pooling/config.json");
+            let expected = format!("true: the prompt has {tokens} tokens of at most {limit}");
+            return Err(ModelError::setting(
+                &path,
+                "include_prompt",
+                expected,
+                false,
+            ));
+        }
+        Ok(tokens)
     }
 
     /// Returns the vectors of pooled hidden states.

@@ -170,6 +170,13 @@ fn excludes_prompts_from_pooling() {
     let error = error_chain(&error);
     assert!(error.contains("include_prompt is false"), "{error}");
 
+    let mut short = on_backend();
+    short.query.max_tokens = Some(prompt);
+    let error = BiEncoder::open_with(folder.path(), &short).unwrap_err();
+    let expected =
+        format!("include_prompt is false, expected true: the prompt has {prompt} tokens");
+    assert!(error.to_string().contains(&expected), "{error}");
+
     pooling["include_prompt"] = true.into();
     write(folder.path(), "1_Pooling/config.json", &pooling);
     let other = open(folder.path());
