@@ -26,6 +26,7 @@ mod qrels;
 mod random;
 mod ranking;
 mod reader;
+mod reranker;
 mod retriever;
 mod run;
 mod run_order;
@@ -63,6 +64,7 @@ pub use qrels::{Grade, JudgedDocs, Judgments, Qrels, StratifiedQrels, SubtopicQr
 pub use random::SplitMix64;
 pub use ranking::{Hit, Ranking, TopK};
 pub use reader::{AnswerSpan, Reader, ReaderError, ReaderInput};
+pub use reranker::{Candidate, Reranker};
 pub use retriever::Retriever;
 pub use run::{Run, ScoredDoc};
 pub use run_order::RunOrder;

@@ -1,0 +1,126 @@
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::macros::forward;
+
+/// Document to score: id and text.
+///
+/// ```
+/// use ir_core::Candidate;
+/// let candidate = Candidate::new("d7", "Green tea has less caffeine than coffee.");
+/// assert_eq!(candidate.id, "d7");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Candidate<'a> {
+    /// Document id.
+    pub id: &'a str,
+    /// Text of the document; empty if the reranker does not read texts.
+    pub text: &'a str,
+}
+
+impl<'a> Candidate<'a> {
+    /// Creates a candidate.
+    #[must_use]
+    pub fn new(id: &'a str, text: &'a str) -> Self {
+        Self { id, text }
+    }
+}
+
+/// Scores the candidates of a query, the first hits of a [`Retriever`](crate::Retriever).
+///
+/// `Query` is `str` for models that read texts, such as cross-encoders.
+/// [`Reranked`](crate::fusion::Reranked) combines a retriever and a reranker.
+///
+/// # Contract
+/// `ir-testkit` verifies it for any implementation:
+/// - One score or `None` per candidate, in the order of the candidates; no score is NaN.
+/// - `scores_batch` equals `scores` per query, bit for bit, for any number of threads.
+/// - Scores do not depend on the order of the candidates.
+/// - No candidates, an empty query and empty texts are valid.
+/// - `explain`, if implemented, equals the score of the candidate bit for bit.
+///
+/// # Examples
+/// A reranker that counts shared words:
+/// ```
+/// use ir_core::{Candidate, Reranker, SearchError};
+///
+/// struct Overlap;
+///
+/// impl Reranker for Overlap {
+///     type Query = str;
+///     fn scores(
+///         &self,
+///         query: &str,
+///         candidates: &[Candidate<'_>],
+///     ) -> Result<Vec<Option<f32>>, SearchError> {
+///         let shared = |text: &str| query.split(' ').filter(|word| text.contains(word)).count();
+///         Ok(candidates.iter().map(|it| Some(shared(it.text) as f32)).collect())
+///     }
+/// }
+///
+/// let candidates = [Candidate::new("a", "black tea"), Candidate::new("b", "green tea leaves")];
+/// assert_eq!(Overlap.scores("tea leaves", &candidates)?, [Some(1.0), Some(2.0)]);
+/// # Ok::<(), SearchError>(())
+/// ```
+pub trait Reranker: Send + Sync {
+    /// Query type: `str`, `[f32]`, ...
+    type Query: ?Sized + Sync;
+
+    /// Returns `false` if scores do not depend on the texts of the candidates. Default: `true`.
+    fn needs_texts(&self) -> bool {
+        true
+    }
+
+    /// Returns the score of each candidate, in order; `None` for a candidate that the reranker
+    /// removes.
+    ///
+    /// # Errors
+    /// If the query or a candidate is invalid for this reranker, or the model fails.
+    fn scores(
+        &self,
+        query: &Self::Query,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<Option<f32>>, SearchError>;
+
+    /// Returns the scores of the candidates of each query, in order. The default scores one query
+    /// at a time.
+    ///
+    /// # Errors
+    /// Returns the error of [`Reranker::scores`] for the first query that fails.
+    fn scores_batch(
+        &self,
+        queries: &[(&Self::Query, &[Candidate<'_>])],
+    ) -> Result<Vec<Vec<Option<f32>>>, SearchError> {
+        let scores = queries.iter();
+        scores
+            .map(|(query, candidates)| self.scores(query, candidates))
+            .collect()
+    }
+
+    /// Explains the score of `candidates[n]`: [`Explanation::score`] equals the score bit for bit.
+    /// `None` if the reranker removes the candidate or does not explain scores, which is the
+    /// default.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Reranker::scores`].
+    fn explain(
+        &self,
+        query: &Self::Query,
+        candidates: &[Candidate<'_>],
+        n: usize,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let _ = (query, candidates, n);
+        Ok(None)
+    }
+}
+
+forward!(Reranker {
+    type Query;
+    fn needs_texts(&self) -> bool;
+    fn scores(&self, query: &T::Query, candidates: &[Candidate<'_>])
+        -> Result<Vec<Option<f32>>, SearchError>;
+    fn scores_batch(&self, queries: &[(&T::Query, &[Candidate<'_>])])
+        -> Result<Vec<Vec<Option<f32>>>, SearchError>;
+    fn explain(&self, query: &T::Query, candidates: &[Candidate<'_>], n: usize)
+        -> Result<Option<Explanation>, SearchError>;
+});
