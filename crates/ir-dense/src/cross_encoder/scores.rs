@@ -105,8 +105,16 @@ impl CrossEncoder {
     /// Returns the logits of sequences, one per label.
     pub(crate) fn window_logits(&self, windows: &[&Window]) -> Result<Vec<Vec<f32>>, ModelError> {
         let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
-        let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
         let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
+        let threads = rayon::current_num_threads();
+        // A thread that waits for the end of a batch starts another one.
+        let divisor = if threads > 2 && !is_padded {
+            threads
+        } else {
+            1
+        };
+        let batch_tokens = self.config.batch_tokens / divisor;
+        let config = EncoderConfig::default().with_batch_tokens(batch_tokens);
         let batches = batches(&ids, &config, is_padded);
         let run = |batch: &Vec<usize>| {
             let chosen: Vec<&Window> = batch.iter().map(|&window| windows[window]).collect();
