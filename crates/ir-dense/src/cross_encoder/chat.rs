@@ -186,9 +186,10 @@ impl ChatTemplate {
     /// Returns the text for a pair.
     pub(super) fn render(&self, query: &str, document: &str) -> Result<String, ModelError> {
         let message = |role: &str, content: &str| {
-            let content = match self.is_structured {
-                true => json!([{"type": "text", "text": content}]),
-                false => json!(content),
+            let content = if self.is_structured {
+                json!([{"type": "text", "text": content}])
+            } else {
+                json!(content)
             };
             json!({"role": role, "content": content})
         };
@@ -207,9 +208,10 @@ impl ChatTemplate {
 
     /// Format of the messages.
     pub(super) fn format(&self) -> &'static str {
-        match self.is_structured {
-            true => "structured",
-            false => "flat",
+        if self.is_structured {
+            "structured"
+        } else {
+            "flat"
         }
     }
 
