@@ -117,7 +117,11 @@ fn scores_do_not_depend_on_order_and_batch() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
             assert_eq!(pool.install(|| scores(&model)), expected, "{name} {precision}");
         }
-        assert_eq!(CrossEncoder::open(folder(name)).unwrap().scores(QUERY, &[]).unwrap(), []);
+        let model = CrossEncoder::open(folder(name)).unwrap();
+        let all = candidates();
+        let queries = [("a ship", &all[1..3]), (QUERY, &all[..]), ("", &[])];
+        let alone = queries.map(|(query, candidates)| model.scores(query, candidates).unwrap());
+        assert_eq!(model.scores_batch(&queries).unwrap(), alone, "{name}");
     }
 }
 
