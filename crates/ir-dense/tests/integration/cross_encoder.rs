@@ -56,7 +56,6 @@ mod safetensors_of {
     use std::fs;
     use std::path::Path;
 
-    /// Header and elements.
     fn parts(path: &Path) -> (serde_json::Map<String, serde_json::Value>, Vec<u8>) {
         let bytes = fs::read(path).unwrap();
         let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -70,7 +69,6 @@ mod safetensors_of {
         fs::write(path, [&length[..], &header, data].concat()).unwrap();
     }
 
-    /// Renames a tensor.
     pub(super) fn rename_tensor(folder: &Path, from: &str, to: &str) {
         let path = folder.join("model.safetensors");
         let (mut header, data) = parts(&path);
