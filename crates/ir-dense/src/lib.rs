@@ -4,11 +4,13 @@
 mod activation;
 mod architectures;
 mod backend;
+mod cross_encoder;
 mod encode;
 mod error;
 mod hub;
 mod kernels;
 mod model_folder;
+mod output_activation;
 mod precision;
 mod random_model;
 mod reader;
@@ -19,6 +21,7 @@ mod transformer;
 pub use activation::Activation;
 pub use backend::{Backend, BackendError};
 pub use burn;
+pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, CrossEncoderFingerprint, Windows};
 pub use encode::{
     BiEncoder, EncoderConfig, EncoderFingerprint, ModelDescription, ModelTokenizer,
     ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,
@@ -33,6 +36,7 @@ pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
     TransformerConfig,
 };
+pub use output_activation::OutputActivation;
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};

@@ -1,8 +1,9 @@
 //! DistilBERT: BERT without token types, with other names of tensors.
 
 use super::bert;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::Architecture;
+use crate::output_activation::OutputActivation;
 
 pub(super) const DISTILBERT: Definition = Definition {
     name: Architecture::DISTILBERT.0,
@@ -29,4 +30,5 @@ pub(super) const DISTILBERT: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
+    head: Some(|_| Ok(HeadLayout::BERT.with_dense("pre_classifier", OutputActivation::Relu))),
 };

@@ -1,0 +1,270 @@
+//! Classification head: hidden states of a pair to one logit per label.
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::architectures::{HeadLayout, HeadPooling};
+use crate::encode::Pooling;
+use crate::error::ModelError;
+use crate::model_folder::{NamedTensor, TensorSource};
+use crate::output_activation::OutputActivation;
+
+/// Weights of a classification head.
+#[derive(Debug, Clone)]
+pub(crate) struct ClassificationHead {
+    pooling: HeadPooling,
+    pub(crate) dense: Option<DenseHead>,
+    pub(crate) classifier: HeadLinear,
+    /// Token that is not the last one of a pair: padding in the weights' training.
+    padding: Option<u32>,
+}
+
+/// Linear layer with activation and normalization.
+#[derive(Debug, Clone)]
+pub(crate) struct DenseHead {
+    pub(crate) linear: HeadLinear,
+    pub(crate) activation: OutputActivation,
+    pub(crate) norm: Option<HeadLayerNorm>,
+}
+
+/// Linear layer, with or without bias.
+#[derive(Debug, Clone)]
+pub(crate) struct HeadLinear {
+    pub(crate) name: LayerName,
+    /// Row-major `[outputs, inputs]`.
+    pub(crate) weight: Vec<f32>,
+    pub(crate) bias: Option<Vec<f32>>,
+    pub(crate) inputs: usize,
+}
+
+/// Name of a layer without `.weight` and `.bias`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LayerName {
+    pub(crate) name: &'static str,
+    /// If `true`, the name follows the prefix of the encoder, such as `bert.`.
+    pub(crate) in_encoder: bool,
+}
+
+/// Layer normalization after the linear layer.
+#[derive(Debug, Clone)]
+pub(crate) struct HeadLayerNorm {
+    pub(crate) name: LayerName,
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Option<Vec<f32>>,
+    pub(crate) epsilon: f64,
+}
+
+impl ClassificationHead {
+    /// Reads the head of a model. `prefix` precedes the names of the encoder.
+    pub(crate) fn load(
+        layout: &HeadLayout,
+        weights: &dyn TensorSource,
+        prefix: &str,
+        hidden: usize,
+        labels: usize,
+        padding: Option<u32>,
+    ) -> Result<Self, ModelError> {
+        let dense = layout.dense.map(|dense| {
+            let name = LayerName {
+                name: dense.name,
+                in_encoder: dense.in_encoder,
+            };
+            let norm = dense.norm.map(|norm| {
+                let shift = |name: &str| weights.take(&format!("{name}.bias"), &[hidden]);
+                Ok::<_, ModelError>(HeadLayerNorm {
+                    name: LayerName::new(norm.name),
+                    scale: weights.take(&format!("{}.weight", norm.name), &[hidden])?,
+                    shift: norm.bias.then(|| shift(norm.name)).transpose()?,
+                    epsilon: norm.epsilon,
+                })
+            });
+            Ok::<_, ModelError>(DenseHead {
+                linear: HeadLinear::load(weights, name, prefix, [hidden, hidden], dense.bias)?,
+                activation: dense.activation,
+                norm: norm.transpose()?,
+            })
+        });
+        let (name, shape) = (LayerName::new(layout.classifier), [labels, hidden]);
+        Ok(Self {
+            pooling: layout.pooling,
+            dense: dense.transpose()?,
+            classifier: HeadLinear::load(weights, name, prefix, shape, layout.classifier_bias)?,
+            padding,
+        })
+    }
+
+    pub(crate) fn labels(&self) -> usize {
+        self.classifier.outputs()
+    }
+
+    /// Returns one logit per label, given the hidden states of a pair, `[tokens, hidden_size]`, and
+    /// its token ids.
+    pub(crate) fn logits(&self, states: &[f32], ids: &[u32]) -> Vec<f32> {
+        let width = self.classifier.inputs.max(1);
+        let pooling = match self.pooling {
+            HeadPooling::MeanLogits => return self.mean_logits(states),
+            HeadPooling::First => Pooling::Cls,
+            HeadPooling::Mean => Pooling::Mean,
+            HeadPooling::Last => Pooling::Sep,
+        };
+        let mut states = states;
+        if pooling == Pooling::Sep {
+            let last = ids.iter().rposition(|&id| Some(id) != self.padding);
+            states = &states[..(last.unwrap_or(0) + 1) * width];
+        }
+        let mut pooled = vec![0.0; width];
+        pooling.pool_text(states, 0, &mut pooled);
+        self.classify(pooled)
+    }
+
+    fn mean_logits(&self, states: &[f32]) -> Vec<f32> {
+        let rows = states.chunks_exact(self.classifier.inputs.max(1));
+        let count = rows.len().max(1) as f32;
+        let mut sums = vec![0.0; self.labels()];
+        for row in rows {
+            let logits = self.classify(row.to_vec());
+            sums.iter_mut().zip(logits).for_each(|(sum, x)| *sum += x);
+        }
+        sums.into_iter().map(|sum| sum / count).collect()
+    }
+
+    fn classify(&self, pooled: Vec<f32>) -> Vec<f32> {
+        match &self.dense {
+            Some(dense) => self.classifier.apply(&dense.apply(&pooled)),
+            None => self.classifier.apply(&pooled),
+        }
+    }
+
+    /// Names of the layers in a file in which `prefix` precedes the names of the encoder.
+    pub(crate) fn layer_names(&self, prefix: &str) -> Vec<String> {
+        let dense = self.dense.iter();
+        let names = dense.flat_map(|dense| {
+            let norm = dense.norm.iter().map(|norm| norm.name);
+            [dense.linear.name].into_iter().chain(norm)
+        });
+        let names = names.chain([self.classifier.name]);
+        names.map(|name| name.in_file(prefix)).collect()
+    }
+
+    /// Text that identifies what the head computes besides its weights.
+    pub(super) fn description(&self) -> String {
+        let dense = self.dense.as_ref();
+        let dense = dense.map(|dense| (dense.activation, dense.norm.as_ref().map(|it| it.epsilon)));
+        format!("{:?} {dense:?} {:?}", self.pooling, self.padding)
+    }
+
+    /// Name, shape and elements of the weights in a file. `prefix` precedes the names of the
+    /// encoder.
+    pub(crate) fn weights(&self, prefix: &str) -> Vec<(String, Vec<usize>, &[f32])> {
+        let mut weights = Vec::new();
+        if let Some(dense) = &self.dense {
+            dense.linear.add_weights(prefix, &mut weights);
+            if let Some(norm) = &dense.norm {
+                let (name, width) = (norm.name.in_file(prefix), norm.scale.len());
+                weights.push((format!("{name}.weight"), vec![width], &norm.scale[..]));
+                if let Some(shift) = &norm.shift {
+                    weights.push((format!("{name}.bias"), vec![width], shift));
+                }
+            }
+        }
+        self.classifier.add_weights(prefix, &mut weights);
+        weights
+    }
+
+    /// [`Self::weights`] as tensors.
+    pub(crate) fn named_tensors(&self, prefix: &str) -> Vec<NamedTensor> {
+        let tensors = self.weights(prefix).into_iter();
+        let tensors = tensors.map(|(name, shape, values)| {
+            let data = TensorData::new(values.to_vec(), [values.len()]);
+            let values = Tensor::from_data(data, &Device::flex());
+            NamedTensor {
+                name,
+                shape,
+                values,
+            }
+        });
+        tensors.collect()
+    }
+}
+
+impl LayerName {
+    /// Name of a layer outside of the encoder.
+    pub(crate) fn new(name: &'static str) -> Self {
+        let in_encoder = false;
+        Self { name, in_encoder }
+    }
+
+    fn in_file(self, prefix: &str) -> String {
+        let prefix = if self.in_encoder { prefix } else { "" };
+        format!("{prefix}{}", self.name)
+    }
+}
+
+impl DenseHead {
+    fn apply(&self, pooled: &[f32]) -> Vec<f32> {
+        let mut out = self.linear.apply(pooled);
+        out.iter_mut().for_each(|x| *x = self.activation.value(*x));
+        if let Some(norm) = &self.norm {
+            norm.apply(&mut out);
+        }
+        out
+    }
+}
+
+impl HeadLinear {
+    /// Reads a layer of the shape `[outputs, inputs]`.
+    pub(crate) fn load(
+        weights: &dyn TensorSource,
+        name: LayerName,
+        prefix: &str,
+        [outputs, inputs]: [usize; 2],
+        bias: bool,
+    ) -> Result<Self, ModelError> {
+        let in_file = name.in_file(prefix);
+        let weight = weights.take(&format!("{in_file}.weight"), &[outputs, inputs])?;
+        let bias = bias.then(|| weights.take(&format!("{in_file}.bias"), &[outputs]));
+        Ok(Self {
+            name,
+            weight,
+            bias: bias.transpose()?,
+            inputs,
+        })
+    }
+
+    pub(crate) fn outputs(&self) -> usize {
+        self.weight.len() / self.inputs.max(1)
+    }
+
+    /// Returns the outputs of one vector; sums are f64.
+    pub(crate) fn apply(&self, input: &[f32]) -> Vec<f32> {
+        let rows = self.weight.chunks_exact(self.inputs.max(1)).enumerate();
+        let row = |(output, row): (usize, &[f32])| {
+            let products = row.iter().zip(input);
+            let sum: f64 = products.map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
+            let bias = self.bias.as_ref().map_or(0.0, |bias| bias[output]);
+            (sum + f64::from(bias)) as f32
+        };
+        rows.map(row).collect()
+    }
+
+    fn add_weights<'a>(&'a self, prefix: &str, weights: &mut Vec<(String, Vec<usize>, &'a [f32])>) {
+        let (name, outputs) = (self.name.in_file(prefix), self.outputs());
+        let shape = vec![outputs, self.inputs];
+        weights.push((format!("{name}.weight"), shape, &self.weight[..]));
+        if let Some(bias) = &self.bias {
+            weights.push((format!("{name}.bias"), vec![outputs], bias));
+        }
+    }
+}
+
+impl HeadLayerNorm {
+    fn apply(&self, row: &mut [f32]) {
+        let count = row.len().max(1) as f64;
+        let mean = row.iter().map(|x| f64::from(*x)).sum::<f64>() / count;
+        let squares = row.iter().map(|x| (f64::from(*x) - mean).powi(2));
+        let factor = (squares.sum::<f64>() / count + self.epsilon).sqrt().recip();
+        for (at, x) in row.iter_mut().enumerate() {
+            let shift = self.shift.as_ref().map_or(0.0, |shift| shift[at]);
+            *x = ((f64::from(*x) - mean) * factor) as f32 * self.scale[at] + shift;
+        }
+    }
+}
