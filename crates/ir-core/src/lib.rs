@@ -64,7 +64,7 @@ pub use qrels::{Grade, JudgedDocs, Judgments, Qrels, StratifiedQrels, SubtopicQr
 pub use random::SplitMix64;
 pub use ranking::{Hit, Ranking, TopK};
 pub use reader::{AnswerSpan, Reader, ReaderError, ReaderInput};
-pub use reranker::{Candidate, Reranker};
+pub use reranker::{Candidate, CandidateTexts, Reranker};
 pub use retriever::Retriever;
 pub use run::{Run, ScoredDoc};
 pub use run_order::RunOrder;
