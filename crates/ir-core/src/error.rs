@@ -1,6 +1,7 @@
 //! Errors of searches and encoders.
 
 use std::error::Error;
+use std::time::Duration;
 
 use crate::ids::DocNum;
 
@@ -21,6 +22,13 @@ pub enum SearchError {
     /// A candidate has no text.
     #[error("document {id:?}: expected a text to rerank, found no such document in the texts")]
     MissingText { id: String },
+    /// The time limit of a [`TimeLimited`](crate::TimeLimited) reranker is exceeded.
+    #[error("reranker: time limit of {limit:?} exceeded after {scored} of {candidates} candidates")]
+    TimeLimit {
+        limit: Duration,
+        scored: usize,
+        candidates: usize,
+    },
     /// A ranking contains a document twice.
     #[error("document number {} occurs twice in one ranking", doc.get())]
     RepeatedHit { doc: DocNum },

@@ -39,6 +39,7 @@ pub mod stop_words;
 pub mod store;
 #[cfg(test)]
 mod tests;
+mod time_limited;
 pub mod training;
 pub mod trec;
 
@@ -71,3 +72,4 @@ pub use run_order::RunOrder;
 pub use search::Search;
 pub use shard::{CorpusRange, Shard, ShardError};
 pub use similarity::VectorSimilarity;
+pub use time_limited::TimeLimited;

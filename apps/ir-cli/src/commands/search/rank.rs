@@ -28,6 +28,8 @@ pub(crate) struct QueryRunner {
     retrievers: Vec<SharedRetriever>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
+    /// Reranking in words, after the first stage; empty without one.
+    reranking: String,
     /// Vector of a fixed text by the query encoder of a shard.
     pub(crate) query_probe: Option<Vec<u32>>,
 }
@@ -50,7 +52,15 @@ impl QueryRunner {
         };
         let cache = args.cache.as_ref();
         let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console);
-        let open = opener?.open(&args.lexical.spec_of_cleaned()?)?;
+        let spec = args.lexical.spec_of_cleaned()?;
+        // Vectors replace the system that finds the candidates.
+        #[cfg(feature = "dense")]
+        let spec = if args.has_vectors() {
+            args.lexical.spec_of_candidates()?
+        } else {
+            spec
+        };
+        let open = opener?.open(&spec)?;
         if args.lexical.is_bm25f() && index.config().fields.names().len() == 1 {
             console.warn(format_args!(
                 "--model bm25f over one field is bm25 (--fields title,text indexes two)"
@@ -67,6 +77,10 @@ impl QueryRunner {
             queries,
             console,
         )?;
+        #[cfg(feature = "dense")]
+        if !retrievers.is_empty() {
+            retrievers = args.lexical.rerank_all(retrievers, index)?;
+        }
         #[cfg(not(feature = "dense"))]
         let (mut retrievers, query_probe) = (Vec::new(), None);
         if retrievers.is_empty() {
@@ -84,14 +98,18 @@ impl QueryRunner {
             retrievers,
             time,
             filters,
+            reranking: match args.lexical.reranking()? {
+                Some(system) => format!(", reranked by {}", system.label()),
+                None => String::new(),
+            },
             query_probe,
         })
     }
 
     pub(crate) fn what(&self) -> String {
         match self.tag {
-            "ir-vectors" => "vectors".to_owned(),
-            "ir-hybrid" => format!("vectors and {}", self.searcher.model()),
+            "ir-vectors" => format!("vectors{}", self.reranking),
+            "ir-hybrid" => format!("vectors and {}{}", self.searcher.model(), self.reranking),
             _ => self.description.clone(),
         }
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Predicate, Query, Run, Search};
-use ir_system::{FilterName, OpenSystem, SystemSpec};
+use ir_system::{FilterName, OpenSystem, Registry, SystemSpec};
 
 use super::args::Args;
 use super::engine::without_queries;
@@ -164,10 +164,11 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     if filter != FilterName::None {
         warn_of_years(&open.queries, console);
     }
+    let most = spec.max_hits(&Registry::default())?.unwrap_or(usize::MAX);
     let k = if args.is_list() {
-        args.hits.unwrap_or(LIST_HITS)
+        args.hits.unwrap_or(LIST_HITS.min(most))
     } else {
-        args.hits.or(root.hits).unwrap_or(RUN_HITS)
+        args.hits.or(root.hits).unwrap_or(RUN_HITS.min(most))
     };
     let began = Instant::now();
     let run = open.run(args.tag_or(&root.name), filter, k);

@@ -51,11 +51,10 @@ pub struct Reranked<A, B> {
     block_bytes: usize,
 }
 
-impl<A: fmt::Debug, B: fmt::Debug> fmt::Debug for Reranked<A, B> {
+impl<A, B> fmt::Debug for Reranked<A, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reranked")
-            .field("first", &self.first)
-            .field("reranker", &self.reranker)
+            .field("documents", &self.ids.len())
             .field("depth", &self.depth)
             .finish_non_exhaustive()
     }
