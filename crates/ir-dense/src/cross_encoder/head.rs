@@ -26,20 +26,28 @@ pub(crate) struct DenseHead {
     pub(crate) norm: Option<HeadLayerNorm>,
 }
 
-/// Linear layer, by its name in the file without `.weight` and `.bias`.
+/// Linear layer.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadLinear {
-    pub(crate) name: String,
+    pub(crate) name: LayerName,
     /// Row-major `[outputs, inputs]`.
     pub(crate) weight: Vec<f32>,
     pub(crate) bias: Option<Vec<f32>>,
     pub(crate) inputs: usize,
 }
 
+/// Name of a layer without `.weight` and `.bias`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LayerName {
+    pub(crate) name: &'static str,
+    /// If `true`, the name follows the prefix of the encoder, such as `bert.`.
+    pub(crate) in_encoder: bool,
+}
+
 /// Layer normalization.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadLayerNorm {
-    pub(crate) name: String,
+    pub(crate) name: LayerName,
     pub(crate) scale: Vec<f32>,
     pub(crate) shift: Option<Vec<f32>>,
     pub(crate) epsilon: f64,
@@ -56,31 +64,30 @@ impl ClassificationHead {
         padding: Option<u32>,
     ) -> Result<Self, ModelError> {
         let dense = layout.dense.map(|dense| {
-            let name = match dense.in_encoder {
-                true => format!("{prefix}{}", dense.name),
-                false => dense.name.to_owned(),
+            let name = LayerName {
+                name: dense.name,
+                in_encoder: dense.in_encoder,
             };
             let norm = dense.norm.map(|norm| {
                 let shift = |name: &str| weights.take(&format!("{name}.bias"), &[hidden]);
                 Ok::<_, ModelError>(HeadLayerNorm {
-                    name: norm.name.to_owned(),
+                    name: LayerName::new(norm.name),
                     scale: weights.take(&format!("{}.weight", norm.name), &[hidden])?,
                     shift: norm.bias.then(|| shift(norm.name)).transpose()?,
                     epsilon: norm.epsilon,
                 })
             });
             Ok::<_, ModelError>(DenseHead {
-                linear: HeadLinear::load(weights, name, [hidden, hidden], dense.bias)?,
+                linear: HeadLinear::load(weights, name, prefix, [hidden, hidden], dense.bias)?,
                 activation: dense.activation,
                 norm: norm.transpose()?,
             })
         });
-        let name = layout.classifier.to_owned();
-        let shape = [labels, hidden];
+        let (name, shape) = (LayerName::new(layout.classifier), [labels, hidden]);
         Ok(Self {
             pooling: layout.pooling,
             dense: dense.transpose()?,
-            classifier: HeadLinear::load(weights, name, shape, layout.classifier_bias)?,
+            classifier: HeadLinear::load(weights, name, prefix, shape, layout.classifier_bias)?,
             padding,
         })
     }
@@ -128,29 +135,70 @@ impl ClassificationHead {
         }
     }
 
-    /// Names of the layers.
-    pub(crate) fn layer_names(&self) -> Vec<&str> {
+    /// Names of the layers in a file in which `prefix` precedes the names of the encoder.
+    pub(crate) fn layer_names(&self, prefix: &str) -> Vec<String> {
         let dense = self.dense.iter();
         let names = dense.flat_map(|dense| {
-            let norm = dense.norm.iter().map(|norm| &norm.name[..]);
-            [&dense.linear.name[..]].into_iter().chain(norm)
+            let norm = dense.norm.iter().map(|norm| norm.name);
+            [dense.linear.name].into_iter().chain(norm)
         });
-        names.chain([&self.classifier.name[..]]).collect()
+        let names = names.chain([self.classifier.name]);
+        names.map(|name| name.in_file(prefix)).collect()
     }
 
-    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
-        let mut tensors = Vec::new();
+    /// Text that identifies what the head computes besides its weights.
+    pub(super) fn description(&self) -> String {
+        let dense = self.dense.as_ref();
+        let dense = dense.map(|dense| (dense.activation, dense.norm.as_ref().map(|it| it.epsilon)));
+        format!("{:?} {dense:?} {:?}", self.pooling, self.padding)
+    }
+
+    /// Name, shape and elements of the weights in a file in which `prefix` precedes the names of the
+    /// encoder.
+    pub(crate) fn weights(&self, prefix: &str) -> Vec<(String, Vec<usize>, &[f32])> {
+        let mut weights = Vec::new();
         if let Some(dense) = &self.dense {
-            dense.linear.add_tensors(&mut tensors);
+            dense.linear.add_weights(prefix, &mut weights);
             if let Some(norm) = &dense.norm {
-                let width = norm.scale.len();
-                tensors.push(tensor(&norm.name, "weight", &norm.scale, vec![width]));
-                let shift = norm.shift.iter();
-                tensors.extend(shift.map(|it| tensor(&norm.name, "bias", it, vec![width])));
+                let (name, width) = (norm.name.in_file(prefix), norm.scale.len());
+                weights.push((format!("{name}.weight"), vec![width], &norm.scale[..]));
+                if let Some(shift) = &norm.shift {
+                    weights.push((format!("{name}.bias"), vec![width], shift));
+                }
             }
         }
-        self.classifier.add_tensors(&mut tensors);
-        tensors
+        self.classifier.add_weights(prefix, &mut weights);
+        weights
+    }
+
+    /// [`Self::weights`] as tensors.
+    pub(crate) fn named_tensors(&self, prefix: &str) -> Vec<NamedTensor> {
+        let tensors = self.weights(prefix).into_iter();
+        let tensors = tensors.map(|(name, shape, values)| {
+            let data = TensorData::new(values.to_vec(), [values.len()]);
+            let values = Tensor::from_data(data, &Device::flex());
+            NamedTensor {
+                name,
+                shape,
+                values,
+            }
+        });
+        tensors.collect()
+    }
+}
+
+impl LayerName {
+    /// Name of a layer outside of the encoder.
+    pub(crate) fn new(name: &'static str) -> Self {
+        let in_encoder = false;
+        Self { name, in_encoder }
+    }
+
+    fn in_file(self, prefix: &str) -> String {
+        match self.in_encoder {
+            true => format!("{prefix}{}", self.name),
+            false => self.name.to_owned(),
+        }
     }
 }
 
@@ -169,12 +217,14 @@ impl HeadLinear {
     /// Reads a layer of the shape `[outputs, inputs]`.
     pub(crate) fn load(
         weights: &dyn TensorSource,
-        name: String,
+        name: LayerName,
+        prefix: &str,
         [outputs, inputs]: [usize; 2],
         bias: bool,
     ) -> Result<Self, ModelError> {
-        let weight = weights.take(&format!("{name}.weight"), &[outputs, inputs])?;
-        let bias = bias.then(|| weights.take(&format!("{name}.bias"), &[outputs]));
+        let in_file = name.in_file(prefix);
+        let weight = weights.take(&format!("{in_file}.weight"), &[outputs, inputs])?;
+        let bias = bias.then(|| weights.take(&format!("{in_file}.bias"), &[outputs]));
         Ok(Self {
             name,
             weight,
@@ -199,12 +249,13 @@ impl HeadLinear {
         rows.map(row).collect()
     }
 
-    fn add_tensors(&self, tensors: &mut Vec<NamedTensor>) {
-        let outputs = self.outputs();
+    fn add_weights<'a>(&'a self, prefix: &str, weights: &mut Vec<(String, Vec<usize>, &'a [f32])>) {
+        let (name, outputs) = (self.name.in_file(prefix), self.outputs());
         let shape = vec![outputs, self.inputs];
-        tensors.push(tensor(&self.name, "weight", &self.weight, shape));
-        let bias = self.bias.iter();
-        tensors.extend(bias.map(|bias| tensor(&self.name, "bias", bias, vec![outputs])));
+        weights.push((format!("{name}.weight"), shape, &self.weight[..]));
+        if let Some(bias) = &self.bias {
+            weights.push((format!("{name}.bias"), vec![outputs], bias));
+        }
     }
 }
 
@@ -218,14 +269,5 @@ impl HeadLayerNorm {
             let shift = self.shift.as_ref().map_or(0.0, |shift| shift[at]);
             *x = ((f64::from(*x) - mean) * factor) as f32 * self.scale[at] + shift;
         }
-    }
-}
-
-fn tensor(name: &str, part: &str, values: &[f32], shape: Vec<usize>) -> NamedTensor {
-    let data = TensorData::new(values.to_vec(), [values.len()]);
-    NamedTensor {
-        name: format!("{name}.{part}"),
-        shape,
-        values: Tensor::from_data(data, &Device::flex()),
     }
 }

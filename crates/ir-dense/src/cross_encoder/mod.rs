@@ -1,37 +1,47 @@
 //! Cross-encoder: scores pairs of a query and a document with a transformer that reads both.
 //!
 //! - `folder`: files of a model
+//! - `chat`: chat templates
 //! - `pairs`: token ids of pairs, in windows of long documents
 //! - `head`: classification head
+//! - `scoring`: heads of all kinds
 //! - `scores`: batches, and scores of documents
+//! - `explain`: explanations of scores
+//! - `fingerprint`: what determines scores
+//! - `save`: model folders
 
+mod chat;
 mod config;
+mod explain;
+mod fingerprint;
 mod folder;
 pub(crate) mod head;
 pub(crate) mod pairs;
+mod save;
 mod scores;
+pub(crate) mod scoring;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use config::{CrossEncoderConfig, Windows};
+pub use fingerprint::CrossEncoderFingerprint;
 use folder::CrossEncoderFolder;
-use head::ClassificationHead;
 use pairs::PairBuilder;
+use scoring::ScoringHead;
 
 use crate::activation::OutputActivation;
-use crate::architectures::HeadLayout;
 use crate::backend::Backend;
 use crate::encode::ModelTokenizer;
 use crate::encode::tokenizer_files::TextRules;
+use crate::encode::tower::max_tokens;
 use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::model_folder::{TransformerConfig, WeightFile};
 use crate::precision::Precision;
-use crate::random_model::RandomWeights;
 use crate::reader::MissingHead;
-use crate::transformer::{InferenceModel, ModelWeights, count_layers, encoder_prefix};
+use crate::transformer::{InferenceModel, ModelWeights, count_layers};
 
 /// Cross-encoder: scores pairs of a query and a document with a transformer that reads both as one
 /// sequence, such as `BertForSequenceClassification`.
@@ -60,10 +70,9 @@ use crate::transformer::{InferenceModel, ModelWeights, count_layers, encoder_pre
 pub struct CrossEncoder {
     pub(crate) folder: PathBuf,
     pub(crate) weights: ModelWeights,
-    pub(crate) head: ClassificationHead,
+    pub(crate) head: ScoringHead,
     pub(crate) tokenizer: ModelTokenizer,
     pub(crate) pairs: PairBuilder,
-    prompt: String,
     activation: OutputActivation,
     config: CrossEncoderConfig,
     /// `None` before [`CrossEncoder::prepared`].
@@ -95,9 +104,35 @@ impl CrossEncoder {
         Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
 
+    /// Opens an encoder, such as BERT or MiniLM, and adds a head of one label with random weights, a
+    /// function of `seed`: a model to train. Layers of the head that the folder contains, such as
+    /// BERT's pooler, are read.
+    ///
+    /// ```
+    /// use ir_dense::{CrossEncoder, CrossEncoderConfig, RandomModel};
+    /// let here = tempfile::tempdir()?;
+    /// let folder = here.path().join("encoder");
+    /// RandomModel::default().with_shape(32, 1, 2).create(&folder, &["green tea", "a ship"])?;
+    /// let model = CrossEncoder::with_random_head(&folder, &CrossEncoderConfig::default(), 7)?;
+    /// assert_eq!(model.labels(), 1);
+    /// model.save(here.path().join("cross-encoder"))?; // for sentence-transformers, too
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported or its architecture has no classification head, or the configuration is invalid.
+    pub fn with_random_head(
+        folder: impl AsRef<Path>,
+        config: &CrossEncoderConfig,
+        seed: u64,
+    ) -> Result<Self, ModelError> {
+        Self::load(folder.as_ref(), config, MissingHead::Random(seed))?.prepared()
+    }
+
     /// Opens a folder without reading the weights of the transformer. A random head has one label.
     pub(crate) fn load(
-        folder: &Path,
+        root: &Path,
         config: &CrossEncoderConfig,
         missing: MissingHead,
     ) -> Result<Self, ModelError> {
@@ -108,18 +143,18 @@ impl CrossEncoder {
             });
         }
         let device = config.backend.device()?;
-        let files = CrossEncoderFolder::read(folder, missing == MissingHead::Error)?;
+        let files = CrossEncoderFolder::read(root, missing == MissingHead::Error)?;
         let folder = &files.transformer;
         let shape = TransformerConfig::read(folder)?;
         let texts = TextRules {
-            lowercase: false,
+            lowercase: files.lowercase,
             is_unchanged: true,
         };
         let tokenizer = ModelTokenizer::open_with(folder, texts)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
-        let limit = tokenizer.model_max_length.unwrap_or(usize::MAX);
-        let limit = limit.min(shape.max_tokens());
-        let pairs = PairBuilder::new(folder, &shape, &tokenizer, true, limit, config)?;
+        let limit = (folder.as_path(), files.max_tokens);
+        let limit = max_tokens(&shape, limit, &tokenizer, &mut Vec::new())?;
+        let pairs = PairBuilder::new((folder, &files), &shape, &tokenizer, limit, config)?;
         let weights = WeightFile::open(folder)?;
         let layers = count_layers(&shape, &weights);
         if layers > shape.layers {
@@ -128,19 +163,7 @@ impl CrossEncoder {
             let field = "num_hidden_layers";
             return Err(ModelError::setting(&path, field, expected, shape.layers));
         }
-        let layout = HeadLayout::read(folder, shape.architecture)?;
-        let (prefix, hidden) = (encoder_prefix(&shape, &weights), shape.hidden_size);
-        let padding = files.padding;
-        let head = match missing {
-            MissingHead::Random(seed) => {
-                let random = RandomWeights(seed);
-                ClassificationHead::load(&layout, &random, &prefix, hidden, 1, padding)?
-            }
-            MissingHead::Error => {
-                let labels = files.labels;
-                ClassificationHead::load(&layout, &weights, &prefix, hidden, labels, padding)?
-            }
-        };
+        let head = ScoringHead::load(root, &files, &shape, &weights, &tokenizer, missing)?;
         let default = match head.labels() {
             1 => OutputActivation::Sigmoid,
             _ => OutputActivation::Identity,
@@ -156,7 +179,6 @@ impl CrossEncoder {
             head,
             tokenizer,
             pairs,
-            prompt: config.prompt.clone().unwrap_or_default(),
             activation,
             config: config.clone(),
             inference: None,
@@ -199,7 +221,7 @@ impl CrossEncoder {
 
     /// Prompt, which precedes every query; empty for none.
     pub fn prompt(&self) -> &str {
-        &self.prompt
+        &self.pairs.prompt
     }
 
     /// Maximum sequence length in tokens: query, document and special tokens.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use ir_core::{Candidate, Reranker, SearchError};
+use ir_core::{Candidate, Explanation, Reranker, SearchError};
 use rayon::prelude::*;
 
-use super::pairs::{DocumentPairs, PairBuilder};
+use super::pairs::{DocumentPairs, PairQuery};
 use super::{CrossEncoder, Windows};
 use crate::encode::pair_template::Window;
 use crate::encode::{EncoderConfig, batches};
@@ -78,27 +78,43 @@ impl CrossEncoder {
             })
         });
         let of_pair: Vec<usize> = of_pair.collect();
-        let prompt = self.prompt();
-        let tokens = queries.par_iter().map(|&query| match prompt {
-            "" => PairBuilder::query(&self.tokenizer, query),
-            _ => PairBuilder::query(&self.tokenizer, &format!("{prompt}{query}")),
-        });
-        let tokens: Vec<Vec<u32>> = tokens.collect::<Result<_, _>>()?;
+        let queries = queries.par_iter();
+        let queries = queries.map(|query| self.pairs.query(&self.tokenizer, query));
+        let queries: Vec<PairQuery<'_>> = queries.collect::<Result<_, _>>()?;
         let documents = pairs
             .par_iter()
             .zip(of_pair)
             .map(|(&(_, document), query)| {
-                let query = &tokens[query];
+                let query = &queries[query];
                 self.pairs.document(&self.tokenizer, query, document)
             });
-        Ok(documents.collect::<Result<_, _>>()?)
+        documents.collect()
+    }
+
+    /// Returns the token ids of a query and a document with prompt and special tokens, one sequence
+    /// per window.
+    ///
+    /// # Errors
+    /// If tokenization or the chat template of the model fails.
+    pub fn token_ids(&self, query: &str, document: &str) -> Result<Vec<Vec<u32>>, ModelError> {
+        let query = self.pairs.query(&self.tokenizer, query)?;
+        let pairs = self.pairs.document(&self.tokenizer, &query, document)?;
+        Ok(pairs.windows.into_iter().map(|it| it.ids).collect())
     }
 
     /// Returns the logits of sequences, one per label.
     pub(crate) fn window_logits(&self, windows: &[&Window]) -> Result<Vec<Vec<f32>>, ModelError> {
         let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
-        let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
         let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
+        let threads = rayon::current_num_threads();
+        // A thread that waits for the end of a batch starts another one.
+        let divisor = if threads > 2 && !is_padded {
+            threads
+        } else {
+            1
+        };
+        let batch_tokens = self.config.batch_tokens / divisor;
+        let config = EncoderConfig::default().with_batch_tokens(batch_tokens);
         let batches = batches(&ids, &config, is_padded);
         let run = |batch: &Vec<usize>| {
             let chosen: Vec<&Window> = batch.iter().map(|&window| windows[window]).collect();
@@ -219,6 +235,18 @@ impl Reranker for CrossEncoder {
         candidates: &[Candidate<'_>],
     ) -> Result<Vec<Option<f32>>, SearchError> {
         self.candidate_scores(query, candidates).map_err(failed)
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        candidates: &[Candidate<'_>],
+        n: usize,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.one_label().map_err(failed)?;
+        let candidate = candidates.get(n);
+        let explained = candidate.map(|candidate| self.explained(query, candidate));
+        explained.transpose().map_err(failed)
     }
 }
 
