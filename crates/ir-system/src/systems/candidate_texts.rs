@@ -8,7 +8,6 @@ use ir_core::{CandidateTexts, SearchError};
 use ir_data::DocTemplate;
 use ir_data::training::DocumentTexts;
 
-use super::document_texts::TextRendering;
 use super::existing_file::without_texts;
 use crate::error::SystemError;
 use crate::system::SystemContext;
@@ -37,56 +36,51 @@ impl CandidateTexts for StoredTexts {
     }
 }
 
-/// Texts that are stored in an index, by a template or else of the indexed fields. `key` is the key
-/// that needs them.
+/// Texts that are stored in an index. `key` is the key that needs them.
 ///
 /// # Errors
-/// Returns [`SystemError::Parameter`] of the key `key` if the index stores no texts, and of the key
-/// `template` for an unknown field.
+/// Returns [`SystemError::Parameter`] of the key `key` if the index stores no texts.
 pub(super) fn stored_texts(
     key: &str,
     index: &SegmentedIndex,
-    template: Option<&str>,
+    template: DocTemplate,
 ) -> Result<Arc<dyn CandidateTexts>, SystemError> {
-    let config = index.config();
-    if config.store != StoredFields::Everything {
+    if index.config().store != StoredFields::Everything {
         return Err(without_texts(key));
     }
-    let template = TextRendering::new(template).template(config.fields)?;
     let index = index.clone();
     Ok(Arc::new(StoredTexts { index, template }))
 }
 
-/// Texts of the documents of the data, by a template or else of title and text. `key` is the key
-/// that needs them.
+/// Texts of the documents of the data. `key` is the key that needs them.
 ///
 /// # Errors
-/// Returns the errors of [`stored_texts`], and [`SystemError::Stage`] if the documents cannot be
-/// read.
+/// Returns the errors of [`stored_texts`], [`SystemError::Parameter`] for a template with a field
+/// that no document has, and [`SystemError::Stage`] if the documents cannot be read.
 pub(super) fn candidate_texts(
     context: &mut SystemContext<'_>,
     key: &str,
-    template: Option<&str>,
+    template: DocTemplate,
 ) -> Result<Arc<dyn CandidateTexts>, SystemError> {
     let data = context.data;
-    let rendered = match data.index() {
-        None => TextRendering::new(template).template(Default::default())?,
-        Some(index) => TextRendering::new(template).template(index.config().fields)?,
-    };
-    let checked = rendered.check(data.corpus());
-    let name = if template.is_some() { "template" } else { key };
-    if data.index().is_none() || template.is_some() {
-        checked.map_err(|error| SystemError::parameter(name, error.to_string()))?;
-    }
     if let Some(index) = data.index() {
-        return stored_texts(key, index, template);
+        let texts = stored_texts(key, index, template.clone())?;
+        check_template(context, &template)?;
+        return Ok(texts);
     }
-    let shared = format!("texts of candidates {rendered}");
+    check_template(context, &template)?;
+    let shared = format!("texts of candidates {template}");
     if let Some(texts) = context.session.get::<DocumentTexts>(&shared) {
         return Ok(texts);
     }
-    let texts = DocumentTexts::from_corpus(data.corpus(), &rendered);
+    let texts = DocumentTexts::from_corpus(data.corpus(), &template);
     let texts = Arc::new(texts.map_err(SystemError::stage("reading documents"))?);
     context.session.keep(shared, texts.clone());
     Ok(texts)
+}
+
+/// Checks that the documents have the fields of a template.
+fn check_template(context: &SystemContext<'_>, template: &DocTemplate) -> Result<(), SystemError> {
+    let checked = template.check(context.data.corpus());
+    checked.map_err(|error| SystemError::parameter("template", error.to_string()))
 }

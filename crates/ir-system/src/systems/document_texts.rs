@@ -30,7 +30,7 @@ impl<'a> TextRendering<'a> {
         }
     }
 
-    pub(super) fn template(self, fields: IndexedFields) -> Result<DocTemplate, SystemError> {
+    fn template(self, fields: IndexedFields) -> Result<DocTemplate, SystemError> {
         match (self.template, fields) {
             (Some(given), _) => template(given),
             (None, IndexedFields::TextOnly) => Ok(DocTemplate::text_only()),

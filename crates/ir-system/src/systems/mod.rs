@@ -43,7 +43,7 @@ pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 #[cfg(feature = "remote")]
 pub use remote::RemoteSystem;
-pub use rerank::{RerankSystem, SharedReranker, WindowsName};
+pub use rerank::{RerankSystem, WindowsName};
 pub use run::{RUN, RunSystem};
 pub use sparse::SparseSystem;
 pub use tfidf::{LsiSystem, TfidfSystem};

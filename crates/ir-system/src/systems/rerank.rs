@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ir_bm25::{SegmentedIndex, StoredFields};
+use ir_core::CandidateTexts;
 use ir_core::fusion::{Reranked, RetrieverScores};
-use ir_core::{CandidateTexts, Reranker};
+use ir_data::DocTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use crate::entries::{PrecisionName, template};
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
 use crate::source::SourceMap;
-use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
+use crate::system::{OpenReranker, OpenSystem, SharedRetriever, System, SystemContext};
 
 /// First hits of one system, ranked by a cross-encoder, or by the scores of another system.
 ///
@@ -58,7 +59,7 @@ pub struct RerankSystem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub batch: Option<usize>,
-    /// Template of the document texts. Default: `{title} {text}`; the indexed fields of an index.
+    /// Template of the document texts. Default: `{title} {text}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
 }
@@ -78,9 +79,6 @@ pub enum WindowsName {
 fn default_depth() -> usize {
     100
 }
-
-/// Reranker of texts, shared between systems.
-pub type SharedReranker = Arc<dyn Reranker<Query = str>>;
 
 impl RerankSystem {
     /// Key and value of each parameter of the model that is given.
@@ -102,7 +100,7 @@ impl RerankSystem {
     /// # Errors
     /// Returns [`SystemError::Missing`] if there is no such model, or the program was built without
     /// the feature `dense`, and [`SystemError::Stage`] if the folder is not a cross-encoder.
-    pub fn open_model(&self, source: &SourceMap) -> Result<SharedReranker, SystemError> {
+    pub fn open_model(&self, source: &SourceMap) -> Result<OpenReranker, SystemError> {
         super::cross_encoder::open_model(self, source)
     }
 
@@ -117,22 +115,25 @@ impl RerankSystem {
         firsts: Vec<SharedRetriever>,
         index: &SegmentedIndex,
         source: &SourceMap,
-    ) -> Result<Vec<SharedRetriever>, SystemError> {
-        let texts = stored_texts("model", index, self.template.as_deref())?;
+    ) -> Result<(Vec<SharedRetriever>, OpenReranker), SystemError> {
+        let texts = stored_texts("model", index, self.template()?)?;
         let reranker = self.open_model(source)?;
         let firsts = firsts.into_iter();
-        firsts
-            .map(|first| self.with_texts(first, reranker.clone(), texts.clone()))
-            .collect()
+        let reranked = firsts.map(|first| self.with_texts(first, &reranker, texts.clone()));
+        Ok((reranked.collect::<Result<_, _>>()?, reranker))
+    }
+
+    fn template(&self) -> Result<DocTemplate, SystemError> {
+        template(self.template.as_deref().unwrap_or("{title} {text}"))
     }
 
     fn with_texts(
         &self,
         first: SharedRetriever,
-        reranker: SharedReranker,
+        reranker: &OpenReranker,
         texts: Arc<dyn CandidateTexts>,
     ) -> Result<SharedRetriever, SystemError> {
-        let reranked = Reranked::with_texts(first, reranker, texts, self.depth);
+        let reranked = Reranked::with_texts(first, reranker.reranker.clone(), texts, self.depth);
         Ok(Arc::new(reranked.map_err(SystemError::stage("reranking"))?))
     }
 
@@ -173,7 +174,7 @@ impl System for RerankSystem {
             let message = "expected windows = \"maximum\" or \"mean\"";
             return Err(SystemError::parameter("stride", message));
         }
-        self.template.as_deref().map(template).transpose().map(drop)
+        self.template().map(drop)
     }
 
     fn index_needs(&self) -> IndexNeeds {
@@ -214,6 +215,7 @@ impl System for RerankSystem {
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let first = context.system(&self.first)?;
+        let mut open_reranker = None;
         let retriever: SharedRetriever = match &self.second {
             Some(second) => {
                 let second = context.system(second)?.retriever;
@@ -223,9 +225,11 @@ impl System for RerankSystem {
                 Arc::new(reranked.map_err(SystemError::stage("reranking"))?)
             }
             None => {
-                let texts = candidate_texts(context, "model", self.template.as_deref())?;
+                let texts = candidate_texts(context, "model", self.template()?)?;
                 let reranker = super::cross_encoder::shared_model(self, context)?;
-                self.with_texts(first.retriever, reranker, texts)?
+                let reranked = self.with_texts(first.retriever, &reranker, texts)?;
+                open_reranker = Some(reranker);
+                reranked
             }
         };
         let label = self.label();
@@ -233,6 +237,7 @@ impl System for RerankSystem {
         Ok(OpenSystem {
             description: description.map(|first| format!("{first}, reranked by {label}")),
             feedback: first.feedback,
+            reranker: open_reranker.or(first.reranker),
             ..OpenSystem::new(retriever)
         })
     }

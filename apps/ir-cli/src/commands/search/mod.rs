@@ -227,6 +227,7 @@ fn search(
     if run == 0 {
         notes::warn_of_empty_rankings(engine, args, queries, &rankings, console)?;
         runner.note_short_queries(console);
+        runner.note_long_documents(console);
     }
     let found: usize = rankings.iter().map(Ranking::len).sum();
     let (documents, seconds) = (grouped(engine.index.len() as u64), took.as_secs_f64());

@@ -5,12 +5,13 @@ use ir_bm25::Searcher;
 use ir_bm25::feedback::Feedback;
 use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search, SearchError};
 use ir_studies::datafinder;
-use ir_system::SharedRetriever;
+use ir_system::{OpenReranker, SharedRetriever};
 
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
 use crate::shared::console::Console;
 use crate::shared::filter::{QueryFilters, warn_of_years};
+use crate::shared::format::counted;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
 
@@ -30,6 +31,7 @@ pub(crate) struct QueryRunner {
     filters: QueryFilters,
     /// Reranking in words, after the first stage; empty without one.
     reranking: String,
+    reranker: Option<OpenReranker>,
     /// Vector of a fixed text by the query encoder of a shard.
     pub(crate) query_probe: Option<Vec<u32>>,
 }
@@ -67,6 +69,8 @@ impl QueryRunner {
             ));
         }
         let searcher = args.lexical.searcher(index)?;
+        #[cfg_attr(not(feature = "dense"), allow(unused_mut))]
+        let mut reranker = open.reranker;
         #[cfg(feature = "dense")]
         let (mut retrievers, query_probe) = args.vectors.retrievers(
             &searcher,
@@ -79,7 +83,7 @@ impl QueryRunner {
         )?;
         #[cfg(feature = "dense")]
         if !retrievers.is_empty() {
-            retrievers = args.lexical.rerank_all(retrievers, index)?;
+            (retrievers, reranker) = args.lexical.rerank_all(retrievers, index)?;
         }
         #[cfg(not(feature = "dense"))]
         let (mut retrievers, query_probe) = (Vec::new(), None);
@@ -102,6 +106,7 @@ impl QueryRunner {
                 Some(system) => format!(", reranked by {}", system.label()),
                 None => String::new(),
             },
+            reranker,
             query_probe,
         })
     }
@@ -125,6 +130,16 @@ impl QueryRunner {
                 "--feedback: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
             ));
         }
+    }
+
+    /// Prints the number of documents that are longer than the model of the reranking, if there are
+    /// any.
+    pub(crate) fn note_long_documents(&self, console: &Console) {
+        let long = self
+            .reranker
+            .as_ref()
+            .map_or(0, OpenReranker::long_documents);
+        note_long_documents(long, console);
     }
 
     /// Number of runs: one, or one for each weight of BM25.
@@ -184,6 +199,16 @@ impl QueryRunner {
             let search = filter.map_or(search, |filter| search.within(filter));
             Ok(self.retrievers[0].explain(&query.text, doc, &search)?)
         })
+    }
+}
+
+/// Prints the number of documents that are longer than the model of a reranking.
+pub(super) fn note_long_documents(count: u64, console: &Console) {
+    if count > 0 {
+        let count = counted(count, "candidate");
+        console.log(format_args!(
+            "note: {count} longer than the model: scored by the start, or by the windows of --rerank-windows"
+        ));
     }
 }
 

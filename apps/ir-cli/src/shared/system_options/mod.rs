@@ -12,9 +12,9 @@ use ir_bm25::{Searcher, SegmentedIndex};
 use ir_core::Query;
 use ir_data::DocTemplate;
 use ir_system::systems::{Bm25System, CleaningEntry, RerankSystem};
-use ir_system::{Registry, SystemEntry, SystemError, SystemSpec};
 #[cfg(feature = "dense")]
-use ir_system::{SharedRetriever, SourceMap};
+use ir_system::{OpenReranker, SharedRetriever, SourceMap};
+use ir_system::{Registry, SystemEntry, SystemError, SystemSpec};
 use toml::{Table, Value};
 
 use crate::shared::console::Usage;
@@ -198,12 +198,13 @@ impl SystemOptions {
         &self,
         retrievers: Vec<SharedRetriever>,
         index: &SegmentedIndex,
-    ) -> Result<Vec<SharedRetriever>> {
+    ) -> Result<(Vec<SharedRetriever>, Option<OpenReranker>)> {
         let Some(system) = self.reranking()? else {
-            return Ok(retrievers);
+            return Ok((retrievers, None));
         };
         let reranked = system.rerank(retrievers, index, &SourceMap::default());
-        reranked.map_err(|error| anyhow!(message(RERANK, &error)))
+        let (retrievers, reranker) = reranked.map_err(|error| anyhow!(message(RERANK, &error)))?;
+        Ok((retrievers, Some(reranker)))
     }
 
     fn rerank_entry(&self) -> Option<SystemEntry> {

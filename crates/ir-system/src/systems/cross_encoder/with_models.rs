@@ -7,9 +7,9 @@ use ir_dense::{CrossEncoder, CrossEncoderConfig, ModelFolder, Precision, Windows
 use crate::entries::PrecisionName;
 use crate::error::SystemError;
 use crate::source::SourceMap;
-use crate::system::SystemContext;
+use crate::system::{OpenReranker, SystemContext};
 use crate::systems::model_folder::{find_model, folder_content};
-use crate::systems::rerank::{RerankSystem, SharedReranker, WindowsName};
+use crate::systems::rerank::{RerankSystem, WindowsName};
 
 /// Configuration of the model, without defaults of its folder.
 fn config(system: &RerankSystem) -> CrossEncoderConfig {
@@ -46,22 +46,25 @@ pub(in crate::systems) fn content(
 pub(in crate::systems) fn open_model(
     system: &RerankSystem,
     source: &SourceMap,
-) -> Result<SharedReranker, SystemError> {
+) -> Result<OpenReranker, SystemError> {
     let folder = find(system, source)?.folder;
     let model = CrossEncoder::open_with(folder, &config(system));
-    let model = model.map_err(SystemError::stage("opening the model"))?;
-    Ok(Arc::new(model))
+    let model = Arc::new(model.map_err(SystemError::stage("opening the model"))?);
+    Ok(OpenReranker {
+        reranker: model.clone(),
+        long_documents: Arc::new(move || model.long_documents()),
+    })
 }
 
 /// Opens the model, or returns the model of a system with the same files and parameters.
 pub(in crate::systems) fn shared_model(
     system: &RerankSystem,
     context: &mut SystemContext<'_>,
-) -> Result<SharedReranker, SystemError> {
+) -> Result<OpenReranker, SystemError> {
     let config = serde_json::to_string(&config(system));
     let config = config.map_err(SystemError::stage("serialization"))?;
     let key = format!("cross-encoder {config}{}", content(system, context)?);
-    if let Some(open) = context.session.get::<SharedReranker>(&key) {
+    if let Some(open) = context.session.get::<OpenReranker>(&key) {
         return Ok((*open).clone());
     }
     let model = open_model(system, context.source)?;

@@ -2,8 +2,8 @@
 
 use crate::error::SystemError;
 use crate::source::SourceMap;
-use crate::system::SystemContext;
-use crate::systems::rerank::{RerankSystem, SharedReranker};
+use crate::system::{OpenReranker, SystemContext};
+use crate::systems::rerank::RerankSystem;
 
 fn unavailable() -> SystemError {
     let message = "cross-encoders need the feature `dense`, with which this program was not built";
@@ -20,13 +20,13 @@ pub(in crate::systems) fn content(
 pub(in crate::systems) fn open_model(
     _: &RerankSystem,
     _: &SourceMap,
-) -> Result<SharedReranker, SystemError> {
+) -> Result<OpenReranker, SystemError> {
     Err(unavailable())
 }
 
 pub(in crate::systems) fn shared_model(
     _: &RerankSystem,
     _: &mut SystemContext<'_>,
-) -> Result<SharedReranker, SystemError> {
+) -> Result<OpenReranker, SystemError> {
     Err(unavailable())
 }
