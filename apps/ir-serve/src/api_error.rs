@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use ir_core::SearchError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -69,8 +70,11 @@ impl From<ServiceError> for ApiError {
     fn from(error: ServiceError) -> Self {
         let message = error.to_string();
         match error {
-            ServiceError::Limit { .. } | ServiceError::DuplicateDocument { .. } => {
-                Self::invalid(message)
+            ServiceError::Limit { .. }
+            | ServiceError::DuplicateDocument { .. }
+            | ServiceError::NoReranker => Self::invalid(message),
+            ServiceError::Search(SearchError::TimeLimit { .. }) => {
+                Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message)
             }
             ServiceError::NoCollection { .. } | ServiceError::NoDocument { .. } => {
                 Self::missing(message)

@@ -3,12 +3,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ir_core::{Attributes, Encoder, Retriever};
+use ir_core::{Attributes, Encoder, Reranker, Retriever};
 use ir_qa::documents::DocumentReader;
 use ir_qa::frames::FrameConfig;
 use ir_qa::generation::AnswerGenerator;
 use ir_qa::questions::QuestionGenerator;
-use ir_qa::retrieval::AnswerConfig;
+use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
 
 use crate::base_path::BasePath;
 
@@ -32,6 +32,8 @@ pub struct ServiceConfig {
     pub questions: Option<ServiceQuestions>,
     /// Generator of answers from quoted sentences, on demand. Default: none.
     pub generator: Option<ServiceGenerator>,
+    /// Reranker of the first answers, and of texts at `/v1/rerank`. Default: none.
+    pub reranker: Option<ServiceReranker>,
     /// Further retrievers, searched over REST by name.
     pub collections: Vec<Collection>,
     /// Maximum number of queries in the query log. The oldest ones are deleted, with their opened
@@ -119,6 +121,38 @@ impl fmt::Debug for ServiceGenerator {
             .field("sentences", &self.sentences)
             .field("concurrency", &self.concurrency)
             .finish()
+    }
+}
+
+/// Reranker of the first answers of a question.
+#[derive(Clone)]
+pub struct ServiceReranker {
+    /// Reranker of texts. Scores must not depend on other candidates.
+    pub reranker: Arc<dyn Reranker<Query = str>>,
+    /// Number of answers that are ranked, and their texts.
+    pub answers: AnswerReranking,
+    /// Time limit of the scores of a question. A question that exceeds it is answered in the order
+    /// before reranking, with a warning. Default: 1 s.
+    pub time: Duration,
+}
+
+impl ServiceReranker {
+    /// Creates the configuration of a reranker with the defaults.
+    pub fn new(reranker: Arc<dyn Reranker<Query = str>>) -> Self {
+        Self {
+            reranker,
+            answers: AnswerReranking::default(),
+            time: Duration::from_secs(1),
+        }
+    }
+}
+
+impl fmt::Debug for ServiceReranker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceReranker")
+            .field("answers", &self.answers)
+            .field("time", &self.time)
+            .finish_non_exhaustive()
     }
 }
 
@@ -218,6 +252,7 @@ impl ServiceConfig {
             encoder: None,
             questions: None,
             generator: None,
+            reranker: None,
             collections: Vec::new(),
             log_queries: 1_000_000,
             limits: Limits::default(),

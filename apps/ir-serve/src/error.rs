@@ -34,6 +34,8 @@ pub enum ServiceError {
         if known.is_empty() { "none".to_owned() } else { known.join(", ") }
     )]
     NoCollection { name: String, known: Vec<String> },
+    #[error("expected a server with a reranker (ir serve --rerank MODEL), found none")]
+    NoReranker,
     #[error("document {id:?}: not found")]
     NoDocument { id: String },
     #[error("expected a folder of papers, found none: the service was started without one")]

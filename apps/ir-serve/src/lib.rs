@@ -26,13 +26,13 @@ pub use api::openapi;
 pub use base_path::{BasePath, InvalidBasePath};
 pub use config::{
     AccessConfig, Collection, Limits, PaperFolder, ServiceConfig, ServiceEncoder, ServiceGenerator,
-    ServiceQuestions,
+    ServiceQuestions, ServiceReranker,
 };
 pub use error::ServiceError;
 pub use pages::pages;
 pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedState};
 pub use server::{Server, ServerError};
 pub use service::{
-    AnswerList, CollectionHits, FolderRead, GeneratedAnswer, GenerationOutcome, Question, Rescan,
-    ScoredAnswer, Service, Suggestion, record_of,
+    AnswerList, CollectionHits, FolderRead, GeneratedAnswer, GenerationOutcome, Question,
+    RerankedText, Rescan, ScoredAnswer, Service, Suggestion, record_of,
 };

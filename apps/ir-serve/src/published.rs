@@ -14,12 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ir_core::{Attributes, CachedEncoder, Encoder, Flow, Progress, Retriever, Side};
 use ir_qa::frames::{DroppedText, FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
-use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
+use ir_qa::retrieval::{
+    AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors, RerankedAnswers,
+};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
-use crate::config::{ServiceEncoder, ServiceQuestions};
+use crate::config::{ServiceEncoder, ServiceQuestions, ServiceReranker};
 use crate::error::with_causes;
 use crate::store::{Annotation, Publication, PublishedQuestion, Store, StoreError, sha256};
 
@@ -34,7 +36,9 @@ pub struct PublishedState {
     /// In the order of their ids.
     documents: Vec<PublishedDocument>,
     numbers: HashMap<String, usize>,
-    index: AnswerIndex,
+    index: Arc<AnswerIndex>,
+    /// The answers of `index`, ranked by the reranker.
+    reranked: Option<RerankedAnswers>,
     suggester: Suggester,
     /// Suggestions that a generator wrote, normalized.
     generated: HashSet<String>,
@@ -77,6 +81,7 @@ pub(crate) struct PublishConfig {
     pub(crate) headings: bool,
     pub(crate) encoder: Option<PublishEncoder>,
     pub(crate) questions: Option<ServiceQuestions>,
+    pub(crate) reranker: Option<ServiceReranker>,
     /// Number of texts that were encoded, since the start.
     pub(crate) encoded: Arc<AtomicU64>,
 }
@@ -187,6 +192,9 @@ impl PublishedState {
                 AnswerIndex::with_vectors(frames, &config.answers, encoder, vectors)?
             }
         };
+        let index = Arc::new(index);
+        let reranked = config.reranker.as_ref();
+        let reranked = reranked.map(|it| it.rerank(&index)).transpose()?;
         report(progress, "indexing", 1, 1)?;
         let ids = documents.iter().map(|document| document.id.clone());
         let numbers = ids.zip(0..).collect();
@@ -194,6 +202,7 @@ impl PublishedState {
             documents,
             numbers,
             index,
+            reranked,
             suggester,
             generated,
         })
@@ -215,6 +224,11 @@ impl PublishedState {
     #[must_use]
     pub fn index(&self) -> &AnswerIndex {
         &self.index
+    }
+
+    /// The answers that the reranker ranks; `None` without a reranker.
+    pub(crate) const fn reranked(&self) -> Option<&RerankedAnswers> {
+        self.reranked.as_ref()
     }
 
     /// Returns a frame by id.

@@ -1,6 +1,7 @@
 //! Errors of searches and encoders.
 
 use std::error::Error;
+use std::time::Duration;
 
 use crate::ids::DocNum;
 
@@ -12,6 +13,22 @@ pub enum SearchError {
     /// A score is NaN.
     #[error("document number {}: expected a score, found NaN", doc.get())]
     NanScore { doc: DocNum },
+    /// The score of a reranker is NaN.
+    #[error("document {id:?}: expected a score of the reranker, found NaN")]
+    NanRerankerScore { id: String },
+    /// The number of scores of a reranker differs from the number of candidates, or of queries.
+    #[error("reranker: expected {expected} scores, found {found}")]
+    ScoreCount { expected: usize, found: usize },
+    /// A candidate has no text.
+    #[error("document {id:?}: expected a text to rerank, found no such document in the texts")]
+    MissingText { id: String },
+    /// The time limit of a [`TimeLimited`](crate::TimeLimited) reranker is exceeded.
+    #[error("reranker: time limit of {limit:?} exceeded after {scored} of {candidates} candidates")]
+    TimeLimit {
+        limit: Duration,
+        scored: usize,
+        candidates: usize,
+    },
     /// A ranking contains a document twice.
     #[error("document number {} occurs twice in one ranking", doc.get())]
     RepeatedHit { doc: DocNum },

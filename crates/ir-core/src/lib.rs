@@ -40,6 +40,7 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 mod token_encoder;
+mod time_limited;
 pub mod training;
 pub mod trec;
 
@@ -65,7 +66,7 @@ pub use qrels::{Grade, JudgedDocs, Judgments, Qrels, StratifiedQrels, SubtopicQr
 pub use random::SplitMix64;
 pub use ranking::{Hit, Ranking, TopK};
 pub use reader::{AnswerSpan, Reader, ReaderError, ReaderInput};
-pub use reranker::{Candidate, Reranker};
+pub use reranker::{Candidate, CandidateTexts, Reranker};
 pub use retriever::Retriever;
 pub use run::{Run, ScoredDoc};
 pub use run_order::RunOrder;
@@ -73,3 +74,4 @@ pub use search::Search;
 pub use shard::{CorpusRange, Shard, ShardError};
 pub use similarity::VectorSimilarity;
 pub use token_encoder::{TokenEncoder, TokenVectors};
+pub use time_limited::TimeLimited;

@@ -1,3 +1,7 @@
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::macros::forward;
@@ -124,3 +128,44 @@ forward!(Reranker {
     fn explain(&self, query: &T::Query, candidates: &[Candidate<'_>], n: usize)
         -> Result<Option<Explanation>, SearchError>;
 });
+
+/// Texts of documents by id, for the candidates of a [`Reranker`].
+///
+/// Implemented for maps from ids to texts.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use ir_core::CandidateTexts;
+/// let texts = BTreeMap::from([("d7".to_owned(), "green tea".to_owned())]);
+/// assert_eq!(texts.text("d7")?.as_deref(), Some("green tea"));
+/// assert!(!texts.contains("d8")?);
+/// # Ok::<(), ir_core::SearchError>(())
+/// ```
+pub trait CandidateTexts: Send + Sync {
+    /// Returns the text of a document; `None` if there is no such document.
+    ///
+    /// # Errors
+    /// If the text cannot be read.
+    fn text(&self, id: &str) -> Result<Option<Cow<'_, str>>, SearchError>;
+
+    /// Returns `true` if the document has a text. Sources that can answer without reading the text
+    /// override it.
+    ///
+    /// # Errors
+    /// Returns the errors of [`CandidateTexts::text`].
+    fn contains(&self, id: &str) -> Result<bool, SearchError> {
+        Ok(self.text(id)?.is_some())
+    }
+}
+
+impl<S: BuildHasher + Send + Sync> CandidateTexts for HashMap<String, String, S> {
+    fn text(&self, id: &str) -> Result<Option<Cow<'_, str>>, SearchError> {
+        Ok(self.get(id).map(|text| Cow::Borrowed(&**text)))
+    }
+}
+
+impl CandidateTexts for BTreeMap<String, String> {
+    fn text(&self, id: &str) -> Result<Option<Cow<'_, str>>, SearchError> {
+        Ok(self.get(id).map(|text| Cow::Borrowed(&**text)))
+    }
+}

@@ -5,7 +5,7 @@
 mod cases;
 
 use cases::{ALL, flat_index, random_vectors};
-use ir_core::fusion::{Fused, Fusion, Reranked, WeightedSum};
+use ir_core::fusion::{Fused, Fusion, Reranked, RetrieverScores, WeightedSum};
 use ir_core::{DocIds, DocNum, Encoded, Encoder, Explanation, Retriever, Search, Side, SplitMix64};
 use ir_knn::{
     EncodedSparse, FlatIndex, Lsi, LsiConfig, SparseIndex, SparseVector, TfidfConfig,
@@ -162,7 +162,7 @@ fn explanations_of_texts_add_up() {
         assert!(!tree.to_string().contains("not explained"), "{tree}");
     }
     let fused = Fused::new([&weighted, &weighted], Fusion::RRF, 5).unwrap();
-    let reranked = Reranked::new(&fused, &weighted, 3).unwrap();
+    let reranked = Reranked::new(&fused, RetrieverScores::new(&weighted).unwrap(), 3).unwrap();
     for hit in &reranked.search(query, &search).unwrap() {
         let tree = reranked.explain(query, hit.doc, &search).unwrap().unwrap();
         assert_eq!(tree.score().to_bits(), hit.score.to_bits());

@@ -56,8 +56,8 @@ pub use source::{SourceMap, line_at};
 pub use spec::{Resources, SystemSpec, check_encoders};
 pub use string_or_table::string_or_table;
 pub use system::{
-    FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever, System,
-    SystemContext, SystemData, TrainingSet, Validation, file_hash,
+    FileHashes, OpenReranker, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever,
+    System, SystemContext, SystemData, TrainingSet, Validation, file_hash,
 };
 pub use table_schema::check_ranges;
 pub use toml_file::{FILE_VERSION, MAX_TEXT, parse_versioned_toml, read_text};

@@ -296,6 +296,18 @@ impl SystemSpec {
         Ok(needs.fold(IndexNeeds::default(), IndexNeeds::and))
     }
 
+    /// Returns the maximum number of hits of the system to search, if it has one: see
+    /// [`System::max_hits`](crate::System::max_hits).
+    ///
+    /// # Errors
+    /// Returns [`SpecError::Key`] for the first invalid key.
+    pub fn max_hits(&self, registry: &Registry) -> Result<Option<usize>, SpecError> {
+        let root = &self.search_root()?.name;
+        let mut parsed = self.systems.iter().zip(self.parsed(registry)?);
+        let found = parsed.find(|(entry, _)| entry.name == *root);
+        Ok(found.and_then(|(_, (_, parsed))| parsed.system.max_hits()))
+    }
+
     /// Returns `true` if the system or a part has vectors of the queries of the data: see
     /// [`System::uses_query_ids`](crate::System::uses_query_ids).
     ///

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ir_bm25::feedback::Feedback;
 use ir_bm25::{IndexConfig, SegmentedIndex, StoredFields};
 use ir_core::store::OpenIndexError;
-use ir_core::{Corpus, DocIds, Flow, Query, Retriever, Run};
+use ir_core::{Corpus, DocIds, Flow, Query, Reranker, Retriever, Run};
 use ir_data::{Collection, DocTemplate};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
@@ -126,6 +126,8 @@ pub struct OpenSystem {
     pub description: Option<String>,
     /// Feedback, which counts the queries with fewer hits than feedback documents.
     pub feedback: Option<Feedback>,
+    /// Cross-encoder of the system, which counts the documents that exceed its sequence length.
+    pub reranker: Option<OpenReranker>,
 }
 
 impl fmt::Debug for OpenSystem {
@@ -144,7 +146,33 @@ impl OpenSystem {
             with_duplicates: None,
             description: None,
             feedback: None,
+            reranker: None,
         }
+    }
+}
+
+/// Cross-encoder that is open, shared between systems.
+#[derive(Clone)]
+pub struct OpenReranker {
+    /// Reranker of texts.
+    pub reranker: Arc<dyn Reranker<Query = str>>,
+    pub(crate) long_documents: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl OpenReranker {
+    /// Returns the number of documents that exceeded the sequence length beside their query, so
+    /// that they were truncated or split into windows, among all that were scored.
+    #[must_use]
+    pub fn long_documents(&self) -> u64 {
+        (self.long_documents)()
+    }
+}
+
+impl fmt::Debug for OpenReranker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenReranker")
+            .field("long_documents", &self.long_documents())
+            .finish_non_exhaustive()
     }
 }
 

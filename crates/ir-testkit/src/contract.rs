@@ -204,7 +204,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
     }
 }
 
-fn search<Q: ?Sized + Sync + Debug>(
+pub(crate) fn search<Q: ?Sized + Sync + Debug>(
     retriever: &dyn Retriever<Query = Q>,
     query: &Q,
     parameters: Search<'_>,
@@ -248,7 +248,7 @@ fn check_ranking<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: u
 /// Verifies that explanations, if the retriever returns any, equal the scores of all hits bit for
 /// bit, and that documents that are not hits have none. `all` is the exhaustive ranking of the
 /// search.
-fn check_explanations<Q: ?Sized + Sync + Debug>(
+pub(crate) fn check_explanations<Q: ?Sized + Sync + Debug>(
     retriever: &dyn Retriever<Query = Q>,
     query: &Q,
     all: &Ranking,
@@ -287,7 +287,7 @@ fn check_explanations<Q: ?Sized + Sync + Debug>(
 }
 
 /// Calls `check` with filters of every type and selectivity.
-fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
+pub(crate) fn with_filters(n: usize, check: &mut dyn FnMut(&str, &dyn DocFilter)) {
     let nothing = DocSet::new();
     let everything = DocSet::select(n, |_| true);
     let one = DocSet::select(n, |doc| doc.index() == n / 2);

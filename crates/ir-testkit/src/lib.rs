@@ -5,7 +5,9 @@
 
 mod contract;
 pub mod oracle;
+mod reranking;
 pub mod segments;
 pub mod toy;
 
 pub use contract::{Contract, check_text, check_text_saved, check_vectors, check_vectors_saved};
+pub use reranking::{RerankedContract, RerankerContract, check_reranker};

@@ -10,8 +10,7 @@ use std::env;
 
 use anyhow::{Context, Result};
 use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
-use ir_core::fusion::Fusion;
-use ir_core::fusion::{Fused, Reranked, WeightedSum};
+use ir_core::fusion::{Fused, Fusion, Reranked, RetrieverScores, WeightedSum};
 use ir_core::{
     Distinct, DocIds, Document, Encoded, Encoder, NoProgress, Query, Retriever, Run, Search, Side,
     Years,
@@ -107,7 +106,7 @@ fn main() -> Result<()> {
         search("CombSUM", &fused(Fusion::COMB_SUM)?, &queries, &documents)?,
         search(
             "BM25, reranked",
-            &Reranked::new(&bm25, &dense, 50)?,
+            &Reranked::new(&bm25, RetrieverScores::new(&dense)?, 50)?,
             &queries,
             &documents,
         )?,

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
@@ -31,6 +32,7 @@ Examples:
   ir ask papers/ 'What is the learning rate?' -k 3
   ir ask papers/ 'What is the learning rate?' --filter 'year>=2020'
   ir ask papers/ 'What is the learning rate?' --model all-MiniLM-L6-v2
+  ir ask papers/ 'What is the learning rate?' --rerank models/cross-encoder
   ir ask papers/ 'What is the learning rate?' --reader lexical
   ir ask papers/ --questions questions.txt --json > answers.jsonl
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
@@ -48,6 +50,9 @@ Without --model, the score is BM25 of the answer with the questions of
 annotators, plus --context-weight (1) times BM25 of its context. With --model,
 it is the cosine of the question and the answer plus --alpha (.05) times that;
 all answers are encoded first.
+
+With --rerank, the first --candidates of these answers are ranked by the score
+of a cross-encoder, which reads question and answer together.
 
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The
@@ -108,7 +113,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         None => vec![args.question.join(" ")],
     };
     let reader = args.reader.as_deref().map(open_reader).transpose()?;
-    let index = index(args, &config, console)?;
+    let reranker = args.answers.reranker()?;
+    let index = Arc::new(index(args, &config, console)?);
+    let ranked: Arc<dyn Retriever<Query = str>> = match reranker {
+        Some((reranker, reranking)) => Arc::new(reranking.rerank(&index, reranker)?),
+        None => Arc::clone(&index) as Arc<dyn Retriever<Query = str>>,
+    };
     let filter = filter(&index, &args.filter, console);
     let style = ListStyle::for_stdout();
     let mut out = if args.json {
@@ -118,7 +128,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let analysis = Analysis::default().build()?;
     for question in &questions {
-        let answers = index.answers(question, args.hits, filter.as_ref())?;
+        let mut search = Search::top(args.hits);
+        if let Some(filter) = &filter {
+            search = search.within(filter);
+        }
+        let answers = index.ranked_answers(&ranked.search(question, &search)?);
         if answers.is_empty() {
             console.warn(format_args!("no answer to {question:?}"));
         }
@@ -133,7 +147,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let phrases = phrases(reader.as_deref(), question, &answers)?;
         for (rank, (answer, phrase)) in (1..).zip(answers.iter().zip(phrases)) {
             let explanation = if args.explain {
-                explanation(&index, question, answer, filter.as_ref())?
+                let doc = index.ids().get(&answer.frame.id);
+                let tree = doc.map(|doc| ranked.explain(question, doc, &search));
+                tree.transpose()?.flatten()
             } else {
                 None
             };
@@ -151,10 +167,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             written.with_context(|| failed("standard output"))?;
         }
         if !args.json && !answers.is_empty() {
-            let mut search = Search::top(RELATED_CANDIDATES);
-            if let Some(filter) = &filter {
-                search = search.within(filter);
-            }
+            let search = search.with_k(RELATED_CANDIDATES);
             let mut related = index.related_questions(question, &search)?;
             RelatedQuestion::retain_distinct(&mut related, question, RELATED);
             let mut write = || -> io::Result<()> {
@@ -216,7 +229,7 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {
-        let (encoder, bar) = (std::sync::Arc::new(encoder), &mut console.bar());
+        let (encoder, bar) = (Arc::new(encoder), &mut console.bar());
         let index = AnswerIndex::with_encoder(frames, config, encoder, bar);
         return index.map_err(|error| match error {
             ir_qa::retrieval::AnswerIndexError::Stopped => {
@@ -293,22 +306,6 @@ fn filter(index: &AnswerIndex, conditions: &[Predicate], console: &Console) -> O
         console.warn("no paper passes --filter");
     }
     Some(filter)
-}
-
-fn explanation(
-    index: &AnswerIndex,
-    question: &str,
-    answer: &Answer<'_>,
-    filter: Option<&DocSet>,
-) -> Result<Option<Explanation>> {
-    let mut search = Search::top(1);
-    if let Some(filter) = filter {
-        search = search.within(filter);
-    }
-    let Some(doc) = index.ids().get(&answer.frame.id) else {
-        return Ok(None);
-    };
-    Ok(index.explain(question, doc, &search)?)
 }
 
 struct ShownAnswer<'a> {

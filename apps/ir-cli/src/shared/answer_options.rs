@@ -2,14 +2,19 @@
 
 #[cfg(feature = "dense")]
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
-use ir_qa::retrieval::AnswerConfig;
+use ir_core::Reranker;
+use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
 
 use super::console::bail_usage;
 use super::language::LanguageName;
 
-/// Encoder and weights of answer retrieval.
+/// Reranker of texts.
+type SharedReranker = Arc<dyn Reranker<Query = str>>;
+
+/// Encoder, weights and reranker of answer retrieval.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Answers")]
 pub(crate) struct AnswerOptions {
@@ -37,6 +42,28 @@ pub(crate) struct AnswerOptions {
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "WEIGHT", requires = "model")]
     alpha: Option<f32>,
+
+    /// Cross-encoder that ranks the first --candidates answers: a folder in Hugging Face layout, or a
+    /// downloaded model
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "MODEL")]
+    rerank: Option<PathBuf>,
+
+    /// Number of answers that --rerank ranks [default: 20]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "N", value_parser = super::options::positive, requires = "rerank")]
+    candidates: Option<usize>,
+
+    /// Number format of the linear layers of --rerank [default: f32]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "rerank")]
+    rerank_precision: Option<ir_dense::Precision>,
+
+    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a cross-encoder
+    /// that was trained so
+    #[cfg(feature = "dense")]
+    #[arg(long, requires = "rerank")]
+    rerank_context: bool,
 
     /// Weight of BM25 of the context beside BM25 of the answer
     #[arg(long, value_name = "WEIGHT", default_value_t = AnswerConfig::default().context_weight)]
@@ -67,6 +94,28 @@ impl AnswerOptions {
             }
         }
         Ok(config)
+    }
+
+    /// Opens the reranker, if one is given.
+    #[cfg(feature = "dense")]
+    pub(crate) fn reranker(&self) -> Result<Option<(SharedReranker, AnswerReranking)>> {
+        let Some(model) = &self.rerank else {
+            return Ok(None);
+        };
+        let folder = super::encoder::find_model(model)?.folder;
+        let config = ir_dense::CrossEncoderConfig::default();
+        let config = config.with_precision(self.rerank_precision.unwrap_or_default());
+        let reranker = ir_dense::CrossEncoder::open_with(folder, &config)?;
+        let mut reranking = AnswerReranking::default();
+        reranking.depth = self.candidates.unwrap_or(reranking.depth);
+        reranking.with_context = self.rerank_context;
+        Ok(Some((Arc::new(reranker), reranking)))
+    }
+
+    /// Opens the reranker, which no option names in a build without the feature `dense`.
+    #[cfg(not(feature = "dense"))]
+    pub(crate) fn reranker(&self) -> Result<Option<(SharedReranker, AnswerReranking)>> {
+        Ok(None)
     }
 
     /// Opens the encoder, if one is given.

@@ -53,6 +53,8 @@ mod pool;
 mod published_values;
 mod query_expansion;
 mod representations;
+#[cfg(feature = "dense")]
+mod rerank;
 mod scoring_models;
 mod search_messages;
 mod several_runs;

@@ -38,7 +38,7 @@ fn folder() -> Folder {
 
 /// Runs with options, by the saved file from another folder, and in an experiment.
 #[track_caller]
-fn assert_same_run(here: &Folder, options: &[&str]) {
+pub(crate) fn assert_same_run(here: &Folder, options: &[&str]) {
     let search = [
         "search",
         "tiny",

@@ -11,6 +11,7 @@ mod openapi;
 mod operations;
 mod path;
 mod query;
+mod rerank;
 mod rescan;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
     let others = Router::new()
         .route("/v1/search/query", post(query::query))
         .route("/v1/search/suggest", post(query::suggest))
+        .route("/v1/rerank", post(rerank::rerank))
         .route("/v1/index/read", post(index::read))
         .route("/v1/index/files", post(files::files))
         .route("/v1/index/publish", post(index::publish))

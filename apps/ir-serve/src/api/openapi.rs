@@ -6,7 +6,7 @@ use utoipa::openapi::schema::Ref;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{collections, files, index, operations, query, rescan};
+use super::{collections, files, index, operations, query, rerank, rescan};
 use crate::api_error::ErrorBody;
 use crate::base_path::RequestBase;
 
@@ -27,6 +27,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     paths(
         query::query,
         query::suggest,
+        rerank::rerank,
         index::add,
         index::read,
         files::files,

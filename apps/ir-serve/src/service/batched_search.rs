@@ -10,6 +10,7 @@ use ir_qa::retrieval::RelatedQuestion;
 use rayon::ThreadPoolBuilder;
 
 use super::Suggestion;
+use super::reranking::RankedAnswers;
 use crate::batching::BatchQueue;
 use crate::error::ServiceError;
 use crate::published::{PublishedState, is_displayed};
@@ -19,6 +20,10 @@ use crate::request_permit::RequestPermit;
 pub(super) struct QuestionHits {
     /// Documents are the frames of the index.
     pub(super) answers: Ranking,
+    /// If `true`, the answers have the scores of the reranker.
+    pub(super) is_reranked: bool,
+    /// Why the answers are not reranked.
+    pub(super) warning: Option<String>,
     pub(super) related: Vec<Suggestion>,
 }
 
@@ -109,10 +114,16 @@ impl QuestionSearch {
     fn run(&self) -> Result<QuestionHits, SearchError> {
         let index = self.state.index();
         let search = self.parameters();
-        let answers = index.search(&self.text, &search)?;
+        let RankedAnswers {
+            answers,
+            is_reranked,
+            warning,
+        } = self.ranked_answers(&search)?;
         let related = index.related_questions(&self.text, &search.with_k(RELATED_CANDIDATES))?;
         Ok(QuestionHits {
             answers,
+            is_reranked,
+            warning,
             related: related_questions(&self.text, related),
         })
     }
@@ -139,7 +150,9 @@ fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<QuestionHits, ServiceErr
 
 /// Searches questions of one state.
 fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, SearchError> {
-    let [first, _, ..] = searches else {
+    // Each question has its own time for reranking.
+    let together = |first: &&QuestionSearch| first.state.reranked().is_none() && searches.len() > 1;
+    let Some(first) = searches.first().filter(together) else {
         return searches.iter().map(QuestionSearch::run).collect();
     };
     let index = first.state.index();
@@ -156,6 +169,8 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, Search
     let found = answers.into_iter().zip(related).zip(searches);
     let found = found.map(|((answers, related), search)| QuestionHits {
         answers,
+        is_reranked: false,
+        warning: None,
         related: related_questions(&search.text, related),
     });
     Ok(found.collect())

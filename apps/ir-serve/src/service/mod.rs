@@ -7,6 +7,7 @@ mod folder;
 mod generation;
 mod keys;
 mod question;
+mod reranking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,7 +30,8 @@ pub use self::folder::{FolderRead, Rescan};
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 pub use self::question::{AnswerList, Question, ScoredAnswer, Suggestion};
-use crate::config::{Collection, Limits, ServiceConfig};
+pub use self::reranking::RerankedText;
+use crate::config::{Collection, Limits, ServiceConfig, ServiceReranker};
 use crate::error::ServiceError;
 use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
 use crate::publisher::Publisher;
@@ -51,6 +53,7 @@ pub struct Service {
     keys: RwLock<Vec<([u8; 32], KeyRole)>>,
     collections: BTreeMap<String, Collection>,
     generation: Option<Generation>,
+    reranker: Option<ServiceReranker>,
     limits: Limits,
     check: BackgroundCheck,
     folder: FolderState,
@@ -85,6 +88,7 @@ impl Service {
             headings: config.headings,
             encoder: config.encoder.map(Into::into),
             questions: config.questions,
+            reranker: config.reranker.clone(),
             encoded: Arc::default(),
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
@@ -106,6 +110,7 @@ impl Service {
             keys,
             collections,
             generation: config.generator.map(Generation::new),
+            reranker: config.reranker,
             limits: config.limits,
             check,
             folder: FolderState::new(config.papers),
@@ -316,7 +321,10 @@ impl Service {
                 // Scores do not depend on the filter; one document is searched fast.
                 let only: DocSet = [hit.doc].into_iter().collect();
                 let search = Search::top(1).within(&only);
-                index.explain(&question.text, hit.doc, &search)?
+                match state.reranked().filter(|_| found.is_reranked) {
+                    Some(reranked) => reranked.explain(&question.text, hit.doc, &search)?,
+                    None => index.explain(&question.text, hit.doc, &search)?,
+                }
             } else {
                 None
             };
@@ -328,11 +336,13 @@ impl Service {
         }
         // The frames of a document have the same fields.
         let documents = index.frames().chunk_by(|a, b| a.paper == b.paper);
+        let mut warnings = filter_warnings(&question.filters, documents.map(|it| &it[0].metadata));
+        warnings.extend(found.warning);
         Ok(AnswerList {
             query: self.log_question(question, answers.len(), start),
             answers,
             related: found.related,
-            warnings: filter_warnings(&question.filters, documents.map(|it| &it[0].metadata)),
+            warnings,
         })
     }
 

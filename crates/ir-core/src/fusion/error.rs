@@ -62,6 +62,9 @@ pub enum FusionError {
     /// The progress receiver requested a stop.
     #[error("canceled")]
     Canceled,
+    /// The reranker reads the texts of the candidates.
+    #[error("the reranker reads texts: expected a source of the texts of candidates, found none")]
+    RerankerTexts,
     /// The retrievers hold more documents than a [`DocNum`](crate::DocNum) can number.
     #[error(transparent)]
     Ids(#[from] IdError),

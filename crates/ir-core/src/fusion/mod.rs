@@ -6,7 +6,8 @@
 //! | fuse run files with weights | [`fuse_weighted_runs`] | the same, weighted by run |
 //! | fuse retrievers | [`Fused`] | the same, over the first hits of each retriever |
 //! | hybrid search, cos + α·BM25 | [`WeightedSum`] | exact weighted sum of the retrievers' scores |
-//! | re-rank candidates | [`Reranked`] | score of a second retriever, over candidates |
+//! | re-rank candidates | [`Reranked`] | score of a [`Reranker`](crate::Reranker) |
+//! | re-rank by a second retriever | [`RetrieverScores`] | score of the second retriever |
 //! | repository prior | [`RepositoryPrior`] | score and prior of its repository |
 //! | document prior | [`DocumentPrior`] | query-independent constant |
 //! | compare systems by clicks | [`interleave`] | none: documents keep their rank |
@@ -49,6 +50,7 @@ mod prior;
 mod repository;
 mod repository_prior;
 mod reranked;
+mod retriever_scores;
 #[cfg(test)]
 mod tests;
 mod weighted_sum;
@@ -60,4 +62,5 @@ pub use prior::DocumentPrior;
 pub use repository::{DocumentRepositories, RepositoryPriors};
 pub use repository_prior::{PriorCombination, PriorEstimate, RepositoryPrior};
 pub use reranked::Reranked;
+pub use retriever_scores::RetrieverScores;
 pub use weighted_sum::WeightedSum;

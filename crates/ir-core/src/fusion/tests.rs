@@ -149,7 +149,7 @@ proptest! {
 
     #[test]
     fn reranked_equals_scores_of_candidates(first in constant_scores(60), second in constant_scores(60), depth in 0_usize..40, k in 0_usize..30) {
-        let reranked = Reranked::new(first.clone(), second.clone(), depth).unwrap();
+        let reranked = Reranked::new(first.clone(), RetrieverScores::new(second.clone()).unwrap(), depth).unwrap();
         let ids = reranked.ids();
         let odd = |doc: DocNum| doc.get() % 2 == 1;
         let scores = second.best();
@@ -253,7 +253,7 @@ proptest! {
 
     #[test]
     fn reranked_scores_are_explained(first in constant_scores(60), second in constant_scores(60), depth in 0_usize..40, k in 0_usize..30) {
-        let reranked = Reranked::new(first.clone(), second.clone(), depth).unwrap();
+        let reranked = Reranked::new(first.clone(), RetrieverScores::new(second.clone()).unwrap(), depth).unwrap();
         let odd = |doc: DocNum| doc.get() % 2 == 1;
         let candidates = exhaustive(&first, reranked.ids());
         for (hit, tree) in explanations(&reranked, &Search::top(k).within(&odd)) {

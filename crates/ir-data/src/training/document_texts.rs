@@ -1,8 +1,9 @@
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 
 use ir_core::store::{IndexBytes, SectionBytes};
-use ir_core::{Corpus, DocIds, DocNum, Document};
+use ir_core::{CandidateTexts, Corpus, DocIds, DocNum, Document, SearchError};
 
 use crate::datafinder::underscored;
 use crate::error::{DataError, write_error};
@@ -11,7 +12,8 @@ use crate::template::DocTemplate;
 /// Maximum number of bytes of texts in memory.
 const MEMORY: usize = 64 << 20;
 
-/// Texts of a corpus by document id, for training examples that refer to documents.
+/// Texts of a corpus by document id, for training examples that refer to documents, and for
+/// rerankers.
 ///
 /// If another crate enables the feature `mmap` of `ir-core`, memory holds the ids and up to 64 MiB
 /// of texts: more are in a temporary file, which is memory-mapped. Otherwise it holds all texts.
@@ -186,6 +188,12 @@ impl DocumentTexts {
             let has_space = id.contains(char::is_whitespace);
             has_space.then(|| self.ids.get(&underscored(id))).flatten()
         })
+    }
+}
+
+impl CandidateTexts for DocumentTexts {
+    fn text(&self, id: &str) -> Result<Option<Cow<'_, str>>, SearchError> {
+        Ok(self.get(id).map(|(_, text)| Cow::Borrowed(text)))
     }
 }
 

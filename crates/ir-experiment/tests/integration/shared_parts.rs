@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use ir_core::fusion::{Fused, Fusion, Reranked, ScoreCombination, WeightedSum};
+use ir_core::fusion::{Fused, Fusion, Reranked, RetrieverScores, ScoreCombination, WeightedSum};
 use ir_core::{DocIds, DocNum, Hit, NoProgress, Ranking, Retriever, Run, Search, SearchError};
 use ir_data::catalog;
 use ir_experiment::{
@@ -219,7 +219,7 @@ fn filters_rerankings_and_visible_parts_share_searches() {
         Counting { counter, seed }.retriever(&ids)
     };
     let fused = Fused::new([base(0), base(1), base(0)], Fusion::RRF, 10).unwrap();
-    let reranked = Reranked::new(base(0), fused, 10).unwrap();
+    let reranked = Reranked::new(base(0), RetrieverScores::new(fused).unwrap(), 10).unwrap();
     let queries = collection.queries("test").unwrap();
     let expected = Run::from_retriever("b", &reranked, &queries, 10).unwrap();
     let again = run(&systems.replace("\"mixed\"", "\"mixed again\""));

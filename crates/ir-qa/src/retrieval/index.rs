@@ -173,12 +173,21 @@ impl AnswerIndex {
         if let Some(filter) = filter {
             search = search.within(filter);
         }
-        let ranking = self.answers.search(question, &search)?;
-        let answer = |hit: &ir_core::Hit| Answer {
-            frame: &self.frames[hit.doc.index()],
-            score: hit.score,
+        Ok(self.ranked_answers(&self.answers.search(question, &search)?))
+    }
+
+    /// Returns the answers of a ranking, with its scores. The documents of the ranking are the
+    /// frames by number.
+    #[must_use]
+    pub fn ranked_answers(&self, ranking: &Ranking) -> Vec<Answer<'_>> {
+        let answer = |hit: &ir_core::Hit| {
+            let frame = self.frames.get(hit.doc.index())?;
+            Some(Answer {
+                frame,
+                score: hit.score,
+            })
         };
-        Ok(ranking.iter().map(answer).collect())
+        ranking.iter().filter_map(answer).collect()
     }
 
     /// Returns the questions that are most similar to a question, of the frames that pass the

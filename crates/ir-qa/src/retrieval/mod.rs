@@ -9,6 +9,7 @@
 
 mod error;
 mod index;
+mod reranking;
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use ir_core::Retriever;
 
 pub use error::AnswerIndexError;
 pub use index::AnswerIndex;
+pub use reranking::{AnswerReranking, RerankedAnswers};
 
 use crate::frame::{Frame, FrameQuestion};
 
@@ -60,11 +62,16 @@ impl AnswerConfig {
     #[must_use]
     pub fn encoded_text<'f>(&self, frame: &'f Frame) -> Cow<'f, str> {
         if self.encodes_context {
-            format!("{} [SEP] {}", frame.answer, frame.context).into()
+            with_context(frame)
         } else {
             frame.answer.as_str().into()
         }
     }
+}
+
+/// Text of an answer with its context.
+fn with_context(frame: &Frame) -> Cow<'_, str> {
+    format!("{} [SEP] {}", frame.answer, frame.context).into()
 }
 
 /// Vectors of frames, for [`AnswerIndex::with_vectors`].

@@ -1,7 +1,9 @@
 //! Built-in types of systems.
 
 mod bm25;
+mod candidate_texts;
 mod cleaning;
+mod cross_encoder;
 mod data_documents;
 mod document_texts;
 pub(crate) mod encoder;
@@ -10,6 +12,8 @@ mod expansion;
 mod hnsw;
 mod hybrid;
 mod knn;
+#[cfg(feature = "dense")]
+mod model_folder;
 mod prior;
 mod query_expansion;
 mod random_indexing;
@@ -39,7 +43,7 @@ pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 #[cfg(feature = "remote")]
 pub use remote::RemoteSystem;
-pub use rerank::RerankSystem;
+pub use rerank::{RerankSystem, WindowsName};
 pub use run::{RUN, RunSystem};
 pub use sparse::SparseSystem;
 pub use tfidf::{LsiSystem, TfidfSystem};
@@ -99,6 +103,6 @@ fn register(registry: &mut Registry) {
     registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");
     registry.register::<RerankSystem>(
         "rerank",
-        "First hits of one system, ranked by the scores of another.",
+        "First hits of one system, ranked by a cross-encoder or by the scores of another system.",
     );
 }

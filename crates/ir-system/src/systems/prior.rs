@@ -268,8 +268,7 @@ impl System for PriorSystem {
         Ok(OpenSystem {
             retriever: Arc::new(prior),
             with_duplicates: None,
-            description: open.description,
-            feedback: open.feedback,
+            ..open
         })
     }
 }

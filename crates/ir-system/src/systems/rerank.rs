@@ -2,54 +2,243 @@
 
 use std::sync::Arc;
 
-use ir_core::fusion::Reranked;
+use ir_bm25::{SegmentedIndex, StoredFields};
+use ir_core::CandidateTexts;
+use ir_core::fusion::{Reranked, RetrieverScores};
+use ir_data::DocTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::candidate_texts::{candidate_texts, stored_texts};
+use crate::entries::{PrecisionName, template};
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::source::SourceMap;
+use crate::system::{OpenReranker, OpenSystem, SharedRetriever, System, SystemContext};
 
-/// First hits of one system, ranked by the scores of another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// First hits of one system, ranked by a cross-encoder, or by the scores of another system.
+///
+/// A cross-encoder reads the texts of the candidates: of the collection, or of an index that stores
+/// them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerankSystem {
     /// Name of the system that finds the candidates.
     pub first: String,
-    /// Name of the system that ranks the candidates. Candidates that it does not return are
-    /// dropped.
-    pub second: String,
-    /// Number of candidates. Range: ≥ 1. Default: 100.
+    /// Name of the system that ranks the candidates, in place of `model`. Candidates that it does
+    /// not return are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<String>,
+    /// Cross-encoder that ranks the candidates: model folder in Hugging Face layout, relative to the
+    /// experiment file, or the name of a downloaded model (`ir models`). A path may start with an
+    /// environment variable: `$IR_MODEL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Number of candidates. A search for more hits has as many candidates as hits. Range: ≥ 1.
+    /// Default: 100.
     #[serde(default = "default_depth")]
     #[schemars(range(min = 1))]
     pub depth: usize,
+    /// Number format of the linear layers of the cross-encoder. Default: `f32`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionName>,
+    /// Maximum sequence length of query and document in tokens. Range: ≥ 1. Default: from the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<usize>,
+    /// Windows of a document that exceeds the sequence length, and its score. Default: `first`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<WindowsName>,
+    /// Number of tokens that consecutive windows of a long document share, for `maximum` and `mean`.
+    /// Range: ≥ 0. Default: a third of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub stride: Option<usize>,
+    /// Number of tokens of the pairs of query and document that are scored together. Does not change
+    /// scores. Range: ≥ 1. Default: 2048.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub batch: Option<usize>,
+    /// Template of the document texts. Default: `{title} {text}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+}
+
+/// Windows of a document that exceeds the sequence length of a cross-encoder, and its score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowsName {
+    /// Score of the start of the document.
+    First,
+    /// Maximum of the scores of all windows.
+    Maximum,
+    /// Mean of the scores of all windows.
+    Mean,
 }
 
 fn default_depth() -> usize {
     100
 }
 
+impl RerankSystem {
+    /// Key and value of each parameter of the model that is given.
+    fn of_the_model(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("precision", self.precision.is_some()),
+            ("max_tokens", self.max_tokens.is_some()),
+            ("windows", self.windows.is_some()),
+            ("stride", self.stride.is_some()),
+            ("batch", self.batch.is_some()),
+            ("template", self.template.is_some()),
+        ];
+        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(key, _)| key)
+    }
+
+    /// Opens the cross-encoder of the key `model`, for programs that rank texts of their own.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Missing`] if there is no such model, or the program was built without
+    /// the feature `dense`, and [`SystemError::Stage`] if the folder is not a cross-encoder.
+    pub fn open_model(&self, source: &SourceMap) -> Result<OpenReranker, SystemError> {
+        super::cross_encoder::open_model(self, source)
+    }
+
+    /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts are
+    /// those of the index.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RerankSystem::open_model`], and [`SystemError::Parameter`] if the
+    /// index stores no texts.
+    pub fn rerank(
+        &self,
+        firsts: Vec<SharedRetriever>,
+        index: &SegmentedIndex,
+        source: &SourceMap,
+    ) -> Result<(Vec<SharedRetriever>, OpenReranker), SystemError> {
+        let texts = stored_texts("model", index, self.template()?)?;
+        let reranker = self.open_model(source)?;
+        let firsts = firsts.into_iter();
+        let reranked = firsts.map(|first| self.with_texts(first, &reranker, texts.clone()));
+        Ok((reranked.collect::<Result<_, _>>()?, reranker))
+    }
+
+    fn template(&self) -> Result<DocTemplate, SystemError> {
+        template(self.template.as_deref().unwrap_or("{title} {text}"))
+    }
+
+    fn with_texts(
+        &self,
+        first: SharedRetriever,
+        reranker: &OpenReranker,
+        texts: Arc<dyn CandidateTexts>,
+    ) -> Result<SharedRetriever, SystemError> {
+        let reranked = Reranked::with_texts(first, reranker.reranker.clone(), texts, self.depth);
+        Ok(Arc::new(reranked.map_err(SystemError::stage("reranking"))?))
+    }
+
+    /// Returns the name of the model, or of the second system, for messages.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        let model = self.model.as_deref().or(self.second.as_deref());
+        let model = model.unwrap_or_default();
+        model
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or(model)
+    }
+}
+
 impl System for RerankSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        match (&self.second, &self.model) {
+            (Some(_), Some(_)) => {
+                let reason = "both rank the candidates";
+                return Err(SystemError::conflict("second", "model", reason));
+            }
+            (None, None) => {
+                let message = "expected the key second or model, found neither";
+                return Err(SystemError::parameter("", message));
+            }
+            (Some(_), None) => {
+                if let Some(key) = self.of_the_model().next() {
+                    let message = "expected the key model, found second";
+                    return Err(SystemError::parameter(key, message));
+                }
+            }
+            (None, Some(_)) => {}
+        }
+        let windows = self.windows.unwrap_or(WindowsName::First);
+        if self.stride.is_some() && windows == WindowsName::First {
+            let message = "expected windows = \"maximum\" or \"mean\"";
+            return Err(SystemError::parameter("stride", message));
+        }
+        self.template().map(drop)
+    }
+
     fn index_needs(&self) -> IndexNeeds {
-        IndexNeeds::default()
+        let store = match self.model {
+            Some(_) => StoredFields::Everything,
+            None => StoredFields::Nothing,
+        };
+        IndexNeeds {
+            store,
+            positions: false,
+        }
     }
 
     fn inputs(&self) -> Vec<(String, String)> {
-        vec![
-            ("first".to_owned(), self.first.clone()),
-            ("second".to_owned(), self.second.clone()),
-        ]
+        let first = ("first".to_owned(), self.first.clone());
+        let second = self.second.iter();
+        let second = second.map(|name| ("second".to_owned(), name.clone()));
+        std::iter::once(first).chain(second).collect()
     }
 
     fn max_hits(&self) -> Option<usize> {
         Some(self.depth)
     }
 
+    fn files(&self) -> Vec<(String, String)> {
+        let model = self.model.iter();
+        model
+            .map(|path| ("model".to_owned(), path.clone()))
+            .collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        match self.model {
+            None => Ok(String::new()),
+            Some(_) => super::cross_encoder::content(self, context),
+        }
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let first = context.system(&self.first)?.retriever;
-        let second = context.system(&self.second)?.retriever;
-        let reranked = Reranked::new(first, second, self.depth);
-        let reranked = reranked.map_err(SystemError::stage("reranking"))?;
-        Ok(OpenSystem::new(Arc::new(reranked)))
+        let first = context.system(&self.first)?;
+        let mut open_reranker = None;
+        let retriever: SharedRetriever = match &self.second {
+            Some(second) => {
+                let second = context.system(second)?.retriever;
+                let scores = RetrieverScores::new(second);
+                let scores = scores.map_err(SystemError::stage("reranking"))?;
+                let reranked = Reranked::new(first.retriever, scores, self.depth);
+                Arc::new(reranked.map_err(SystemError::stage("reranking"))?)
+            }
+            None => {
+                let texts = candidate_texts(context, "model", self.template()?)?;
+                let reranker = super::cross_encoder::shared_model(self, context)?;
+                let reranked = self.with_texts(first.retriever, &reranker, texts)?;
+                open_reranker = Some(reranker);
+                reranked
+            }
+        };
+        let label = self.label();
+        let description = first.description;
+        Ok(OpenSystem {
+            description: description.map(|first| format!("{first}, reranked by {label}")),
+            feedback: first.feedback,
+            reranker: open_reranker.or(first.reranker),
+            ..OpenSystem::new(retriever)
+        })
     }
 }

@@ -18,7 +18,7 @@ use crate::shared::input::{DocumentOptions, DocumentSource, QueryFields, TextRul
 use crate::shared::options::{QueryForm, ReadingOptions, choice, first_set, positive, tag};
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
-use crate::shared::system_options::SystemOptions;
+use crate::shared::system_options::{SystemOptions, is_of_reranking};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,6 +52,11 @@ Repeat --pooling, --normalize and --precision of `ir encode` here: vectors of
 another model, pooling, normalization or precision, or of other texts, are an
 error. --prefix and --max-tokens are those of queries here, and those of
 documents in `ir encode`.
+
+Reranking by a cross-encoder (feature `dense`):
+  ir search beir/nfcorpus --rerank ms-marco-MiniLM-L6-v2 --candidates 100 \\
+      --output reranked.trec
+  ir search corpus.ir vitamin d --rerank models/cross-encoder --explain
 
 Collections on servers (feature `remote`; `ir load --help` lists addresses):
   ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus
@@ -108,7 +113,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     query_fields: QueryFields,
 
-    /// Number of hits per query [default: 1000 for a run and with --engine, 10 for a list]
+    /// Number of hits per query [default: 1000 for a run and with --engine, 10 for a list; with
+    /// --rerank, at most the candidates]
     #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
     pub(crate) hits: Option<usize>,
 
@@ -122,13 +128,14 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 
-    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid; with
-    /// --engine, remote-bm25, remote-vectors or remote-hybrid]
+    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid, with
+    /// -reranked after it; with --engine, remote-bm25, remote-vectors or remote-hybrid]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
     /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
-    /// for other models, with --vectors, --engine, --lengths exact, --weights, --sdm or --prior]
+    /// for other models, with --vectors, --engine, --lengths exact, --weights, --sdm, --prior or
+    /// --rerank]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -253,7 +260,8 @@ impl Args {
             && self.lexical.is_anserinis()
             && !self.lexical.is_set("weights")
             && !self.lexical.is_set("sdm")
-            && !self.lexical.prior_changes_scores();
+            && !self.lexical.prior_changes_scores()
+            && !self.lexical.is_set("rerank");
         self.scores.unwrap_or(if is_lucene {
             ScoreFormat::Anserini
         } else {
@@ -273,10 +281,13 @@ impl Args {
 
     /// Tag and output of each run: one, or one for every weight of BM25.
     pub(crate) fn runs(&self) -> Vec<(String, Option<OutputPath>)> {
-        let default = match self.default_tag() {
+        let mut default = match self.default_tag() {
             BM25 => format!("ir-{}", self.lexical.model_name()),
             system => system.to_owned(),
         };
+        if self.lexical.is_set("rerank") {
+            default += "-reranked";
+        }
         let tag = self.tag.as_deref().unwrap_or(&default);
         let run = |tag: String, alpha: Option<&f32>| {
             let output = self
@@ -418,7 +429,8 @@ impl Args {
             }
         }
         if self.not_later_than_query == Some(TimeFilter::Published) {
-            if let Some(option) = self.lexical.first_set(|it| EXPANSIONS.contains(&it)) {
+            let excluded = |it: &str| EXPANSIONS.contains(&it) || is_of_reranking(it);
+            if let Some(option) = self.lexical.first_set(excluded) {
                 bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
             }
             if self.lexical.is_random_indexing() {
@@ -446,7 +458,7 @@ impl Args {
     fn first_lexical_option(&self) -> Option<String> {
         let of_the_search = self.lexical.first_set(|option| {
             let of_the_queries = ["clean", "pos-tags", "keep-pos"].contains(&option);
-            !of_the_queries && !EXPANSIONS.contains(&option)
+            !of_the_queries && !EXPANSIONS.contains(&option) && !is_of_reranking(option)
         });
         let of_the_index = first_set([("--template", self.template.is_some())]);
         let of_the_index = of_the_index.or(self.setup.first_analysis_option());

@@ -197,6 +197,8 @@ fn search(
     let RunOutput { tag, path, mut out } = output;
     let to_read = args.typed().is_some() && args.output.is_none();
     let default = if to_read { LIST_HITS } else { RUN_HITS };
+    let candidates = args.lexical.reranking()?.map(|system| system.depth);
+    let default = default.min(candidates.unwrap_or(default));
     let k = args.hits.unwrap_or(default);
     let began = Instant::now();
     let mut rankings = runner
@@ -225,6 +227,7 @@ fn search(
     if run == 0 {
         notes::warn_of_empty_rankings(engine, args, queries, &rankings, console)?;
         runner.note_short_queries(console);
+        runner.note_long_documents(console);
     }
     let found: usize = rankings.iter().map(Ranking::len).sum();
     let (documents, seconds) = (grouped(engine.index.len() as u64), took.as_secs_f64());

@@ -5,12 +5,13 @@ use ir_bm25::Searcher;
 use ir_bm25::feedback::Feedback;
 use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search, SearchError};
 use ir_studies::datafinder;
-use ir_system::SharedRetriever;
+use ir_system::{OpenReranker, SharedRetriever};
 
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
 use crate::shared::console::Console;
 use crate::shared::filter::{QueryFilters, warn_of_years};
+use crate::shared::format::counted;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
 
@@ -28,6 +29,9 @@ pub(crate) struct QueryRunner {
     retrievers: Vec<SharedRetriever>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
+    /// Reranking in words, after the first stage; empty without one.
+    reranking: String,
+    reranker: Option<OpenReranker>,
     /// Vector of a fixed text by the query encoder of a shard.
     pub(crate) query_probe: Option<Vec<u32>>,
 }
@@ -50,13 +54,23 @@ impl QueryRunner {
         };
         let cache = args.cache.as_ref();
         let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console);
-        let open = opener?.open(&args.lexical.spec_of_cleaned()?)?;
+        let spec = args.lexical.spec_of_cleaned()?;
+        // Vectors replace the system that finds the candidates.
+        #[cfg(feature = "dense")]
+        let spec = if args.has_vectors() {
+            args.lexical.spec_of_candidates()?
+        } else {
+            spec
+        };
+        let open = opener?.open(&spec)?;
         if args.lexical.is_bm25f() && index.config().fields.names().len() == 1 {
             console.warn(format_args!(
                 "--model bm25f over one field is bm25 (--fields title,text indexes two)"
             ));
         }
         let searcher = args.lexical.searcher(index)?;
+        #[cfg_attr(not(feature = "dense"), allow(unused_mut))]
+        let mut reranker = open.reranker;
         #[cfg(feature = "dense")]
         let (mut retrievers, query_probe) = args.vectors.retrievers(
             &searcher,
@@ -67,6 +81,10 @@ impl QueryRunner {
             queries,
             console,
         )?;
+        #[cfg(feature = "dense")]
+        if !retrievers.is_empty() {
+            (retrievers, reranker) = args.lexical.rerank_all(retrievers, index)?;
+        }
         #[cfg(not(feature = "dense"))]
         let (mut retrievers, query_probe) = (Vec::new(), None);
         if retrievers.is_empty() {
@@ -84,14 +102,19 @@ impl QueryRunner {
             retrievers,
             time,
             filters,
+            reranking: match args.lexical.reranking()? {
+                Some(system) => format!(", reranked by {}", system.label()),
+                None => String::new(),
+            },
+            reranker,
             query_probe,
         })
     }
 
     pub(crate) fn what(&self) -> String {
         match self.tag {
-            "ir-vectors" => "vectors".to_owned(),
-            "ir-hybrid" => format!("vectors and {}", self.searcher.model()),
+            "ir-vectors" => format!("vectors{}", self.reranking),
+            "ir-hybrid" => format!("vectors and {}{}", self.searcher.model(), self.reranking),
             _ => self.description.clone(),
         }
     }
@@ -107,6 +130,16 @@ impl QueryRunner {
                 "--feedback: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
             ));
         }
+    }
+
+    /// Prints the number of documents that are longer than the model of the reranking, if there are
+    /// any.
+    pub(crate) fn note_long_documents(&self, console: &Console) {
+        let long = self
+            .reranker
+            .as_ref()
+            .map_or(0, OpenReranker::long_documents);
+        note_long_documents(long, console);
     }
 
     /// Number of runs: one, or one for each weight of BM25.
@@ -166,6 +199,16 @@ impl QueryRunner {
             let search = filter.map_or(search, |filter| search.within(filter));
             Ok(self.retrievers[0].explain(&query.text, doc, &search)?)
         })
+    }
+}
+
+/// Prints the number of documents that are longer than the model of a reranking.
+pub(super) fn note_long_documents(count: u64, console: &Console) {
+    if count > 0 {
+        let count = counted(count, "candidate");
+        console.log(format_args!(
+            "note: {count} longer than the model: scored by the start, or by the windows of --rerank-windows"
+        ));
     }
 }
 

@@ -32,10 +32,10 @@ pub(super) fn saved(
     if args.shard.shard.is_some() {
         bail_usage!("--shard: expected no --save; a system file has no such key");
     }
-    #[cfg_attr(feature = "dense", allow(unused_mut))]
-    let mut systems = args.lexical.systems(&index_parameters(args, config)?)?;
+    let systems = args.lexical.systems(&index_parameters(args, config)?)?;
     #[cfg(feature = "dense")]
-    let mut systems = args.vectors.systems(systems)?;
+    let systems = args.vectors.systems(systems)?;
+    let mut systems = args.lexical.reranked(systems);
     let mut root = systems.pop().context("expected a system")?;
     debug_assert!(root.name == SYSTEM, "the system to search is last");
     tag.clone_into(&mut root.name);
@@ -80,10 +80,14 @@ fn free_name(parts: &mut [SystemEntry], root: &mut SystemEntry) {
             *value = free.clone().into();
         }
     };
-    match root.parameters.get_mut("of") {
-        Some(Value::Array(names)) => names.iter_mut().for_each(rename),
-        Some(name) => rename(name),
-        None => {}
+    for entry in parts.iter_mut().chain([&mut *root]) {
+        for key in ["of", "first"] {
+            match entry.parameters.get_mut(key) {
+                Some(Value::Array(names)) => names.iter_mut().for_each(rename),
+                Some(name) => rename(name),
+                None => {}
+            }
+        }
     }
     if let Some(part) = parts.iter_mut().find(|part| part.name == taken) {
         part.name = free;

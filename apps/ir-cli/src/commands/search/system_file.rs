@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Predicate, Query, Run, Search};
-use ir_system::{FilterName, OpenSystem, SystemSpec};
+use ir_system::{FilterName, OpenReranker, OpenSystem, Registry, SystemSpec};
 
 use super::args::Args;
 use super::engine::without_queries;
 use super::list::ShownHit;
-use super::rank::published;
+use super::rank::{note_long_documents, published};
 use super::{LIST_HITS, RUN_HITS, TYPED_QUERY_ID, list};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::filter::{QueryFilters, warn_of_years};
@@ -164,15 +164,18 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     if filter != FilterName::None {
         warn_of_years(&open.queries, console);
     }
+    let most = spec.max_hits(&Registry::default())?.unwrap_or(usize::MAX);
     let k = if args.is_list() {
-        args.hits.unwrap_or(LIST_HITS)
+        args.hits.unwrap_or(LIST_HITS.min(most))
     } else {
-        args.hits.or(root.hits).unwrap_or(RUN_HITS)
+        args.hits.or(root.hits).unwrap_or(RUN_HITS.min(most))
     };
     let began = Instant::now();
     let run = open.run(args.tag_or(&root.name), filter, k);
     let mut run = run.with_context(|| format!("{}: search failed", args.collection))?;
     let took = began.elapsed();
+    let reranker = open.system.reranker.as_ref();
+    note_long_documents(reranker.map_or(0, OpenReranker::long_documents), console);
     let documents = grouped(open.system.retriever.ids().len() as u64);
     if args.is_list() {
         let found = write_list(&open, &run, out)?;

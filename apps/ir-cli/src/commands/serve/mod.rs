@@ -15,6 +15,8 @@ use clap::ValueEnum;
 use ir_core::{Flow, Progress};
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
+#[cfg(feature = "dense")]
+use ir_serve::ServiceReranker;
 use ir_serve::store::{Job, JobStatus, KeyRole, Store, StoreError};
 use ir_serve::{
     BasePath, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
@@ -37,6 +39,7 @@ Examples:
   ir serve bundled                        invented papers of the library
   ir serve papers/                        a folder and its subfolders
   ir serve papers/ --model all-MiniLM-L6-v2
+  ir serve papers/ --rerank models/cross-encoder --candidates 20
   ir serve --data library.ir-serve        documents are added over REST
   ir serve papers/ --listen 0.0.0.0:8080  pages need a sign-in with a key
   ir serve papers/ --behind-tls --host papers.example.org
@@ -112,6 +115,12 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     answers: AnswerOptions,
+
+    /// Time limit of --rerank per question, in ms. Questions that exceed it are answered in the order
+    /// before reranking, with a warning [default: 1000]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "MS", value_parser = positive, requires = "rerank", help_heading = LIMITS)]
+    rerank_timeout: Option<usize>,
 
     #[command(flatten)]
     questions: QuestionOptions,
@@ -347,6 +356,15 @@ fn config(
     }
     if let Some(generator) = args.generation.generator()? {
         config.generator = Some(ServiceGenerator::new(generator));
+    }
+    #[cfg(feature = "dense")]
+    if let Some((reranker, answers)) = args.answers.reranker()? {
+        let mut reranker = ServiceReranker::new(reranker);
+        reranker.answers = answers;
+        if let Some(time) = args.rerank_timeout {
+            reranker.time = Duration::from_millis(u64::try_from(time)?);
+        }
+        config.reranker = Some(reranker);
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {

@@ -248,6 +248,7 @@ impl GridOptions {
             "synonyms" => "--synonyms",
             "nearest" => "--nearest-words",
             "prior" => "--prior",
+            "rerank" => "--rerank",
             _ => return None,
         };
         (!self.lexical.is_set(&option[2..])).then_some(option)
@@ -278,7 +279,9 @@ impl GridOptions {
             check_stopped()?;
             let context = || format!("{collection}: {label}");
             let root = spec.root().context("expected a system")?;
-            let (k, format) = (root.hits.unwrap_or(HITS), root.scores.unwrap_or_default());
+            let most = spec.max_hits(&Registry::default())?.unwrap_or(usize::MAX);
+            let k = root.hits.unwrap_or(HITS.min(most));
+            let format = root.scores.unwrap_or_default();
             let retriever = opener.open(&spec).with_context(context)?.retriever;
             let run = Run::from_retriever(&label, &*retriever, &queries, k);
             let run = run.with_context(context)?;
@@ -381,7 +384,8 @@ fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: GridValue) -> 
         .map(|root| root.name.clone())
         .unwrap_or_default();
     let (system, key) = match name.split_once('.') {
-        Some(("prior", key)) => (root, key),
+        Some(("rerank", key)) if root_kind(spec) == "rerank" => (root, key),
+        Some(("prior", key)) => (below_rerankings(spec, root), key),
         Some((part, key)) if spec.systems.iter().any(|it| it.name == part) => {
             (part.to_owned(), key)
         }
@@ -393,12 +397,28 @@ fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: GridValue) -> 
     }
 }
 
-/// Name of the system that is scored by priors, or of the system to search.
+fn root_kind(spec: &SystemSpec) -> &str {
+    spec.root().map_or("", |root| &root.kind)
+}
+
+/// Name of the system that is scored by priors and finds the candidates of rerankings, or of the
+/// system to search.
 fn below_priors(spec: &SystemSpec, root: String) -> String {
+    below(spec, root, &[("prior", "of"), ("rerank", "first")])
+}
+
+/// Name of the system that finds the candidates of rerankings, or of the system to search.
+fn below_rerankings(spec: &SystemSpec, root: String) -> String {
+    below(spec, root, &[("rerank", "first")])
+}
+
+/// Name of the system below systems of some types. Each type has the key that names the system below.
+fn below(spec: &SystemSpec, root: String, types: &[(&str, &str)]) -> String {
     let find = |name: &str| spec.systems.iter().find(|it| it.name == name);
     let base = |name: &str| {
-        let prior = find(name).filter(|it| it.kind == "prior")?;
-        Some(prior.parameters.get("of")?.as_str()?.to_owned())
+        let system = find(name)?;
+        let (_, key) = types.iter().find(|(kind, _)| system.kind == *kind)?;
+        Some(system.parameters.get(*key)?.as_str()?.to_owned())
     };
     let mut name = root;
     // Priors of priors; more than there are systems is a cycle, which is rejected.

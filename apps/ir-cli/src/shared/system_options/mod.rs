@@ -1,5 +1,5 @@
-//! Systems as options: every parameter of the types `bm25`, `random-indexing` and `prior` is an
-//! option, described, parsed and checked as its key of a system file is.
+//! Systems as options: every parameter of the types `bm25`, `random-indexing`, `prior` and `rerank`
+//! is an option, described, parsed and checked as its key of a system file is.
 
 mod option;
 mod source;
@@ -11,7 +11,9 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use ir_bm25::{Searcher, SegmentedIndex};
 use ir_core::Query;
 use ir_data::DocTemplate;
-use ir_system::systems::{Bm25System, CleaningEntry};
+use ir_system::systems::{Bm25System, CleaningEntry, RerankSystem};
+#[cfg(feature = "dense")]
+use ir_system::{OpenReranker, SharedRetriever, SourceMap};
 use ir_system::{Registry, SystemEntry, SystemError, SystemSpec};
 use toml::{Table, Value};
 
@@ -23,10 +25,10 @@ use option::EXPANSION;
 pub(crate) use option::option_name;
 #[cfg(feature = "dense")]
 pub(crate) use option::shortest;
-use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, appended, model};
+use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model};
 pub(crate) use source::{SystemSource, open_for_any_query, open_system, open_unfiltered};
 
-/// Parameters of a lexical system and of its prior, as options.
+/// Parameters of a lexical system, of its prior and of its reranking, as options.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SystemOptions {
     /// Name, type, key and value of the options that are given.
@@ -91,9 +93,17 @@ impl FromArgMatches for SystemOptions {
     }
 }
 
-/// Name of the system with the parameters of the options, and of its prior.
+/// Name of the system to search, of the system below its prior, and of the system that finds the
+/// candidates of its reranking.
 pub(crate) const SYSTEM: &str = "system";
 const BASE: &str = "base";
+const CANDIDATES: &str = "candidates";
+
+/// Returns `true` for options of the reranking.
+pub(crate) fn is_of_reranking(option: &str) -> bool {
+    let of_the_type = |it: &option::SystemOption| it.name == option && it.kind == RERANK;
+    OPTIONS.iter().any(of_the_type)
+}
 
 impl SystemOptions {
     /// Returns `true` if an option is given.
@@ -169,8 +179,59 @@ impl SystemOptions {
         }
     }
 
-    /// Systems of the options: the one to search is called [`SYSTEM`]. `of_the_index` are the
-    /// parameters of its index.
+    /// Parameters of the reranking; `None` without one.
+    ///
+    /// # Errors
+    /// Returns a usage error that names the option of an invalid parameter.
+    pub(crate) fn reranking(&self) -> Result<Option<RerankSystem>> {
+        let Some(entry) = self.rerank_entry() else {
+            return Ok(None);
+        };
+        let parsed = Registry::default().parse(RERANK, &entry.parameters);
+        parsed.map_err(|error| Usage(message(RERANK, &error)))?;
+        Ok(Some(Value::Table(entry.parameters).try_into()?))
+    }
+
+    /// Reranks the hits of retrievers of the documents of an index, if the options say so.
+    #[cfg(feature = "dense")]
+    pub(crate) fn rerank_all(
+        &self,
+        retrievers: Vec<SharedRetriever>,
+        index: &SegmentedIndex,
+    ) -> Result<(Vec<SharedRetriever>, Option<OpenReranker>)> {
+        let Some(system) = self.reranking()? else {
+            return Ok((retrievers, None));
+        };
+        let reranked = system.rerank(retrievers, index, &SourceMap::default());
+        let (retrievers, reranker) = reranked.map_err(|error| anyhow!(message(RERANK, &error)))?;
+        Ok((retrievers, Some(reranker)))
+    }
+
+    fn rerank_entry(&self) -> Option<SystemEntry> {
+        let of_reranking = self.given.iter().filter(|(_, kind, ..)| *kind == RERANK);
+        let parameters = of_reranking.map(|(_, _, key, value)| ((*key).to_owned(), value.clone()));
+        let mut entry = SystemEntry::new(SYSTEM, RERANK);
+        entry.parameters = parameters.collect();
+        if entry.parameters.is_empty() {
+            return None;
+        }
+        Some(entry.with("first", CANDIDATES))
+    }
+
+    /// Adds the reranking, if there is one, to systems of which the last is the one to search.
+    pub(crate) fn reranked(&self, mut systems: Vec<SystemEntry>) -> Vec<SystemEntry> {
+        if let Some(entry) = self.rerank_entry()
+            && let Some(first) = systems.last_mut()
+        {
+            CANDIDATES.clone_into(&mut first.name);
+            first.hidden = true;
+            systems.push(entry);
+        }
+        systems
+    }
+
+    /// Systems of the options without the reranking: the one to search is called [`SYSTEM`].
+    /// `of_the_index` are the parameters of its index.
     ///
     /// # Errors
     /// Returns a usage error that names the option of an invalid parameter.
@@ -188,7 +249,7 @@ impl SystemOptions {
                     let table: &mut Table = prior.get_or_insert_default();
                     table.insert(key.to_owned(), value.clone());
                 }
-                (_, "model") => {}
+                (RERANK, _) | (_, "model") => {}
                 (_, key) if kind == RANDOM_INDEXING && !key.starts_with("cleaning.") => {
                     let message = "expected a scoring model, found --model random-indexing";
                     return Err(Usage(format!("--{name}: {message}")).into());
@@ -292,7 +353,8 @@ impl SystemOptions {
 
     /// The system to open, which cleans its queries.
     pub(crate) fn spec(&self) -> Result<SystemSpec> {
-        Ok(SystemSpec::new(self.systems(&self.any_fields())?))
+        let systems = self.systems(&self.any_fields())?;
+        Ok(SystemSpec::new(self.reranked(systems)))
     }
 
     /// The system to open, for queries that are cleaned.
@@ -300,6 +362,14 @@ impl SystemOptions {
         let mut spec = self.spec()?;
         spec.systems[0].parameters.remove("cleaning");
         Ok(spec)
+    }
+
+    /// As [`Self::spec_of_cleaned`], without the reranking.
+    #[cfg(feature = "dense")]
+    pub(crate) fn spec_of_candidates(&self) -> Result<SystemSpec> {
+        let mut systems = self.systems(&self.any_fields())?;
+        systems[0].parameters.remove("cleaning");
+        Ok(SystemSpec::new(systems))
     }
 
     /// Searcher of an index by the scoring model; BM25 beside random indexing.
@@ -317,7 +387,13 @@ impl SystemOptions {
     /// Checks the parameters before data are read.
     pub(crate) fn check(&self) -> Result<()> {
         let registry = Registry::default();
-        for system in self.systems(&self.any_fields())? {
+        if self.is_set(RERANK)
+            && let Some(cleaning) = self.cleaning()
+        {
+            let message = "expected no --rerank: a cross-encoder reads the queries as they are";
+            return Err(Usage(format!("{cleaning}: {message}")).into());
+        }
+        for system in self.reranked(self.systems(&self.any_fields())?) {
             let parsed = registry.parse(&system.kind, &system.parameters);
             parsed.map_err(|error| Usage(message(&system.kind, &error)))?;
         }

@@ -15,6 +15,7 @@ pub(super) const BM25: &str = "bm25";
 pub(super) const BM25F: &str = "bm25f";
 pub(super) const RANDOM_INDEXING: &str = "random-indexing";
 pub(super) const PRIOR: &str = "prior";
+pub(super) const RERANK: &str = "rerank";
 
 /// Keys of `bm25` that are options of the index, or that options with a form of their own set.
 const OF_THE_INDEX: [&str; 6] = [
@@ -61,7 +62,9 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             .into_iter()
             .map(move |parameter| (kind, parameter))
     };
-    let options = parameters(BM25).chain(parameters(PRIOR));
+    let options = parameters(BM25)
+        .chain(parameters(PRIOR))
+        .chain(parameters(RERANK));
     let options = options.filter_map(|(kind, mut parameter)| {
         let mut help = parameter.description.clone();
         let mut heading = MODEL;
@@ -77,6 +80,8 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
                 parameter.values = ParameterValues::List(Box::new(steps), None);
                 heading = QUERIES;
             }
+            (RERANK, _) if cfg!(not(feature = "dense")) => return None,
+            (RERANK, "first" | "second") => return None,
             (BM25, "exact_lengths") => {
                 parameter.values = ParameterValues::Names(
                     LENGTHS
@@ -93,8 +98,10 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             }
             _ => {}
         }
-        if kind == PRIOR {
-            heading = PRIORS;
+        match kind {
+            PRIOR => heading = PRIORS,
+            RERANK => heading = RERANKING,
+            _ => {}
         }
         Some(SystemOption {
             name: option_name(kind, &parameter.key).leak(),
@@ -114,7 +121,7 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
 });
 
 /// Options that the help lists first in their groups, in the order of use.
-const FIRST: [&str; 20] = [
+const FIRST: [&str; 22] = [
     "model",
     "preset",
     "k1",
@@ -135,11 +142,14 @@ const FIRST: [&str; 20] = [
     "synonym-weight",
     "nearest-words",
     "prior",
+    "rerank",
+    "candidates",
 ];
 
 const MODEL: &str = "Model";
 pub(super) const EXPANSION: &str = "Query expansion";
 const PRIORS: &str = "Prior";
+const RERANKING: &str = "Reranking";
 
 /// Starts of the keys of query expansion.
 const EXPANSION_KEYS: [&str; 3] = ["feedback", "synonym", "expansion."];
@@ -205,6 +215,13 @@ pub(crate) fn option_name(kind: &str, key: &str) -> String {
             key => format!("prior-{}", key.replace('_', "-")),
         };
     }
+    if kind == RERANK {
+        return match table {
+            "model" | "first" | "second" | "" => RERANK.to_owned(),
+            "depth" => "candidates".to_owned(),
+            key => format!("rerank-{}", key.replace('_', "-")),
+        };
+    }
     if key.starts_with("expansion.encoder") {
         return "nearest-encoder".to_owned();
     }
@@ -223,8 +240,9 @@ impl SystemOption {
     /// Option without which this one has no effect.
     fn needs(&self) -> Option<&'static str> {
         match (self.kind, &*self.parameter.key) {
-            (PRIOR, "qrels") => None,
+            (PRIOR, "qrels") | (RERANK, "model") => None,
             (PRIOR, _) => Some(PRIOR),
+            (RERANK, _) => Some(RERANK),
             (_, "expansion.words") => None,
             (_, key) if key.starts_with("expansion.") => Some("nearest-words"),
             (_, "synonym_weight") => Some("synonyms"),
@@ -260,6 +278,8 @@ impl SystemOption {
         };
         let argument = argument.aliases(alias);
         let (name, hint) = match key {
+            "model" if self.kind == RERANK => ("MODEL", ValueHint::Unknown),
+            "template" => ("TEMPLATE", ValueHint::Other),
             "model" | "feedback" => ("MODEL", ValueHint::Other),
             "synonyms" | "cleaning.tags" => ("FILE", ValueHint::Unknown),
             "qrels" => ("PRIOR", ValueHint::Unknown),
@@ -294,6 +314,7 @@ impl SystemOption {
 
     fn parse(&self, text: &str) -> Result<Value, String> {
         match &*self.parameter.key {
+            "model" if self.kind == RERANK => Ok(text.into()),
             "model" => model(text).map(|_| text.into()),
             "synonym_weight" => synonym_weight(text).map(|weight| shortest(weight).into()),
             "qrels" if text.is_empty() || text == "qrels:" => Err(format!(

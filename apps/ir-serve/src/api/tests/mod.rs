@@ -5,6 +5,7 @@ mod headers;
 mod index;
 mod limits;
 mod mcp;
+mod rerank;
 mod rescan;
 
 use std::sync::Arc;

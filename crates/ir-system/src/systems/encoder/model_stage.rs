@@ -10,7 +10,7 @@ use ir_core::store::{
     write_sized,
 };
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
-use ir_dense::{EncoderConfig, ModelFolder, Precision, model_files};
+use ir_dense::{EncoderConfig, ModelFolder, Precision};
 
 use super::examples::{SplitQueries, examples};
 use crate::cache::Stage;
@@ -21,9 +21,7 @@ use crate::hash::ContentHash;
 use crate::observer::{StageReport, StageStatus};
 use crate::source::SourceMap;
 use crate::system::{SystemContext, file_hash};
-
-/// Key of the model of an entry.
-const MODEL_KEY: &str = "model";
+use crate::systems::model_folder::{files_of, find_model, folder_content};
 
 /// Record of a cached model folder `KEY`, in the file `KEY.ir`: names and hashes of its files.
 const MODEL_FORMAT: IndexFormat = IndexFormat {
@@ -55,19 +53,7 @@ impl EncoderEntry {
         if let Some(random) = &self.random {
             return Ok(self.random_stage(context, random)?.key);
         }
-        let folder = self.find(context)?.folder;
-        let files = files_of(&folder);
-        if files.is_empty() {
-            let message = format!("{}: expected a model folder", folder.display());
-            return Err(SystemError::parameter(MODEL_KEY, message));
-        }
-        let mut content = String::new();
-        for file in files {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let hash = context.file_hash(&file)?;
-            content.push_str(&format!(" {name}:{hash}"));
-        }
-        Ok(content)
+        folder_content(context, &self.find(context)?.folder)
     }
 
     /// Model folder of the key `model`.
@@ -87,14 +73,7 @@ impl EncoderEntry {
     }
 
     fn find_model(&self, source: &SourceMap) -> Result<ModelFolder, SystemError> {
-        let model = self.model.as_deref().unwrap_or_default();
-        let path = source.resolve(MODEL_KEY, model)?;
-        let found = if path.exists() {
-            ModelFolder::find(&path)
-        } else {
-            ModelFolder::find(model.as_ref())
-        };
-        found.map_err(|error| SystemError::missing(MODEL_KEY, error.to_string()))
+        find_model(source, self.model.as_deref().unwrap_or_default())
     }
 
     /// Fills unset fields of `config` from the catalog entry of the model.
@@ -310,13 +289,6 @@ const fn is_damaged(error: &TrainError) -> bool {
             | TrainError::Damaged { .. }
             | TrainError::OtherConfiguration { .. }
     )
-}
-
-/// Files of a model folder that exist, sorted.
-fn files_of(folder: &Path) -> Vec<PathBuf> {
-    let mut files = model_files(folder);
-    files.retain(|file| file.is_file());
-    files
 }
 
 impl ModelStage {

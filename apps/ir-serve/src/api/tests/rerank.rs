@@ -1,0 +1,173 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ir_core::{Candidate, Explanation, Reranker, SearchError};
+use serde_json::{Value, json};
+
+use super::{ANSWER, QUESTION, TestServer};
+use crate::config::ServiceReranker;
+
+/// Prefers short texts. A text with "nan" has no number as its score.
+#[derive(Debug, Default)]
+struct Brevity {
+    fails: AtomicBool,
+}
+
+impl Reranker for Brevity {
+    type Query = str;
+
+    fn scores(
+        &self,
+        _: &str,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<Option<f32>>, SearchError> {
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(SearchError::ZeroVector);
+        }
+        let score = |it: &Candidate<'_>| match it.text {
+            "nan" => f32::NAN,
+            text => -(text.len() as f32),
+        };
+        Ok(candidates.iter().map(|it| Some(score(it))).collect())
+    }
+
+    fn explain(
+        &self,
+        _: &str,
+        candidates: &[Candidate<'_>],
+        n: usize,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let score = -(candidates[n].text.len() as f32);
+        Ok(Some(Explanation::new(score, "brevity")))
+    }
+}
+
+fn server(reranker: &Arc<Brevity>, time: Duration) -> TestServer {
+    let server = TestServer::with_config(|config| {
+        let mut reranker = ServiceReranker::new(Arc::clone(reranker) as _);
+        reranker.time = time;
+        reranker.answers.depth = 4;
+        config.reranker = Some(reranker);
+    });
+    server.add_bundled_papers();
+    server
+}
+
+fn rerank(server: &TestServer, body: &Value) -> (u16, Value) {
+    server.post("/v1/rerank", &server.query, body)
+}
+
+#[test]
+fn texts_are_ranked() {
+    let server = server(&Arc::default(), Duration::from_secs(60));
+    let documents = json!(["four", {"id": "d7", "text": "a"}, {"text": "two"}, "six"]);
+    let (status, body) = rerank(&server, &json!({"query": "q", "documents": documents}));
+    assert_eq!(status, 200, "{body}");
+    // Ties are in the order of the request.
+    let expected = json!({"results": [
+        {"index": 1, "id": "d7", "score": -1.0},
+        {"index": 2, "score": -3.0},
+        {"index": 3, "score": -3.0},
+        {"index": 0, "score": -4.0},
+    ]});
+    assert_eq!(body, expected);
+    let (_, body) = rerank(
+        &server,
+        &json!({"query": "", "documents": documents, "top_n": 1}),
+    );
+    assert_eq!(body["results"].as_array().unwrap().len(), 1, "{body}");
+    let (_, body) = rerank(&server, &json!({"query": "q", "documents": []}));
+    assert_eq!(body, json!({"results": []}));
+    // A key is needed.
+    assert_eq!(server.status("POST", "/v1/rerank", None), 401);
+}
+
+#[test]
+fn wrong_requests_are_rejected() {
+    let reranker = Arc::<Brevity>::default();
+    let reranking = server(&reranker, Duration::from_secs(60));
+    let many = vec!["t"; 1001];
+    for (body, expected) in [
+        (json!({"documents": []}), "missing field `query`"),
+        (json!({"query": "q"}), "missing field `documents`"),
+        (
+            json!({"query": "q", "documents": [7]}),
+            "expected a text, or an object with the field text",
+        ),
+        (
+            json!({"query": "q", "documents": [], "top_k": 3}),
+            "unknown field",
+        ),
+        (
+            json!({"query": "q", "documents": many}),
+            "documents: expected at most 1000, found 1001",
+        ),
+        (
+            json!({"query": "q".repeat(10_001), "documents": []}),
+            "characters of a query: expected at most 10000, found 10001",
+        ),
+    ] {
+        let (status, found) = rerank(&reranking, &body);
+        assert_eq!(status, 400, "{found}");
+        let message = found["error"]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
+    }
+    let body = json!({"query": "q", "documents": ["t", "nan"]});
+    assert_eq!(rerank(&reranking, &body).0, 500);
+    reranker.fails.store(true, Ordering::Relaxed);
+    let body = json!({"query": "q", "documents": ["t"]});
+    assert_eq!(rerank(&reranking, &body).0, 500);
+    let (status, found) = rerank(&TestServer::new(), &body);
+    assert_eq!(status, 400, "{found}");
+    let message = found["error"]["message"].as_str().unwrap();
+    assert!(message.contains("ir serve --rerank MODEL"), "{message}");
+}
+
+/// Answers and their scores.
+fn ask(server: &TestServer, n_best: usize) -> Value {
+    let query = json!({"query": QUESTION, "n_best": n_best, "explain": true});
+    server.success("/v1/search/query", &server.query, &json!({"query": query}))
+}
+
+fn values(body: &Value) -> Vec<&str> {
+    let results = body["results"].as_array().unwrap().iter();
+    let values = results.map(|result| result["a"]["value"].as_str().unwrap());
+    values.collect()
+}
+
+#[test]
+fn the_first_answers_are_ranked() {
+    let plain = TestServer::with_bundled_papers();
+    let before = ask(&plain, 4);
+    let mut expected = values(&before);
+    expected.sort_by_key(|text| text.len());
+    let server = server(&Arc::default(), Duration::from_secs(60));
+    let after = ask(&server, 4);
+    assert_eq!(values(&after), expected);
+    assert_eq!(values(&ask(&server, 2)), expected[..2]);
+    for result in after["results"].as_array().unwrap() {
+        let length = result["a"]["value"].as_str().unwrap().len();
+        assert_eq!(result["score"], json!(-(length as f32)));
+        let tree = &result["explanation"];
+        assert_eq!(tree["what"], "score of the reranker");
+        assert_eq!(tree["value"], result["score"]);
+        assert_eq!(tree["parts"][0]["what"], "brevity");
+    }
+    assert_eq!(after["warnings"], Value::Null);
+}
+
+#[test]
+fn an_exceeded_time_limit_is_a_warning() {
+    let plain = TestServer::with_bundled_papers();
+    let server = server(&Arc::default(), Duration::ZERO);
+    let (before, after) = (ask(&plain, 3), ask(&server, 3));
+    assert_eq!(values(&after), values(&before));
+    assert_eq!(values(&after)[0], ANSWER);
+    assert_eq!(after["results"], before["results"]);
+    let warning = after["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.starts_with("reranking exceeded its time limit, 0ns: "),
+        "{warning}"
+    );
+}

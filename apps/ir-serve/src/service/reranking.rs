@@ -1,0 +1,123 @@
+//! Answers and texts that are ranked by the reranker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ir_core::{Candidate, Ranking, Reranker, Retriever, Search, SearchError, TimeLimited};
+use ir_qa::retrieval::{AnswerIndex, AnswerIndexError, RerankedAnswers};
+
+use super::Service;
+use super::batched_search::QuestionSearch;
+use crate::config::ServiceReranker;
+use crate::error::ServiceError;
+
+/// Text of a request with its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct RerankedText {
+    /// Position in the request, from 0.
+    pub index: usize,
+    /// Score of the reranker; higher is better.
+    pub score: f32,
+}
+
+/// Answers to a question, by the reranker unless it takes too long.
+pub(super) struct RankedAnswers {
+    pub(super) answers: Ranking,
+    pub(super) is_reranked: bool,
+    pub(super) warning: Option<String>,
+}
+
+impl ServiceReranker {
+    fn limited(&self, time: Duration) -> TimeLimited<Arc<dyn Reranker<Query = str>>> {
+        TimeLimited::new(Arc::clone(&self.reranker), time)
+    }
+
+    /// The answers of an index, ranked within the time limit.
+    pub(crate) fn rerank(
+        &self,
+        index: &Arc<AnswerIndex>,
+    ) -> Result<RerankedAnswers, AnswerIndexError> {
+        self.answers
+            .rerank(index, Arc::new(self.limited(self.time)))
+    }
+}
+
+impl QuestionSearch {
+    /// Answers by the reranker, or in the order of the index if there is none or its time limit is
+    /// exceeded.
+    pub(super) fn ranked_answers(&self, search: &Search<'_>) -> Result<RankedAnswers, SearchError> {
+        let mut warning = None;
+        if let Some(reranked) = self.state.reranked() {
+            match reranked.search(&self.text, search) {
+                Err(SearchError::TimeLimit { limit, .. }) => {
+                    let message = format!(
+                        "reranking exceeded its time limit, {limit:?}: the answers have the order \
+                         and the scores of the search before it"
+                    );
+                    warning = Some(message);
+                }
+                answers => {
+                    return Ok(RankedAnswers {
+                        answers: answers?,
+                        is_reranked: true,
+                        warning: None,
+                    });
+                }
+            }
+        }
+        Ok(RankedAnswers {
+            answers: self.state.index().search(&self.text, search)?,
+            is_reranked: false,
+            warning,
+        })
+    }
+}
+
+impl Service {
+    /// Returns `true` if there is a reranker.
+    #[must_use]
+    pub const fn has_reranker(&self) -> bool {
+        self.reranker.is_some()
+    }
+
+    /// Ranks texts by the reranker: the `limit` best ones, by score, then position.
+    ///
+    /// # Errors
+    /// Returns [`ServiceError::NoReranker`] without a reranker, [`ServiceError::Limit`] for a long
+    /// query or many texts, and [`ServiceError::Search`] if the reranker fails or exceeds the time
+    /// limit of a request.
+    pub fn rerank(
+        &self,
+        query: &str,
+        texts: &[(String, String)],
+        limit: usize,
+    ) -> Result<Vec<RerankedText>, ServiceError> {
+        let reranker = self.reranker.as_ref().ok_or(ServiceError::NoReranker)?;
+        self.check_query(query, 0)?;
+        if texts.len() > self.limits.results {
+            return Err(ServiceError::Limit {
+                what: "documents",
+                limit: self.limits.results,
+                found: texts.len(),
+            });
+        }
+        let candidates = texts.iter().map(|(id, text)| Candidate::new(id, text));
+        let candidates: Vec<Candidate<'_>> = candidates.collect();
+        let scores = reranker.limited(self.limits.time);
+        let scores = scores.scores(query, &candidates)?;
+        let mut ranked = Vec::with_capacity(scores.len());
+        for (index, score) in scores.into_iter().enumerate() {
+            let Some(score) = score else { continue };
+            if score.is_nan() {
+                let id = texts.get(index).map(|(id, _)| id.clone());
+                let id = id.unwrap_or_default();
+                return Err(SearchError::NanRerankerScore { id }.into());
+            }
+            ranked.push(RerankedText { index, score });
+        }
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
+        ranked.truncate(limit);
+        Ok(ranked)
+    }
+}

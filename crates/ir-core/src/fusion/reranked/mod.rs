@@ -1,0 +1,322 @@
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::FusionError;
+use super::numbering::{DocumentHits, NumberedRetriever, Numbering};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
+use crate::ranking::{Ranking, TopK};
+use crate::reranker::{Candidate, CandidateTexts, Reranker};
+use crate::retriever::Retriever;
+use crate::search::Search;
+
+/// Size of the texts that are held for one call of the reranker, in bytes. The candidates of a query
+/// are never divided.
+const BLOCK_BYTES: usize = 64 << 20;
+
+/// Retriever that ranks the first hits of another retriever by the scores of a [`Reranker`]: the
+/// BM25 top 100 re-ranked by a cross-encoder.
+///
+/// The candidates are the first `depth` hits of the retriever that pass the filter, or `k` hits if
+/// that is larger. Candidates without a score are removed. A filtered search has its own candidates,
+/// so it is exempt from the filter contract of [`Retriever`].
+///
+/// The candidates of all queries of a batch are scored together. Their texts are checked first: a
+/// candidate without a text is an error before anything is scored.
+///
+/// The scores of a second retriever are a reranker:
+/// ```
+/// use ir_core::fusion::{Reranked, RetrieverScores};
+/// # use ir_core::{Ranking, Retriever, Search};
+/// # fn search(dense: Box<dyn Retriever<Query = str>>, bm25: Box<dyn Retriever<Query = str>>)
+/// # -> Result<Ranking, Box<dyn std::error::Error>> {
+/// let reranked = Reranked::new(bm25, RetrieverScores::new(dense)?, 100)?;
+/// let ranking = reranked.search("tea", &Search::top(10))?;
+/// # Ok(ranking)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Reranked<A, B> {
+    ids: DocIds,
+    first: NumberedRetriever<A>,
+    reranker: B,
+    texts: Option<Arc<dyn CandidateTexts>>,
+    depth: usize,
+    /// [`BLOCK_BYTES`]; tests set it to a lower number.
+    block_bytes: usize,
+}
+
+impl<A, B> fmt::Debug for Reranked<A, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reranked")
+            .field("documents", &self.ids.len())
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked<A, B> {
+    /// Creates a retriever that ranks the first `depth` hits of `first` by the scores of a reranker
+    /// that does not read texts.
+    ///
+    /// # Errors
+    /// Returns [`FusionError::RerankerTexts`] if the reranker reads texts, and [`FusionError::Ids`]
+    /// if the retriever holds too many documents.
+    pub fn new(first: A, reranker: B, depth: usize) -> Result<Self, FusionError> {
+        if reranker.needs_texts() {
+            return Err(FusionError::RerankerTexts);
+        }
+        Self::build(first, reranker, None, depth)
+    }
+
+    /// Creates a retriever that ranks the first `depth` hits of `first` by the scores of a reranker
+    /// that reads `texts`.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use std::sync::Arc;
+    ///
+    /// use ir_core::fusion::{DocumentPrior, Reranked};
+    /// use ir_core::{Candidate, Reranker, Retriever, Search, SearchError};
+    ///
+    /// struct Length;
+    ///
+    /// impl Reranker for Length {
+    ///     type Query = str;
+    ///     fn scores(
+    ///         &self,
+    ///         _: &str,
+    ///         candidates: &[Candidate<'_>],
+    ///     ) -> Result<Vec<Option<f32>>, SearchError> {
+    ///         Ok(candidates.iter().map(|it| Some(it.text.len() as f32)).collect())
+    ///     }
+    /// }
+    ///
+    /// let first = DocumentPrior::new([("a", 3.0), ("b", 2.0), ("c", 1.0)])?;
+    /// let texts = [("a", "tea"), ("b", "black tea"), ("c", "tea leaves")];
+    /// let texts: HashMap<_, _> = texts.map(|(id, text)| (id.to_owned(), text.to_owned())).into();
+    /// let reranked = Reranked::with_texts(first, Length, Arc::new(texts), 2)?;
+    /// let ranking = reranked.search("tea", &Search::top(2))?;
+    /// let found: Vec<&str> = ranking.iter().map(|hit| reranked.ids().id(hit.doc)).collect();
+    /// assert_eq!(found, ["b", "a"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`FusionError::Ids`] if the retriever holds too many documents.
+    pub fn with_texts(
+        first: A,
+        reranker: B,
+        texts: Arc<dyn CandidateTexts>,
+        depth: usize,
+    ) -> Result<Self, FusionError> {
+        let texts = Some(texts).filter(|_| reranker.needs_texts());
+        Self::build(first, reranker, texts, depth)
+    }
+
+    fn build(
+        first: A,
+        reranker: B,
+        texts: Option<Arc<dyn CandidateTexts>>,
+        depth: usize,
+    ) -> Result<Self, FusionError> {
+        let mut numbering = Numbering::default();
+        let first = numbering.add(first)?;
+        Ok(Self {
+            ids: numbering.ids,
+            first,
+            reranker,
+            texts,
+            depth,
+            block_bytes: BLOCK_BYTES,
+        })
+    }
+
+    /// Candidates of each query, best first.
+    fn candidates(&self, queries: &[(&Q, Search<'_>)]) -> Result<Vec<DocumentHits>, SearchError> {
+        self.first.search(queries, |k| k.max(self.depth))
+    }
+
+    fn ids_of<'a>(&'a self, found: &'a DocumentHits) -> impl Iterator<Item = &'a str> {
+        found.hits.iter().map(|hit| self.ids.id(hit.0))
+    }
+
+    /// Texts of the candidates of a query, in order.
+    fn texts(&self, found: &DocumentHits) -> Result<Vec<Cow<'_, str>>, SearchError> {
+        let Some(texts) = &self.texts else {
+            return Ok(vec![Cow::default(); found.hits.len()]);
+        };
+        let texts = self.ids_of(found).map(|id| {
+            let text = texts.text(id)?;
+            text.ok_or_else(|| SearchError::MissingText { id: id.to_owned() })
+        });
+        texts.collect()
+    }
+
+    /// Returns an error if a candidate has no text.
+    fn check_texts(&self, found: &[DocumentHits]) -> Result<(), SearchError> {
+        let Some(texts) = &self.texts else {
+            return Ok(());
+        };
+        for id in found.iter().flat_map(|found| self.ids_of(found)) {
+            if !texts.contains(id)? {
+                return Err(SearchError::MissingText { id: id.to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    fn as_candidates<'a>(
+        &'a self,
+        found: &'a DocumentHits,
+        texts: &'a [Cow<'_, str>],
+    ) -> Vec<Candidate<'a>> {
+        let candidates = self.ids_of(found).zip(texts);
+        let candidates = candidates.map(|(id, text)| Candidate::new(id, text));
+        candidates.collect()
+    }
+
+    /// Scores of the candidates of each query, in order.
+    fn scores(
+        &self,
+        queries: &[(&Q, Search<'_>)],
+        found: &[DocumentHits],
+    ) -> Result<Vec<Vec<Option<f32>>>, SearchError> {
+        self.check_texts(found)?;
+        let mut scores = Vec::with_capacity(queries.len());
+        while scores.len() < queries.len() {
+            let start = scores.len();
+            let (mut texts, mut bytes) = (Vec::new(), 0_usize);
+            for found in &found[start..] {
+                if bytes > self.block_bytes {
+                    break;
+                }
+                let of_query = self.texts(found)?;
+                bytes += of_query.iter().map(|text| text.len()).sum::<usize>();
+                texts.push(of_query);
+            }
+            let block = found[start..].iter().zip(&texts);
+            let block: Vec<Vec<Candidate<'_>>> = block
+                .map(|(found, texts)| self.as_candidates(found, texts))
+                .collect();
+            let queries = queries[start..].iter().zip(&block);
+            let queries: Vec<(&Q, &[Candidate<'_>])> = queries
+                .map(|((query, _), candidates)| (*query, &candidates[..]))
+                .collect();
+            let of_block = self.reranker.scores_batch(&queries)?;
+            check_count(block.len(), of_block.len())?;
+            for (candidates, scores) in block.iter().zip(&of_block) {
+                check_scores(candidates, scores)?;
+            }
+            scores.extend(of_block);
+        }
+        Ok(scores)
+    }
+
+    /// Explanation of the score of a candidate, or a node without details. `None` if the reranker
+    /// removes the candidate.
+    fn score_tree(
+        &self,
+        query: &Q,
+        found: &DocumentHits,
+        n: usize,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.check_texts(std::slice::from_ref(found))?;
+        let texts = self.texts(found)?;
+        let candidates = self.as_candidates(found, &texts);
+        if let Some(tree) = self.reranker.explain(query, &candidates, n)? {
+            return Ok(Some(tree));
+        }
+        let scores = self.reranker.scores(query, &candidates)?;
+        check_scores(&candidates, &scores)?;
+        let leaf = "score (this reranker has no explanations)";
+        Ok(scores[n].map(|score| Explanation::new(score, leaf)))
+    }
+}
+
+const fn check_count(expected: usize, found: usize) -> Result<(), SearchError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(SearchError::ScoreCount { expected, found })
+}
+
+/// Checks that there is one score for each candidate, and that no score is NaN.
+fn check_scores(candidates: &[Candidate<'_>], scores: &[Option<f32>]) -> Result<(), SearchError> {
+    check_count(candidates.len(), scores.len())?;
+    let mut scored = candidates.iter().zip(scores);
+    match scored.find(|(_, score)| score.is_some_and(f32::is_nan)) {
+        None => Ok(()),
+        Some((candidate, _)) => {
+            let id = candidate.id.to_owned();
+            Err(SearchError::NanRerankerScore { id })
+        }
+    }
+}
+
+impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Retriever
+    for Reranked<A, B>
+{
+    type Query = Q;
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    crate::search_as_batch!();
+
+    fn search_batch(&self, queries: &[(&Q, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let found = self.candidates(queries)?;
+        let scores = self.scores(queries, &found)?;
+        let rankings = found.iter().zip(scores).zip(queries);
+        let rankings = rankings.map(|((found, scores), (_, search))| {
+            let mut best = TopK::new(search.k());
+            for (hit, score) in found.hits.iter().zip(scores) {
+                if let Some(score) = score {
+                    best.push(hit.0, score);
+                }
+            }
+            best.finish()
+        });
+        rankings.collect()
+    }
+
+    /// Explains the score of the reranker. The second detail is the rank and score of the first
+    /// retriever.
+    fn explain(
+        &self,
+        query: &Q,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if !search.allows(doc) {
+            return Ok(None);
+        }
+        let found = self.candidates(&[(query, *search)])?;
+        let Some(found) = found.first() else {
+            return Ok(None);
+        };
+        let Some(rank) = found.hits.iter().position(|hit| hit.0 == doc) else {
+            return Ok(None);
+        };
+        let Some(score) = self.score_tree(query, found, rank)? else {
+            return Ok(None);
+        };
+        let depth = search.with_k(search.k().max(self.depth));
+        let first = self.first.explain(query, found.hits[rank], &depth)?;
+        let candidate = format!(
+            "not part of the score: candidate {} of {} by the first retriever, with the score",
+            rank + 1,
+            found.hits.len()
+        );
+        // The sum with 0 turns -0 into 0, as `TopK` does.
+        let tree = Explanation::new(score.score() + 0.0, "score of the reranker");
+        let candidate = Explanation::new(found.hits[rank].1, candidate).with_detail(first);
+        Ok(Some(tree.with_detail(score).with_detail(candidate)))
+    }
+}

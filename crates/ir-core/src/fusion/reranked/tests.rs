@@ -1,0 +1,185 @@
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::*;
+use crate::fusion::RetrieverScores;
+use crate::tests::ConstantScores;
+
+/// What is wrong with the scores of [`Lengths`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    Nan,
+    MissingScore,
+    MissingQuery,
+}
+
+/// Scores candidates by the lengths of their texts, removes empty texts, and records the number of
+/// queries of each call.
+#[derive(Debug)]
+struct Lengths {
+    fault: Fault,
+    calls: Mutex<Vec<usize>>,
+}
+
+impl Lengths {
+    fn new(fault: Fault) -> Self {
+        Self {
+            fault,
+            calls: Mutex::default(),
+        }
+    }
+}
+
+impl Reranker for Lengths {
+    type Query = str;
+
+    fn scores(
+        &self,
+        _: &str,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<Option<f32>>, SearchError> {
+        let length = |it: &Candidate<'_>| (!it.text.is_empty()).then_some(it.text.len() as f32);
+        let mut scores: Vec<Option<f32>> = candidates.iter().map(length).collect();
+        match self.fault {
+            Fault::Nan => scores[1] = Some(f32::NAN),
+            Fault::MissingScore => drop(scores.pop()),
+            Fault::None | Fault::MissingQuery => {}
+        }
+        Ok(scores)
+    }
+
+    fn scores_batch(
+        &self,
+        queries: &[(&str, &[Candidate<'_>])],
+    ) -> Result<Vec<Vec<Option<f32>>>, SearchError> {
+        self.calls.lock().unwrap().push(queries.len());
+        let scored = queries.iter().map(|(query, them)| self.scores(query, them));
+        let mut scores = scored.collect::<Result<Vec<_>, _>>()?;
+        if self.fault == Fault::MissingQuery {
+            scores.pop();
+        }
+        Ok(scores)
+    }
+}
+
+fn first() -> ConstantScores {
+    ConstantScores::new(&[
+        ("a", Some(4.0)),
+        ("b", Some(3.0)),
+        ("c", Some(2.0)),
+        ("d", Some(1.0)),
+    ])
+}
+
+fn texts(texts: &[(&str, &str)]) -> Arc<BTreeMap<String, String>> {
+    let texts = texts.iter();
+    Arc::new(
+        texts
+            .map(|(id, text)| ((*id).to_owned(), (*text).to_owned()))
+            .collect(),
+    )
+}
+
+fn all_texts() -> Arc<BTreeMap<String, String>> {
+    texts(&[("a", "x"), ("b", "xxx"), ("c", ""), ("d", "xx")])
+}
+
+fn found(reranked: &dyn Retriever<Query = str>, search: &Search<'_>) -> String {
+    let ranking = reranked.search("q", search).unwrap();
+    let ids = ranking.iter().map(|hit| reranked.ids().id(hit.doc));
+    ids.collect()
+}
+
+#[test]
+fn candidates_are_ranked_by_their_texts() {
+    let of_depth = |depth| {
+        Reranked::with_texts(first(), Lengths::new(Fault::None), all_texts(), depth).unwrap()
+    };
+    assert_eq!(found(&of_depth(2), &Search::top(1)), "b");
+    assert_eq!(found(&of_depth(2), &Search::top(2)), "ba");
+    // More hits than candidates are asked for: the candidates are the first k.
+    assert_eq!(found(&of_depth(2), &Search::top(4)), "bda");
+    assert_eq!(found(&of_depth(0), &Search::top(1)), "a");
+    // The filter holds in the first stage.
+    let last = |doc: DocNum| doc.get() > 1;
+    assert_eq!(found(&of_depth(2), &Search::top(1).within(&last)), "d");
+    let reranked = of_depth(3);
+    let explain = |n| {
+        let search = Search::top(1);
+        reranked.explain("q", DocNum::new(n), &search).unwrap()
+    };
+    let tree = explain(1).unwrap().to_string();
+    let expected = "3  score of the reranker\n\
+                    \x20 3  score (this reranker has no explanations)\n\
+                    \x20 3  not part of the score: candidate 2 of 3 by the first retriever, with \
+                    the score\n    3  constant\n";
+    assert_eq!(tree, expected);
+    // The reranker removes the candidate; not a candidate.
+    assert_eq!((explain(2), explain(3)), (None, None));
+}
+
+#[test]
+fn texts_are_scored_in_blocks() {
+    let mut reranked =
+        Reranked::with_texts(first(), Lengths::new(Fault::None), all_texts(), 4).unwrap();
+    let batch = [("q", Search::top(4)); 5];
+    let expected = reranked.search_batch(&batch).unwrap();
+    // 6 bytes per query.
+    for bytes in [0, 6, 11, 100] {
+        reranked.block_bytes = bytes;
+        assert_eq!(reranked.search_batch(&batch).unwrap(), expected);
+    }
+    let calls = reranked.reranker.calls.lock().unwrap();
+    assert_eq!(*calls, [5, 1, 1, 1, 1, 1, 2, 2, 1, 2, 2, 1, 5]);
+}
+
+#[test]
+fn missing_texts_are_an_error_before_scores() {
+    let few = texts(&[("a", "x"), ("b", "xx"), ("d", "x")]);
+    let mut reranked = Reranked::with_texts(first(), Lengths::new(Fault::None), few, 2).unwrap();
+    reranked.block_bytes = 0;
+    assert_eq!(found(&reranked, &Search::top(1)), "b");
+    reranked.reranker.calls.lock().unwrap().clear();
+    // The candidates of the second query include "c".
+    let error = reranked.search_batch(&[("q", Search::top(1)), ("q", Search::top(3))]);
+    let message = error.unwrap_err().to_string();
+    let expected = "document \"c\": expected a text to rerank, found no such document in the texts";
+    assert_eq!(message, expected);
+    assert!(reranked.reranker.calls.lock().unwrap().is_empty());
+    let search = Search::top(3);
+    let error = reranked.explain("q", DocNum::new(0), &search).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_reranker_of_texts_needs_texts() {
+    let error = Reranked::new(first(), Lengths::new(Fault::None), 2).unwrap_err();
+    assert_eq!(error, FusionError::RerankerTexts);
+    // A reranker that reads none ignores them.
+    let scores = RetrieverScores::new(first()).unwrap();
+    let reranked = Reranked::with_texts(first(), scores, texts(&[]), 2).unwrap();
+    assert_eq!(found(&reranked, &Search::top(2)), "ab");
+}
+
+#[test]
+fn invalid_scores_are_errors() {
+    let cases = [
+        (
+            Fault::Nan,
+            "document \"b\": expected a score of the reranker, found NaN",
+        ),
+        (Fault::MissingScore, "reranker: expected 3 scores, found 2"),
+        (Fault::MissingQuery, "reranker: expected 1 scores, found 0"),
+    ];
+    for (fault, expected) in cases {
+        let reranked = Reranked::with_texts(first(), Lengths::new(fault), all_texts(), 3).unwrap();
+        let search = Search::top(1);
+        let error = reranked.search("q", &search).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{fault:?}");
+        let explained = reranked.explain("q", DocNum::new(0), &search);
+        if fault != Fault::MissingQuery {
+            assert_eq!(explained.unwrap_err().to_string(), expected, "{fault:?}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Cross-encoders of the type `rerank`.
+
+#[cfg(feature = "dense")]
+mod with_models;
+#[cfg(not(feature = "dense"))]
+mod without_models;
+
+#[cfg(feature = "dense")]
+pub(super) use with_models::{content, open_model, shared_model};
+#[cfg(not(feature = "dense"))]
+pub(super) use without_models::{content, open_model, shared_model};

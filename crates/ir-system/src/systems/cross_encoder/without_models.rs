@@ -1,0 +1,32 @@
+//! Cross-encoders of a build without the feature `dense`.
+
+use crate::error::SystemError;
+use crate::source::SourceMap;
+use crate::system::{OpenReranker, SystemContext};
+use crate::systems::rerank::RerankSystem;
+
+fn unavailable() -> SystemError {
+    let message = "cross-encoders need the feature `dense`, with which this program was not built";
+    SystemError::missing("model", message)
+}
+
+pub(in crate::systems) fn content(
+    _: &RerankSystem,
+    _: &SystemContext<'_>,
+) -> Result<String, SystemError> {
+    Err(unavailable())
+}
+
+pub(in crate::systems) fn open_model(
+    _: &RerankSystem,
+    _: &SourceMap,
+) -> Result<OpenReranker, SystemError> {
+    Err(unavailable())
+}
+
+pub(in crate::systems) fn shared_model(
+    _: &RerankSystem,
+    _: &mut SystemContext<'_>,
+) -> Result<OpenReranker, SystemError> {
+    Err(unavailable())
+}
