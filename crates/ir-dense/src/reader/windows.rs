@@ -8,6 +8,7 @@ use crate::encode::ModelTokenizer;
 use crate::encode::tokenizer::PairTemplate;
 use crate::error::{ModelError, TokenizerError};
 use crate::model_folder::{Architecture, TransformerConfig};
+use crate::transformer::batch::TokenSequence;
 
 /// Maximum sequence length of SQuAD readers.
 const MAX_TOKENS: usize = 384;
@@ -34,6 +35,12 @@ pub(crate) struct Window {
     pub(crate) first: usize,
     /// Ranges of the tokens of the context, in bytes.
     pub(crate) offsets: Vec<Range<usize>>,
+}
+
+impl Window {
+    pub(crate) fn tokens(&self) -> TokenSequence<'_> {
+        (&self.ids, &self.types)
+    }
 }
 
 impl WindowBuilder {

@@ -27,12 +27,14 @@ mod cpu_backward;
 mod error;
 mod gradcache;
 mod gradients;
+mod headed;
 mod history;
 pub mod loss;
 mod optimizer;
 mod plot;
 mod reader;
 mod reader_config;
+mod run;
 mod sampler;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::float_cmp)]
@@ -44,4 +46,5 @@ pub use error::TrainError;
 pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};
 pub use reader::{ReaderExample, ReaderTrainer, ReaderTrainingResult};
 pub use reader_config::ReaderTrainingConfig;
-pub use trainer::{EvaluateFn, HistoryCallback, Trainer, TrainingResult};
+pub use run::{EvaluateFn, HistoryCallback};
+pub use trainer::{Trainer, TrainingResult};

@@ -25,8 +25,41 @@ pub(super) struct TrainingBatch {
 pub(super) struct BatchSampler<'a> {
     data: &'a dyn TrainingSet,
     config: &'a TrainingConfig,
-    /// Order of the examples in the epoch of the last call.
+    order: EpochOrder,
+}
+
+/// Shuffled order of examples in each epoch.
+pub(super) struct EpochOrder {
+    seed: u64,
+    len: usize,
+    batch_size: usize,
+    /// Epoch of the last call and its order.
     order: Option<(u64, Vec<u32>)>,
+}
+
+impl EpochOrder {
+    pub(super) fn new(seed: u64, len: usize, batch_size: usize) -> Self {
+        Self {
+            seed,
+            len,
+            batch_size,
+            order: None,
+        }
+    }
+
+    /// Returns the examples of a step, from 0, in their order.
+    pub(super) fn batch(&mut self, step: u64, per_epoch: u64) -> &[u32] {
+        let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
+        let is_cached = self.order.as_ref().is_some_and(|(of, _)| *of == epoch);
+        let order = self.order.take().filter(|_| is_cached).unwrap_or_else(|| {
+            let mut order: Vec<u32> = (0..self.len as u32).collect();
+            SplitMix64::new(self.seed, epoch).partial_shuffle(&mut order, self.len);
+            (epoch, order)
+        });
+        let (_, order) = self.order.insert(order);
+        let chosen = order.chunks(self.batch_size.max(1)).nth(index);
+        chosen.unwrap_or_default()
+    }
 }
 
 impl<'a> BatchSampler<'a> {
@@ -34,28 +67,15 @@ impl<'a> BatchSampler<'a> {
         Self {
             data,
             config,
-            order: None,
+            order: EpochOrder::new(config.seed, data.len(), config.batch_size),
         }
     }
 
     /// Returns the batch of a step, from 0.
     pub(super) fn batch(&mut self, step: u64) -> Result<TrainingBatch, TrainError> {
         let per_epoch = self.config.steps_per_epoch(self.data.len()).max(1);
-        let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
-        if self
-            .order
-            .as_ref()
-            .is_none_or(|(cached, _)| *cached != epoch)
-        {
-            let mut order: Vec<u32> = (0..self.data.len() as u32).collect();
-            let all = order.len();
-            SplitMix64::new(self.config.seed, epoch).partial_shuffle(&mut order, all);
-            self.order = Some((epoch, order));
-        }
-        let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
-        let size = self.config.batch_size;
-        let from = (index * size).min(order.len());
-        let chosen = &order[from..(from + size).min(order.len())];
+        let epoch = step / per_epoch;
+        let chosen = self.order.batch(step, per_epoch);
         let examples = chosen.iter().map(|&index| {
             let index = index as usize;
             Ok((index, self.data.get(index)?))
