@@ -87,6 +87,12 @@ pub enum ModelError {
     /// A text vector is infinite or NaN although all weights are finite.
     #[error("a vector has the element {value}, expected finite numbers: the weights are too large")]
     Overflow { value: f32 },
+    /// A score of a cross-encoder is infinite or NaN although all weights are finite. `document`:
+    /// the id of a candidate, or the number of a pair.
+    #[error(
+        "{document} has the score {value}, expected a finite number: the weights are too large"
+    )]
+    Score { document: String, value: f32 },
     /// The tokenizer cannot be used.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),

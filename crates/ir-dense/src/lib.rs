@@ -4,6 +4,7 @@
 mod activation;
 mod architectures;
 mod backend;
+mod cross_encoder;
 mod encode;
 mod error;
 mod hub;
@@ -16,9 +17,10 @@ mod similarity;
 pub mod train;
 mod transformer;
 
-pub use activation::Activation;
+pub use activation::{Activation, OutputActivation};
 pub use backend::{Backend, BackendError};
 pub use burn;
+pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, Windows};
 pub use encode::{
     BiEncoder, EncoderConfig, EncoderFingerprint, ModelDescription, ModelTokenizer,
     ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::bert;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, HeadDense, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::Architecture;
 
 pub(super) const ALBERT: Definition = Definition {
@@ -35,4 +35,14 @@ pub(super) const ALBERT: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
+    head: Some(|_| Ok(HEAD)),
+};
+
+const HEAD: HeadLayout = HeadLayout {
+    dense: Some(HeadDense {
+        name: "pooler",
+        in_encoder: true,
+        ..HeadDense::TANH
+    }),
+    ..HeadLayout::BERT
 };

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::config_file::ConfigFile;
-use super::definition::{Definition, TensorNames};
+use super::definition::{Definition, HeadLayout, TensorNames};
+use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, TransformerConfig};
 
@@ -14,6 +15,7 @@ pub(super) const BERT: Definition = Definition {
     body: "bert",
     read: |file| read(file, Architecture::BERT),
     names: &[TensorNames::BERT],
+    head: Some(|_| Ok(HeadLayout::BERT)),
 };
 
 pub(super) const ROBERTA: Definition = Definition {
@@ -29,6 +31,7 @@ pub(super) const ROBERTA: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::BERT],
+    head: Some(|_| Ok(HeadLayout::ROBERTA)),
 };
 
 pub(super) const ELECTRA: Definition = Definition {
@@ -43,6 +46,7 @@ pub(super) const ELECTRA: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::BERT],
+    head: Some(|_| Ok(HeadLayout::ROBERTA.with_dense("classifier.dense", OutputActivation::Gelu))),
 };
 
 pub(super) const DPR: Definition = Definition {
@@ -55,6 +59,7 @@ pub(super) const DPR: Definition = Definition {
         read(file, Architecture::BERT)
     },
     names: &[TensorNames::BERT],
+    head: None,
 };
 
 /// Reads the fields that are the same in BERT and its successors with absolute positions.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::de::Error as _;
 use serde_json::{Map, Value};
 
-use crate::activation::Activation;
+use crate::activation::{Activation, OutputActivation};
 use crate::error::ModelError;
 use crate::model_folder::{Rotary, RotaryScaling, TransformerConfig};
 
@@ -117,6 +117,17 @@ impl ConfigFile<'_> {
         let name = self.text(field)?.unwrap_or(default);
         Activation::from_transformers(name)
             .ok_or_else(|| self.error(field, Activation::EXPECTED, name))
+    }
+
+    /// Returns the activation function of a head that a field names.
+    pub(crate) fn output_activation(
+        &self,
+        field: &str,
+        default: &str,
+    ) -> Result<OutputActivation, ModelError> {
+        let name = self.text(field)?.unwrap_or(default);
+        OutputActivation::from_transformers(name)
+            .ok_or_else(|| self.error(field, OutputActivation::expected(), name))
     }
 
     /// Sets the fields that have the same names in most architectures: sizes, number of positions

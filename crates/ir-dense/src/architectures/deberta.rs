@@ -2,7 +2,7 @@
 
 use super::bert;
 use super::config_file::ConfigFile;
-use super::definition::{Definition, LayerNames, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, TensorNames};
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, Disentangled, TransformerConfig};
 
@@ -26,6 +26,10 @@ pub(super) const DEBERTA: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
+    head: Some(|file| {
+        let activation = file.output_activation("pooler_hidden_act", "gelu")?;
+        Ok(HeadLayout::BERT.with_dense("pooler.dense", activation))
+    }),
 };
 
 fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {

@@ -1,6 +1,7 @@
 //! What an architecture is: how its configuration is read, and how its tensors are named.
 
 use super::config_file::ConfigFile;
+use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
 
@@ -21,6 +22,111 @@ pub(crate) struct Definition {
     pub(crate) read: fn(&ConfigFile<'_>) -> Result<TransformerConfig, ModelError>,
     /// Tensor names, one set for every layout of weight files. The first one is written.
     pub(crate) names: &'static [TensorNames],
+    /// Head for sequence classification; `None` for architectures without one.
+    pub(crate) head: Option<HeadDefinition>,
+}
+
+/// Reads the classification head from the configuration.
+pub(crate) type HeadDefinition = fn(&ConfigFile<'_>) -> Result<HeadLayout, ModelError>;
+
+/// Classification head of an architecture: pooling, then a linear layer with activation and
+/// normalization, which some lack, then the classifier. Names are without `.weight` and `.bias`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct HeadLayout {
+    pub(crate) pooling: HeadPooling,
+    pub(crate) dense: Option<HeadDense>,
+    pub(crate) classifier: &'static str,
+    pub(crate) classifier_bias: bool,
+}
+
+/// What a classification head reduces to one vector, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeadPooling {
+    /// Hidden state of the first token.
+    First,
+    /// Hidden state of the last token.
+    Last,
+    /// Mean of the hidden states.
+    Mean,
+    /// Mean of the logits of the tokens.
+    MeanLogits,
+}
+
+/// Linear layer of a classification head, `[hidden_size, hidden_size]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct HeadDense {
+    pub(crate) name: &'static str,
+    /// If `true`, the name follows the prefix of the encoder, such as `bert.`.
+    pub(crate) in_encoder: bool,
+    pub(crate) bias: bool,
+    pub(crate) activation: OutputActivation,
+    /// Normalization after the activation.
+    pub(crate) norm: Option<HeadNorm>,
+}
+
+/// Layer normalization of a classification head.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct HeadNorm {
+    pub(crate) name: &'static str,
+    pub(crate) bias: bool,
+    pub(crate) epsilon: f64,
+}
+
+impl HeadDense {
+    /// Layer with tanh and bias.
+    pub(crate) const TANH: Self = Self {
+        name: "",
+        in_encoder: false,
+        bias: true,
+        activation: OutputActivation::Tanh,
+        norm: None,
+    };
+}
+
+impl HeadLayout {
+    /// Head of BERT: pooler and classifier.
+    pub(crate) const BERT: Self = Self {
+        pooling: HeadPooling::First,
+        dense: Some(HeadDense {
+            name: "pooler.dense",
+            in_encoder: true,
+            ..HeadDense::TANH
+        }),
+        classifier: "classifier",
+        classifier_bias: true,
+    };
+
+    /// Head of RoBERTa.
+    pub(crate) const ROBERTA: Self = Self::BERT
+        .with_dense("classifier.dense", OutputActivation::Tanh)
+        .with_classifier("classifier.out_proj");
+
+    /// Head of decoders: a projection of the last token.
+    pub(crate) const DECODER: Self = Self {
+        pooling: HeadPooling::Last,
+        dense: None,
+        classifier: "score",
+        classifier_bias: false,
+    };
+
+    /// Replaces the linear layer by one that does not belong to the encoder.
+    pub(crate) const fn with_dense(
+        mut self,
+        name: &'static str,
+        activation: OutputActivation,
+    ) -> Self {
+        self.dense = Some(HeadDense {
+            name,
+            activation,
+            ..HeadDense::TANH
+        });
+        self
+    }
+
+    pub(crate) const fn with_classifier(mut self, name: &'static str) -> Self {
+        self.classifier = name;
+        self
+    }
 }
 
 /// Tensor names of an architecture. Names of layers and other modules are without `.weight` and

@@ -1,7 +1,8 @@
 //! DistilBERT: BERT without token types, with other names of tensors.
 
 use super::bert;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
+use crate::activation::OutputActivation;
 use crate::model_folder::Architecture;
 
 pub(super) const DISTILBERT: Definition = Definition {
@@ -29,4 +30,5 @@ pub(super) const DISTILBERT: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
+    head: Some(|_| Ok(HeadLayout::BERT.with_dense("pre_classifier", OutputActivation::Relu))),
 };

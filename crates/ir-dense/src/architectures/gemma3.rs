@@ -2,7 +2,7 @@
 //! a window in five of six layers.
 
 use super::config_file::{FULL_ATTENTION, SLIDING_ATTENTION};
-use super::definition::{Definition, LayerNames, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, TensorNames};
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
 };
@@ -80,4 +80,5 @@ pub(super) const GEMMA3: Definition = Definition {
         },
         ..TensorNames::LLAMA
     }],
+    head: Some(|_| Ok(HeadLayout::DECODER)),
 };

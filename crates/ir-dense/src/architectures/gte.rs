@@ -1,7 +1,7 @@
 //! GTE (Zhang et al. 2024, "mGTE"): BERT with rotary positions and a gated feed-forward network.
 
 use super::config_file::FULL_ATTENTION;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::{Architecture, Biases, LayerConfig, TransformerConfig};
 
 pub(super) const GTE: Definition = Definition {
@@ -55,4 +55,5 @@ pub(super) const GTE: Definition = Definition {
             ..TensorNames::BERT
         },
     ],
+    head: Some(|_| Ok(HeadLayout::BERT)),
 };

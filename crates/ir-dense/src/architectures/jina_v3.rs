@@ -2,7 +2,7 @@
 //! applied.
 
 use super::config_file::FULL_ATTENTION;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::{Architecture, LayerConfig, TransformerConfig};
 
 pub(super) const JINA_V3: Definition = Definition {
@@ -56,4 +56,5 @@ pub(super) const JINA_V3: Definition = Definition {
             ..TensorNames::BERT
         },
     ],
+    head: Some(|_| Ok(HeadLayout::ROBERTA)),
 };

@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::config_file::{ConfigFile, FULL_ATTENTION};
-use super::definition::{Definition, TensorNames};
+use super::definition::{Definition, HeadLayout, HeadPooling, TensorNames};
+use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
@@ -17,6 +18,7 @@ pub(super) const LLAMA: Definition = Definition {
     body: "model",
     read: |file| read(file, Architecture::LLAMA),
     names: &[TensorNames::LLAMA],
+    head: Some(|_| Ok(HeadLayout::DECODER)),
 };
 
 pub(super) const EUROBERT: Definition = Definition {
@@ -31,6 +33,7 @@ pub(super) const EUROBERT: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::LLAMA],
+    head: Some(read_eurobert_head),
 };
 
 pub(super) const MISTRAL: Definition = Definition {
@@ -56,6 +59,7 @@ pub(super) const MISTRAL: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::LLAMA],
+    head: Some(|_| Ok(HeadLayout::DECODER)),
 };
 
 pub(super) const QWEN2: Definition = Definition {
@@ -73,6 +77,7 @@ pub(super) const QWEN2: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::LLAMA],
+    head: Some(|_| Ok(HeadLayout::DECODER)),
 };
 
 pub(super) const QWEN3: Definition = Definition {
@@ -87,6 +92,7 @@ pub(super) const QWEN3: Definition = Definition {
         Ok(config)
     },
     names: &[TensorNames::LLAMA],
+    head: Some(|_| Ok(HeadLayout::DECODER)),
 };
 
 fn read(
@@ -158,4 +164,17 @@ fn set_window(
     };
     config.layer.window = Some(distance);
     Ok(())
+}
+
+fn read_eurobert_head(file: &ConfigFile<'_>) -> Result<HeadLayout, ModelError> {
+    let pooling = match file.text("classifier_pooling")?.unwrap_or("late") {
+        "bos" => HeadPooling::First,
+        "mean" => HeadPooling::Mean,
+        "late" => HeadPooling::MeanLogits,
+        other => return Err(file.error("classifier_pooling", "bos, mean or late", other)),
+    };
+    Ok(HeadLayout {
+        pooling,
+        ..HeadLayout::BERT.with_dense("dense", OutputActivation::Gelu)
+    })
 }

@@ -21,7 +21,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use config_file::ConfigFile;
-pub(crate) use definition::{Definition, LayerNames, Rows, TensorNames};
+pub(crate) use definition::{Definition, HeadLayout, HeadPooling, LayerNames, Rows, TensorNames};
 
 use crate::error::ModelError;
 use crate::model_folder::remote_code::unknown_architecture;
@@ -138,6 +138,27 @@ impl TransformerConfig {
         let config = (find(&file)?.read)(&file)?;
         config.validate(path)?;
         Ok(Some(config))
+    }
+}
+
+impl HeadLayout {
+    /// Reads the classification head of an architecture from `config.json`.
+    ///
+    /// # Errors
+    /// If the architecture has no classification head, or a value is not supported.
+    pub(crate) fn read(folder: &Path, architecture: Architecture) -> Result<Self, ModelError> {
+        let path = &folder.join("config.json");
+        let fields = read_json::<Map<String, Value>>(path)?.unwrap_or_default();
+        let file = ConfigFile { path, fields };
+        match architecture.definition().head {
+            Some(read) => read(&file),
+            None => {
+                let heads = ARCHITECTURES.iter().filter(|it| it.head.is_some());
+                let names: Vec<&str> = heads.flat_map(|it| it.model_types).copied().collect();
+                let expected = format!("a model with a classification head: {}", names.join(", "));
+                Err(file.error("model_type", expected, architecture.0))
+            }
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! ModernBERT (Warner et al. 2024): normalization before attention and a gated feed-forward
 //! network, rotary positions, attention to a window in two of three layers.
 
-use super::config_file::{FULL_ATTENTION, SLIDING_ATTENTION};
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::config_file::{ConfigFile, FULL_ATTENTION, SLIDING_ATTENTION};
+use super::definition::{
+    Definition, HeadDense, HeadLayout, HeadNorm, HeadPooling, LayerNames, Rows, TensorNames,
+};
+use crate::error::ModelError;
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
 };
@@ -80,4 +83,30 @@ pub(super) const MODERNBERT: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
+    head: Some(read_head),
 };
+
+fn read_head(file: &ConfigFile<'_>) -> Result<HeadLayout, ModelError> {
+    let pooling = match file.text("classifier_pooling")?.unwrap_or("cls") {
+        "cls" => HeadPooling::First,
+        "mean" => HeadPooling::Mean,
+        other => return Err(file.error("classifier_pooling", "cls or mean", other)),
+    };
+    let norm = HeadNorm {
+        name: "head.norm",
+        bias: file.flag("norm_bias")?.unwrap_or(false),
+        epsilon: file.number("norm_eps")?.unwrap_or(1e-5),
+    };
+    let dense = HeadDense {
+        name: "head.dense",
+        in_encoder: false,
+        bias: file.flag("classifier_bias")?.unwrap_or(false),
+        activation: file.output_activation("classifier_activation", "gelu")?,
+        norm: Some(norm),
+    };
+    Ok(HeadLayout {
+        pooling,
+        dense: Some(dense),
+        ..HeadLayout::BERT
+    })
+}

@@ -1,7 +1,7 @@
 //! MPNet: BERT with a relative position bias, without token types.
 
 use super::bert;
-use super::definition::{Definition, LayerNames, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, TensorNames};
 use crate::model_folder::Architecture;
 
 pub(super) const MPNET: Definition = Definition {
@@ -30,4 +30,5 @@ pub(super) const MPNET: Definition = Definition {
         },
         ..TensorNames::BERT
     }],
+    head: Some(|_| Ok(HeadLayout::ROBERTA)),
 };

@@ -1,7 +1,7 @@
 //! Nomic BERT (Nussbaum et al. 2024): BERT with rotary positions and a gated feed-forward network.
 
 use super::config_file::FULL_ATTENTION;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::{Architecture, Biases, LayerConfig, TransformerConfig};
 
 pub(super) const NOMIC_BERT: Definition = Definition {
@@ -53,4 +53,5 @@ pub(super) const NOMIC_BERT: Definition = Definition {
             ..TensorNames::BERT
         },
     ],
+    head: Some(|_| Ok(HeadLayout::BERT)),
 };

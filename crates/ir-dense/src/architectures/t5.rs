@@ -23,6 +23,7 @@ pub(super) const T5: Definition = Definition {
             ..NAMES
         },
     ],
+    head: None,
 };
 
 const NAMES: TensorNames = TensorNames {

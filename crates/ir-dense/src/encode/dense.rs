@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use burn::tensor::activation::{gelu, relu, sigmoid, silu, tanh};
 use burn::tensor::{Device, Tensor, TensorData};
-use pulp::Scalar;
 use serde_json::{Map, Value};
 
 use super::module_config::{check_input, check_names, parse};
+use crate::activation::OutputActivation;
 use crate::error::ModelError;
-use crate::kernels::elementwise;
 use crate::model_folder::{TensorSource, WeightFile};
 
 /// Linear layer with an activation function.
@@ -19,7 +17,7 @@ pub(super) struct DenseLayer {
     weight: Vec<f32>,
     bias: Option<Vec<f32>>,
     outputs: usize,
-    activation: DenseActivation,
+    activation: OutputActivation,
     residual: Option<Residual>,
 }
 
@@ -29,17 +27,6 @@ enum Residual {
     Input,
     /// Product of the input with a matrix `[inputs, outputs]`.
     Projection(Vec<f32>),
-}
-
-/// Activation function of a Dense module, by the name of its class in `torch.nn`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DenseActivation {
-    Identity,
-    Tanh,
-    Relu,
-    Gelu,
-    Sigmoid,
-    Silu,
 }
 
 /// `config.json` of a Dense module.
@@ -69,8 +56,8 @@ impl DenseLayer {
             return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
         }
         let activation = match &config.activation_function {
-            Some(name) => DenseActivation::read(&path, name)?,
-            None => DenseActivation::Tanh,
+            Some(name) => OutputActivation::from_class(&path, "activation_function", name)?,
+            None => OutputActivation::Tanh,
         };
         let weights = WeightFile::open(folder)?;
         let (inputs, outputs) = (config.in_features, config.out_features);
@@ -103,9 +90,7 @@ impl DenseLayer {
 
     /// Name of the activation function in `torch.nn`.
     pub(super) fn activation(&self) -> &'static str {
-        let names = DenseActivation::NAMES.iter();
-        let name = names.into_iter().find(|(_, it)| *it == self.activation);
-        name.map_or("", |(name, _)| name)
+        self.activation.class()
     }
 
     fn inputs(&self) -> usize {
@@ -171,58 +156,6 @@ impl DenseLayer {
     }
 }
 
-impl DenseActivation {
-    const NAMES: [(&'static str, Self); 6] = [
-        ("Identity", Self::Identity),
-        ("Tanh", Self::Tanh),
-        ("ReLU", Self::Relu),
-        ("GELU", Self::Gelu),
-        ("Sigmoid", Self::Sigmoid),
-        ("SiLU", Self::Silu),
-    ];
-
-    /// Parses the path of a class, such as `torch.nn.modules.activation.Tanh`.
-    fn read(path: &Path, class: &str) -> Result<Self, ModelError> {
-        let name = class.rsplit('.').next().unwrap_or_default();
-        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        match known.filter(|_| class.starts_with("torch.nn.")) {
-            Some((_, activation)) => Ok(*activation),
-            None => {
-                let names = Self::NAMES.map(|(name, _)| name).join(", ");
-                let expected = format!("a class of torch.nn: {names}");
-                Err(ModelError::setting(
-                    path,
-                    "activation_function",
-                    expected,
-                    class,
-                ))
-            }
-        }
-    }
-
-    fn value(self, x: f32) -> f32 {
-        match self {
-            Self::Identity => x,
-            Self::Tanh => x.tanh(),
-            Self::Relu => x.max(0.0),
-            Self::Gelu => elementwise::gelu::<Scalar>(x),
-            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-            Self::Silu => x / (1.0 + (-x).exp()),
-        }
-    }
-
-    fn apply(self, x: Tensor<2>) -> Tensor<2> {
-        match self {
-            Self::Identity => x,
-            Self::Tanh => tanh(x),
-            Self::Relu => relu(x),
-            Self::Gelu => gelu(x),
-            Self::Sigmoid => sigmoid(x),
-            Self::Silu => silu(x),
-        }
-    }
-}
-
 /// Matrix on a device.
 pub(super) fn constant(values: &[f32], shape: [usize; 2], device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
@@ -250,26 +183,8 @@ pub(super) mod tests {
             weight,
             outputs: bias.len(),
             bias: Some(bias),
-            activation: DenseActivation::Tanh,
+            activation: OutputActivation::Tanh,
             residual: residual.map(Residual::Projection),
-        }
-    }
-
-    #[test]
-    fn activation_functions_equal_those_of_burn() {
-        let inputs = [-4.0, -1.0, -0.3, 0.0, 0.2, 1.0, 5.0];
-        for (name, activation) in DenseActivation::NAMES {
-            let class = format!("torch.nn.modules.activation.{name}");
-            assert_eq!(
-                DenseActivation::read("x".as_ref(), &class).unwrap(),
-                activation
-            );
-            let x = constant(&inputs, [1, inputs.len()], &Device::flex());
-            let expected = activation.apply(x).try_into_vec_as::<f32>().unwrap();
-            for (x, expected) in inputs.into_iter().zip(expected) {
-                let found = activation.value(x);
-                assert!((found - expected).abs() < 1e-5, "{name}({x}) is {found}");
-            }
         }
     }
 

@@ -82,7 +82,7 @@ impl Pooling {
     }
 
     /// Pools the tokens of a text after the first `skip`. Without any, the vector is zero.
-    fn pool_text(self, text: &[f32], skip: usize, out: &mut [f32]) {
+    pub(crate) fn pool_text(self, text: &[f32], skip: usize, out: &mut [f32]) {
         let dim = out.len().max(1);
         let mut rows = text.get(skip * dim..).unwrap_or_default().chunks_exact(dim);
         let length = rows.len();

@@ -44,17 +44,6 @@ pub(crate) struct TokenizedText {
     pub(crate) truncated: bool,
 }
 
-/// Special tokens around the texts of a pair, each with its type: for BERT
-/// `[CLS] first [SEP] second [SEP]`.
-#[derive(Debug, Clone)]
-pub(crate) struct PairTemplate {
-    pub(crate) before: Vec<(u32, u32)>,
-    pub(crate) between: Vec<(u32, u32)>,
-    pub(crate) after: Vec<(u32, u32)>,
-    /// Types of the tokens of both texts.
-    pub(crate) types: [u32; 2],
-}
-
 impl ModelTokenizer {
     /// Reads `tokenizer.json`, `vocab.txt` (WordPiece), or `vocab.json` and `merges.txt` (BPE of
     /// RoBERTa), and optionally `tokenizer_config.json` and `special_tokens_map.json`. Of
@@ -66,7 +55,7 @@ impl ModelTokenizer {
         Self::open_with(folder, TextRules::default())
     }
 
-    pub(super) fn open_with(
+    pub(crate) fn open_with(
         folder: impl AsRef<Path>,
         texts: TextRules,
     ) -> Result<Self, ModelError> {
@@ -164,28 +153,7 @@ impl ModelTokenizer {
             return Err(TokenizerError::Limit { limit, least });
         }
         let room = limit + 1 - least;
-        let text = self.stripped(text);
-        let mut bytes = if self.truncates_left {
-            text.len()
-        } else {
-            room.saturating_mul(BYTES_PER_TOKEN)
-        };
-        let (encoding, is_cut) = loop {
-            let prefix = self.boundaries.prefix(text, bytes);
-            let unbroken = prefix.len() > bytes.max(MAX_UNBROKEN);
-            let prefix = if unbroken {
-                start(prefix, bytes.max(MAX_UNBROKEN))
-            } else {
-                prefix
-            };
-            let encoding = self.encode_part(prefix)?;
-            // One token more than there is room for tells that the text is truncated.
-            let is_whole = prefix.len() == text.len();
-            if encoding.len() > room || unbroken || is_whole {
-                break (encoding, !is_whole);
-            }
-            bytes = bytes.saturating_mul(2);
-        };
+        let (encoding, is_cut) = self.encode_start(text, room)?;
         let middle = encoding.get_ids();
         let truncated = is_cut || middle.len() > room;
         let middle = if self.truncates_left {
@@ -203,6 +171,37 @@ impl ModelTokenizer {
             ids.push(self.padding);
         }
         Ok(truncated)
+    }
+
+    /// Tokens of a text without special tokens: all, or the first ones, more than `room`. Returns
+    /// whether the text may have others. With `truncation_side` left, these are all tokens.
+    pub(crate) fn encode_start(
+        &self,
+        text: &str,
+        room: usize,
+    ) -> Result<(Encoding, bool), TokenizerError> {
+        let text = self.stripped(text);
+        let mut bytes = if self.truncates_left {
+            text.len()
+        } else {
+            room.saturating_mul(BYTES_PER_TOKEN)
+        };
+        loop {
+            let prefix = self.boundaries.prefix(text, bytes);
+            let unbroken = prefix.len() > bytes.max(MAX_UNBROKEN);
+            let prefix = if unbroken {
+                start(prefix, bytes.max(MAX_UNBROKEN))
+            } else {
+                prefix
+            };
+            let encoding = self.encode_part(prefix)?;
+            // One token more than there is room for tells that the text is truncated.
+            let is_whole = prefix.len() == text.len();
+            if encoding.len() > room || unbroken || is_whole {
+                return Ok((encoding, !is_whole));
+            }
+            bytes = bytes.saturating_mul(2);
+        }
     }
 
     /// Number of tokens of a prompt, with the special tokens of a text but the last.
@@ -236,12 +235,12 @@ impl ModelTokenizer {
     }
 
     /// Returns `true` if long texts lose their beginning, `truncation_side`.
-    pub(super) fn truncates_left(&self) -> bool {
+    pub(crate) fn truncates_left(&self) -> bool {
         self.truncates_left
     }
 
     /// File of the vocabulary.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -273,38 +272,10 @@ impl ModelTokenizer {
         Ok((encoding.get_ids().to_vec(), offsets))
     }
 
-    /// Special tokens and token types of a pair of texts.
-    pub(crate) fn pair_template(&self) -> Result<PairTemplate, ModelError> {
-        let read = |source| TokenizerError::Read {
-            path: self.path.clone(),
-            source,
-        };
-        let probe = self.tokenizer.encode_fast(("a", "a"), true).map_err(read)?;
-        let (ids, types) = (probe.get_ids(), probe.get_type_ids());
-        let texts = probe.get_sequence_ids();
-        let range = |text: usize| {
-            let is = |it: &Option<usize>| *it == Some(text);
-            let (first, last) = (texts.iter().position(is)?, texts.iter().rposition(is)?);
-            Some(first..last + 1)
-        };
-        let template = || TokenizerError::Template {
-            path: self.path.clone(),
-        };
-        let [first, second] = [0, 1].map(range);
-        let (first, second) = first.zip(second).ok_or_else(template)?;
-        if first.end > second.start {
-            return Err(template().into());
-        }
-        let special = |range: Range<usize>| {
-            let tokens = ids[range.clone()].iter().zip(&types[range]);
-            tokens.map(|(&id, &of)| (id, of)).collect()
-        };
-        Ok(PairTemplate {
-            before: special(0..first.start),
-            between: special(first.end..second.start),
-            after: special(second.end..ids.len()),
-            types: [types[first.start], types[second.start]],
-        })
+    /// Tokens of a pair of short texts, with special tokens.
+    pub(super) fn encode_pair(&self, pair: (&str, &str)) -> Result<Encoding, TokenizerError> {
+        let encoding = self.tokenizer.encode_fast(pair, true);
+        encoding.map_err(|source| TokenizerError::Encode { source })
     }
 
     /// Smallest valid limit: the special tokens and one more.

@@ -236,6 +236,7 @@ impl WeightFile {
     /// Returns an error if layers have a tensor that was not read: the model computes something
     /// that the configuration does not describe.
     pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
+        let mut unread = self.unread();
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         // "encoder.layer." of "encoder.layer.0.output.dense.weight".
         let stack = |name: &str| {
@@ -249,13 +250,7 @@ impl WeightFile {
             end.err().flatten().map(|end: usize| name[..end].to_owned())
         };
         let stacks: BTreeSet<String> = read.iter().filter_map(|name| stack(name)).collect();
-        let mut unread = self.names();
-        unread.retain(|name| {
-            !read.contains(name)
-                && stack(name).is_some_and(|stack| stacks.contains(&stack))
-                && !BUFFERS.iter().any(|end| name.ends_with(end))
-        });
-        unread.sort_unstable();
+        unread.retain(|name| stack(name).is_some_and(|stack| stacks.contains(&stack)));
         match unread.first() {
             None => Ok(()),
             Some(tensor) => Err(ModelError::UnreadTensor {
@@ -264,6 +259,16 @@ impl WeightFile {
                 others: unread.len() - 1,
             }),
         }
+    }
+
+    /// Returns the names of tensors that were not read and are not buffers, sorted.
+    pub(crate) fn unread(&self) -> Vec<String> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unread = self.names();
+        unread
+            .retain(|name| !read.contains(name) && !BUFFERS.iter().any(|end| name.ends_with(end)));
+        unread.sort_unstable();
+        unread
     }
 
     /// Returns a metadata value of a safetensors file.

@@ -299,7 +299,7 @@ impl TensorSource for RandomWeights {
         if name.ends_with(".bias") {
             return Ok(TensorValues::InMemory(vec![0.0; length]));
         }
-        if name.contains("LayerNorm") {
+        if name.contains("LayerNorm") || name.ends_with("norm.weight") {
             return Ok(TensorValues::InMemory(vec![1.0; length]));
         }
         let mut random = SplitMix64::from_name(self.0, name);
@@ -313,6 +313,26 @@ impl TensorSource for RandomWeights {
             values[..shape[1]].fill(0.0);
         }
         Ok(TensorValues::InMemory(values))
+    }
+}
+
+/// Weights of a source, and initial weights in place of tensors that it lacks.
+pub(crate) struct PartlyRandomWeights<'a>(
+    pub(crate) &'a dyn TensorSource,
+    pub(crate) RandomWeights,
+);
+
+impl TensorSource for PartlyRandomWeights<'_> {
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
+        if self.0.names().iter().any(|it| it == name) {
+            self.0.tensor(name, shape)
+        } else {
+            self.1.tensor(name, shape)
+        }
     }
 }
 

@@ -1,14 +1,14 @@
-//! Windows: token ids of a question with a part of its context.
+//! Windows of the context of a question.
 
 use std::ops::Range;
 use std::path::Path;
 
 use super::ReaderConfig;
 use crate::encode::ModelTokenizer;
-use crate::encode::tokenizer::PairTemplate;
+pub(crate) use crate::encode::pair_template::Window;
+use crate::encode::pair_template::{PairTemplate, window_ranges};
 use crate::error::{ModelError, TokenizerError};
 use crate::model_folder::{Architecture, TransformerConfig};
-use crate::transformer::batch::TokenSequence;
 
 /// Maximum sequence length of SQuAD readers.
 const MAX_TOKENS: usize = 384;
@@ -26,23 +26,6 @@ pub(crate) struct WindowBuilder {
     pub(crate) max_question_tokens: usize,
 }
 
-/// Question with a window of the context.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) ids: Vec<u32>,
-    pub(crate) types: Vec<u32>,
-    /// Number of tokens before the context.
-    pub(crate) first: usize,
-    /// Ranges of the tokens of the context, in bytes.
-    pub(crate) offsets: Vec<Range<usize>>,
-}
-
-impl Window {
-    pub(crate) fn tokens(&self) -> TokenSequence<'_> {
-        (&self.ids, &self.types)
-    }
-}
-
 impl WindowBuilder {
     /// Resolves the lengths of a configuration for a model.
     pub(crate) fn new(
@@ -55,11 +38,11 @@ impl WindowBuilder {
         let invalid = |field: &str, expected: String, found: usize| {
             Err(ModelError::setting(&path, field, expected, found))
         };
-        let mut template = tokenizer.pair_template()?;
+        let mut template = PairTemplate::new(tokenizer)?;
         if shape.architecture != Architecture::BERT {
             template.clear_types();
         }
-        let last = template.last_type();
+        let last = Some(template.last_type());
         if let Some(found) = last.filter(|&it| it > 0 && it as usize >= shape.token_types) {
             let expected = format!("{} or more, for pairs of texts", found + 1);
             return invalid("type_vocab_size", expected, shape.token_types);
@@ -111,61 +94,11 @@ impl WindowBuilder {
         question.truncate(self.max_question_tokens);
         let (context, offsets) = tokenizer.encode_with_offsets(context)?;
         let room = self.max_tokens - self.template.len() - question.len();
-        let step = room - self.stride;
-        let mut windows = Vec::new();
-        let mut start = 0;
-        loop {
-            let end = context.len().min(start + room);
-            windows.push(self.window(&question, &context[start..end], &offsets[start..end]));
-            if end == context.len() {
-                return Ok(windows);
-            }
-            start += step;
-        }
-    }
-
-    fn window(&self, question: &[u32], context: &[u32], offsets: &[Range<usize>]) -> Window {
-        let PairTemplate {
-            before,
-            between,
-            after,
-            types: [first, second],
-        } = &self.template;
-        let question = question.iter().map(|&id| (id, *first));
-        let context = context.iter().map(|&id| (id, *second));
-        let start = before.iter().copied().chain(question);
-        let start: Vec<(u32, u32)> = start.chain(between.iter().copied()).collect();
-        let first = start.len();
-        let tokens = start.into_iter().chain(context);
-        let (ids, types) = tokens.chain(after.iter().copied()).unzip();
-        Window {
-            ids,
-            types,
-            first,
-            offsets: offsets.to_vec(),
-        }
-    }
-}
-
-impl PairTemplate {
-    /// Number of special tokens.
-    fn len(&self) -> usize {
-        self.before.len() + self.between.len() + self.after.len()
-    }
-
-    fn special(&mut self) -> impl Iterator<Item = &mut (u32, u32)> {
-        let tokens = self.before.iter_mut().chain(&mut self.between);
-        tokens.chain(&mut self.after)
-    }
-
-    /// Gives every token type 0: other models than BERT have no types, or one.
-    fn clear_types(&mut self) {
-        self.types = [0; 2];
-        self.special().for_each(|(_, of)| *of = 0);
-    }
-
-    fn last_type(&mut self) -> Option<u32> {
-        let of_texts = self.types;
-        self.special().map(|(_, of)| *of).chain(of_texts).max()
+        let ranges = window_ranges(context.len(), room, self.stride);
+        let window = |range: Range<usize>| Window {
+            offsets: offsets[range.clone()].to_vec(),
+            ..self.template.window(&question, &context[range])
+        };
+        Ok(ranges.map(window).collect())
     }
 }

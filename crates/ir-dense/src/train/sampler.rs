@@ -24,8 +24,50 @@ pub(super) struct TrainingBatch {
 /// Samples the batch of any step, in any order of steps.
 pub(super) struct BatchSampler<'a> {
     data: &'a dyn TrainingSet,
-    config: &'a TrainingConfig,
+    config: Sampling,
     order: EpochOrder,
+}
+
+/// Settings of the sampling.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sampling {
+    pub(super) seed: u64,
+    pub(super) batch_size: usize,
+    pub(super) drop_last: bool,
+    pub(super) hard_negatives: usize,
+    /// If `true`, an example with too few negatives repeats them.
+    pub(super) repeats_negatives: bool,
+    pub(super) needs_scores: bool,
+    pub(super) needs_negatives: bool,
+    pub(super) skip_known_positives: bool,
+}
+
+impl From<&TrainingConfig> for Sampling {
+    fn from(config: &TrainingConfig) -> Self {
+        let is_distillation = config.loss.is_distillation();
+        Self {
+            seed: config.seed,
+            batch_size: config.batch_size,
+            drop_last: config.drop_last,
+            hard_negatives: config.hard_negatives,
+            repeats_negatives: true,
+            needs_scores: is_distillation,
+            needs_negatives: is_distillation,
+            skip_known_positives: config.skip_known_positives,
+        }
+    }
+}
+
+impl Sampling {
+    /// Number of steps of an epoch for a number of examples.
+    pub(super) fn steps_per_epoch(self, examples: usize) -> u64 {
+        let steps = if self.drop_last {
+            (examples / self.batch_size).max(usize::from(examples > 0))
+        } else {
+            examples.div_ceil(self.batch_size)
+        };
+        steps as u64
+    }
 }
 
 /// Shuffled order of examples in each epoch.
@@ -63,7 +105,8 @@ impl EpochOrder {
 }
 
 impl<'a> BatchSampler<'a> {
-    pub(super) fn new(data: &'a dyn TrainingSet, config: &'a TrainingConfig) -> Self {
+    pub(super) fn new(data: &'a dyn TrainingSet, config: impl Into<Sampling>) -> Self {
+        let config = config.into();
         Self {
             data,
             config,
@@ -89,14 +132,13 @@ impl<'a> BatchSampler<'a> {
         examples: &[(usize, TrainingExample)],
         epoch: u64,
     ) -> Result<TrainingBatch, TrainError> {
-        let distillation = self.config.loss.is_distillation();
         let mut texts: Vec<&TrainingText> = Vec::new();
         let (mut candidates, mut teacher_scores) = (Vec::new(), Vec::new());
         for &(index, ref example) in examples {
             let first = texts.len();
             let positive = self.positive(index, example.positives.len(), epoch);
             let negatives = self.negatives(index, example.negatives.len(), epoch);
-            if distillation && negatives.is_empty() {
+            if self.config.needs_negatives && negatives.is_empty() {
                 return Err(TrainError::NoNegatives { example: index });
             }
             let positive = example
@@ -108,7 +150,7 @@ impl<'a> BatchSampler<'a> {
                 .map(|&at| ("negatives", at, &example.negatives[at]));
             for (field, at, text) in positive.into_iter().chain(negatives) {
                 texts.push(text);
-                if distillation {
+                if self.config.needs_scores {
                     let example = index;
                     let score = text.score;
                     teacher_scores.push(score.ok_or(TrainError::NoScore { example, field, at })?);
@@ -146,6 +188,9 @@ impl<'a> BatchSampler<'a> {
             return Vec::new();
         }
         // Random streams of epochs have numbers, streams of examples names: they never coincide.
+        if count < wanted && !self.config.repeats_negatives {
+            return (0..count).collect();
+        }
         if count < wanted {
             let mut random =
                 SplitMix64::from_name(self.config.seed, &format!("{index} in {epoch}"));

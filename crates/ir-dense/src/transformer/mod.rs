@@ -36,7 +36,7 @@ use batch::TextBlock;
 pub use batch::TokenBatch;
 pub(crate) use model_weights::{InferenceModel, ModelWeights};
 use pass::ForwardPass;
-pub(crate) use tensor_names::count_layers;
+pub(crate) use tensor_names::{count_layers, encoder_prefix};
 
 use crate::model_folder::TransformerConfig;
 

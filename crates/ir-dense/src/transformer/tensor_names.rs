@@ -128,6 +128,11 @@ impl ResolvedNames {
     }
 }
 
+/// What precedes the names of the encoder in a file, such as `bert.`.
+pub(crate) fn encoder_prefix(config: &TransformerConfig, weights: &dyn TensorSource) -> String {
+    ResolvedNames::of_file(config, &weights.names()).prefix
+}
+
 /// Number of layers with weights in a file.
 pub(crate) fn count_layers(config: &TransformerConfig, weights: &dyn TensorSource) -> usize {
     let all = weights.names();

@@ -1,0 +1,236 @@
+//! Classification head: hidden states of a pair to one logit per label.
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::activation::OutputActivation;
+use crate::architectures::{HeadLayout, HeadPooling};
+use crate::encode::Pooling;
+use crate::error::ModelError;
+use crate::model_folder::{NamedTensor, TensorSource};
+
+/// Weights of a classification head.
+#[derive(Debug, Clone)]
+pub(crate) struct ClassificationHead {
+    pub(crate) pooling: HeadPooling,
+    pub(crate) dense: Option<DenseHead>,
+    pub(crate) classifier: HeadLinear,
+    /// Token that is not the last one of a pair: padding in the weights' training.
+    padding: Option<u32>,
+}
+
+/// Linear layer with activation and normalization.
+#[derive(Debug, Clone)]
+pub(crate) struct DenseHead {
+    pub(crate) linear: HeadLinear,
+    pub(crate) activation: OutputActivation,
+    pub(crate) norm: Option<HeadLayerNorm>,
+}
+
+/// Linear layer, by its name in the file without `.weight` and `.bias`.
+#[derive(Debug, Clone)]
+pub(crate) struct HeadLinear {
+    pub(crate) name: String,
+    /// Row-major `[outputs, inputs]`.
+    pub(crate) weight: Vec<f32>,
+    pub(crate) bias: Option<Vec<f32>>,
+    pub(crate) inputs: usize,
+}
+
+/// Layer normalization.
+#[derive(Debug, Clone)]
+pub(crate) struct HeadLayerNorm {
+    pub(crate) name: String,
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Option<Vec<f32>>,
+    pub(crate) epsilon: f64,
+}
+
+impl ClassificationHead {
+    /// Reads the head of a model. `prefix` precedes the names of the encoder.
+    pub(crate) fn load(
+        layout: &HeadLayout,
+        weights: &dyn TensorSource,
+        prefix: &str,
+        hidden: usize,
+        labels: usize,
+        padding: Option<u32>,
+    ) -> Result<Self, ModelError> {
+        let dense = layout.dense.map(|dense| {
+            let name = match dense.in_encoder {
+                true => format!("{prefix}{}", dense.name),
+                false => dense.name.to_owned(),
+            };
+            let norm = dense.norm.map(|norm| {
+                let shift = |name: &str| weights.take(&format!("{name}.bias"), &[hidden]);
+                Ok::<_, ModelError>(HeadLayerNorm {
+                    name: norm.name.to_owned(),
+                    scale: weights.take(&format!("{}.weight", norm.name), &[hidden])?,
+                    shift: norm.bias.then(|| shift(norm.name)).transpose()?,
+                    epsilon: norm.epsilon,
+                })
+            });
+            Ok::<_, ModelError>(DenseHead {
+                linear: HeadLinear::load(weights, name, [hidden, hidden], dense.bias)?,
+                activation: dense.activation,
+                norm: norm.transpose()?,
+            })
+        });
+        let name = layout.classifier.to_owned();
+        let shape = [labels, hidden];
+        Ok(Self {
+            pooling: layout.pooling,
+            dense: dense.transpose()?,
+            classifier: HeadLinear::load(weights, name, shape, layout.classifier_bias)?,
+            padding,
+        })
+    }
+
+    /// Number of labels.
+    pub(crate) fn labels(&self) -> usize {
+        self.classifier.outputs()
+    }
+
+    /// Returns one logit per label, given the hidden states of a pair, `[tokens, hidden_size]`, and
+    /// its token ids.
+    pub(crate) fn logits(&self, states: &[f32], ids: &[u32]) -> Vec<f32> {
+        let width = self.classifier.inputs.max(1);
+        let pooling = match self.pooling {
+            HeadPooling::MeanLogits => return self.mean_logits(states),
+            HeadPooling::First => Pooling::Cls,
+            HeadPooling::Mean => Pooling::Mean,
+            HeadPooling::Last => Pooling::Sep,
+        };
+        let mut states = states;
+        if pooling == Pooling::Sep {
+            states = &states[..(self.last_token(ids) + 1) * width];
+        }
+        let mut pooled = vec![0.0; width];
+        pooling.pool_text(states, 0, &mut pooled);
+        self.classify(pooled)
+    }
+
+    /// Last token of a pair that is not padding.
+    pub(crate) fn last_token(&self, ids: &[u32]) -> usize {
+        let last = ids.iter().rposition(|&id| Some(id) != self.padding);
+        last.unwrap_or(0)
+    }
+
+    fn mean_logits(&self, states: &[f32]) -> Vec<f32> {
+        let rows = states.chunks_exact(self.classifier.inputs.max(1));
+        let count = rows.len().max(1) as f32;
+        let mut sums = vec![0.0; self.labels()];
+        for row in rows {
+            let logits = self.classify(row.to_vec());
+            sums.iter_mut().zip(logits).for_each(|(sum, x)| *sum += x);
+        }
+        sums.into_iter().map(|sum| sum / count).collect()
+    }
+
+    fn classify(&self, pooled: Vec<f32>) -> Vec<f32> {
+        match &self.dense {
+            Some(dense) => self.classifier.apply(&dense.apply(&pooled)),
+            None => self.classifier.apply(&pooled),
+        }
+    }
+
+    /// Names of the layers.
+    pub(crate) fn layer_names(&self) -> Vec<&str> {
+        let dense = self.dense.iter();
+        let names = dense.flat_map(|dense| {
+            let norm = dense.norm.iter().map(|norm| &norm.name[..]);
+            [&dense.linear.name[..]].into_iter().chain(norm)
+        });
+        names.chain([&self.classifier.name[..]]).collect()
+    }
+
+    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
+        let mut tensors = Vec::new();
+        if let Some(dense) = &self.dense {
+            dense.linear.add_tensors(&mut tensors);
+            if let Some(norm) = &dense.norm {
+                let width = norm.scale.len();
+                tensors.push(tensor(&norm.name, "weight", &norm.scale, vec![width]));
+                let shift = norm.shift.iter();
+                tensors.extend(shift.map(|it| tensor(&norm.name, "bias", it, vec![width])));
+            }
+        }
+        self.classifier.add_tensors(&mut tensors);
+        tensors
+    }
+}
+
+impl DenseHead {
+    fn apply(&self, pooled: &[f32]) -> Vec<f32> {
+        let mut out = self.linear.apply(pooled);
+        out.iter_mut().for_each(|x| *x = self.activation.value(*x));
+        if let Some(norm) = &self.norm {
+            norm.apply(&mut out);
+        }
+        out
+    }
+}
+
+impl HeadLinear {
+    /// Reads a layer of the shape `[outputs, inputs]`.
+    pub(crate) fn load(
+        weights: &dyn TensorSource,
+        name: String,
+        [outputs, inputs]: [usize; 2],
+        bias: bool,
+    ) -> Result<Self, ModelError> {
+        let weight = weights.take(&format!("{name}.weight"), &[outputs, inputs])?;
+        let bias = bias.then(|| weights.take(&format!("{name}.bias"), &[outputs]));
+        Ok(Self {
+            name,
+            weight,
+            bias: bias.transpose()?,
+            inputs,
+        })
+    }
+
+    pub(crate) fn outputs(&self) -> usize {
+        self.weight.len() / self.inputs.max(1)
+    }
+
+    /// Sums are f64.
+    pub(crate) fn apply(&self, input: &[f32]) -> Vec<f32> {
+        let rows = self.weight.chunks_exact(self.inputs.max(1)).enumerate();
+        let row = |(output, row): (usize, &[f32])| {
+            let products = row.iter().zip(input);
+            let sum: f64 = products.map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
+            let bias = self.bias.as_ref().map_or(0.0, |bias| bias[output]);
+            (sum + f64::from(bias)) as f32
+        };
+        rows.map(row).collect()
+    }
+
+    fn add_tensors(&self, tensors: &mut Vec<NamedTensor>) {
+        let outputs = self.outputs();
+        let shape = vec![outputs, self.inputs];
+        tensors.push(tensor(&self.name, "weight", &self.weight, shape));
+        let bias = self.bias.iter();
+        tensors.extend(bias.map(|bias| tensor(&self.name, "bias", bias, vec![outputs])));
+    }
+}
+
+impl HeadLayerNorm {
+    fn apply(&self, row: &mut [f32]) {
+        let count = row.len().max(1) as f64;
+        let mean = row.iter().map(|x| f64::from(*x)).sum::<f64>() / count;
+        let squares = row.iter().map(|x| (f64::from(*x) - mean).powi(2));
+        let factor = (squares.sum::<f64>() / count + self.epsilon).sqrt().recip();
+        for (at, x) in row.iter_mut().enumerate() {
+            let shift = self.shift.as_ref().map_or(0.0, |shift| shift[at]);
+            *x = ((f64::from(*x) - mean) * factor) as f32 * self.scale[at] + shift;
+        }
+    }
+}
+
+fn tensor(name: &str, part: &str, values: &[f32], shape: Vec<usize>) -> NamedTensor {
+    let data = TensorData::new(values.to_vec(), [values.len()]);
+    NamedTensor {
+        name: format!("{name}.{part}"),
+        shape,
+        values: Tensor::from_data(data, &Device::flex()),
+    }
+}

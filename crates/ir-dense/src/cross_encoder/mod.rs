@@ -1,0 +1,216 @@
+//! Cross-encoder: scores pairs of a query and a document with a transformer that reads both.
+//!
+//! - `folder`: files of a model
+//! - `pairs`: token ids of pairs, in windows of long documents
+//! - `head`: classification head
+//! - `scores`: batches, and scores of documents
+
+mod config;
+mod folder;
+pub(crate) mod head;
+pub(crate) mod pairs;
+mod scores;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use config::{CrossEncoderConfig, Windows};
+use folder::CrossEncoderFolder;
+use head::ClassificationHead;
+use pairs::PairBuilder;
+
+use crate::activation::OutputActivation;
+use crate::architectures::HeadLayout;
+use crate::backend::Backend;
+use crate::encode::ModelTokenizer;
+use crate::encode::tokenizer_files::TextRules;
+use crate::error::ModelError;
+use crate::kernels::low_precision::MAX_DEPTH;
+use crate::model_folder::{TransformerConfig, WeightFile};
+use crate::precision::Precision;
+use crate::random_model::{PartlyRandomWeights, RandomWeights};
+use crate::reader::MissingHead;
+use crate::transformer::{InferenceModel, ModelWeights, count_layers, encoder_prefix};
+
+/// Cross-encoder: scores pairs of a query and a document with a transformer that reads both as one
+/// sequence, such as `BertForSequenceClassification`.
+///
+/// A [`Reranker`](ir_core::Reranker) if the model has one label. On the default backend, the bytes
+/// of a score depend on the pair alone: not on other pairs, their order, the batch size or the
+/// number of threads.
+///
+/// ```no_run
+/// use ir_core::{Candidate, Reranker};
+/// use ir_dense::CrossEncoder;
+///
+/// let model = CrossEncoder::open("ms-marco-MiniLM-L6-v2")?;
+/// let candidates = [
+///     Candidate::new("a", "The bridge was built in 1890."),
+///     Candidate::new("b", "Tea is grown on hills."),
+/// ];
+/// let scores = model.scores("When was the bridge built?", &candidates)?;
+/// assert!(scores[0] > scores[1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Source
+/// Nogueira and Cho, "Passage Re-ranking with BERT", arXiv 1901.04085, 2019.
+#[derive(Debug, Clone)]
+pub struct CrossEncoder {
+    pub(crate) folder: PathBuf,
+    pub(crate) weights: ModelWeights,
+    pub(crate) head: ClassificationHead,
+    pub(crate) tokenizer: ModelTokenizer,
+    pub(crate) pairs: PairBuilder,
+    prompt: String,
+    activation: OutputActivation,
+    config: CrossEncoderConfig,
+    /// `None` before [`CrossEncoder::prepared`].
+    inference: Option<Arc<InferenceModel>>,
+    /// Number of long documents; shared with clones.
+    long_documents: Arc<AtomicU64>,
+}
+
+impl CrossEncoder {
+    /// Opens a folder in the layout of transformers or of sentence-transformers' `CrossEncoder`.
+    ///
+    /// # Errors
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
+    /// supported or not a cross-encoder.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
+        Self::open_with(folder, &CrossEncoderConfig::default())
+    }
+
+    /// Opens a folder with a configuration that overrides values of the folder.
+    ///
+    /// # Errors
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported or not a cross-encoder, backend or model lack the precision, or the lengths of the
+    /// configuration leave no room for query and document.
+    pub fn open_with(
+        folder: impl AsRef<Path>,
+        config: &CrossEncoderConfig,
+    ) -> Result<Self, ModelError> {
+        Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
+    }
+
+    /// Opens a folder without reading the weights of the transformer. A head that an encoder gets
+    /// has one label, and the layers that the folder has, such as a pooler.
+    pub(crate) fn load(
+        folder: &Path,
+        config: &CrossEncoderConfig,
+        missing: MissingHead,
+    ) -> Result<Self, ModelError> {
+        if config.precision != Precision::F32 && config.backend != Backend::Cpu {
+            return Err(ModelError::Precision {
+                precision: config.precision,
+                reason: format!("expected the backend cpu, found {}", config.backend),
+            });
+        }
+        let device = config.backend.device()?;
+        let files = CrossEncoderFolder::read(folder, missing == MissingHead::Error)?;
+        let folder = &files.transformer;
+        let shape = TransformerConfig::read(folder)?;
+        let texts = TextRules {
+            lowercase: false,
+            is_unchanged: true,
+        };
+        let tokenizer = ModelTokenizer::open_with(folder, texts)?;
+        tokenizer.check_vocabulary(shape.vocab_size)?;
+        let limit = tokenizer.model_max_length.unwrap_or(usize::MAX);
+        let limit = limit.min(shape.max_tokens());
+        let pairs = PairBuilder::new(folder, &shape, &tokenizer, true, limit, config)?;
+        let weights = WeightFile::open(folder)?;
+        let layers = count_layers(&shape, &weights);
+        if layers > shape.layers {
+            let path = folder.join("config.json");
+            let expected = format!("{layers}, the layers in {}", weights.path().display());
+            let field = "num_hidden_layers";
+            return Err(ModelError::setting(&path, field, expected, shape.layers));
+        }
+        let layout = HeadLayout::read(folder, shape.architecture)?;
+        let (prefix, hidden) = (encoder_prefix(&shape, &weights), shape.hidden_size);
+        let padding = files.padding;
+        let head = match missing {
+            MissingHead::Random(seed) if !files.has_head => {
+                let source = PartlyRandomWeights(&weights, RandomWeights(seed));
+                ClassificationHead::load(&layout, &source, &prefix, hidden, 1, padding)?
+            }
+            _ => {
+                let labels = files.labels;
+                ClassificationHead::load(&layout, &weights, &prefix, hidden, labels, padding)?
+            }
+        };
+        let default = match head.labels() {
+            1 => OutputActivation::Sigmoid,
+            _ => OutputActivation::Identity,
+        };
+        let activation = config.activation.or(files.activation).unwrap_or(default);
+        Ok(Self {
+            folder: folder.clone(),
+            weights: ModelWeights::File {
+                file: Arc::new(weights),
+                config: Box::new(shape),
+                device,
+            },
+            head,
+            tokenizer,
+            pairs,
+            prompt: config.prompt.clone().unwrap_or_default(),
+            activation,
+            config: config.clone(),
+            inference: None,
+            long_documents: Arc::default(),
+        })
+    }
+
+    /// Reads the weights for inference.
+    pub(crate) fn prepared(mut self) -> Result<Self, ModelError> {
+        let precision = self.config.precision;
+        let model = self.weights.inference(precision)?;
+        if let ModelWeights::File { file, .. } = &self.weights {
+            file.check_unread()?;
+        }
+        let model = model.ok_or_else(|| ModelError::Precision {
+            precision,
+            reason: format!(
+                "{}: expected weights in CPU memory and at most {MAX_DEPTH} inputs of a linear layer",
+                self.folder.display()
+            ),
+        })?;
+        self.inference = Some(Arc::new(model));
+        Ok(self)
+    }
+
+    /// Configuration of the cross-encoder.
+    pub fn config(&self) -> &CrossEncoderConfig {
+        &self.config
+    }
+
+    /// Number of labels. A [`Reranker`](ir_core::Reranker) has one.
+    pub fn labels(&self) -> usize {
+        self.head.labels()
+    }
+
+    /// Activation function of the scores.
+    pub fn activation(&self) -> OutputActivation {
+        self.activation
+    }
+
+    /// Prompt, which precedes every query; empty for none.
+    pub fn prompt(&self) -> &str {
+        &self.prompt
+    }
+
+    /// Maximum sequence length in tokens: query, document and special tokens.
+    pub fn max_tokens(&self) -> usize {
+        self.pairs.max_tokens
+    }
+
+    /// Returns the number of documents that did not fit beside their query, so that they were
+    /// truncated or split into windows, among all that this model and its clones have scored.
+    pub fn long_documents(&self) -> u64 {
+        self.long_documents.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,232 @@
+//! Scores of pairs, in batches sorted by length.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use ir_core::{Candidate, Reranker, SearchError};
+use rayon::prelude::*;
+
+use super::pairs::{DocumentPairs, PairBuilder};
+use super::{CrossEncoder, Windows};
+use crate::encode::pair_template::Window;
+use crate::encode::{EncoderConfig, batches};
+use crate::error::ModelError;
+use crate::kernels::memory;
+use crate::kernels::team::{CALLS, ParallelRegion};
+use crate::transformer::InferenceModel;
+use crate::transformer::batch::{TokenBatch, TokenSequence};
+
+/// Number of pairs that are tokenized and scored at once.
+const CHUNK: usize = 1 << 12;
+
+/// Logits of the windows of a document, one row of labels per window.
+pub(super) struct DocumentLogits {
+    pub(super) windows: Vec<Vec<f32>>,
+}
+
+impl CrossEncoder {
+    /// Returns the scores of pairs of a query and a document, one per label.
+    ///
+    /// ```no_run
+    /// let model = ir_dense::CrossEncoder::open("nli-deberta-v3-small")?;
+    /// let scores = model.predict(&[("A man eats.", "A man is eating food.")])?;
+    /// assert_eq!(scores[0].len(), model.labels());
+    /// # Ok::<(), ir_dense::ModelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If tokenization fails, or a score is not finite.
+    pub fn predict(&self, pairs: &[(&str, &str)]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let mut scores = Vec::with_capacity(pairs.len());
+        for (chunk, first) in pairs.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
+            for (logits, pair) in self.pair_logits(chunk)?.iter().zip(first..) {
+                let name = || format!("pair {pair}");
+                scores.push(self.document_scores(logits, name)?);
+            }
+        }
+        Ok(scores)
+    }
+
+    /// Returns the logits of the windows of every pair.
+    pub(super) fn pair_logits(
+        &self,
+        pairs: &[(&str, &str)],
+    ) -> Result<Vec<DocumentLogits>, ModelError> {
+        let documents = self.tokenize(pairs)?;
+        let long = documents.iter().filter(|it| it.is_long).count();
+        self.long_documents
+            .fetch_add(long as u64, Ordering::Relaxed);
+        let windows: Vec<&Window> = documents.iter().flat_map(|it| &it.windows).collect();
+        let mut logits = self.window_logits(&windows)?.into_iter();
+        let logits = documents.iter().map(|document| DocumentLogits {
+            windows: logits.by_ref().take(document.windows.len()).collect(),
+        });
+        Ok(logits.collect())
+    }
+
+    /// Tokenizes pairs: every distinct query once.
+    pub(crate) fn tokenize(
+        &self,
+        pairs: &[(&str, &str)],
+    ) -> Result<Vec<DocumentPairs>, ModelError> {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut queries = Vec::new();
+        let of_pair = pairs.iter().map(|&(query, _)| {
+            *numbers.entry(query).or_insert_with(|| {
+                queries.push(query);
+                queries.len() - 1
+            })
+        });
+        let of_pair: Vec<usize> = of_pair.collect();
+        let prompt = self.prompt();
+        let tokens = queries.par_iter().map(|&query| match prompt {
+            "" => PairBuilder::query(&self.tokenizer, query),
+            _ => PairBuilder::query(&self.tokenizer, &format!("{prompt}{query}")),
+        });
+        let tokens: Vec<Vec<u32>> = tokens.collect::<Result<_, _>>()?;
+        let documents = pairs
+            .par_iter()
+            .zip(of_pair)
+            .map(|(&(_, document), query)| {
+                let query = &tokens[query];
+                self.pairs.document(&self.tokenizer, query, document)
+            });
+        Ok(documents.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the logits of sequences, one per label.
+    pub(crate) fn window_logits(&self, windows: &[&Window]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
+        let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
+        let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
+        let batches = batches(&ids, &config, is_padded);
+        let run = |batch: &Vec<usize>| {
+            let chosen: Vec<&Window> = batch.iter().map(|&window| windows[window]).collect();
+            self.batch_logits(&chosen, is_padded)
+        };
+        let _call = CALLS.start();
+        // Other backends parallelize within a batch.
+        let found: Vec<Vec<Vec<f32>>> = if is_padded {
+            batches.iter().map(run).collect()
+        } else {
+            batches.par_iter().map(run).collect()
+        };
+        let mut logits = vec![Vec::new(); windows.len()];
+        for (window, of_window) in batches.iter().flatten().zip(found.into_iter().flatten()) {
+            logits[*window] = of_window;
+        }
+        Ok(logits)
+    }
+
+    fn batch_logits(&self, windows: &[&Window], is_padded: bool) -> Vec<Vec<f32>> {
+        let sequences: Vec<TokenSequence<'_>> = windows.iter().map(|it| it.tokens()).collect();
+        let padding = is_padded.then(|| self.tokenizer.padding());
+        let tokens = TokenBatch::from_sequences(&sequences, padding);
+        let hidden = self.weights.config().hidden_size;
+        let logits = |states: &[f32]| {
+            let mut rest = states;
+            let pairs = tokens.lengths().zip(windows).map(|(length, window)| {
+                let (states, others) = rest.split_at(length * hidden);
+                rest = others;
+                // Without padding.
+                let states = &states[..window.ids.len() * hidden];
+                self.head.logits(states, &window.ids)
+            });
+            pairs.collect()
+        };
+        match self.inference.as_deref() {
+            Some(InferenceModel::Cpu(model)) => {
+                let region = &mut ParallelRegion::sequential();
+                model.forward(&tokens, region, logits)
+            }
+            Some(InferenceModel::Module(model)) => {
+                let states = memory::data(model.forward(&tokens));
+                logits(memory::values(&states))
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the score of a document per label, or an error if a logit is not finite. `name` names
+    /// the document in errors.
+    pub(super) fn document_scores(
+        &self,
+        logits: &DocumentLogits,
+        name: impl Fn() -> String,
+    ) -> Result<Vec<f32>, ModelError> {
+        let mut values = logits.windows.iter().flatten();
+        if let Some(&value) = values.find(|value| !value.is_finite()) {
+            let document = name();
+            return Err(ModelError::Score { document, value });
+        }
+        let score = |label: usize| {
+            let windows = logits.windows.iter();
+            let scores = windows.map(|labels| self.activation.value(labels[label]));
+            self.combined(scores)
+        };
+        Ok((0..self.labels()).map(score).collect())
+    }
+
+    /// Returns the score of a document from the scores of its windows.
+    pub(super) fn combined(&self, scores: impl ExactSizeIterator<Item = f32>) -> f32 {
+        let count = scores.len();
+        if self.pairs.windows == Windows::Mean && count > 1 {
+            let sum: f64 = scores.map(f64::from).sum();
+            return (sum / count as f64) as f32;
+        }
+        scores.reduce(f32::max).unwrap_or(f32::NAN)
+    }
+
+    pub(crate) fn one_label(&self) -> Result<(), ModelError> {
+        match self.labels() {
+            1 => Ok(()),
+            labels => {
+                let path = self.folder.join("config.json");
+                let expected = "1 for a score; CrossEncoder::predict returns all labels";
+                Err(ModelError::setting(
+                    &path,
+                    "the number of labels",
+                    expected,
+                    labels,
+                ))
+            }
+        }
+    }
+
+    fn candidate_scores(
+        &self,
+        query: &str,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<Option<f32>>, ModelError> {
+        self.one_label()?;
+        let mut scores = Vec::with_capacity(candidates.len());
+        for candidates in candidates.chunks(CHUNK) {
+            let pairs: Vec<(&str, &str)> = candidates.iter().map(|it| (query, it.text)).collect();
+            for (logits, candidate) in self.pair_logits(&pairs)?.iter().zip(candidates) {
+                let name = || format!("candidate {}", candidate.id);
+                let labels = self.document_scores(logits, name)?;
+                scores.push(labels.first().copied());
+            }
+        }
+        Ok(scores)
+    }
+}
+
+impl Reranker for CrossEncoder {
+    type Query = str;
+
+    fn scores(
+        &self,
+        query: &str,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<Option<f32>>, SearchError> {
+        self.candidate_scores(query, candidates).map_err(failed)
+    }
+}
+
+pub(super) fn failed(source: ModelError) -> SearchError {
+    SearchError::Engine {
+        engine: "cross-encoder",
+        source: Box::new(source),
+    }
+}
