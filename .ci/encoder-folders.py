@@ -6,7 +6,6 @@ Run by `.ci/encoder-folders`, which describes the arguments.
 import copy
 import json
 import math
-import os
 import re
 import shutil
 import sys
@@ -15,15 +14,12 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-for package, pinned in {"sentence-transformers": "6.2.0", "transformers": "5.24.0"}.items():
-    if version(package) != pinned:
-        sys.exit(f"{package} {version(package)}, expected {pinned}")
-os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+# First: checks the versions, and sets variables of the libraries.
+from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS, edit_json, fill, rounded
 
 import tokenizers as tk
 import torch
 import transformers as tf
-from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS
 from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as st
@@ -105,11 +101,6 @@ def gemma(settings={}, **options):
         sliding_window=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"], rope_parameters=thetas,
     )
     return decoder("gemma", tf.Gemma3TextConfig, small | settings, **options)
-
-
-def edit_json(path, change):
-    value = json.loads(path.read_text())
-    path.write_text(json.dumps(change(value) or value, indent=2) + "\n")
 
 
 def older_bert(folder, _):
@@ -330,21 +321,6 @@ WITHOUT_GRADIENTS = "bert-lengths bert-older bert-prompt-excluded bert-router".s
 GRADIENT_TEXTS = [0, 6, 2, 16]
 
 
-def fill(model, seed, gain=1.4):
-    """Random weights: matrices keep the scale of their input, biases are small, scales of norms are near 1."""
-    generator = torch.Generator().manual_seed(seed)
-    tables = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
-    with torch.no_grad():
-        for parameter in model.parameters():
-            noise = torch.randn(parameter.shape, generator=generator)
-            if parameter.dim() == 1:
-                parameter.add_(0.2 * noise)
-            else:
-                fan_in = parameter[0].numel()
-                parameter.copy_(noise * (0.5 if id(parameter) in tables else gain / fan_in**0.5))
-    return model.eval()
-
-
 def build(name, temporary):
     """Transformer with random weights, and the modules of sentence-transformers."""
     spec = FOLDERS[name]
@@ -378,10 +354,6 @@ def save(name, folder):
         model = SentenceTransformer(modules=modules, device="cpu", **spec.model_settings)
         model.save(str(folder), create_model_card=False)
     spec.edit(folder, encoder)
-
-
-def rounded(vectors):
-    return [[float(f"{float(x):.9g}") for x in vector] for vector in vectors]
 
 
 def expected(name, folder, dtype=torch.float32):

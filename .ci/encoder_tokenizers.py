@@ -1,12 +1,21 @@
-"""Texts and tokenizers of `.ci/encoder-folders.py`."""
+"""Texts, tokenizers and weights of `.ci/encoder-folders.py` and `.ci/cross_encoder_folders.py`."""
 
 import base64
 import json
 import math
+import os
+import sys
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
 
+for package, pinned in {"sentence-transformers": "6.2.0", "transformers": "5.24.0"}.items():
+    if version(package) != pinned:
+        sys.exit(f"{package} {version(package)}, expected {pinned}")
+os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+
 import tokenizers as tk
+import torch
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 # Texts of the tokenizers.
@@ -160,3 +169,27 @@ TOKENIZERS = {
     "mistral": lambda: byte_fallback_bpe(LLAMA, "<s> $A </s>", [normalizers.Prepend("▁")]),
     "gemma": lambda: byte_fallback_bpe(GEMMA, "<bos> $A <eos>", [], pre_tokenizers.Split(" ", "merged_with_previous")),
 }
+
+
+def fill(model, seed, gain=1.4):
+    """Random weights: matrices keep the scale of their input, biases are small, scales of norms are near 1."""
+    generator = torch.Generator().manual_seed(seed)
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() == 1:
+                parameter.add_(0.2 * noise)
+            else:
+                fan_in = parameter[0].numel()
+                parameter.copy_(noise * (0.5 if id(parameter) in tables else gain / fan_in**0.5))
+    return model.eval()
+
+
+def rounded(vectors):
+    return [[float(f"{float(x):.9g}") for x in vector] for vector in vectors]
+
+
+def edit_json(path, change):
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(change(value) or value, indent=2) + "\n")

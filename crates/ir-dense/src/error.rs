@@ -87,6 +87,13 @@ pub enum ModelError {
     /// A text vector is infinite or NaN although all weights are finite.
     #[error("a vector has the element {value}, expected finite numbers: the weights are too large")]
     Overflow { value: f32 },
+    /// The chat template of a model is invalid, or fails.
+    #[error("{}: the chat template fails", path.display())]
+    Template {
+        path: PathBuf,
+        #[source]
+        source: minijinja::Error,
+    },
     /// A score of a cross-encoder is infinite or NaN although all weights are finite. `document`:
     /// the id of a candidate, or the number of a pair.
     #[error(

@@ -1,61 +1,333 @@
 //! Files of a cross-encoder: what sentence-transformers' `CrossEncoder` reads of a folder.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::chat::ChatSettings;
 use crate::activation::OutputActivation;
-use crate::encode::module_entry::transformer_folder;
+use crate::encode::module_entry::{SentenceTransformersModule, transformer_folder};
+use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
-use crate::model_folder::read_json;
+use crate::model_folder::{inner_path, read_json};
 
-/// Classes of models with a classification head.
+/// Endings of classes with a classification head, and with logits of the vocabulary.
 const CLASSIFIER: &str = "ForSequenceClassification";
+const LANGUAGE_MODEL: &str = "ForCausalLM";
 
 /// Settings of a folder.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CrossEncoderFolder {
     /// Folder of transformer and tokenizer.
     pub(super) transformer: PathBuf,
-    /// Number of labels of the head.
-    pub(super) labels: usize,
-    /// If `true`, the class of the model has a classification head.
-    pub(super) has_head: bool,
+    pub(super) scoring: Scoring,
     /// Activation function of the scores; `None` for the default.
     pub(super) activation: Option<OutputActivation>,
+    /// Default prompt; empty for none.
+    pub(super) prompt: String,
+    /// Maximum sequence length of the transformer module.
+    pub(super) max_tokens: Option<usize>,
+    /// If `true`, texts are lowercased.
+    pub(super) lowercase: bool,
     /// Id of the padding token according to `config.json`.
     pub(super) padding: Option<u32>,
+    /// If `false`, the tokenizer of the folder has no token types.
+    pub(super) has_types: bool,
+    /// Chat template of pairs; `None` for pairs of the tokenizer.
+    pub(super) chat: Option<ChatSettings>,
+}
+
+/// How a folder scores a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Scoring {
+    /// Classification head with this number of labels.
+    Classification { labels: usize },
+    /// Logit of a token after the pair, minus the logit of another one.
+    TokenLogits {
+        yes: VocabularyToken,
+        no: Option<VocabularyToken>,
+        /// If `true`, the token embeddings are the output layer.
+        tied: Option<bool>,
+    },
+    /// Pooling, then modules of which the last one has the scores as its output.
+    Modules {
+        /// Folder of the pooling module.
+        pooling: PathBuf,
+        modules: Vec<SentenceTransformersModule>,
+    },
+}
+
+/// Token of the vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum VocabularyToken {
+    Id(u32),
+    Text(&'static str),
+}
+
+/// `config.json` of a LogitScore module.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogitScoreConfig {
+    true_token_id: u32,
+    false_token_id: Option<u32>,
+    module_input_name: Option<String>,
+}
+
+/// `config_sentence_transformers.json`.
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct ModelConfig {
+    model_type: Option<String>,
+    activation_fn: Option<String>,
+    prompts: BTreeMap<String, Option<String>>,
+    default_prompt_name: Option<String>,
 }
 
 impl CrossEncoderFolder {
+    /// Returns `true` for a folder of sentence-transformers' `CrossEncoder` and for a model with a
+    /// classification head.
+    pub(super) fn has_head(folder: &Path) -> Result<bool, ModelError> {
+        let path = folder.join("config_sentence_transformers.json");
+        let config = read_json::<ModelConfig>(&path)?.unwrap_or_default();
+        if config.model_type.as_deref() == Some("CrossEncoder") {
+            return Ok(true);
+        }
+        let (_, config) = model_config(&transformer_folder(folder)?)?;
+        let class = config.get("architectures").and_then(|it| it[0].as_str());
+        Ok(class.is_some_and(|class| class.ends_with(CLASSIFIER)))
+    }
+
+    /// Reads the files. Without `needs_head`, any model of transformers is a classifier with one
+    /// label.
     pub(super) fn read(folder: &Path, needs_head: bool) -> Result<Self, ModelError> {
-        let transformer = transformer_folder(folder)?;
-        let path = transformer.join("config.json");
-        let Some(config) = read_json::<Map<String, Value>>(&path)? else {
-            return Err(ModelError::MissingFile {
-                folder: transformer,
-                expected: "config.json",
-            });
-        };
+        let list = folder.join("modules.json");
+        let modules = read_json::<Vec<SentenceTransformersModule>>(&list)?;
+        if !needs_head {
+            let transformer = transformer_folder(folder)?;
+            return Self::read_plain(&transformer, false);
+        }
+        match modules {
+            Some(modules) => Self::read_modules(folder, modules),
+            None => Self::read_plain(folder, true),
+        }
+    }
+
+    /// Reads a folder of transformers.
+    fn read_plain(folder: &Path, needs_head: bool) -> Result<Self, ModelError> {
+        let (path, config) = model_config(folder)?;
         let class = config.get("architectures").and_then(|it| it[0].as_str());
         let class = class.unwrap_or_default();
-        let has_head = class.ends_with(CLASSIFIER);
-        if needs_head && !has_head {
+        let scoring = if !needs_head {
+            Scoring::Classification { labels: 1 }
+        } else if class.ends_with(CLASSIFIER) {
+            let labels = labels(&path, &config)?;
+            Scoring::Classification { labels }
+        } else if class.ends_with(LANGUAGE_MODEL) {
+            Scoring::TokenLogits {
+                yes: VocabularyToken::Text("yes"),
+                no: Some(VocabularyToken::Text("no")),
+                tied: tied(&config),
+            }
+        } else {
             let expected = format!(
-                "a cross-encoder, {CLASSIFIER}; an encoder is read by BiEncoder, and training adds \
-                 a head to it"
+                "a cross-encoder, {CLASSIFIER} or {LANGUAGE_MODEL}; an encoder is read by \
+                 BiEncoder (`ir encode`)"
             );
             return Err(ModelError::setting(&path, "architectures", expected, class));
-        }
-        let padding = config.get("pad_token_id").and_then(Value::as_u64);
+        };
+        let chat = match needs_head {
+            true => ChatSettings::read(folder, &Map::new(), None)?,
+            false => None,
+        };
         Ok(Self {
-            labels: labels(&path, &config)?,
-            has_head,
+            transformer: folder.into(),
+            scoring,
             activation: activation(&path, &config)?,
-            padding: padding.and_then(|id| u32::try_from(id).ok()),
+            prompt: String::new(),
+            max_tokens: None,
+            lowercase: false,
+            padding: padding(&config),
+            has_types: has_types(folder)?,
+            chat,
+        })
+    }
+
+    /// Reads a folder of sentence-transformers.
+    fn read_modules(
+        folder: &Path,
+        modules: Vec<SentenceTransformersModule>,
+    ) -> Result<Self, ModelError> {
+        let path = folder.join("config_sentence_transformers.json");
+        let config = read_json::<ModelConfig>(&path)?.unwrap_or_default();
+        let model_type = config
+            .model_type
+            .as_deref()
+            .unwrap_or("SentenceTransformer");
+        if model_type != "CrossEncoder" {
+            let what = match model_type {
+                "SentenceTransformer" => "; a bi-encoder is read by BiEncoder (`ir encode`)",
+                _ => "",
+            };
+            let expected = format!("CrossEncoder{what}");
+            return Err(ModelError::setting(
+                &path,
+                "model_type",
+                expected,
+                model_type,
+            ));
+        }
+        let activation = match &config.activation_fn {
+            Some(class) => of_class(&path, "activation_fn", class)?,
+            None => None,
+        };
+        let prompt = config.prompt(&path)?;
+
+        let list = folder.join("modules.json");
+        let unexpected = |position: usize, expected: &str| {
+            let found = modules.get(position);
+            let found = found.map_or("missing".into(), |it| {
+                format!("{} in {:?}", it.class, it.path)
+            });
+            let expected = format!("{expected} of sentence_transformers");
+            let field = format!("module {position}");
+            Err(ModelError::setting(&list, field, expected, found))
+        };
+        let Some(first) = modules.first().filter(|it| it.name() == "Transformer") else {
+            return unexpected(0, "Transformer");
+        };
+        let own = |position: usize, module: &SentenceTransformersModule| {
+            let field = || format!("path of module {position}");
+            inner_path(&list, folder, &module.path, field)
+        };
+        let transformer = own(0, first)?;
+        let tasks = [
+            TransformerTask::Features,
+            TransformerTask::Classification,
+            TransformerTask::Generation,
+        ];
+        let (module, task) = TransformerModule::read_task(&transformer, &tasks)?;
+        let (config_path, of_model) = model_config(&transformer)?;
+        let second = modules.get(1).map_or("", SentenceTransformersModule::name);
+        let scoring = match (task, second, modules.len()) {
+            (TransformerTask::Classification, _, 1) => Scoring::Classification {
+                labels: labels(&config_path, &of_model)?,
+            },
+            (TransformerTask::Classification, ..) => return unexpected(1, "no module"),
+            (TransformerTask::Generation, "LogitScore", 2) => {
+                logit_score(&own(1, &modules[1])?, tied(&of_model))?
+            }
+            (TransformerTask::Generation, "LogitScore", _) => return unexpected(2, "no module"),
+            (TransformerTask::Generation, ..) => return unexpected(1, "LogitScore"),
+            (TransformerTask::Features, "Pooling", _) => {
+                let last = modules.len() - 1;
+                if modules[last].name() != "Dense" {
+                    return unexpected(last.max(2), "Dense");
+                }
+                Scoring::Modules {
+                    pooling: own(1, &modules[1])?,
+                    modules: modules[2..].to_vec(),
+                }
+            }
+            (TransformerTask::Features, ..) => return unexpected(1, "Pooling"),
+        };
+        let chat = match module.messages() {
+            None => None,
+            Some(messages) => {
+                let format = messages["format"].as_str();
+                let chat = ChatSettings::read(&transformer, &module.template_values(), format)?;
+                Some(chat.ok_or_else(|| ModelError::MissingFile {
+                    folder: transformer.clone(),
+                    expected: "chat_template.jinja or chat_template in tokenizer_config.json",
+                })?)
+            }
+        };
+        let of_model_activation = self::activation(&config_path, &of_model)?;
+        Ok(Self {
+            scoring,
+            activation: activation.or(of_model_activation),
+            prompt,
+            max_tokens: module.max_seq_length,
+            lowercase: module.do_lower_case,
+            padding: padding(&of_model),
+            has_types: has_types(&transformer)?,
+            chat,
             transformer,
         })
     }
+}
+
+impl ModelConfig {
+    /// Default prompt; empty for none.
+    fn prompt(&self, path: &Path) -> Result<String, ModelError> {
+        let Some(name) = &self.default_prompt_name else {
+            return Ok(String::new());
+        };
+        match self.prompts.get(name) {
+            Some(prompt) => Ok(prompt.clone().unwrap_or_default()),
+            None => {
+                let names: Vec<&str> = self.prompts.keys().map(String::as_str).collect();
+                let expected = format!("one of the prompts: {}", names.join(", "));
+                let field = "default_prompt_name";
+                Err(ModelError::setting(path, field, expected, name))
+            }
+        }
+    }
+}
+
+/// `config.json` with its path.
+fn model_config(folder: &Path) -> Result<(PathBuf, Map<String, Value>), ModelError> {
+    let path = folder.join("config.json");
+    match read_json(&path)? {
+        Some(config) => Ok((path, config)),
+        None => Err(ModelError::MissingFile {
+            folder: folder.into(),
+            expected: "config.json",
+        }),
+    }
+}
+
+fn logit_score(folder: &Path, tied: Option<bool>) -> Result<Scoring, ModelError> {
+    let path = folder.join("config.json");
+    let Some(config) = read_json::<LogitScoreConfig>(&path)? else {
+        return Err(ModelError::MissingFile {
+            folder: folder.into(),
+            expected: "config.json",
+        });
+    };
+    let expected = "causal_logits";
+    let input = config.module_input_name.as_deref();
+    if let Some(found) = input.filter(|&it| it != expected) {
+        return Err(ModelError::setting(
+            &path,
+            "module_input_name",
+            expected,
+            found,
+        ));
+    }
+    Ok(Scoring::TokenLogits {
+        yes: VocabularyToken::Id(config.true_token_id),
+        no: config.false_token_id.map(VocabularyToken::Id),
+        tied,
+    })
+}
+
+fn tied(config: &Map<String, Value>) -> Option<bool> {
+    config.get("tie_word_embeddings").and_then(Value::as_bool)
+}
+
+fn padding(config: &Map<String, Value>) -> Option<u32> {
+    let id = config.get("pad_token_id").and_then(Value::as_u64);
+    id.and_then(|id| u32::try_from(id).ok())
+}
+
+/// Returns `false` if the inputs of the tokenizer are listed without token types.
+fn has_types(folder: &Path) -> Result<bool, ModelError> {
+    let config = read_json::<Map<String, Value>>(&folder.join("tokenizer_config.json"))?;
+    let names = config
+        .as_ref()
+        .and_then(|it| it.get("model_input_names")?.as_array());
+    Ok(names.is_none_or(|names| names.iter().any(|it| it == "token_type_ids")))
 }
 
 /// Number of labels, as in transformers: 2 by default.
@@ -73,7 +345,7 @@ fn labels(path: &Path, config: &Map<String, Value>) -> Result<usize, ModelError>
     })
 }
 
-/// Activation function in `config.json`. A class of another package than torch has no effect.
+/// Activation function in `config.json`.
 fn activation(
     path: &Path,
     config: &Map<String, Value>,
@@ -86,10 +358,15 @@ fn activation(
         Some(class) => ("sentence_transformers.activation_fn", class),
         None => (earlier, config.get(earlier).unwrap_or(&Value::Null)),
     };
-    match class {
-        Value::String(class) if class.starts_with("torch.") => {
-            OutputActivation::from_class(path, field, class).map(Some)
-        }
-        _ => Ok(None),
+    class
+        .as_str()
+        .map_or(Ok(None), |class| of_class(path, field, class))
+}
+
+/// Activation function of a class. A class of another package than torch has no effect.
+fn of_class(path: &Path, field: &str, class: &str) -> Result<Option<OutputActivation>, ModelError> {
+    match class.starts_with("torch.") {
+        true => OutputActivation::from_class(path, field, class).map(Some),
+        false => Ok(None),
     }
 }

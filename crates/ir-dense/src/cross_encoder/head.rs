@@ -143,19 +143,47 @@ impl ClassificationHead {
         names.chain([&self.classifier.name[..]]).collect()
     }
 
-    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
-        let mut tensors = Vec::new();
+    /// Text that identifies what the head computes besides its weights.
+    pub(crate) fn description(&self) -> String {
+        let dense = self.dense.as_ref();
+        let dense = dense.map(|dense| (dense.activation, dense.norm.as_ref().map(|it| it.epsilon)));
+        format!("{:?} {dense:?} {:?}", self.pooling, self.padding)
+    }
+
+    /// Name, shape and elements of the weights, as in a file.
+    pub(crate) fn weights(&self) -> Vec<(String, Vec<usize>, &[f32])> {
+        let mut weights = Vec::new();
         if let Some(dense) = &self.dense {
-            dense.linear.add_tensors(&mut tensors);
+            dense.linear.add_weights(&mut weights);
             if let Some(norm) = &dense.norm {
-                let width = norm.scale.len();
-                tensors.push(tensor(&norm.name, "weight", &norm.scale, vec![width]));
-                let shift = norm.shift.iter();
-                tensors.extend(shift.map(|it| tensor(&norm.name, "bias", it, vec![width])));
+                let mut add = |part: &str, values| {
+                    weights.push((
+                        format!("{}.{part}", norm.name),
+                        vec![norm.scale.len()],
+                        values,
+                    ));
+                };
+                add("weight", &norm.scale[..]);
+                if let Some(shift) = &norm.shift {
+                    add("bias", shift);
+                }
             }
         }
-        self.classifier.add_tensors(&mut tensors);
-        tensors
+        self.classifier.add_weights(&mut weights);
+        weights
+    }
+
+    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
+        let tensors = self.weights().into_iter().map(|(name, shape, values)| {
+            let data = TensorData::new(values.to_vec(), [values.len()]);
+            let values = Tensor::from_data(data, &Device::flex());
+            NamedTensor {
+                name,
+                shape,
+                values,
+            }
+        });
+        tensors.collect()
     }
 }
 
@@ -204,12 +232,15 @@ impl HeadLinear {
         rows.map(row).collect()
     }
 
-    fn add_tensors(&self, tensors: &mut Vec<NamedTensor>) {
+    fn add_weights<'a>(&'a self, weights: &mut Vec<(String, Vec<usize>, &'a [f32])>) {
         let outputs = self.outputs();
-        let shape = vec![outputs, self.inputs];
-        tensors.push(tensor(&self.name, "weight", &self.weight, shape));
-        let bias = self.bias.iter();
-        tensors.extend(bias.map(|bias| tensor(&self.name, "bias", bias, vec![outputs])));
+        let mut add = |part: &str, shape, values| {
+            weights.push((format!("{}.{part}", self.name), shape, values));
+        };
+        add("weight", vec![outputs, self.inputs], &self.weight[..]);
+        if let Some(bias) = &self.bias {
+            add("bias", vec![outputs], bias);
+        }
     }
 }
 
@@ -223,14 +254,5 @@ impl HeadLayerNorm {
             let shift = self.shift.as_ref().map_or(0.0, |shift| shift[at]);
             *x = ((f64::from(*x) - mean) * factor) as f32 * self.scale[at] + shift;
         }
-    }
-}
-
-fn tensor(name: &str, part: &str, values: &[f32], shape: Vec<usize>) -> NamedTensor {
-    let data = TensorData::new(values.to_vec(), [values.len()]);
-    NamedTensor {
-        name: format!("{name}.{part}"),
-        shape,
-        values: Tensor::from_data(data, &Device::flex()),
     }
 }

@@ -1,15 +1,19 @@
 //! Cross-encoder: scores pairs of a query and a document with a transformer that reads both.
 //!
 //! - `folder`: files of a model
+//! - `chat`: chat templates
 //! - `pairs`: token ids of pairs, in windows of long documents
 //! - `head`: classification head
+//! - `scoring`: heads of all kinds
 //! - `scores`: batches, and scores of documents
 
+mod chat;
 mod config;
 mod folder;
 pub(crate) mod head;
 pub(crate) mod pairs;
 mod scores;
+pub(crate) mod scoring;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,21 +21,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use config::{CrossEncoderConfig, Windows};
 use folder::CrossEncoderFolder;
-use head::ClassificationHead;
 use pairs::PairBuilder;
+use scoring::ScoringHead;
 
 use crate::activation::OutputActivation;
-use crate::architectures::HeadLayout;
 use crate::backend::Backend;
 use crate::encode::ModelTokenizer;
 use crate::encode::tokenizer_files::TextRules;
+use crate::encode::tower::max_tokens;
 use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::model_folder::{TransformerConfig, WeightFile};
 use crate::precision::Precision;
-use crate::random_model::{PartlyRandomWeights, RandomWeights};
 use crate::reader::MissingHead;
-use crate::transformer::{InferenceModel, ModelWeights, count_layers, encoder_prefix};
+use crate::transformer::{InferenceModel, ModelWeights, count_layers};
 
 /// Cross-encoder: scores pairs of a query and a document with a transformer that reads both as one
 /// sequence, such as `BertForSequenceClassification`.
@@ -60,10 +63,9 @@ use crate::transformer::{InferenceModel, ModelWeights, count_layers, encoder_pre
 pub struct CrossEncoder {
     pub(crate) folder: PathBuf,
     pub(crate) weights: ModelWeights,
-    pub(crate) head: ClassificationHead,
+    pub(crate) head: ScoringHead,
     pub(crate) tokenizer: ModelTokenizer,
     pub(crate) pairs: PairBuilder,
-    prompt: String,
     activation: OutputActivation,
     config: CrossEncoderConfig,
     /// `None` before [`CrossEncoder::prepared`].
@@ -95,10 +97,10 @@ impl CrossEncoder {
         Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
 
-    /// Opens a folder without reading the weights of the transformer. A head that an encoder gets
-    /// has one label, and the layers that the folder has, such as a pooler.
+    /// Opens a folder without reading the weights of the transformer. The head that an encoder gets
+    /// has one label.
     pub(crate) fn load(
-        folder: &Path,
+        root: &Path,
         config: &CrossEncoderConfig,
         missing: MissingHead,
     ) -> Result<Self, ModelError> {
@@ -109,18 +111,22 @@ impl CrossEncoder {
             });
         }
         let device = config.backend.device()?;
-        let files = CrossEncoderFolder::read(folder, missing == MissingHead::Error)?;
+        let missing = match missing {
+            MissingHead::Random(_) if CrossEncoderFolder::has_head(root)? => MissingHead::Error,
+            other => other,
+        };
+        let files = CrossEncoderFolder::read(root, missing == MissingHead::Error)?;
         let folder = &files.transformer;
         let shape = TransformerConfig::read(folder)?;
         let texts = TextRules {
-            lowercase: false,
+            lowercase: files.lowercase,
             is_unchanged: true,
         };
         let tokenizer = ModelTokenizer::open_with(folder, texts)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
-        let limit = tokenizer.model_max_length.unwrap_or(usize::MAX);
-        let limit = limit.min(shape.max_tokens());
-        let pairs = PairBuilder::new(folder, &shape, &tokenizer, true, limit, config)?;
+        let limit = (folder.as_path(), files.max_tokens);
+        let limit = max_tokens(&shape, limit, &tokenizer, &mut Vec::new())?;
+        let pairs = PairBuilder::new((folder, &files), &shape, &tokenizer, limit, config)?;
         let weights = WeightFile::open(folder)?;
         let layers = count_layers(&shape, &weights);
         if layers > shape.layers {
@@ -129,19 +135,7 @@ impl CrossEncoder {
             let field = "num_hidden_layers";
             return Err(ModelError::setting(&path, field, expected, shape.layers));
         }
-        let layout = HeadLayout::read(folder, shape.architecture)?;
-        let (prefix, hidden) = (encoder_prefix(&shape, &weights), shape.hidden_size);
-        let padding = files.padding;
-        let head = match missing {
-            MissingHead::Random(seed) if !files.has_head => {
-                let source = PartlyRandomWeights(&weights, RandomWeights(seed));
-                ClassificationHead::load(&layout, &source, &prefix, hidden, 1, padding)?
-            }
-            _ => {
-                let labels = files.labels;
-                ClassificationHead::load(&layout, &weights, &prefix, hidden, labels, padding)?
-            }
-        };
+        let head = ScoringHead::load(root, &files, &shape, &weights, &tokenizer, missing)?;
         let default = match head.labels() {
             1 => OutputActivation::Sigmoid,
             _ => OutputActivation::Identity,
@@ -157,7 +151,6 @@ impl CrossEncoder {
             head,
             tokenizer,
             pairs,
-            prompt: config.prompt.clone().unwrap_or_default(),
             activation,
             config: config.clone(),
             inference: None,
@@ -200,7 +193,7 @@ impl CrossEncoder {
 
     /// Prompt, which precedes every query; empty for none.
     pub fn prompt(&self) -> &str {
-        &self.prompt
+        &self.pairs.prompt
     }
 
     /// Maximum sequence length in tokens: query, document and special tokens.

@@ -1,20 +1,42 @@
 //! Token ids of a query with a document, in windows if both do not fit.
 
+use std::ops::Range;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
+use super::chat::ChatTemplate;
+use super::folder::CrossEncoderFolder;
 use super::{CrossEncoderConfig, Windows};
 use crate::encode::ModelTokenizer;
 use crate::encode::pair_template::{PairTemplate, Window, window_ranges};
-use crate::error::{ModelError, TokenizerError};
+use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
 
 /// Builds the sequences of pairs.
 #[derive(Debug, Clone)]
 pub(crate) struct PairBuilder {
-    template: PairTemplate,
+    form: PairForm,
+    /// Prompt, which precedes every query, or is the system message of a chat.
+    pub(super) prompt: String,
     pub(crate) max_tokens: usize,
     pub(crate) windows: Windows,
     pub(crate) stride: Option<usize>,
+}
+
+/// What a pair is written as.
+#[derive(Debug, Clone)]
+enum PairForm {
+    /// Both texts with the special tokens of the tokenizer.
+    Template(PairTemplate),
+    Chat(Box<ChatTemplate>),
+}
+
+/// Query with its tokens, which a chat does not need.
+#[derive(Debug, Clone)]
+pub(crate) struct PairQuery<'a> {
+    text: &'a str,
+    ids: Vec<u32>,
 }
 
 /// Sequences of a query with a document, one at least.
@@ -28,11 +50,10 @@ pub(crate) struct DocumentPairs {
 impl PairBuilder {
     /// Resolves the lengths of a configuration for a model. `max_tokens`: maximum sequence length
     /// of the folder.
-    pub(crate) fn new(
-        folder: &Path,
+    pub(super) fn new(
+        (folder, files): (&Path, &CrossEncoderFolder),
         shape: &TransformerConfig,
         tokenizer: &ModelTokenizer,
-        has_types: bool,
         max_tokens: usize,
         config: &CrossEncoderConfig,
     ) -> Result<Self, ModelError> {
@@ -40,63 +61,106 @@ impl PairBuilder {
         let invalid = |field: &str, expected: String, found: usize| {
             Err(ModelError::setting(&path, field, expected, found))
         };
-        let mut template = PairTemplate::new(tokenizer)?;
-        if shape.token_types < 2 || !has_types {
-            template.clear_types();
-        }
-        let found = template.last_type();
-        if found > 0 && found as usize >= shape.token_types {
-            let expected = format!("{} or more, for pairs of texts", found + 1);
-            return invalid("type_vocab_size", expected, shape.token_types);
-        }
+        let prompt = config.prompt.clone();
+        let prompt = prompt.unwrap_or_else(|| files.prompt.clone());
         let max_tokens = config.max_tokens.unwrap_or(max_tokens);
         let positions = shape.position_limit();
         if max_tokens > positions {
             let expected = format!("at most {positions}, the positions of the model");
             return invalid("max_tokens", expected, max_tokens);
         }
-        let least = template.len() + 2;
+        let (form, special) = match &files.chat {
+            Some(chat) => {
+                let chat = chat.clone().compile(&prompt, tokenizer)?;
+                let empty = tokenizer.encode_start(&chat.render("", "")?, usize::MAX)?;
+                (PairForm::Chat(Box::new(chat)), empty.0.len())
+            }
+            None => {
+                let mut template = PairTemplate::new(tokenizer)?;
+                if shape.token_types < 2 || !files.has_types {
+                    template.clear_types();
+                }
+                let found = template.last_type();
+                if found > 0 && found as usize >= shape.token_types {
+                    let expected = format!("{} or more, for pairs of texts", found + 1);
+                    return invalid("type_vocab_size", expected, shape.token_types);
+                }
+                let special = template.len();
+                (PairForm::Template(template), special)
+            }
+        };
+        let least = special + 2;
         if max_tokens < least {
-            let special = template.len();
-            let expected = format!("{least} or more: {special} special tokens and two more");
+            let expected =
+                format!("{least} or more: {special} tokens of the template and two more");
             return invalid("max_tokens", expected, max_tokens);
         }
-        let room = max_tokens - template.len();
+        let room = max_tokens - special;
         let least = room - room / 2;
         if let Some(found) = config.stride.filter(|&stride| stride >= least) {
-            let expected = format!("less than {least}, the least tokens of a window");
+            let expected = format!("less than {least}, the minimum number of tokens of a window");
             return invalid("stride", expected, found);
         }
         Ok(Self {
-            template,
+            form,
+            prompt,
             max_tokens,
             windows: config.windows,
             stride: config.stride,
         })
     }
 
-    /// Number of tokens of query and document in a sequence.
-    fn room(&self) -> usize {
-        self.max_tokens - self.template.len()
-    }
-
-    /// Returns the tokens of a query.
-    pub(crate) fn query(
+    /// Tokenizes a query.
+    pub(crate) fn query<'a>(
+        &self,
         tokenizer: &ModelTokenizer,
-        query: &str,
-    ) -> Result<Vec<u32>, TokenizerError> {
-        let (encoding, _) = tokenizer.encode_start(query, usize::MAX)?;
-        Ok(encoding.get_ids().to_vec())
+        query: &'a str,
+    ) -> Result<PairQuery<'a>, ModelError> {
+        let encoded = match (&self.form, &self.prompt[..]) {
+            (PairForm::Chat(_), _) => None,
+            (PairForm::Template(_), "") => Some(tokenizer.encode_start(query, usize::MAX)?),
+            (PairForm::Template(_), prompt) => {
+                let text = format!("{prompt}{query}");
+                Some(tokenizer.encode_start(&text, usize::MAX)?)
+            }
+        };
+        Ok(PairQuery {
+            text: query,
+            ids: encoded.map_or(Vec::new(), |(it, _)| it.get_ids().to_vec()),
+        })
     }
 
-    /// Returns the sequences of a query, given its tokens, with a document.
+    /// Returns the sequences of a query with a document.
     pub(crate) fn document(
         &self,
         tokenizer: &ModelTokenizer,
+        query: &PairQuery<'_>,
+        document: &str,
+    ) -> Result<DocumentPairs, ModelError> {
+        let mut pairs = match &self.form {
+            PairForm::Template(template) => {
+                self.template_pairs(template, tokenizer, &query.ids, document)?
+            }
+            PairForm::Chat(chat) => self.chat_pairs(chat, tokenizer, query.text, document)?,
+        };
+        for window in &mut pairs.windows {
+            // Without special tokens, a pair of empty texts has no tokens.
+            if window.ids.is_empty() {
+                window.ids.push(tokenizer.padding());
+                window.types.push(0);
+            }
+        }
+        Ok(pairs)
+    }
+
+    fn template_pairs(
+        &self,
+        template: &PairTemplate,
+        tokenizer: &ModelTokenizer,
         query: &[u32],
         document: &str,
-    ) -> Result<DocumentPairs, TokenizerError> {
-        let room = self.room();
+    ) -> Result<DocumentPairs, ModelError> {
+        let room = self.max_tokens - template.len();
         if self.windows == Windows::First {
             // As many tokens as decide which of both texts is longer.
             let (encoding, is_cut) = tokenizer.encode_start(document, room.max(query.len()))?;
@@ -110,7 +174,7 @@ impl PairBuilder {
                 ],
                 false => [&query[..lengths[0]], &document[..lengths[1]]],
             };
-            let windows = vec![self.template.window(query, document)];
+            let windows = vec![template.window(query, document)];
             return Ok(DocumentPairs { windows, is_long });
         }
         let (document, offsets) = tokenizer.encode_with_offsets(document)?;
@@ -119,14 +183,96 @@ impl PairBuilder {
             true => &query[..query.len().min(room / 2)],
             false => query,
         };
-        let room = room - query.len();
-        let stride = self.stride.unwrap_or(room / 3);
-        let windows = window_ranges(document.len(), room, stride).map(|range| Window {
+        let windows = self.ranges(document.len(), room - query.len());
+        let windows = windows.map(|range| Window {
             offsets: offsets[range.clone()].to_vec(),
-            ..self.template.window(query, &document[range])
+            ..template.window(query, &document[range])
         });
         let windows = windows.collect();
         Ok(DocumentPairs { windows, is_long })
+    }
+
+    fn ranges(&self, tokens: usize, room: usize) -> impl Iterator<Item = Range<usize>> {
+        let stride = self.stride.unwrap_or(room / 3);
+        window_ranges(tokens, room, stride.min(room.saturating_sub(1)))
+    }
+
+    fn chat_pairs(
+        &self,
+        chat: &ChatTemplate,
+        tokenizer: &ModelTokenizer,
+        query: &str,
+        document: &str,
+    ) -> Result<DocumentPairs, ModelError> {
+        let encode = |document: &str| {
+            let text = chat.render(query, document)?;
+            let (encoding, _) = tokenizer.encode_start(&text, usize::MAX)?;
+            Ok::<_, ModelError>(encoding.get_ids().to_vec())
+        };
+        let ids = encode(document)?;
+        let is_long = ids.len() > self.max_tokens;
+        let of_query = match is_long && self.windows != Windows::First {
+            true => encode("")?.len(),
+            false => self.max_tokens,
+        };
+        // Without room for the document, the start is scored.
+        if of_query >= self.max_tokens {
+            let ids = self.chat_window(chat, tokenizer, ids);
+            let windows = vec![window(ids, 0..document.len())];
+            return Ok(DocumentPairs { windows, is_long });
+        }
+        let (tokens, offsets) = tokenizer.encode_with_offsets(document)?;
+        let windows = self.ranges(tokens.len(), self.max_tokens - of_query);
+        let windows = windows.map(|range| {
+            let offsets = &offsets[range];
+            let [from, to] = [
+                offsets.first().map(|it| it.start),
+                offsets.last().map(|it| it.end),
+            ];
+            let bytes = from.unwrap_or(0)..to.unwrap_or(0);
+            let ids = encode(document.get(bytes.clone()).unwrap_or_default())?;
+            Ok(window(self.chat_window(chat, tokenizer, ids), bytes))
+        });
+        let windows = windows.collect::<Result<_, ModelError>>()?;
+        Ok(DocumentPairs { windows, is_long })
+    }
+
+    /// Truncates a sequence and writes the tokens at the end of the template over its last tokens.
+    fn chat_window(
+        &self,
+        chat: &ChatTemplate,
+        tokenizer: &ModelTokenizer,
+        mut ids: Vec<u32>,
+    ) -> Vec<u32> {
+        if ids.len() < self.max_tokens {
+            return ids;
+        }
+        match tokenizer.truncates_left() {
+            true => drop(ids.drain(..ids.len() - self.max_tokens)),
+            false => ids.truncate(self.max_tokens),
+        }
+        let kept = chat.suffix.len().min(ids.len());
+        let end = ids.len() - kept;
+        ids[end..].copy_from_slice(&chat.suffix[chat.suffix.len() - kept..]);
+        ids
+    }
+
+    /// Text that identifies the form of pairs, for fingerprints.
+    pub(super) fn identity(&self) -> Value {
+        match &self.form {
+            PairForm::Template(template) => json!(format!("{template:?}")),
+            PairForm::Chat(chat) => chat.identity(),
+        }
+    }
+}
+
+/// Sequence of a chat about some bytes of a document.
+fn window(ids: Vec<u32>, bytes: Range<usize>) -> Window {
+    Window {
+        types: vec![0; ids.len()],
+        ids,
+        first: 0,
+        offsets: vec![bytes],
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use ir_core::{Candidate, Reranker, SearchError};
 use rayon::prelude::*;
 
-use super::pairs::{DocumentPairs, PairBuilder};
+use super::pairs::{DocumentPairs, PairQuery};
 use super::{CrossEncoder, Windows};
 use crate::encode::pair_template::Window;
 use crate::encode::{EncoderConfig, batches};
@@ -78,20 +78,28 @@ impl CrossEncoder {
             })
         });
         let of_pair: Vec<usize> = of_pair.collect();
-        let prompt = self.prompt();
-        let tokens = queries.par_iter().map(|&query| match prompt {
-            "" => PairBuilder::query(&self.tokenizer, query),
-            _ => PairBuilder::query(&self.tokenizer, &format!("{prompt}{query}")),
-        });
-        let tokens: Vec<Vec<u32>> = tokens.collect::<Result<_, _>>()?;
+        let queries = queries.par_iter();
+        let queries = queries.map(|query| self.pairs.query(&self.tokenizer, query));
+        let queries: Vec<PairQuery<'_>> = queries.collect::<Result<_, _>>()?;
         let documents = pairs
             .par_iter()
             .zip(of_pair)
             .map(|(&(_, document), query)| {
-                let query = &tokens[query];
+                let query = &queries[query];
                 self.pairs.document(&self.tokenizer, query, document)
             });
-        Ok(documents.collect::<Result<_, _>>()?)
+        documents.collect()
+    }
+
+    /// Returns the token ids of a query and a document with prompt and special tokens, one sequence
+    /// per window.
+    ///
+    /// # Errors
+    /// If tokenization or the chat template of the model fails.
+    pub fn token_ids(&self, query: &str, document: &str) -> Result<Vec<Vec<u32>>, ModelError> {
+        let query = self.pairs.query(&self.tokenizer, query)?;
+        let pairs = self.pairs.document(&self.tokenizer, &query, document)?;
+        Ok(pairs.windows.into_iter().map(|it| it.ids).collect())
     }
 
     /// Returns the logits of sequences, one per label.

@@ -47,11 +47,13 @@ impl DenseLayer {
         folder: &Path,
         config: &Option<Map<String, Value>>,
         input: usize,
+        output: &str,
     ) -> Result<Self, ModelError> {
         let path = folder.join("config.json");
         let config: DenseConfig = parse(&path, folder, config)?;
         check_input(&path, "in_features", config.in_features, input)?;
-        check_names(&path, &config.module_input_name, &config.module_output_name)?;
+        let [from, to] = [&config.module_input_name, &config.module_output_name];
+        check_names(&path, from, to, output)?;
         if config.out_features == 0 {
             return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
         }

@@ -13,7 +13,7 @@ const HEADS: [(&str, &str); 4] = [
     ),
     (
         "ForSequenceClassification",
-        "cross-encoders and classifiers are not supported",
+        "a cross-encoder is read by CrossEncoder (`ir search --rerank`)",
     ),
     (
         "ForTokenClassification",

@@ -35,16 +35,24 @@ pub(super) fn check_input(
     Err(ModelError::setting(path, field, expected, found))
 }
 
-/// Checks that a module reads and writes the vector of the text.
+/// Name of the vector of a text.
+pub(crate) const SENTENCE_EMBEDDING: &str = "sentence_embedding";
+
+/// Checks that a module reads the vector of the text and writes `expected`; by default it writes
+/// what it reads.
 pub(super) fn check_names(
     path: &Path,
     input: &Option<String>,
     output: &Option<String>,
+    expected: &str,
 ) -> Result<(), ModelError> {
-    let expected = "sentence_embedding";
-    let names = [("module_input_name", input), ("module_output_name", output)];
-    for (field, name) in names {
-        if let Some(name) = name.as_deref().filter(|&name| name != expected) {
+    let input = input.as_deref().unwrap_or(SENTENCE_EMBEDDING);
+    let output = output.as_deref().unwrap_or(input);
+    for (field, name, expected) in [
+        ("module_input_name", input, SENTENCE_EMBEDDING),
+        ("module_output_name", output, expected),
+    ] {
+        if name != expected {
             return Err(ModelError::setting(path, field, expected, name));
         }
     }

@@ -12,7 +12,7 @@ use pulp::bytemuck;
 use serde_json::{Map, Value};
 
 use super::dense::{DenseLayer, constant};
-use super::module_config::{check_input, check_names, parse};
+use super::module_config::{SENTENCE_EMBEDDING, check_input, check_names, parse};
 use super::module_entry::SentenceTransformersModule;
 use super::pooling::{normalize, normalize_row};
 use crate::error::ModelError;
@@ -69,12 +69,14 @@ struct NormalizeConfig {
 }
 
 impl VectorModules {
-    /// Reads the modules of a folder that follow pooling, `[texts, input]`, and their weights.
+    /// Reads the modules of a folder that follow pooling, `[texts, input]`, and their weights. The
+    /// last one writes `output`.
     pub(crate) fn read(
         folder: &Path,
         entries: &[SentenceTransformersModule],
         input: usize,
         truncate_dim: Option<usize>,
+        output: &str,
     ) -> Result<Self, ModelError> {
         let mut read = Self {
             modules: Vec::new(),
@@ -89,7 +91,11 @@ impl VectorModules {
             let path = own.join("config.json");
             let config = read_json::<Map<String, Value>>(&path)?;
             let operation = match entry.name() {
-                "Dense" => Operation::Dense(DenseLayer::read(&own, &config, read.dim())?),
+                "Dense" => {
+                    let is_last = position == entries.len() + 1;
+                    let output = if is_last { output } else { SENTENCE_EMBEDDING };
+                    Operation::Dense(DenseLayer::read(&own, &config, read.dim(), output)?)
+                }
                 "LayerNorm" => {
                     let shape: LayerNormConfig = parse(&path, &own, &config)?;
                     check_input(&path, "dimension", shape.dimension, read.dim())?;
@@ -102,7 +108,8 @@ impl VectorModules {
                 "Normalize" => {
                     if config.is_some() {
                         let names: NormalizeConfig = parse(&path, &own, &config)?;
-                        check_names(&path, &names.module_input_name, &names.module_output_name)?;
+                        let [from, to] = [names.module_input_name, names.module_output_name];
+                        check_names(&path, &from, &to, SENTENCE_EMBEDDING)?;
                     }
                     Operation::Normalize
                 }
@@ -133,7 +140,7 @@ impl VectorModules {
     }
 
     /// Dimension of pooled vectors.
-    pub(super) fn input_dim(&self) -> usize {
+    pub(crate) fn input_dim(&self) -> usize {
         self.input
     }
 

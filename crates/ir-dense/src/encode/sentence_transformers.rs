@@ -201,8 +201,14 @@ impl SentenceTransformersConfig {
         if prompts.truncate_dim == Some(0) {
             return Err(ModelError::setting(&path, "truncate_dim", "1 or more", 0));
         }
-        let expected = "SentenceTransformer";
-        if let Some(found) = prompts.model_type.as_deref().filter(|&it| it != expected) {
+        let expected = match prompts.model_type.as_deref() {
+            Some("CrossEncoder") => {
+                "SentenceTransformer; a cross-encoder is read by CrossEncoder (`ir search --rerank`)"
+            }
+            _ => "SentenceTransformer",
+        };
+        let found = prompts.model_type.as_deref();
+        if let Some(found) = found.filter(|&it| it != "SentenceTransformer") {
             return Err(ModelError::setting(&path, "model_type", expected, found));
         }
         let mut config = Self {
@@ -350,7 +356,7 @@ fn in_legacy_order(is_chosen: impl Fn(Pooling, &str) -> bool) -> PoolingModes {
 }
 
 /// Reads the pooling modes, and whether the tokens of the prompt are pooled.
-fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelError> {
+pub(crate) fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelError> {
     let config: Map<String, Value> = read_json(path)?.ok_or_else(|| ModelError::MissingFile {
         folder: path.parent().unwrap_or(path).into(),
         expected: "config.json",

@@ -239,6 +239,11 @@ impl ModelTokenizer {
         self.truncates_left
     }
 
+    /// Id of a token; `None` if the vocabulary does not have it.
+    pub(crate) fn token_id(&self, token: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(token)
+    }
+
     /// File of the vocabulary.
     pub(crate) fn path(&self) -> &Path {
         &self.path

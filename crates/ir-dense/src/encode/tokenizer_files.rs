@@ -23,13 +23,13 @@ const SENTENCE_PIECE_MODELS: [&str; 4] = [
 const ROBERTA_CLASSES: [&str; 3] = ["RobertaTokenizer", "BartTokenizer", "LongformerTokenizer"];
 
 /// Values of `tokenizer_config.json` and `special_tokens_map.json`.
-pub(super) struct TokenizerSettings {
+pub(crate) struct TokenizerSettings {
     path: PathBuf,
     values: Map<String, Value>,
 }
 
 impl TokenizerSettings {
-    pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("tokenizer_config.json");
         let special = read_json::<Map<_, _>>(&folder.join("special_tokens_map.json"))?;
         let mut values = special.unwrap_or_default();
@@ -38,7 +38,7 @@ impl TokenizerSettings {
     }
 
     /// Returns a special token, which is a string or an object with the field `content`.
-    pub(super) fn token(&self, name: &str) -> Option<String> {
+    pub(crate) fn token(&self, name: &str) -> Option<String> {
         let value = self.values.get(name)?;
         let text = value.as_str().or_else(|| value.get("content")?.as_str());
         text.map(str::to_owned)

@@ -8,6 +8,7 @@ use ir_core::{EncodeError, Side, VectorSimilarity};
 use serde_json::{Map, Value};
 
 use super::model_class::ModelClass;
+use super::module_config::SENTENCE_EMBEDDING;
 use super::modules::VectorModules;
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
@@ -97,14 +98,21 @@ impl Tower {
         }
         let tokenizer = ModelTokenizer::open_with(&files.transformer, files.texts)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
-        let max_tokens = max_tokens(&shape, &files, &tokenizer, &mut notes)?;
+        let folder_limit = (files.transformer.as_path(), files.max_tokens);
+        let max_tokens = max_tokens(&shape, folder_limit, &tokenizer, &mut notes)?;
         let mut side_limits = side_limits(folder, &shape, &tokenizer)?;
         for (limit, file) in side_limits.iter_mut().zip(files.side_tokens) {
             *limit = limit.or(file.map(|tokens| tokens.min(shape.position_limit())));
         }
         let pooling = config.pooling.map_or(files.pooling, PoolingModes::from);
         let width = shape.hidden_size * pooling.modes().len();
-        let mut modules = VectorModules::read(folder, &files.modules, width, files.truncate_dim)?;
+        let mut modules = VectorModules::read(
+            folder,
+            &files.modules,
+            width,
+            files.truncate_dim,
+            SENTENCE_EMBEDDING,
+        )?;
         // Normalization before truncation does not give normalized vectors.
         let is_last = modules.truncate_dim().is_none() || config.normalize == Some(false);
         let normalizes = is_last && modules.remove_last_normalize();
@@ -332,21 +340,21 @@ impl Tower {
 
 /// Maximum sequence length, as in sentence-transformers: `max_seq_length` of its configuration
 /// file, or else the minimum of the tokenizer's maximum length and the number of positions.
-fn max_tokens(
+pub(crate) fn max_tokens(
     shape: &TransformerConfig,
-    files: &SentenceTransformersConfig,
+    (transformer, max_seq_length): (&Path, Option<usize>),
     tokenizer: &ModelTokenizer,
     notes: &mut Vec<String>,
 ) -> Result<usize, ModelError> {
-    let (file, field, limit) = match files.max_tokens {
+    let (file, field, limit) = match max_seq_length {
         Some(limit) => ("sentence_bert_config.json", "max_seq_length", limit),
         None => {
             let limit = tokenizer.model_max_length.unwrap_or(usize::MAX);
             ("tokenizer_config.json", "model_max_length", limit)
         }
     };
-    check_room(&files.transformer.join(file), field, limit, tokenizer)?;
-    if files.max_tokens.is_none() {
+    check_room(&transformer.join(file), field, limit, tokenizer)?;
+    if max_seq_length.is_none() {
         return Ok(limit.min(shape.max_tokens()));
     }
     let positions = shape.position_limit();

@@ -32,12 +32,47 @@ const NEUTRAL_KEYS: [&str; 9] = [
     "use_fast",
 ];
 
+/// What a model of transformers is loaded for: `transformer_task`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransformerTask {
+    /// Hidden states.
+    Features,
+    /// Logits of a classification head.
+    Classification,
+    /// Logits of the vocabulary at the last token.
+    Generation,
+}
+
+impl TransformerTask {
+    /// Every task with its name, the name of the module's output, and that of the model's.
+    const NAMES: [(Self, &'static str, &'static str, &'static str); 3] = [
+        (
+            Self::Features,
+            "feature-extraction",
+            "token_embeddings",
+            "last_hidden_state",
+        ),
+        (
+            Self::Classification,
+            "sequence-classification",
+            "scores",
+            "logits",
+        ),
+        (
+            Self::Generation,
+            "text-generation",
+            "causal_logits",
+            "logits",
+        ),
+    ];
+}
+
 /// Values of the file. Those that would change vectors and are not implemented are an error.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
-pub(super) struct TransformerModule {
-    pub(super) max_seq_length: Option<usize>,
-    pub(super) do_lower_case: bool,
+pub(crate) struct TransformerModule {
+    pub(crate) max_seq_length: Option<usize>,
+    pub(crate) do_lower_case: bool,
     pub(super) query_length: Option<usize>,
     pub(super) document_length: Option<usize>,
     transformer_task: Option<String>,
@@ -53,41 +88,78 @@ pub(super) struct TransformerModule {
 }
 
 impl TransformerModule {
-    /// Reads the first of the files that exists; default if none does.
+    /// Reads the first of the files that exists; default if none does. The task is hidden states.
     pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+        let (module, _) = Self::read_task(folder, &[TransformerTask::Features])?;
+        Ok(module)
+    }
+
+    /// [`Self::read`] for one of several tasks.
+    pub(crate) fn read_task(
+        folder: &Path,
+        tasks: &[TransformerTask],
+    ) -> Result<(Self, TransformerTask), ModelError> {
         for name in SENTENCE_BERT_CONFIGS {
             let path = folder.join(name);
             if let Some(module) = read_json::<Self>(&path)? {
-                return module.check(&path).map(|()| module);
+                let task = module.check(&path, tasks)?;
+                return Ok((module, task));
             }
         }
-        Ok(Self::default())
+        Ok((Self::default(), TransformerTask::Features))
     }
 
-    fn check(&self, path: &Path) -> Result<(), ModelError> {
-        let names = [
-            (
-                "transformer_task",
-                &self.transformer_task,
-                "feature-extraction",
-            ),
-            (
+    /// Modality of chat messages; `None` if texts are read without a chat template.
+    pub(crate) fn messages(&self) -> Option<&Value> {
+        self.modality_config.as_ref()?.get("message")
+    }
+
+    /// Values for the chat template.
+    pub(crate) fn template_values(&self) -> Map<String, Value> {
+        let values = self.processing_kwargs.as_ref();
+        let values = values.and_then(|it| it.get("chat_template")?.as_object());
+        values.cloned().unwrap_or_default()
+    }
+
+    fn check(&self, path: &Path, tasks: &[TransformerTask]) -> Result<TransformerTask, ModelError> {
+        let known = TransformerTask::NAMES.iter();
+        let known: Vec<_> = known.filter(|(task, ..)| tasks.contains(task)).collect();
+        let name = self.transformer_task.as_deref();
+        let name = name.unwrap_or(TransformerTask::NAMES[0].1);
+        let Some((task, _, output, of_model)) = known.iter().find(|it| it.1 == name) else {
+            let expected: Vec<&str> = known.iter().map(|it| it.1).collect();
+            let field = "transformer_task";
+            return Err(ModelError::setting(
+                path,
+                field,
+                expected.join(" or "),
+                name,
+            ));
+        };
+        let output_name = self.module_output_name.as_deref();
+        if let Some(found) = output_name.filter(|found| found != output) {
+            return Err(ModelError::setting(
+                path,
                 "module_output_name",
-                &self.module_output_name,
-                "token_embeddings",
-            ),
-        ];
-        for (field, name, expected) in names {
-            if let Some(name) = name.as_deref().filter(|&name| name != expected) {
-                return Err(ModelError::setting(path, field, expected, name));
-            }
+                *output,
+                found,
+            ));
         }
-        if let Some(modalities) = &self.modality_config {
-            let text = modalities.get("text").unwrap_or(&Value::Null);
-            if text["method"] != "forward" || text["method_output_name"] != "last_hidden_state" {
-                let expected = "the method forward and its output last_hidden_state";
-                let field = "modality_config.text";
-                return Err(ModelError::setting(path, field, expected, text));
+        for name in ["text", "message"] {
+            let Some(modalities) = &self.modality_config else {
+                continue;
+            };
+            // The model may have no chat template.
+            if name == "message"
+                && (*task == TransformerTask::Features || !modalities.contains_key(name))
+            {
+                continue;
+            }
+            let found = modalities.get(name).unwrap_or(&Value::Null);
+            if found["method"] != "forward" || found["method_output_name"] != *of_model {
+                let expected = format!("the method forward and its output {of_model}");
+                let field = format!("modality_config.{name}");
+                return Err(ModelError::setting(path, field, expected, found));
             }
         }
         if let Some(expansion) = self.query_expansion.as_ref().filter(|it| !it.is_null()) {
@@ -127,6 +199,6 @@ impl TransformerModule {
                 return Err(ModelError::setting(path, field, expected, value));
             }
         }
-        Ok(())
+        Ok(*task)
     }
 }

@@ -19,6 +19,7 @@ use super::{
     TrainingHistory, loss,
 };
 use crate::cross_encoder::head::ClassificationHead;
+use crate::cross_encoder::scoring::ScoringHead;
 use crate::cross_encoder::{CrossEncoder, CrossEncoderConfig, Windows};
 use crate::error::ModelError;
 use crate::reader::MissingHead;
@@ -100,10 +101,16 @@ impl CrossEncoderTrainer {
             CrossEncoder::load(folder.as_ref(), &config.cross_encoder, missing)?;
         cross_encoder.one_label()?;
         cross_encoder.pairs.windows = Windows::First;
+        let Some(head) = cross_encoder.head.classification().cloned() else {
+            let path = cross_encoder.folder.join("config.json");
+            let expected = "a classification head, which training needs";
+            let found = "logits of tokens, or modules of sentence-transformers";
+            return Err(ModelError::setting(&path, "the head", expected, found).into());
+        };
         let model = cross_encoder.weights.transformer()?;
         check_precision(config.precision, model.config())?;
         Ok(Self {
-            model: HeadedTransformer::new(model, cross_encoder.head.clone()),
+            model: HeadedTransformer::new(model, head),
             cross_encoder,
             config: config.clone(),
             checkpoints: Checkpoints::default(),
@@ -137,7 +144,7 @@ impl CrossEncoderTrainer {
 
     fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
         let models = std::slice::from_ref(&self.model);
-        let identity = identity(&self.cross_encoder);
+        let identity = identity(&self.cross_encoder, &self.model.head);
         TrainingState::new(&self.config, data.fingerprint(), identity, models)
     }
 
@@ -225,19 +232,13 @@ impl CrossEncoderTrainer {
 }
 
 /// Returns what determines the logits besides weights, for checkpoints.
-fn identity(model: &CrossEncoder) -> Value {
-    let head = &model.head;
-    let dense = head.dense.as_ref();
+fn identity(model: &CrossEncoder, head: &ClassificationHead) -> Value {
     json!({
         "transformer": model.weights.config().identity(),
         "tokenizer": model.tokenizer.identity(),
-        "max_tokens": model.max_tokens(),
-        "prompt": model.prompt(),
-        "head": {
-            "pooling": format!("{:?}", head.pooling),
-            "dense": dense.map(|dense| format!("{:?}", dense.activation)),
-            "layers": head.layer_names(),
-        },
+        "pairs": model.pairs.identity(),
+        "head": head.description(),
+        "layers": head.layer_names(),
     })
 }
 
@@ -331,7 +332,7 @@ impl TrainingTask for CrossEncoderTask<'_> {
     fn model(&self) -> Result<CrossEncoder, TrainError> {
         let (mut model, trained) = (self.cross_encoder.clone(), &self.models[0]);
         model.weights = ModelWeights::Module(Box::new(trained.model.clone()));
-        model.head = trained.head.clone();
+        model.head = ScoringHead::Classification(trained.head.clone());
         model.pairs.windows = self.config.cross_encoder.windows;
         Ok(model.prepared()?)
     }

@@ -8,7 +8,7 @@ use super::families::{by_tensor, cosine, read};
 use super::*;
 use crate::cross_encoder::head::ClassificationHead;
 use crate::cross_encoder::{CrossEncoder, CrossEncoderConfig};
-use crate::model_folder::WeightFile;
+use crate::model_folder::{TensorSource, WeightFile};
 use crate::reader::MissingHead;
 use crate::train::cross_encoder::StepPairs;
 use crate::train::headed::{HeadedGradients, HeadedTransformer, TrainedHead};
@@ -43,7 +43,7 @@ fn open(config: &CrossEncoderTrainingConfig) -> (CrossEncoder, Model) {
     let model = cross_encoder.weights.transformer().unwrap();
     // Parameters as the optimizer leaves them.
     let model = model.map_parameters(|parameter| parameter.values);
-    let model = HeadedTransformer::new(model, cross_encoder.head.clone());
+    let model = HeadedTransformer::new(model, cross_encoder.head.classification().unwrap().clone());
     (cross_encoder, model)
 }
 
