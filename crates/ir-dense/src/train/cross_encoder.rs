@@ -237,6 +237,8 @@ fn identity(model: &CrossEncoder, head: &ClassificationHead) -> Value {
         "transformer": model.weights.config().identity(),
         "tokenizer": model.tokenizer.identity(),
         "pairs": model.pairs.identity(),
+        "max_tokens": model.max_tokens(),
+        "prompt": model.prompt(),
         "head": head.description(),
         "layers": head.layer_names(),
     })
