@@ -83,20 +83,20 @@ class Model:
 
 
 def bert(tokenizer="bert", config=tf.BertConfig, settings={}, **options):
-    small = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=36, max_position_embeddings=64)
+    small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, max_position_embeddings=64)
     return Model(tokenizer, config, small | settings, **options)
 
 
 def decoder(tokenizer, config, settings={}, **options):
     small = dict(
-        hidden_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=36,
-        max_position_embeddings=128, head_dim=10,
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, intermediate_size=24,
+        max_position_embeddings=128, head_dim=8,
     )
     return Model(tokenizer, config, small | settings, **options)
 
 
 def modernbert(settings={}, **options):
-    small = dict(num_hidden_layers=4, local_attention=8, global_attn_every_n_layers=3)
+    small = dict(num_hidden_layers=2, local_attention=8, global_attn_every_n_layers=2)
     return bert("modernbert", tf.ModernBertConfig, small | settings, **options)
 
 
@@ -168,11 +168,11 @@ MODELS = {
     "xlm-roberta": bert("xlm-roberta", tf.XLMRobertaConfig, ONE_TYPE, model=IDENTITY),
     "camembert": bert("xlm-roberta", tf.CamembertConfig, ONE_TYPE, model=IDENTITY),
     "distilbert": Model(
-        "bert", tf.DistilBertConfig, dict(dim=24, n_layers=2, n_heads=3, hidden_dim=36, max_position_embeddings=64), model=IDENTITY
+        "bert", tf.DistilBertConfig, dict(dim=16, n_layers=1, n_heads=2, hidden_dim=24, max_position_embeddings=64), model=IDENTITY
     ),
     "mpnet": bert("mpnet", tf.MPNetConfig, dict(relative_attention_num_buckets=32), model=IDENTITY),
-    "albert": bert("albert", tf.AlbertConfig, dict(embedding_size=16, num_hidden_layers=3), model=IDENTITY),
-    "electra": bert(config=tf.ElectraConfig, settings=dict(embedding_size=16), model=IDENTITY),
+    "albert": bert("albert", tf.AlbertConfig, dict(embedding_size=8, num_hidden_layers=2), model=IDENTITY),
+    "electra": bert(config=tf.ElectraConfig, settings=dict(embedding_size=8), model=IDENTITY),
     "deberta-v3": deberta(model=IDENTITY, edit=without_defaults),
     "deberta-v2": deberta(dict(pooler_hidden_act="tanh", type_vocab_size=2), labels=3),
     "modernbert": modernbert(model=IDENTITY, edit=without_defaults),
@@ -274,7 +274,8 @@ def write(name, folder):
     values = {
         "transformers": version("transformers"),
         "sentence_transformers": version("sentence-transformers"),
-        "pairs": pairs,
+        "texts": TEXTS,
+        "pairs": numbers,
         "ids": token_ids(model, pairs),
         "scores": rounded(found),
     }

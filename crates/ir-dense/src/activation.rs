@@ -116,6 +116,15 @@ impl OutputActivation {
         name.map_or("", |(_, class, _)| class)
     }
 
+    /// Path of the class, as sentence-transformers writes it.
+    pub(crate) fn path(self) -> String {
+        let module = match self {
+            Self::Identity => "linear",
+            _ => "activation",
+        };
+        format!("torch.nn.modules.{module}.{}", self.class())
+    }
+
     /// Returns the value of the function.
     ///
     /// ```

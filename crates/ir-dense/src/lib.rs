@@ -20,7 +20,7 @@ mod transformer;
 pub use activation::{Activation, OutputActivation};
 pub use backend::{Backend, BackendError};
 pub use burn;
-pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, Windows};
+pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, CrossEncoderFingerprint, Windows};
 pub use encode::{
     BiEncoder, EncoderConfig, EncoderFingerprint, ModelDescription, ModelTokenizer,
     ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,

@@ -204,6 +204,14 @@ impl ChatTemplate {
         })
     }
 
+    /// Format of the messages.
+    pub(super) fn format(&self) -> &'static str {
+        match self.is_structured {
+            true => "structured",
+            false => "flat",
+        }
+    }
+
     /// Text that identifies the template.
     pub(super) fn identity(&self) -> Value {
         let rendered = self.render("query", "document").unwrap_or_default();

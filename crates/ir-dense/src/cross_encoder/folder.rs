@@ -12,6 +12,8 @@ use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
 use crate::model_folder::{inner_path, read_json};
 
+/// `model_type` of a cross-encoder.
+const CROSS_ENCODER: &str = "CrossEncoder";
 /// Endings of classes with a classification head, and with logits of the vocabulary.
 const CLASSIFIER: &str = "ForSequenceClassification";
 const LANGUAGE_MODEL: &str = "ForCausalLM";
@@ -85,31 +87,17 @@ struct ModelConfig {
 }
 
 impl CrossEncoderFolder {
-    /// Returns `true` for a folder of sentence-transformers' `CrossEncoder` and for a model with a
-    /// classification head.
-    pub(super) fn has_head(folder: &Path) -> Result<bool, ModelError> {
-        let path = folder.join("config_sentence_transformers.json");
-        let config = read_json::<ModelConfig>(&path)?.unwrap_or_default();
-        if config.model_type.as_deref() == Some("CrossEncoder") {
-            return Ok(true);
-        }
-        let (_, config) = model_config(&transformer_folder(folder)?)?;
-        let class = config.get("architectures").and_then(|it| it[0].as_str());
-        Ok(class.is_some_and(|class| class.ends_with(CLASSIFIER)))
-    }
-
-    /// Reads the files. Without `needs_head`, any model of transformers is a classifier with one
-    /// label.
+    /// Reads the files. Without `needs_head`, a model without a head is a classifier with one label.
     pub(super) fn read(folder: &Path, needs_head: bool) -> Result<Self, ModelError> {
         let list = folder.join("modules.json");
         let modules = read_json::<Vec<SentenceTransformersModule>>(&list)?;
-        if !needs_head {
-            let transformer = transformer_folder(folder)?;
-            return Self::read_plain(&transformer, false);
-        }
+        let path = folder.join("config_sentence_transformers.json");
+        let config = read_json::<ModelConfig>(&path)?.unwrap_or_default();
         match modules {
-            Some(modules) => Self::read_modules(folder, modules),
-            None => Self::read_plain(folder, true),
+            Some(modules) if needs_head || config.is_cross_encoder() => {
+                Self::read_modules(folder, modules, config)
+            }
+            _ => Self::read_plain(&transformer_folder(folder)?, needs_head),
         }
     }
 
@@ -118,11 +106,11 @@ impl CrossEncoderFolder {
         let (path, config) = model_config(folder)?;
         let class = config.get("architectures").and_then(|it| it[0].as_str());
         let class = class.unwrap_or_default();
-        let scoring = if !needs_head {
-            Scoring::Classification { labels: 1 }
-        } else if class.ends_with(CLASSIFIER) {
+        let scoring = if class.ends_with(CLASSIFIER) {
             let labels = labels(&path, &config)?;
             Scoring::Classification { labels }
+        } else if !needs_head {
+            Scoring::Classification { labels: 1 }
         } else if class.ends_with(LANGUAGE_MODEL) {
             Scoring::TokenLogits {
                 yes: VocabularyToken::Text("yes"),
@@ -157,19 +145,19 @@ impl CrossEncoderFolder {
     fn read_modules(
         folder: &Path,
         modules: Vec<SentenceTransformersModule>,
+        config: ModelConfig,
     ) -> Result<Self, ModelError> {
         let path = folder.join("config_sentence_transformers.json");
-        let config = read_json::<ModelConfig>(&path)?.unwrap_or_default();
         let model_type = config
             .model_type
             .as_deref()
             .unwrap_or("SentenceTransformer");
-        if model_type != "CrossEncoder" {
+        if !config.is_cross_encoder() {
             let what = match model_type {
                 "SentenceTransformer" => "; a bi-encoder is read by BiEncoder (`ir encode`)",
                 _ => "",
             };
-            let expected = format!("CrossEncoder{what}");
+            let expected = format!("{CROSS_ENCODER}{what}");
             return Err(ModelError::setting(
                 &path,
                 "model_type",
@@ -258,6 +246,10 @@ impl CrossEncoderFolder {
 }
 
 impl ModelConfig {
+    fn is_cross_encoder(&self) -> bool {
+        self.model_type.as_deref() == Some(CROSS_ENCODER)
+    }
+
     /// Default prompt; empty for none.
     fn prompt(&self, path: &Path) -> Result<String, ModelError> {
         let Some(name) = &self.default_prompt_name else {

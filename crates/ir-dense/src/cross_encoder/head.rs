@@ -26,20 +26,28 @@ pub(crate) struct DenseHead {
     pub(crate) norm: Option<HeadLayerNorm>,
 }
 
-/// Linear layer, by its name in the file without `.weight` and `.bias`.
+/// Linear layer.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadLinear {
-    pub(crate) name: String,
+    pub(crate) name: LayerName,
     /// Row-major `[outputs, inputs]`.
     pub(crate) weight: Vec<f32>,
     pub(crate) bias: Option<Vec<f32>>,
     pub(crate) inputs: usize,
 }
 
+/// Name of a layer without `.weight` and `.bias`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LayerName {
+    pub(crate) name: &'static str,
+    /// If `true`, the name follows the prefix of the encoder, such as `bert.`.
+    pub(crate) in_encoder: bool,
+}
+
 /// Layer normalization.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadLayerNorm {
-    pub(crate) name: String,
+    pub(crate) name: LayerName,
     pub(crate) scale: Vec<f32>,
     pub(crate) shift: Option<Vec<f32>>,
     pub(crate) epsilon: f64,
@@ -56,31 +64,30 @@ impl ClassificationHead {
         padding: Option<u32>,
     ) -> Result<Self, ModelError> {
         let dense = layout.dense.map(|dense| {
-            let name = match dense.in_encoder {
-                true => format!("{prefix}{}", dense.name),
-                false => dense.name.to_owned(),
+            let name = LayerName {
+                name: dense.name,
+                in_encoder: dense.in_encoder,
             };
             let norm = dense.norm.map(|norm| {
                 let shift = |name: &str| weights.take(&format!("{name}.bias"), &[hidden]);
                 Ok::<_, ModelError>(HeadLayerNorm {
-                    name: norm.name.to_owned(),
+                    name: LayerName::new(norm.name),
                     scale: weights.take(&format!("{}.weight", norm.name), &[hidden])?,
                     shift: norm.bias.then(|| shift(norm.name)).transpose()?,
                     epsilon: norm.epsilon,
                 })
             });
             Ok::<_, ModelError>(DenseHead {
-                linear: HeadLinear::load(weights, name, [hidden, hidden], dense.bias)?,
+                linear: HeadLinear::load(weights, name, prefix, [hidden, hidden], dense.bias)?,
                 activation: dense.activation,
                 norm: norm.transpose()?,
             })
         });
-        let name = layout.classifier.to_owned();
-        let shape = [labels, hidden];
+        let (name, shape) = (LayerName::new(layout.classifier), [labels, hidden]);
         Ok(Self {
             pooling: layout.pooling,
             dense: dense.transpose()?,
-            classifier: HeadLinear::load(weights, name, shape, layout.classifier_bias)?,
+            classifier: HeadLinear::load(weights, name, prefix, shape, layout.classifier_bias)?,
             padding,
         })
     }
@@ -133,14 +140,15 @@ impl ClassificationHead {
         }
     }
 
-    /// Names of the layers.
-    pub(crate) fn layer_names(&self) -> Vec<&str> {
+    /// Names of the layers in a file in which `prefix` precedes the names of the encoder.
+    pub(crate) fn layer_names(&self, prefix: &str) -> Vec<String> {
         let dense = self.dense.iter();
         let names = dense.flat_map(|dense| {
-            let norm = dense.norm.iter().map(|norm| &norm.name[..]);
-            [&dense.linear.name[..]].into_iter().chain(norm)
+            let norm = dense.norm.iter().map(|norm| norm.name);
+            [dense.linear.name].into_iter().chain(norm)
         });
-        names.chain([&self.classifier.name[..]]).collect()
+        let names = names.chain([self.classifier.name]);
+        names.map(|name| name.in_file(prefix)).collect()
     }
 
     /// Text that identifies what the head computes besides its weights.
@@ -150,31 +158,28 @@ impl ClassificationHead {
         format!("{:?} {dense:?} {:?}", self.pooling, self.padding)
     }
 
-    /// Name, shape and elements of the weights, as in a file.
-    pub(crate) fn weights(&self) -> Vec<(String, Vec<usize>, &[f32])> {
+    /// Name, shape and elements of the weights in a file in which `prefix` precedes the names of the
+    /// encoder.
+    pub(crate) fn weights(&self, prefix: &str) -> Vec<(String, Vec<usize>, &[f32])> {
         let mut weights = Vec::new();
         if let Some(dense) = &self.dense {
-            dense.linear.add_weights(&mut weights);
+            dense.linear.add_weights(prefix, &mut weights);
             if let Some(norm) = &dense.norm {
-                let mut add = |part: &str, values| {
-                    weights.push((
-                        format!("{}.{part}", norm.name),
-                        vec![norm.scale.len()],
-                        values,
-                    ));
-                };
-                add("weight", &norm.scale[..]);
+                let (name, width) = (norm.name.in_file(prefix), norm.scale.len());
+                weights.push((format!("{name}.weight"), vec![width], &norm.scale[..]));
                 if let Some(shift) = &norm.shift {
-                    add("bias", shift);
+                    weights.push((format!("{name}.bias"), vec![width], shift));
                 }
             }
         }
-        self.classifier.add_weights(&mut weights);
+        self.classifier.add_weights(prefix, &mut weights);
         weights
     }
 
-    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
-        let tensors = self.weights().into_iter().map(|(name, shape, values)| {
+    /// [`Self::weights`] as tensors.
+    pub(crate) fn named_tensors(&self, prefix: &str) -> Vec<NamedTensor> {
+        let tensors = self.weights(prefix).into_iter();
+        let tensors = tensors.map(|(name, shape, values)| {
             let data = TensorData::new(values.to_vec(), [values.len()]);
             let values = Tensor::from_data(data, &Device::flex());
             NamedTensor {
@@ -184,6 +189,21 @@ impl ClassificationHead {
             }
         });
         tensors.collect()
+    }
+}
+
+impl LayerName {
+    /// Name of a layer outside of the encoder.
+    pub(crate) fn new(name: &'static str) -> Self {
+        let in_encoder = false;
+        Self { name, in_encoder }
+    }
+
+    fn in_file(self, prefix: &str) -> String {
+        match self.in_encoder {
+            true => format!("{prefix}{}", self.name),
+            false => self.name.to_owned(),
+        }
     }
 }
 
@@ -202,12 +222,14 @@ impl HeadLinear {
     /// Reads a layer of the shape `[outputs, inputs]`.
     pub(crate) fn load(
         weights: &dyn TensorSource,
-        name: String,
+        name: LayerName,
+        prefix: &str,
         [outputs, inputs]: [usize; 2],
         bias: bool,
     ) -> Result<Self, ModelError> {
-        let weight = weights.take(&format!("{name}.weight"), &[outputs, inputs])?;
-        let bias = bias.then(|| weights.take(&format!("{name}.bias"), &[outputs]));
+        let in_file = name.in_file(prefix);
+        let weight = weights.take(&format!("{in_file}.weight"), &[outputs, inputs])?;
+        let bias = bias.then(|| weights.take(&format!("{in_file}.bias"), &[outputs]));
         Ok(Self {
             name,
             weight,
@@ -232,14 +254,12 @@ impl HeadLinear {
         rows.map(row).collect()
     }
 
-    fn add_weights<'a>(&'a self, weights: &mut Vec<(String, Vec<usize>, &'a [f32])>) {
-        let outputs = self.outputs();
-        let mut add = |part: &str, shape, values| {
-            weights.push((format!("{}.{part}", self.name), shape, values));
-        };
-        add("weight", vec![outputs, self.inputs], &self.weight[..]);
+    fn add_weights<'a>(&'a self, prefix: &str, weights: &mut Vec<(String, Vec<usize>, &'a [f32])>) {
+        let (name, outputs) = (self.name.in_file(prefix), self.outputs());
+        let shape = vec![outputs, self.inputs];
+        weights.push((format!("{name}.weight"), shape, &self.weight[..]));
         if let Some(bias) = &self.bias {
-            add("bias", vec![outputs], bias);
+            weights.push((format!("{name}.bias"), vec![outputs], bias));
         }
     }
 }

@@ -6,12 +6,18 @@
 //! - `head`: classification head
 //! - `scoring`: heads of all kinds
 //! - `scores`: batches, and scores of documents
+//! - `explain`: explanations of scores
+//! - `fingerprint`: what determines scores
+//! - `save`: model folders
 
 mod chat;
 mod config;
+mod explain;
+mod fingerprint;
 mod folder;
 pub(crate) mod head;
 pub(crate) mod pairs;
+mod save;
 mod scores;
 pub(crate) mod scoring;
 
@@ -20,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use config::{CrossEncoderConfig, Windows};
+pub use fingerprint::CrossEncoderFingerprint;
 use folder::CrossEncoderFolder;
 use pairs::PairBuilder;
 use scoring::ScoringHead;
@@ -111,10 +118,6 @@ impl CrossEncoder {
             });
         }
         let device = config.backend.device()?;
-        let missing = match missing {
-            MissingHead::Random(_) if CrossEncoderFolder::has_head(root)? => MissingHead::Error,
-            other => other,
-        };
         let files = CrossEncoderFolder::read(root, missing == MissingHead::Error)?;
         let folder = &files.transformer;
         let shape = TransformerConfig::read(folder)?;

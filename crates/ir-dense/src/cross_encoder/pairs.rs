@@ -257,6 +257,14 @@ impl PairBuilder {
         ids
     }
 
+    /// Format of chat messages; `None` without a chat template.
+    pub(super) fn message_format(&self) -> Option<&'static str> {
+        match &self.form {
+            PairForm::Template(_) => None,
+            PairForm::Chat(chat) => Some(chat.format()),
+        }
+    }
+
     /// Text that identifies the form of pairs, for fingerprints.
     pub(crate) fn identity(&self) -> Value {
         match &self.form {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use ir_core::{Candidate, Reranker, SearchError};
+use ir_core::{Candidate, Explanation, Reranker, SearchError};
 use rayon::prelude::*;
 
 use super::pairs::{DocumentPairs, PairQuery};
@@ -229,6 +229,18 @@ impl Reranker for CrossEncoder {
         candidates: &[Candidate<'_>],
     ) -> Result<Vec<Option<f32>>, SearchError> {
         self.candidate_scores(query, candidates).map_err(failed)
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        candidates: &[Candidate<'_>],
+        n: usize,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.one_label().map_err(failed)?;
+        let candidate = candidates.get(n);
+        let explained = candidate.map(|candidate| self.explained(query, candidate));
+        explained.transpose().map_err(failed)
     }
 }
 

@@ -8,21 +8,23 @@ use ir_core::Fnv1a;
 use pulp::bytemuck;
 
 use super::folder::{CrossEncoderFolder, Scoring, VocabularyToken};
-use super::head::{ClassificationHead, HeadLinear};
+use super::head::{ClassificationHead, HeadLinear, LayerName};
 use crate::architectures::HeadLayout;
 use crate::encode::modules::VectorModules;
 use crate::encode::sentence_transformers::read_pooling;
 use crate::encode::{ModelTokenizer, Pooling, PoolingModes};
 use crate::error::ModelError;
-use crate::model_folder::{Architecture, TensorSource, TransformerConfig, WeightFile};
-use crate::random_model::{PartlyRandomWeights, RandomWeights};
+use crate::model_folder::{
+    Architecture, TensorSource, TensorValues, TransformerConfig, WeightFile,
+};
+use crate::random_model::RandomWeights;
 use crate::reader::MissingHead;
 use crate::transformer::encoder_prefix;
 
 /// Name of the output of the modules.
 const SCORES: &str = "scores";
 /// Output layer of language models.
-const OUTPUT_LAYER: &str = "lm_head";
+const OUTPUT_LAYER: &str = "lm_head.weight";
 
 /// Maps the hidden states of a pair to one logit per label.
 #[derive(Debug, Clone)]
@@ -33,6 +35,27 @@ pub(crate) enum ScoringHead {
         pooling: PoolingModes,
         modules: Arc<VectorModules>,
     },
+}
+
+/// Weights of a head in a file. Those that the file does not have may be random.
+struct HeadSource<'a> {
+    weights: &'a WeightFile,
+    missing: MissingHead,
+}
+
+impl TensorSource for HeadSource<'_> {
+    fn names(&self) -> Vec<String> {
+        self.weights.names()
+    }
+
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
+        match self.missing {
+            MissingHead::Random(seed) if !self.names().iter().any(|it| it == name) => {
+                RandomWeights(seed).tensor(name, shape)
+            }
+            _ => self.weights.tensor(name, shape),
+        }
+    }
 }
 
 /// Logit of a token after the pair, minus the logit of another one.
@@ -56,31 +79,21 @@ impl ScoringHead {
         match &files.scoring {
             Scoring::Classification { labels } => {
                 let layout = HeadLayout::read(&files.transformer, shape.architecture)?;
-                let random;
-                let source: &dyn TensorSource = match missing {
-                    MissingHead::Random(seed) => {
-                        // An encoder may have the pooler.
-                        random = PartlyRandomWeights(weights, RandomWeights(seed));
-                        &random
-                    }
-                    MissingHead::Error => weights,
-                };
+                let source = HeadSource { weights, missing };
                 let (labels, padding) = (*labels, files.padding);
                 let head =
-                    ClassificationHead::load(&layout, source, &prefix, hidden, labels, padding)?;
+                    ClassificationHead::load(&layout, &source, &prefix, hidden, labels, padding)?;
                 if missing == MissingHead::Error {
-                    check_superfluous(weights, &prefix, &head.layer_names())?;
+                    check_superfluous(weights, &prefix, &head.layer_names(&prefix))?;
                 }
                 Ok(Self::Classification(head))
             }
             Scoring::TokenLogits { yes, no, tied } => {
                 let tied = tied.unwrap_or(shape.architecture == Architecture::GEMMA3);
+                let tokens = shape.architecture.definition().names[0].tokens;
                 let name = match tied {
-                    true => {
-                        let names = shape.architecture.definition().names[0];
-                        format!("{prefix}{}.weight", names.tokens)
-                    }
-                    false => format!("{OUTPUT_LAYER}.weight"),
+                    true => format!("{prefix}{tokens}.weight"),
+                    false => OUTPUT_LAYER.to_owned(),
                 };
                 let table = weights.tensor(&name, &[shape.vocab_size, hidden])?;
                 let mut rows = Vec::new();
@@ -97,7 +110,7 @@ impl ScoringHead {
                 table.release();
                 Ok(Self::TokenLogits(TokenLogits {
                     rows: HeadLinear {
-                        name: name.trim_end_matches(".weight").to_owned(),
+                        name: LayerName::new(OUTPUT_LAYER),
                         weight: rows,
                         bias: None,
                         inputs: hidden,
@@ -169,7 +182,7 @@ impl ScoringHead {
         match self {
             Self::Classification(head) => {
                 hash.write(head.description().as_bytes());
-                for (name, _, values) in head.weights() {
+                for (name, _, values) in head.weights("") {
                     hash.write(name.as_bytes());
                     hash.write(bytemuck::cast_slice(values));
                 }
@@ -214,7 +227,7 @@ impl VocabularyToken {
 fn check_superfluous(
     weights: &WeightFile,
     prefix: &str,
-    layers: &[&str],
+    layers: &[String],
 ) -> Result<(), ModelError> {
     let module = |name: &str| {
         let rest = name.strip_prefix(prefix).unwrap_or(name);

@@ -11,9 +11,10 @@ use crate::error::ModelError;
 use crate::model_folder::{SAFETENSORS_INDEX, read_bytes, read_json, shard_names, write_bytes};
 
 /// Tokenizer files of all architectures.
-const TOKENIZER_FILES: [&str; 8] = [
+const TOKENIZER_FILES: [&str; 9] = [
     "tokenizer.json",
     "tokenizer_config.json",
+    "chat_template.jinja",
     "special_tokens_map.json",
     "added_tokens.json",
     "vocab.txt",

@@ -239,6 +239,11 @@ impl ModelTokenizer {
         self.truncates_left
     }
 
+    /// Returns `true` if the settings of sentence-transformers lowercase texts.
+    pub(crate) fn lowercases(&self) -> bool {
+        self.texts.lowercase
+    }
+
     /// Id of a token; `None` if the vocabulary does not have it.
     pub(crate) fn token_id(&self, token: &str) -> Option<u32> {
         self.tokenizer.token_to_id(token)

@@ -316,26 +316,6 @@ impl TensorSource for RandomWeights {
     }
 }
 
-/// Weights of a source, and initial weights in place of tensors that it lacks.
-pub(crate) struct PartlyRandomWeights<'a>(
-    pub(crate) &'a dyn TensorSource,
-    pub(crate) RandomWeights,
-);
-
-impl TensorSource for PartlyRandomWeights<'_> {
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
-        if self.0.names().iter().any(|it| it == name) {
-            self.0.tensor(name, shape)
-        } else {
-            self.1.tensor(name, shape)
-        }
-    }
-}
-
 /// Two samples of the standard normal distribution.
 ///
 /// # Source

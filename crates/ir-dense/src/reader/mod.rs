@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 pub use config::ReaderConfig;
 use head::{HEAD_WEIGHT, SpanHead};
+pub(crate) use save::class_stem;
 use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 

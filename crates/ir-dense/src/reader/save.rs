@@ -44,7 +44,7 @@ impl ExtractiveReader {
 }
 
 /// Start of the names of the model's classes, such as `Bert`.
-fn class_stem(config: &Map<String, Value>, architecture: Architecture) -> String {
+pub(crate) fn class_stem(config: &Map<String, Value>, architecture: Architecture) -> String {
     let class = config.get("architectures").and_then(|it| it[0].as_str());
     let stem = class.map(|class| {
         let end = class.find("For").or_else(|| class.find("Model"));

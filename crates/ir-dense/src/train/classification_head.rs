@@ -12,12 +12,12 @@ use crate::model_folder::NamedTensor;
 
 impl TrainedHead for ClassificationHead {
     fn named_tensors(&self) -> Vec<NamedTensor> {
-        self.named_tensors()
+        self.named_tensors("")
     }
 
     fn elements_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
         let (layer, part) = name.rsplit_once('.')?;
-        let of_linear = |linear: &HeadLinear| linear.name == layer;
+        let of_linear = |linear: &HeadLinear| linear.name.name == layer;
         if of_linear(&self.classifier) {
             return linear_part(&mut self.classifier, part);
         }
@@ -25,7 +25,7 @@ impl TrainedHead for ClassificationHead {
         if of_linear(&dense.linear) {
             return linear_part(&mut dense.linear, part);
         }
-        let norm = dense.norm.as_mut().filter(|it| it.name == layer)?;
+        let norm = dense.norm.as_mut().filter(|it| it.name.name == layer)?;
         match part {
             "weight" => Some(&mut norm.scale),
             _ => norm.shift.as_mut(),
@@ -89,7 +89,7 @@ impl HeadPass {
         let shape = [inputs.len() / width, width];
         let inputs = Tensor::<2>::from_data(TensorData::new(inputs, shape), &device);
         let inputs = inputs.require_grad();
-        let parameters = head.named_tensors().into_iter();
+        let parameters = head.named_tensors("").into_iter();
         let parameters = parameters.map(|it| it.values.autodiff().require_grad());
         let parameters: Vec<Tensor<1>> = parameters.collect();
         let mut logits = classify(head, inputs.clone(), &mut parameters.iter().cloned());

@@ -240,7 +240,7 @@ fn identity(model: &CrossEncoder, head: &ClassificationHead) -> Value {
         "max_tokens": model.max_tokens(),
         "prompt": model.prompt(),
         "head": head.description(),
-        "layers": head.layer_names(),
+        "layers": head.layer_names(""),
     })
 }
 

@@ -16,8 +16,9 @@ const TOLERANCE: f32 = 1e-5;
 /// `expected.json`.
 #[derive(Deserialize)]
 struct Expected {
-    /// Query and document.
-    pairs: Vec<(String, String)>,
+    texts: Vec<String>,
+    /// Numbers of query and document in `texts`.
+    pairs: Vec<(usize, usize)>,
     /// Token ids of every pair.
     ids: Vec<Vec<u32>>,
     /// Scores of every pair, one per label.
@@ -26,9 +27,10 @@ struct Expected {
 
 impl Expected {
     fn pairs(&self) -> Vec<(&str, &str)> {
+        let text = |number: usize| &self.texts[number][..];
         let pairs = self.pairs.iter();
         pairs
-            .map(|(query, document)| (&query[..], &document[..]))
+            .map(|&(query, document)| (text(query), text(document)))
             .collect()
     }
 }

@@ -1,0 +1,485 @@
+//! Cross-encoders: windows, precisions, explanations, saved folders, invalid input.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{apart, copy_folder, on_default_backend, python, replace, run_python, testdata, tiny};
+use ir_core::{Candidate, Reranker};
+use ir_dense::{
+    BiEncoder, CrossEncoder, CrossEncoderConfig, Precision, RandomModel, Windows,
+};
+use safetensors_of::{rename_tensor, scale_tensor};
+
+const QUERY: &str = "green tea";
+const TEXTS: [&str; 5] = [
+    "Green tea is grown on hills; black tea is the same leaf, dried longer.",
+    "",
+    "The ship crossed the bay before the storm. The ship crossed the bay before the storm. The ship \
+     crossed the bay before the storm. Green tea. The ship crossed the bay before the storm. The \
+     ship crossed the bay before the storm.",
+    "Radar and sonar measure distance.",
+    "😀 ships 🚢 and tea",
+];
+/// Index in `TEXTS` of a document that does not fit the models.
+const LONG: usize = 2;
+
+fn folder(name: &str) -> PathBuf {
+    testdata("cross-encoders").join(name)
+}
+
+fn candidates() -> Vec<Candidate<'static>> {
+    let ids = ["a", "b", "c", "d", "e"];
+    ids.iter().zip(TEXTS).map(|(id, text)| Candidate::new(id, text)).collect()
+}
+
+fn scores(model: &CrossEncoder) -> Vec<f32> {
+    let scores = model.scores(QUERY, &candidates()).unwrap();
+    scores.into_iter().map(Option::unwrap).collect()
+}
+
+/// Error of opening a folder, and its sources.
+fn error(folder: &Path, config: &CrossEncoderConfig) -> String {
+    let error = CrossEncoder::open_with(folder, config).unwrap_err();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(error) = source {
+        text.push_str(&format!(": {error}"));
+        source = error.source();
+    }
+    text
+}
+
+/// Changes of weight files.
+mod safetensors_of {
+    use std::fs;
+    use std::path::Path;
+
+    /// Header and elements.
+    fn parts(path: &Path) -> (serde_json::Map<String, serde_json::Value>, Vec<u8>) {
+        let bytes = fs::read(path).unwrap();
+        let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let header = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+        (header, bytes[8 + length..].to_vec())
+    }
+
+    fn write(path: &Path, header: serde_json::Map<String, serde_json::Value>, data: &[u8]) {
+        let header = serde_json::to_vec(&header).unwrap();
+        let length = (header.len() as u64).to_le_bytes();
+        fs::write(path, [&length[..], &header, data].concat()).unwrap();
+    }
+
+    /// Renames a tensor; `None` gives it another name that no model has.
+    pub(super) fn rename_tensor(folder: &Path, from: &str, to: &str) {
+        let path = folder.join("model.safetensors");
+        let (mut header, data) = parts(&path);
+        let entry = header.remove(from).unwrap();
+        header.insert(to.to_owned(), entry);
+        write(&path, header, &data);
+    }
+
+    /// Multiplies the elements of a tensor.
+    pub(super) fn scale_tensor(folder: &Path, name: &str, factor: f32) {
+        let path = folder.join("model.safetensors");
+        let (header, mut data) = parts(&path);
+        let offsets = &header[name]["data_offsets"];
+        let [from, to] = [0, 1].map(|at| offsets[at].as_u64().unwrap() as usize);
+        for element in data[from..to].chunks_exact_mut(4) {
+            let value = f32::from_le_bytes(element.try_into().unwrap());
+            element.copy_from_slice(&(value * factor).to_le_bytes());
+        }
+        write(&path, header, &data);
+    }
+}
+
+#[test]
+fn scores_do_not_depend_on_order_and_batch() {
+    if !on_default_backend() {
+        return;
+    }
+    for name in ["bert", "modernbert", "qwen3-reranker-short"] {
+        for precision in Precision::ALL {
+            let config = CrossEncoderConfig::default().with_precision(precision);
+            let model = CrossEncoder::open_with(folder(name), &config).unwrap();
+            let expected = scores(&model);
+            let mut reversed = candidates();
+            reversed.reverse();
+            let mut found = model.scores(QUERY, &reversed).unwrap();
+            found.reverse();
+            let found: Vec<f32> = found.into_iter().map(Option::unwrap).collect();
+            assert_eq!(found, expected, "{name} {precision}");
+            for batch_tokens in [1, 60, 1 << 20] {
+                let config = config.clone().with_batch_tokens(batch_tokens);
+                let model = CrossEncoder::open_with(folder(name), &config).unwrap();
+                assert_eq!(scores(&model), expected, "{name} {precision} {batch_tokens}");
+            }
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            assert_eq!(pool.install(|| scores(&model)), expected, "{name} {precision}");
+        }
+        assert_eq!(CrossEncoder::open(folder(name)).unwrap().scores(QUERY, &[]).unwrap(), []);
+    }
+}
+
+#[test]
+fn precisions_are_near_f32() {
+    if !on_default_backend() {
+        return;
+    }
+    for name in ["bert", "roberta", "deberta-v2", "modernbert", "qwen3-reranker-short"] {
+        let predict = |precision| {
+            let config = CrossEncoderConfig::default().with_precision(precision);
+            let model = CrossEncoder::open_with(folder(name), &config).unwrap();
+            let pairs = TEXTS.map(|text| (QUERY, text));
+            model.predict(&pairs).unwrap().concat()
+        };
+        let exact = predict(Precision::F32);
+        for precision in [Precision::Bf16, Precision::Int8] {
+            let difference = apart(&predict(precision), &exact);
+            assert!(difference > 0.0 && difference < 0.3, "{name} {precision} {difference}");
+        }
+    }
+}
+
+/// Score of a document by its windows, each scored as a document that fits.
+#[test]
+fn windows_are_combined() {
+    for name in ["bert", "bert-pooled", "roberta"] {
+        let open = |windows| {
+            let config = CrossEncoderConfig::default().with_windows(windows).with_stride(4_usize);
+            CrossEncoder::open_with(folder(name), &config).unwrap()
+        };
+        let first = scores(&open(Windows::First));
+        let parts = open(Windows::Maximum).token_ids(QUERY, TEXTS[LONG]).unwrap();
+        assert!(parts.len() > 2, "{name}");
+        let most = parts.iter().map(Vec::len).max().unwrap();
+        assert_eq!(most, open(Windows::Mean).max_tokens());
+        let (maximum, mean) = (open(Windows::Maximum), open(Windows::Mean));
+        let (of_maximum, of_mean) = (scores(&maximum), scores(&mean));
+        for (at, score) in first.iter().enumerate().filter(|(at, _)| *at != LONG) {
+            assert_eq!([*score; 2], [of_maximum[at], of_mean[at]], "{name} {at}");
+        }
+        let explained = mean.explain(QUERY, &candidates(), LONG).unwrap().unwrap();
+        let windows: Vec<f32> = explained.details.iter().map(|it| it.score()).collect();
+        assert_eq!(windows.len(), parts.len());
+        let largest = windows.iter().copied().fold(f32::MIN, f32::max);
+        let sum: f64 = windows.iter().map(|it| f64::from(*it)).sum();
+        assert_eq!(of_maximum[LONG], largest, "{name}");
+        assert_eq!(of_mean[LONG], (sum / windows.len() as f64) as f32, "{name}");
+        // The start of the document is the first window, if the query is short.
+        assert!(apart(&windows[..1], &first[LONG..=LONG]) < 1e-6, "{name}");
+    }
+}
+
+#[test]
+fn long_documents_are_counted() {
+    for windows in [Windows::First, Windows::Maximum] {
+        let config = CrossEncoderConfig::default().with_windows(windows);
+        let model = CrossEncoder::open_with(folder("bert"), &config).unwrap();
+        let clone = model.clone();
+        scores(&model);
+        assert_eq!(clone.long_documents(), 1);
+        clone.predict(&[(QUERY, TEXTS[LONG]), (TEXTS[LONG], ""), (QUERY, "")]).unwrap();
+        assert_eq!(model.long_documents(), 3);
+    }
+}
+
+#[test]
+fn explanations_equal_scores() {
+    for name in ["bert", "roberta", "qwen3-reranker-short"] {
+        for windows in [Windows::First, Windows::Maximum, Windows::Mean] {
+            let config = CrossEncoderConfig::default().with_windows(windows);
+            let model = CrossEncoder::open_with(folder(name), &config).unwrap();
+            let (candidates, scores) = (candidates(), scores(&model));
+            for (at, score) in scores.iter().enumerate() {
+                let explained = model.explain(QUERY, &candidates, at).unwrap().unwrap();
+                assert_eq!(explained.score().to_bits(), score.to_bits(), "{name} {windows:?} {at}");
+            }
+        }
+    }
+    let config = CrossEncoderConfig::default().with_windows(Windows::Maximum);
+    let model = CrossEncoder::open_with(folder("bert"), &config).unwrap();
+    let explained = model.explain(QUERY, &candidates(), LONG).unwrap().unwrap();
+    let text = explained.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("maximum of"), "{text}");
+    assert!(lines[1].contains("logit of window") && lines[1].contains("ship"), "{text}");
+    assert!(lines[2].ends_with("logit of the model"), "{text}");
+    assert_eq!(model.explain(QUERY, &candidates(), 9).unwrap(), None);
+}
+
+#[test]
+fn fingerprints_tell_models_apart() {
+    let fingerprint = |name: &str, config: &CrossEncoderConfig| {
+        CrossEncoder::open_with(folder(name), config).unwrap().fingerprint()
+    };
+    let default = CrossEncoderConfig::default();
+    let bert = fingerprint("bert", &default);
+    assert_eq!(bert, fingerprint("bert", &default.clone().with_batch_tokens(9)));
+    for other in ["bert-3-labels", "bert-left", "electra"] {
+        assert_ne!(bert.model, fingerprint(other, &default).model, "{other}");
+    }
+    for config in [
+        default.clone().with_max_tokens(20_usize),
+        default.clone().with_windows(Windows::Mean),
+        default.clone().with_prompt("query: "),
+        default.clone().with_activation(ir_dense::OutputActivation::Sigmoid),
+    ] {
+        let other = fingerprint("bert", &config);
+        assert_eq!(bert.model, other.model);
+        assert_ne!(bert, other);
+    }
+    // The head is part of the model.
+    let copy = copy_folder(&folder("bert"));
+    scale_tensor(copy.path(), "classifier.bias", 2.0);
+    assert_ne!(bert.model, CrossEncoder::open(copy.path()).unwrap().fingerprint().model);
+}
+
+#[test]
+fn saved_folders_have_the_same_scores() {
+    let predict = "import sys, json; from sentence_transformers import CrossEncoder\n\
+        model = CrossEncoder(sys.argv[1], device='cpu')\n\
+        texts = json.loads(sys.argv[2])\n\
+        scores = model.predict([(texts[0], text) for text in texts[1:]])\n\
+        print(json.dumps(scores.reshape(-1).tolist()))";
+    let python = python();
+    for name in ["bert", "bert-3-labels", "roberta", "modernbert-mean", "distilbert", "qwen3", "deberta-v2", "albert"] {
+        let config = CrossEncoderConfig::default().with_prompt("find: ").with_max_tokens(30_usize);
+        let model = CrossEncoder::open_with(folder(name), &config).unwrap();
+        let pairs = TEXTS.map(|text| (QUERY, text));
+        let expected = model.predict(&pairs).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let saved = place.path().join("model");
+        model.save(&saved).unwrap();
+        let opened = CrossEncoder::open(&saved).unwrap();
+        assert_eq!(opened.predict(&pairs).unwrap(), expected, "{name}");
+        assert_eq!(opened.fingerprint(), model.fingerprint(), "{name}");
+        assert!(model.save(&saved).is_err());
+        if let Some(python) = &python {
+            let texts: Vec<&str> = [QUERY].into_iter().chain(TEXTS).collect();
+            let found = run_python(python, predict, &saved, &texts);
+            let found = String::from_utf8(found).unwrap();
+            let line = found.lines().last().unwrap();
+            let found: Vec<f32> = serde_json::from_str(line).unwrap();
+            assert!(apart(&found, &expected.concat()) < 1e-5, "{name}");
+        }
+    }
+    let pooled = CrossEncoder::open(folder("bert-pooled")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let error = pooled.save(place.path().join("model")).unwrap_err().to_string();
+    assert!(error.contains("expected a classification head"), "{error}");
+}
+
+#[test]
+fn bi_encoders_and_cross_encoders_are_told_apart() {
+    let default = CrossEncoderConfig::default();
+    // A folder of transformers, and one of sentence-transformers.
+    let here = tempfile::tempdir().unwrap();
+    let model = here.path().join("model");
+    RandomModel::default().with_shape(8, 1, 2).create(&model, &["a b c"]).unwrap();
+    let found = error(&model, &default);
+    assert!(
+        found.contains("model_type is SentenceTransformer, expected CrossEncoder; a bi-encoder is read by BiEncoder (`ir encode`)"),
+        "{found}"
+    );
+    let plain = copy_folder(&tiny("bert-pytorch"));
+    let _ = fs::remove_file(plain.path().join("modules.json"));
+    let found = error(plain.path(), &default);
+    assert!(
+        found.contains("architectures is ") && found.contains("an encoder is read by BiEncoder (`ir encode`)"),
+        "{found}"
+    );
+    for name in ["bert", "bert-3-labels"] {
+        let found = BiEncoder::open(folder(name)).unwrap_err().to_string();
+        let expected = "a cross-encoder is read by CrossEncoder (`ir search --rerank`)";
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+#[test]
+fn several_labels_are_not_a_score() {
+    let model = CrossEncoder::open(folder("bert-3-labels")).unwrap();
+    let candidates = candidates();
+    let text = |error: ir_core::SearchError| std::error::Error::source(&error).unwrap().to_string();
+    let expected = "the number of labels is 3, expected 1 for a score; CrossEncoder::predict returns all labels";
+    let found = text(model.scores(QUERY, &candidates).unwrap_err());
+    assert!(found.ends_with(expected), "{found}");
+    let found = text(model.explain(QUERY, &candidates, 0).unwrap_err());
+    assert!(found.ends_with(expected), "{found}");
+    assert_eq!(model.predict(&[(QUERY, "tea")]).unwrap()[0].len(), 3);
+}
+
+#[test]
+fn heads_with_other_tensors_are_errors() {
+    let default = CrossEncoderConfig::default();
+    let copy = copy_folder(&folder("bert"));
+    rename_tensor(copy.path(), "classifier.bias", "classifier.other");
+    let found = error(copy.path(), &default);
+    assert!(found.ends_with("has no tensor classifier.bias"), "{found}");
+
+    let copy = copy_folder(&folder("roberta"));
+    replace(copy.path(), "config.json", "RobertaForSequenceClassification", "BertForSequenceClassification");
+    replace(copy.path(), "config.json", "\"roberta\"", "\"bert\"");
+    let found = error(copy.path(), &default);
+    assert!(found.contains("pooler.dense.weight"), "{found}");
+
+    let copy = copy_folder(&folder("bert-3-labels"));
+    replace(copy.path(), "config.json", "\"2\": \"LABEL_2\"", "\"2\": \"LABEL_2\", \"3\": \"LABEL_3\"");
+    let found = error(copy.path(), &default);
+    assert!(found.contains("shape of classifier.weight is [3, 16], expected [4, 16]"), "{found}");
+
+    // DistilBERT without its first layer in the file of another head.
+    let copy = copy_folder(&folder("electra"));
+    rename_tensor(copy.path(), "electra.embeddings.word_embeddings.weight", "electra.embeddings.word_embeddings.weight");
+    rename_tensor(copy.path(), "classifier.dense.bias", "classifier.dense.bias");
+    let found = CrossEncoder::open(copy.path()).map(|_| ());
+    assert!(found.is_ok(), "{found:?}");
+
+    let copy = copy_folder(&folder("bert"));
+    let other = copy_folder(&folder("bert"));
+    replace(other.path(), "config.json", "BertForSequenceClassification", "BertForTokenClassification");
+    fs::remove_file(other.path().join("modules.json")).unwrap();
+    let found = error(other.path(), &default);
+    assert!(found.contains("architectures is BertForTokenClassification"), "{found}");
+    replace(copy.path(), "config.json", "\"model_type\": \"bert\"", "\"model_type\": \"t5\"");
+    let found = CrossEncoder::open(copy.path()).unwrap_err().to_string();
+    assert!(!found.is_empty());
+}
+
+#[test]
+fn superfluous_tensors_are_errors() {
+    // Two layers of the head under one name in the configuration of the other architecture.
+    let copy = copy_folder(&folder("roberta"));
+    rename_tensor(copy.path(), "roberta.embeddings.token_type_embeddings.weight", "classifier.extra.weight");
+    let found = error(copy.path(), &CrossEncoderConfig::default());
+    let expected = "the model is with the tensor classifier.extra.weight, expected a head of the \
+        layers classifier.dense, classifier.out_proj";
+    assert!(found.ends_with(expected) || found.contains("token_type_embeddings"), "{found}");
+}
+
+#[test]
+fn infinite_scores_name_the_candidate() {
+    let copy = copy_folder(&folder("bert"));
+    scale_tensor(copy.path(), "classifier.weight", 1e38);
+    scale_tensor(copy.path(), "classifier.weight", 10.0);
+    let found = error(copy.path(), &CrossEncoderConfig::default());
+    assert!(found.contains("expected a finite number"), "{found}");
+
+    let copy = copy_folder(&folder("bert"));
+    scale_tensor(copy.path(), "classifier.weight", 3e38);
+    let Ok(model) = CrossEncoder::open(copy.path()) else {
+        return;
+    };
+    match model.scores(QUERY, &candidates()) {
+        Ok(scores) => assert!(scores.iter().flatten().all(|score| score.is_finite())),
+        Err(error) => {
+            let error = std::error::Error::source(&error).unwrap().to_string();
+            assert!(error.starts_with("candidate a has the score"), "{error}");
+            let error = model.predict(&[(QUERY, TEXTS[0])]).unwrap_err().to_string();
+            assert!(error.starts_with("pair 0 has the score"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn lengths_leave_room() {
+    let default = CrossEncoderConfig::default();
+    let bert = folder("bert");
+    for (config, expected) in [
+        (
+            default.clone().with_max_tokens(4_usize),
+            "max_tokens is 4, expected 5 or more: 3 tokens of the template and two more",
+        ),
+        (
+            default.clone().with_max_tokens(65_usize),
+            "max_tokens is 65, expected at most 64, the positions of the model",
+        ),
+        (
+            default.clone().with_max_tokens(13_usize).with_stride(5_usize),
+            "stride is 5, expected less than 5, the minimum number of tokens of a window",
+        ),
+    ] {
+        let found = error(&bert, &config);
+        assert!(found.ends_with(expected), "{found}");
+    }
+    let least = default.clone().with_max_tokens(5_usize).with_windows(Windows::Maximum);
+    let model = CrossEncoder::open_with(&bert, &least).unwrap();
+    assert!(scores(&model).iter().all(|score| score.is_finite()));
+    let ids = model.token_ids("a very long query", TEXTS[0]).unwrap();
+    assert!(ids.iter().all(|ids| ids.len() == 5), "{ids:?}");
+}
+
+#[test]
+fn settings_of_folders() {
+    let default = CrossEncoderConfig::default();
+    for (name, file, from, to, expected) in [
+        (
+            "bert",
+            "config_sentence_transformers.json",
+            "torch.nn.modules.linear.Identity",
+            "torch.nn.modules.activation.Softplus",
+            "activation_fn is torch.nn.modules.activation.Softplus, expected a class of torch.nn: ",
+        ),
+        (
+            "bert",
+            "config_sentence_transformers.json",
+            "\"default_prompt_name\": null",
+            "\"default_prompt_name\": \"q\"",
+            "default_prompt_name is q, expected one of the prompts: ",
+        ),
+        (
+            "bert",
+            "sentence_bert_config.json",
+            "sequence-classification",
+            "fill-mask",
+            "transformer_task is fill-mask, expected feature-extraction or sequence-classification \
+             or text-generation",
+        ),
+        (
+            "bert-pooled",
+            "4_Dense/config.json",
+            "\"scores\"",
+            "\"sentence_embedding\"",
+            "module_output_name is sentence_embedding, expected scores",
+        ),
+        (
+            "qwen3-reranker-short",
+            "chat_template.jinja",
+            "'query'",
+            "'user'",
+            "chat_template is without the query, expected a template with messages of the roles \
+             query and document",
+        ),
+        (
+            "qwen3-reranker-short",
+            "chat_template.jinja",
+            "{{ messages",
+            "{{ raise_exception('no') }}{{ messages",
+            "the chat template fails",
+        ),
+    ] {
+        let copy = copy_all(&folder(name));
+        replace(copy.path(), file, from, to);
+        let found = error(copy.path(), &default);
+        assert!(found.contains(expected), "{name}: {found}");
+    }
+}
+
+/// Temporary copy of a folder with the folders in it.
+fn copy_all(folder: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let to = copy.path().join(path.file_name().unwrap());
+        if !path.is_dir() {
+            fs::copy(&path, to).unwrap();
+            continue;
+        }
+        fs::create_dir(&to).unwrap();
+        for entry in fs::read_dir(&path).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    copy
+}
