@@ -45,7 +45,8 @@ impl SpanHead {
             .collect()
     }
 
-    /// Returns the gradients of weight and bias, and of `states`, given the gradients of the logits.
+    /// Returns the gradients of weight and bias, and of `states`, given the gradients of the
+    /// logits.
     pub(crate) fn backward(
         &self,
         states: &[f32],

@@ -115,7 +115,8 @@ impl HeadPass {
         self.logits.clone()
     }
 
-    /// Returns the gradients of the parameters and of the hidden states, given summands of the loss.
+    /// Returns the gradients of the parameters and of the hidden states, given summands of the
+    /// loss.
     pub(super) fn backward(self, losses: Vec<Tensor<1>>) -> (Vec<Vec<f32>>, Vec<f32>) {
         let loss = losses.into_iter().reduce(|sum, loss| sum + loss);
         let mut gradients = loss.map(|loss| loss.backward());

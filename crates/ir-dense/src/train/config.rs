@@ -370,6 +370,22 @@ impl TrainingConfig {
     }
 }
 
+impl From<&TrainingConfig> for Sampling {
+    fn from(config: &TrainingConfig) -> Self {
+        let is_distillation = config.loss.is_distillation();
+        Self {
+            seed: config.seed,
+            batch_size: config.batch_size,
+            drop_last: config.drop_last,
+            hard_negatives: config.hard_negatives,
+            repeats_negatives: true,
+            needs_scores: is_distillation,
+            needs_negatives: is_distillation,
+            skip_known_positives: config.skip_known_positives,
+        }
+    }
+}
+
 /// Returns an error if the layers of a model have no kernels for training in a precision.
 pub(super) fn check_precision(
     precision: Precision,

@@ -151,10 +151,10 @@ impl CrossEncoderTrainer {
     /// Trains for all epochs; reports progress in steps.
     ///
     /// # Errors
-    /// Returns [`TrainError`] if an example is invalid or lacks the negatives or teacher scores that
-    /// the loss needs, the loss is not finite, a checkpoint cannot be read or written or belongs to
-    /// another run, or `progress` requests a stop ([`TrainError::Stopped`]). Examples are checked
-    /// before the first step.
+    /// Returns [`TrainError`] if an example is invalid or lacks the negatives or teacher scores
+    /// that the loss needs, the loss is not finite, a checkpoint cannot be read or written or
+    /// belongs to another run, or `progress` requests a stop ([`TrainError::Stopped`]). Examples
+    /// are checked before the first step.
     pub fn train(
         self,
         data: &dyn TrainingSet,
@@ -342,7 +342,7 @@ impl TrainingTask for CrossEncoderTask<'_> {
 
 /// Pairs of a step, query by query.
 pub(super) struct StepPairs<'a> {
-    /// Query and document.
+    /// Query and document of every pair.
     pub(super) pairs: Vec<(&'a str, &'a str)>,
     /// Pairs of every query, the positive first.
     pub(super) queries: Vec<Range<usize>>,

@@ -25,8 +25,8 @@ use crate::precision::Precision;
 #[non_exhaustive]
 pub struct CrossEncoderTrainingConfig {
     /// Cross-encoder: backend, maximum length, prompt, activation function of the scores. Training
-    /// truncates documents that do not fit, as [`Windows::First`](crate::Windows::First). Losses take logits, without the
-    /// activation function.
+    /// truncates documents that do not fit, as [`Windows::First`](crate::Windows::First). Losses
+    /// take logits, without the activation function.
     pub cross_encoder: CrossEncoderConfig,
     /// Number of passes over the training set. Range: ≥ 1. Default: 3.
     pub epochs: u64,
@@ -35,9 +35,8 @@ pub struct CrossEncoderTrainingConfig {
     /// Number of hard negatives per query and epoch; an example with fewer takes part with all.
     /// Range: 0..=65,536. Default: 7.
     pub hard_negatives: usize,
-    /// Number of documents of the other queries of a step, positives and hard negatives, with which
-    /// each query is paired in addition. They are drawn at random; a query with fewer is paired with
-    /// all. Range: 0..=65,536, and 0 for distillation. Default: 0.
+    /// Number of in-batch negatives per query: documents of the other queries of the step, drawn at
+    /// random; all if there are fewer. Range: 0..=65,536, and 0 for distillation. Default: 0.
     pub in_batch_negatives: usize,
     /// Number of pairs per forward and backward pass (gradient accumulation). Bounds memory for any
     /// `batch_size`; results differ in the last bits only. The pairs of a query are never split.
@@ -97,8 +96,8 @@ pub enum CrossEncoderLoss {
     BinaryCrossEntropy {
         /// Weight of positive labels. Range: > 0.
         positive_weight: f64,
-        /// If `true`, the label of a pair is the score of a teacher, in 0..=1, which all texts need.
-        /// If `false`, it is 1 for positives and 0 for negatives.
+        /// If `true`, labels are the scores of a teacher, in 0..=1, which all texts need. If
+        /// `false`, the label is 1 for positives and 0 for negatives.
         soft_labels: bool,
     },
     /// Logistic loss of the difference between positive and negative:

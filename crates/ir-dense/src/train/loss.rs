@@ -127,8 +127,9 @@ pub fn pointwise(scores: Tensor<2>, positives: &[usize], scale: Option<f64>) -> 
 /// Binary cross-entropy of logits s with labels y: the mean over all pairs of
 /// `−w·y·ln σ(s) − (1 − y)·ln(1 − σ(s))`, with the logistic function σ.
 ///
-/// `positive_weight`: w, the weight of positive labels; the number of negatives per positive balances
-/// both. Range: > 0. Labels: 0..=1; values between are probabilities, such as scores of a teacher.
+/// `positive_weight`: w, the weight of positive labels; the number of negatives per positive
+/// balances both. Range: > 0. Labels: 0..=1; values between are probabilities, such as scores of a
+/// teacher.
 ///
 /// # Shapes
 /// Both `[queries, candidates]`; result: `[1]`.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ir_core::SplitMix64;
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 
-use super::{TrainError, TrainingConfig};
+use super::TrainError;
 
 /// Texts of a training step.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,22 +40,6 @@ pub(super) struct Sampling {
     pub(super) needs_scores: bool,
     pub(super) needs_negatives: bool,
     pub(super) skip_known_positives: bool,
-}
-
-impl From<&TrainingConfig> for Sampling {
-    fn from(config: &TrainingConfig) -> Self {
-        let is_distillation = config.loss.is_distillation();
-        Self {
-            seed: config.seed,
-            batch_size: config.batch_size,
-            drop_last: config.drop_last,
-            hard_negatives: config.hard_negatives,
-            repeats_negatives: true,
-            needs_scores: is_distillation,
-            needs_negatives: is_distillation,
-            skip_known_positives: config.skip_known_positives,
-        }
-    }
 }
 
 impl Sampling {

@@ -374,8 +374,8 @@ fn errors_of_training() {
     assert!(matches!(error, Err(TrainError::Evaluation { step: 0, .. })));
 }
 
-/// A bi-encoder gets a head: a document is relevant if it has the first word of the query. Positives
-/// of held-out queries have higher scores than negatives.
+/// A bi-encoder gets a head. A document is relevant if it has the word of the query: positives of
+/// held-out queries have higher scores than negatives.
 #[test]
 fn encoder_learns_a_toy_task() {
     let words = [

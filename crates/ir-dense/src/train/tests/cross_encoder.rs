@@ -1,5 +1,5 @@
-//! Gradients of cross-encoders against PyTorch: of every loss, `testdata/reranking.py`, and of every
-//! head, `.ci/encoder-folders --cross-encoders`.
+//! Gradients of cross-encoders against PyTorch: of every loss, `testdata/reranking.py`, and of
+//! every head, `.ci/encoder-folders --cross-encoders`.
 
 use std::collections::BTreeMap;
 
