@@ -1,16 +1,16 @@
-"""Times ONNX Runtime for the benchmark `bench-encoding`.
+"""Times ONNX Runtime for the benchmarks of `bench-encoding`.
 
     onnx_peer.py MODEL WORKLOADS.json THREADS MAX_TOKENS PRECISION
 
 Builds a graph of ONNX Runtime's fused operators (EmbedLayerNormalization, Attention,
 SkipLayerNormalization, BiasGelu) from a BERT folder with mean pooling and L2 normalization, as in
-all-MiniLM-L6-v2. PRECISION is `f32`, or `int8` for dynamic quantization. WORKLOADS.json maps names to
-lists of texts.
+all-MiniLM-L6-v2, or with pooler and classifier (BertForSequenceClassification). PRECISION is `f32`, or `int8` for dynamic quantization. WORKLOADS.json maps names to
+lists of texts, or of pairs of texts.
 
 The first output line has the versions. An input line `WORKLOAD BATCH` encodes the texts of a workload,
 sorted by length, in batches of BATCH texts, tokenization included; the response is a line of JSON with
-wall time and CPU time in seconds. `WORKLOAD BATCH FILE` also writes the vectors to FILE as
-little-endian f32, in the order of the texts.
+wall time and CPU time in seconds. `WORKLOAD BATCH FILE` also writes the vectors, or the
+logits of pairs, to FILE as little-endian f32, in the order of the texts.
 """
 
 import json
@@ -34,7 +34,8 @@ from tokenizers import Tokenizer
 
 folder = Path(folder)
 config = json.loads((folder / "config.json").read_text())
-weights = load_file(folder / "model.safetensors")
+weights = {name.removeprefix("bert."): values for name, values in load_file(folder / "model.safetensors").items()}
+is_classifier = config["architectures"][0].endswith("ForSequenceClassification")
 hidden, epsilon = config["hidden_size"], config["layer_norm_eps"]
 
 
@@ -94,6 +95,14 @@ def build_graph():
         fused("BiasGelu", [up, tensor(f"{layer}.intermediate.dense.bias")], [f"{layer}.inner"])
         down = project(f"{layer}.output.dense", f"{layer}.inner")
         x = skip_norm(f"{layer}.output", down, attended)
+    if is_classifier:
+        # The first token, pooler and classifier.
+        initializers.append(numpy_helper.from_array(np.array(0), "first"))
+        x = node("Gather", [x, "first"], "first_token", axis=1)
+        x = node("Gemm", [x, tensor("pooler.dense.weight"), tensor("pooler.dense.bias")], "pooler", transB=1)
+        x = node("Tanh", [x], "pooled")
+        node("Gemm", [x, tensor("classifier.weight"), tensor("classifier.bias")], "vectors", transB=1)
+        return finish(nodes, initializers, len(weights["classifier.bias"]))
     # Mean pooling and L2 normalization.
     axes = {name: numpy_helper.from_array(np.array([axis]), name) for name, axis in [("last", 2), ("tokens", 1)]}
     initializers.extend(axes.values())
@@ -103,11 +112,15 @@ def build_graph():
     count = node("ReduceSum", [mask, "tokens"], "count", keepdims=0)
     mean = node("Div", [total, count], "mean")
     node("LpNormalization", [mean], "vectors", axis=1, p=2)
+    return finish(nodes, initializers, hidden)
+
+
+def finish(nodes, initializers, width):
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT32, ["texts", "length"])
         for name in ("input_ids", "segment_ids", "mask")
     ]
-    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", hidden])]
+    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", width])]
     graph = helper.make_graph(nodes, "encoder", inputs, outputs, initializers)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
@@ -144,23 +157,24 @@ workloads = json.loads(Path(workloads).read_text())
 
 def encode(texts, batch):
     """Vectors of texts in the order of the texts; one batch of one text at a time if `batch` is 1."""
-    vectors = np.empty((len(texts), hidden), dtype=np.float32)
+    vectors = np.empty((len(texts), len(weights["classifier.bias"]) if is_classifier else hidden), dtype=np.float32)
+    texts = [tuple(text) if isinstance(text, list) else text for text in texts]
     if batch == 1:
-        ids = None
+        encodings = None
         order = range(len(texts))
     else:
-        ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-        order = sorted(range(len(texts)), key=lambda text: -len(ids[text]))
+        encodings = tokenizer.encode_batch(texts)
+        order = sorted(range(len(texts)), key=lambda text: -len(encodings[text].ids))
     for first in range(0, len(texts), batch):
         rows = order[first : first + batch]
-        tokens = [ids[row] if ids else tokenizer.encode(texts[row]).ids for row in rows]
-        length = max(map(len, tokens))
-        input_ids = np.zeros((len(rows), length), dtype=np.int32)
-        mask = np.zeros((len(rows), length), dtype=np.int32)
+        tokens = [encodings[row] if encodings else tokenizer.encode(texts[row]) for row in rows]
+        length = max(len(it.ids) for it in tokens)
+        input_ids, mask, types = (np.zeros((len(rows), length), dtype=np.int32) for _ in range(3))
         for row, text in enumerate(tokens):
-            input_ids[row, : len(text)] = text
-            mask[row, : len(text)] = 1
-        feeds = {"input_ids": input_ids, "segment_ids": np.zeros_like(mask), "mask": mask}
+            input_ids[row, : len(text.ids)] = text.ids
+            types[row, : len(text.ids)] = text.type_ids
+            mask[row, : len(text.ids)] = 1
+        feeds = {"input_ids": input_ids, "segment_ids": types, "mask": mask}
         vectors[list(rows)] = session.run(["vectors"], feeds)[0]
     return vectors
 

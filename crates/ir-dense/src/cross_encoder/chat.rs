@@ -8,6 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, Value as TemplateValue, context};
 use serde_json::{Map, Value, json};
 
 use crate::encode::ModelTokenizer;
+use crate::encode::files::CHAT_TEMPLATE;
 use crate::encode::tokenizer_files::TokenizerSettings;
 use crate::error::ModelError;
 use crate::model_folder::{read_bytes, read_json};
@@ -73,7 +74,7 @@ impl ChatSettings {
     ) -> Result<Option<Self>, ModelError> {
         let config_path = folder.join("tokenizer_config.json");
         let config = read_json::<Map<String, Value>>(&config_path)?.unwrap_or_default();
-        let path = folder.join("chat_template.jinja");
+        let path = folder.join(CHAT_TEMPLATE);
         let (path, source) = match read_bytes(&path)? {
             Some(bytes) => (path, String::from_utf8_lossy(&bytes).into_owned()),
             None => match config.get("chat_template") {
@@ -185,9 +186,10 @@ impl ChatTemplate {
     /// Returns the text for a pair.
     pub(super) fn render(&self, query: &str, document: &str) -> Result<String, ModelError> {
         let message = |role: &str, content: &str| {
-            let content = match self.is_structured {
-                true => json!([{"type": "text", "text": content}]),
-                false => json!(content),
+            let content = if self.is_structured {
+                json!([{"type": "text", "text": content}])
+            } else {
+                json!(content)
             };
             json!({"role": role, "content": content})
         };
@@ -206,9 +208,10 @@ impl ChatTemplate {
 
     /// Format of the messages.
     pub(super) fn format(&self) -> &'static str {
-        match self.is_structured {
-            true => "structured",
-            false => "flat",
+        if self.is_structured {
+            "structured"
+        } else {
+            "flat"
         }
     }
 

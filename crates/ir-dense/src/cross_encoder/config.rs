@@ -43,8 +43,9 @@ pub struct CrossEncoderConfig {
     /// Activation function of the scores. Default: as in the folder, or else
     /// [`OutputActivation::Sigmoid`] for one label and [`OutputActivation::Identity`] for several.
     pub activation: Option<OutputActivation>,
-    /// Token budget of a batch; a longer pair is a batch of its own. Trades memory for speed and
-    /// does not change scores. Default: 2,048.
+    /// Token budget of a batch; a longer pair is a batch of its own. On the CPU, more than two
+    /// threads divide it among them. Trades memory for speed and does not change scores. Default:
+    /// 2,048.
     pub batch_tokens: usize,
 }
 

@@ -112,6 +112,7 @@ impl CrossEncoderFolder {
         } else if !needs_head {
             Scoring::Classification { labels: 1 }
         } else if class.ends_with(LANGUAGE_MODEL) {
+            check_logits(&path, &config)?;
             Scoring::TokenLogits {
                 yes: VocabularyToken::Text("yes"),
                 no: Some(VocabularyToken::Text("no")),
@@ -124,9 +125,10 @@ impl CrossEncoderFolder {
             );
             return Err(ModelError::setting(&path, "architectures", expected, class));
         };
-        let chat = match needs_head {
-            true => ChatSettings::read(folder, &Map::new(), None)?,
-            false => None,
+        let chat = if needs_head {
+            ChatSettings::read(folder, &Map::new(), None)?
+        } else {
+            None
         };
         Ok(Self {
             transformer: folder.into(),
@@ -166,7 +168,7 @@ impl CrossEncoderFolder {
             ));
         }
         let activation = match &config.activation_fn {
-            Some(class) => of_class(&path, "activation_fn", class)?,
+            Some(class) => torch_activation(&path, "activation_fn", class)?,
             None => None,
         };
         let prompt = config.prompt(&path)?;
@@ -203,6 +205,7 @@ impl CrossEncoderFolder {
             },
             (TransformerTask::Classification, ..) => return unexpected(1, "no module"),
             (TransformerTask::Generation, "LogitScore", 2) => {
+                check_logits(&config_path, &of_model)?;
                 logit_score(&own(1, &modules[1])?, tied(&of_model))?
             }
             (TransformerTask::Generation, "LogitScore", _) => return unexpected(2, "no module"),
@@ -304,6 +307,15 @@ fn logit_score(folder: &Path, tied: Option<bool>) -> Result<Scoring, ModelError>
     })
 }
 
+/// Returns an error if the model changes the logits of the vocabulary.
+fn check_logits(path: &Path, config: &Map<String, Value>) -> Result<(), ModelError> {
+    let field = "final_logit_softcapping";
+    match config.get(field) {
+        None | Some(Value::Null) => Ok(()),
+        Some(found) => Err(ModelError::setting(path, field, "null", found)),
+    }
+}
+
 fn tied(config: &Map<String, Value>) -> Option<bool> {
     config.get("tie_word_embeddings").and_then(Value::as_bool)
 }
@@ -352,13 +364,17 @@ fn activation(
     };
     class
         .as_str()
-        .map_or(Ok(None), |class| of_class(path, field, class))
+        .map_or(Ok(None), |class| torch_activation(path, field, class))
 }
 
 /// Activation function of a class. A class of another package than torch has no effect.
-fn of_class(path: &Path, field: &str, class: &str) -> Result<Option<OutputActivation>, ModelError> {
-    match class.starts_with("torch.") {
-        true => OutputActivation::from_class(path, field, class).map(Some),
-        false => Ok(None),
+fn torch_activation(
+    path: &Path,
+    field: &str,
+    class: &str,
+) -> Result<Option<OutputActivation>, ModelError> {
+    if !class.starts_with("torch.") {
+        return Ok(None);
     }
+    OutputActivation::from_class(path, field, class).map(Some)
 }

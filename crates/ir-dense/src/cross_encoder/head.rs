@@ -200,10 +200,8 @@ impl LayerName {
     }
 
     fn in_file(self, prefix: &str) -> String {
-        match self.in_encoder {
-            true => format!("{prefix}{}", self.name),
-            false => self.name.to_owned(),
-        }
+        let prefix = if self.in_encoder { prefix } else { "" };
+        format!("{prefix}{}", self.name)
     }
 }
 

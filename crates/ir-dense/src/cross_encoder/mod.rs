@@ -104,8 +104,33 @@ impl CrossEncoder {
         Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
 
-    /// Opens a folder without reading the weights of the transformer. The head that an encoder gets
-    /// has one label.
+    /// Opens an encoder, such as BERT or MiniLM, and adds a head of one label with random weights, a
+    /// function of `seed`: a model to train. Layers of the head that the folder contains, such as
+    /// BERT's pooler, are read.
+    ///
+    /// ```
+    /// use ir_dense::{CrossEncoder, CrossEncoderConfig, RandomModel};
+    /// let here = tempfile::tempdir()?;
+    /// let folder = here.path().join("encoder");
+    /// RandomModel::default().with_shape(32, 1, 2).create(&folder, &["green tea", "a ship"])?;
+    /// let model = CrossEncoder::with_random_head(&folder, &CrossEncoderConfig::default(), 7)?;
+    /// assert_eq!(model.labels(), 1);
+    /// model.save(here.path().join("cross-encoder"))?; // for sentence-transformers, too
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported or its architecture has no classification head, or the configuration is invalid.
+    pub fn with_random_head(
+        folder: impl AsRef<Path>,
+        config: &CrossEncoderConfig,
+        seed: u64,
+    ) -> Result<Self, ModelError> {
+        Self::load(folder.as_ref(), config, MissingHead::Random(seed))?.prepared()
+    }
+
+    /// Opens a folder without reading the weights of the transformer. A random head has one label.
     pub(crate) fn load(
         root: &Path,
         config: &CrossEncoderConfig,

@@ -167,22 +167,21 @@ impl PairBuilder {
             let document = encoding.get_ids();
             let is_long = is_cut || query.len() + document.len() > room;
             let lengths = longest_first([query.len(), document.len()], room);
-            let [query, document] = match tokenizer.truncates_left() {
-                true => [
+            let [query, document] = if tokenizer.truncates_left() {
+                [
                     &query[query.len() - lengths[0]..],
                     &document[document.len() - lengths[1]..],
-                ],
-                false => [&query[..lengths[0]], &document[..lengths[1]]],
+                ]
+            } else {
+                [&query[..lengths[0]], &document[..lengths[1]]]
             };
             let windows = vec![template.window(query, document)];
             return Ok(DocumentPairs { windows, is_long });
         }
         let (document, offsets) = tokenizer.encode_with_offsets(document)?;
         let is_long = query.len() + document.len() > room;
-        let query = match is_long {
-            true => &query[..query.len().min(room / 2)],
-            false => query,
-        };
+        let of_query = if is_long { room / 2 } else { room };
+        let query = &query[..query.len().min(of_query)];
         let windows = self.ranges(document.len(), room - query.len());
         let windows = windows.map(|range| Window {
             offsets: offsets[range.clone()].to_vec(),
@@ -211,9 +210,10 @@ impl PairBuilder {
         };
         let ids = encode(document)?;
         let is_long = ids.len() > self.max_tokens;
-        let of_query = match is_long && self.windows != Windows::First {
-            true => encode("")?.len(),
-            false => self.max_tokens,
+        let of_query = if is_long && self.windows != Windows::First {
+            encode("")?.len()
+        } else {
+            self.max_tokens
         };
         // Without room for the document, the start is scored.
         if of_query >= self.max_tokens {
@@ -247,10 +247,10 @@ impl PairBuilder {
         if ids.len() < self.max_tokens {
             return ids;
         }
-        match tokenizer.truncates_left() {
-            true => drop(ids.drain(..ids.len() - self.max_tokens)),
-            false => ids.truncate(self.max_tokens),
+        if tokenizer.truncates_left() {
+            ids.drain(..ids.len() - self.max_tokens);
         }
+        ids.truncate(self.max_tokens);
         let kept = chat.suffix.len().min(ids.len());
         let end = ids.len() - kept;
         ids[end..].copy_from_slice(&chat.suffix[chat.suffix.len() - kept..]);

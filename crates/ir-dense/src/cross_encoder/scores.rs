@@ -105,8 +105,16 @@ impl CrossEncoder {
     /// Returns the logits of sequences, one per label.
     pub(crate) fn window_logits(&self, windows: &[&Window]) -> Result<Vec<Vec<f32>>, ModelError> {
         let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
-        let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
         let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
+        let threads = rayon::current_num_threads();
+        // A thread that waits for the end of a batch starts another one.
+        let divisor = if threads > 2 && !is_padded {
+            threads
+        } else {
+            1
+        };
+        let batch_tokens = self.config.batch_tokens / divisor;
+        let config = EncoderConfig::default().with_batch_tokens(batch_tokens);
         let batches = batches(&ids, &config, is_padded);
         let run = |batch: &Vec<usize>| {
             let chosen: Vec<&Window> = batch.iter().map(|&window| windows[window]).collect();
@@ -201,16 +209,19 @@ impl CrossEncoder {
         }
     }
 
+    /// Returns the scores of candidates, each with its query.
     fn candidate_scores(
         &self,
-        query: &str,
-        candidates: &[Candidate<'_>],
+        pairs: &[(&str, Candidate<'_>)],
     ) -> Result<Vec<Option<f32>>, ModelError> {
         self.one_label()?;
-        let mut scores = Vec::with_capacity(candidates.len());
-        for candidates in candidates.chunks(CHUNK) {
-            let pairs: Vec<(&str, &str)> = candidates.iter().map(|it| (query, it.text)).collect();
-            for (logits, candidate) in self.pair_logits(&pairs)?.iter().zip(candidates) {
+        let mut scores = Vec::with_capacity(pairs.len());
+        for pairs in pairs.chunks(CHUNK) {
+            let texts = pairs
+                .iter()
+                .map(|(query, candidate)| (*query, candidate.text));
+            let texts: Vec<(&str, &str)> = texts.collect();
+            for (logits, (_, candidate)) in self.pair_logits(&texts)?.iter().zip(pairs) {
                 let name = || format!("candidate {}", candidate.id);
                 let labels = self.document_scores(logits, name)?;
                 scores.push(labels.first().copied());
@@ -228,7 +239,26 @@ impl Reranker for CrossEncoder {
         query: &str,
         candidates: &[Candidate<'_>],
     ) -> Result<Vec<Option<f32>>, SearchError> {
-        self.candidate_scores(query, candidates).map_err(failed)
+        let pairs = candidates.iter().map(|&candidate| (query, candidate));
+        let pairs: Vec<_> = pairs.collect();
+        self.candidate_scores(&pairs).map_err(failed)
+    }
+
+    /// Scores the candidates of all queries in the same batches.
+    fn scores_batch(
+        &self,
+        queries: &[(&str, &[Candidate<'_>])],
+    ) -> Result<Vec<Vec<Option<f32>>>, SearchError> {
+        let pairs = queries.iter().flat_map(|&(query, candidates)| {
+            let candidates = candidates.iter();
+            candidates.map(move |&candidate| (query, candidate))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let mut scores = self.candidate_scores(&pairs).map_err(failed)?.into_iter();
+        let counts = queries.iter().map(|(_, candidates)| candidates.len());
+        Ok(counts
+            .map(|count| scores.by_ref().take(count).collect())
+            .collect())
     }
 
     fn explain(

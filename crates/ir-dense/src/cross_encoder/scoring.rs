@@ -91,9 +91,10 @@ impl ScoringHead {
             Scoring::TokenLogits { yes, no, tied } => {
                 let tied = tied.unwrap_or(shape.architecture == Architecture::GEMMA3);
                 let tokens = shape.architecture.definition().names[0].tokens;
-                let name = match tied {
-                    true => format!("{prefix}{tokens}.weight"),
-                    false => OUTPUT_LAYER.to_owned(),
+                let name = if tied {
+                    format!("{prefix}{tokens}.weight")
+                } else {
+                    OUTPUT_LAYER.to_owned()
                 };
                 let table = weights.tensor(&name, &[shape.vocab_size, hidden])?;
                 let mut rows = Vec::new();

@@ -11,10 +11,9 @@ use crate::error::ModelError;
 use crate::model_folder::{SAFETENSORS_INDEX, read_bytes, read_json, shard_names, write_bytes};
 
 /// Tokenizer files of all architectures.
-const TOKENIZER_FILES: [&str; 9] = [
+const TOKENIZER_FILES: [&str; 8] = [
     "tokenizer.json",
     "tokenizer_config.json",
-    "chat_template.jinja",
     "special_tokens_map.json",
     "added_tokens.json",
     "vocab.txt",
@@ -22,6 +21,9 @@ const TOKENIZER_FILES: [&str; 9] = [
     "merges.txt",
     "sentencepiece.bpe.model",
 ];
+
+/// Chat template beside the tokenizer.
+pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
 
 /// Configurations and weights, without the shards that an index names.
 const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
@@ -83,7 +85,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// Copies the tokenizer files of a model folder to another one. Returns its `config.json`, changed
 /// to weights in f32.
 pub(crate) fn copy_tokenizer(from: &Path, to: &Path) -> Result<Map<String, Value>, ModelError> {
-    for name in TOKENIZER_FILES {
+    for name in TOKENIZER_FILES.into_iter().chain([CHAT_TEMPLATE]) {
         if let Some(bytes) = read_bytes(&from.join(name))? {
             write_bytes(&to.join(name), &bytes)?;
         }

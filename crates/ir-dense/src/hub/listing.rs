@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::HubError;
 use super::connection::Connection;
+use crate::encode::files::CHAT_TEMPLATE;
 use crate::encode::tokenizer_files::VOCABULARIES;
 use crate::encode::transformer_module::SENTENCE_BERT_CONFIGS;
 use crate::model_folder::SAFETENSORS_INDEX;
@@ -73,7 +74,11 @@ impl ModelListing {
         let tokens = tokens.ok_or_else(|| connection.missing(VOCABULARIES))?;
         // Byte-level BPE without tokenizer.json.
         let merges = tokens.ends_with("vocab.json").then_some("merges.txt");
-        let others = ["special_tokens_map.json", "tokenizer_config.json"];
+        let others = [
+            "special_tokens_map.json",
+            "tokenizer_config.json",
+            CHAT_TEMPLATE,
+        ];
         let names = SENTENCE_BERT_CONFIGS
             .into_iter()
             .chain(others)

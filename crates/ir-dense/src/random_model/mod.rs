@@ -299,7 +299,7 @@ impl TensorSource for RandomWeights {
         if name.ends_with(".bias") {
             return Ok(TensorValues::InMemory(vec![0.0; length]));
         }
-        if name.contains("LayerNorm") || name.ends_with("norm.weight") {
+        if name.contains("LayerNorm") || shape.len() == 1 {
             return Ok(TensorValues::InMemory(vec![1.0; length]));
         }
         let mut random = SplitMix64::from_name(self.0, name);

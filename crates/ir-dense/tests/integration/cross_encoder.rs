@@ -70,7 +70,7 @@ mod safetensors_of {
         fs::write(path, [&length[..], &header, data].concat()).unwrap();
     }
 
-    /// Renames a tensor; `None` gives it another name that no model has.
+    /// Renames a tensor.
     pub(super) fn rename_tensor(folder: &Path, from: &str, to: &str) {
         let path = folder.join("model.safetensors");
         let (mut header, data) = parts(&path);
@@ -117,7 +117,11 @@ fn scores_do_not_depend_on_order_and_batch() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
             assert_eq!(pool.install(|| scores(&model)), expected, "{name} {precision}");
         }
-        assert_eq!(CrossEncoder::open(folder(name)).unwrap().scores(QUERY, &[]).unwrap(), []);
+        let model = CrossEncoder::open(folder(name)).unwrap();
+        let all = candidates();
+        let queries = [("a ship", &all[1..3]), (QUERY, &all[..]), ("", &[])];
+        let alone = queries.map(|(query, candidates)| model.scores(query, candidates).unwrap());
+        assert_eq!(model.scores_batch(&queries).unwrap(), alone, "{name}");
     }
 }
 
@@ -328,57 +332,63 @@ fn heads_with_other_tensors_are_errors() {
     let found = error(copy.path(), &default);
     assert!(found.contains("shape of classifier.weight is [3, 16], expected [4, 16]"), "{found}");
 
-    // DistilBERT without its first layer in the file of another head.
-    let copy = copy_folder(&folder("electra"));
-    rename_tensor(copy.path(), "electra.embeddings.word_embeddings.weight", "electra.embeddings.word_embeddings.weight");
-    rename_tensor(copy.path(), "classifier.dense.bias", "classifier.dense.bias");
-    let found = CrossEncoder::open(copy.path()).map(|_| ());
-    assert!(found.is_ok(), "{found:?}");
+    let copy = copy_folder(&folder("bert"));
+    let class = "BertForSequenceClassification";
+    replace(copy.path(), "config.json", class, "BertForTokenClassification");
+    fs::remove_file(copy.path().join("modules.json")).unwrap();
+    let found = error(copy.path(), &default);
+    let expected = "architectures is BertForTokenClassification, expected a cross-encoder, ";
+    assert!(found.contains(expected), "{found}");
 
     let copy = copy_folder(&folder("bert"));
-    let other = copy_folder(&folder("bert"));
-    replace(other.path(), "config.json", "BertForSequenceClassification", "BertForTokenClassification");
-    fs::remove_file(other.path().join("modules.json")).unwrap();
-    let found = error(other.path(), &default);
-    assert!(found.contains("architectures is BertForTokenClassification"), "{found}");
-    replace(copy.path(), "config.json", "\"model_type\": \"bert\"", "\"model_type\": \"t5\"");
-    let found = CrossEncoder::open(copy.path()).unwrap_err().to_string();
-    assert!(!found.is_empty());
-}
+    replace(copy.path(), "config.json", "\"model_type\": \"bert\"", "\"model_type\": \"dpr\"");
+    let found = error(copy.path(), &default);
+    let expected = "model_type is dpr, expected a model with a classification head: bert, roberta, ";
+    assert!(found.contains(expected), "{found}");
 
-#[test]
-fn superfluous_tensors_are_errors() {
-    // Two layers of the head under one name in the configuration of the other architecture.
-    let copy = copy_folder(&folder("roberta"));
-    rename_tensor(copy.path(), "roberta.embeddings.token_type_embeddings.weight", "classifier.extra.weight");
-    let found = error(copy.path(), &CrossEncoderConfig::default());
-    let expected = "the model is with the tensor classifier.extra.weight, expected a head of the \
-        layers classifier.dense, classifier.out_proj";
-    assert!(found.ends_with(expected) || found.contains("token_type_embeddings"), "{found}");
+    // A second head, and a layer that the head does not have.
+    for (name, from, to, layers) in [
+        (
+            "roberta",
+            "roberta.embeddings.token_type_embeddings.weight",
+            "classifier.extra.weight",
+            "classifier.dense, classifier.out_proj",
+        ),
+        (
+            "bert",
+            "bert.embeddings.token_type_embeddings.weight",
+            "qa_outputs.weight",
+            "bert.pooler.dense, classifier",
+        ),
+    ] {
+        let copy = copy_folder(&folder(name));
+        rename_tensor(copy.path(), from, to);
+        let found = error(copy.path(), &default);
+        let expected =
+            format!("the model is with the tensor {to}, expected a head of the layers {layers}");
+        assert!(found.ends_with(&expected), "{found}");
+    }
 }
 
 #[test]
 fn infinite_scores_name_the_candidate() {
     let copy = copy_folder(&folder("bert"));
-    scale_tensor(copy.path(), "classifier.weight", 1e38);
-    scale_tensor(copy.path(), "classifier.weight", 10.0);
+    scale_tensor(copy.path(), "classifier.weight", f32::INFINITY);
     let found = error(copy.path(), &CrossEncoderConfig::default());
-    assert!(found.contains("expected a finite number"), "{found}");
+    assert!(found.contains("of classifier.weight is"), "{found}");
+    assert!(found.ends_with("expected a finite number"), "{found}");
 
-    let copy = copy_folder(&folder("bert"));
-    scale_tensor(copy.path(), "classifier.weight", 3e38);
-    let Ok(model) = CrossEncoder::open(copy.path()) else {
-        return;
-    };
-    match model.scores(QUERY, &candidates()) {
-        Ok(scores) => assert!(scores.iter().flatten().all(|score| score.is_finite())),
-        Err(error) => {
-            let error = std::error::Error::source(&error).unwrap().to_string();
-            assert!(error.starts_with("candidate a has the score"), "{error}");
-            let error = model.predict(&[(QUERY, TEXTS[0])]).unwrap_err().to_string();
-            assert!(error.starts_with("pair 0 has the score"), "{error}");
-        }
-    }
+    // Products beyond f32.
+    let copy = copy_folder(&folder("electra"));
+    scale_tensor(copy.path(), "classifier.dense.weight", 1e30);
+    scale_tensor(copy.path(), "classifier.out_proj.weight", 1e30);
+    let model = CrossEncoder::open(copy.path()).unwrap();
+    let failed = model.scores(QUERY, &candidates()).unwrap_err();
+    let found = std::error::Error::source(&failed).unwrap().to_string();
+    assert!(found.starts_with("candidate a has the score "), "{found}");
+    let pairs = TEXTS.map(|text| (QUERY, text));
+    let found = model.predict(&pairs).unwrap_err().to_string();
+    assert!(found.starts_with("pair 0 has the score "), "{found}");
 }
 
 #[test]
