@@ -104,10 +104,6 @@ impl DevSet {
         Ok(seen.len())
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.queries.len()
-    }
-
     pub(super) fn queries(&self) -> &[Query] {
         &self.queries
     }
@@ -122,7 +118,7 @@ impl DevSet {
     pub(super) fn evaluate(&self, encoder: &BiEncoder) -> Result<f64> {
         let (ids, texts): (Vec<&str>, Vec<&str>) = self.documents().unzip();
         let vectors = encoder.encode(Side::Document, &texts)?;
-        let similarity: VectorSimilarity = similarity(Some(encoder.similarity()));
+        let similarity: VectorSimilarity = similarity(encoder.similarity());
         let ids: DocIds = ids.into_iter().collect();
         let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, similarity)?;
         let run = self.search(&Encoded::new(encoder, index), DEPTH)?;

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use configuration::ConfigurationOptions;
+use ir_core::training::TrainingSet;
 use ir_dense::BiEncoder;
 use ir_dense::train::{EvaluateFn, Trainer};
 use options::CommonOptions;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Bm25, Index, IndexConfig};
+use ir_core::training::TrainingSet;
 use ir_core::{Candidate, Document, NoProgress, Reranker, Run};
 use ir_dense::train::{
     CrossEncoderLoss, CrossEncoderTrainer, CrossEncoderTrainingConfig, EvaluateFn, TrainError,
