@@ -4,6 +4,7 @@ Run by `.ci/encoder-folders --cross-encoders`, which describes the arguments.
 """
 
 import json
+import math
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS, edit_json, fill, rou
 
 import torch
 import transformers as tf
+from safetensors import safe_open
 from sentence_transformers import CrossEncoder
 from sentence_transformers.cross_encoder.modules import LogitScore, Transformer
 from sentence_transformers.sentence_transformer import modules as st
@@ -26,6 +28,10 @@ PAIRS = [
     (0, 16), (16, 0), (2, 1), (1, 2), (2, 18), (18, 2), (18, 19), (19, 18), (18, 18), (17, 16), (5, 15), (6, 9), (9, 8),
     (8, 7), (7, 10), (10, 6), (11, 12), (12, 11), (13, 14), (14, 13), (3, 4), (4, 3), (17, 18), (2, 2),
 ]
+# Pairs of gradients.json.
+GRADIENT_PAIRS = [(0, 16), (2, 18), (6, 9)]
+# Inputs of a model.
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # Without a special token, an empty pair has no tokens.
 EMPTY = (1, 1)
 
@@ -263,6 +269,57 @@ def token_ids(model, pairs):
     return [row["input_ids"][0].tolist() for row in rows]
 
 
+def gradients(folder):
+    """Norm of the gradient of every tensor, and its projection on cosines.
+
+    The loss is the sum over all pairs and labels of the logits, each times a cosine.
+    """
+    pairs = [(TEXTS[query], TEXTS[document]) for query, document in GRADIENT_PAIRS]
+    reranker = CrossEncoder(str(folder), device="cpu", model_kwargs={"dtype": torch.float64})
+    model = reranker[0].model.to(torch.float64).eval()
+    for module in model.modules():
+        # Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers.
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    prompt = reranker.prompts.get(reranker.default_prompt_name)
+    # One after the other, so that none is padded.
+    rows = [model(**{name: tokens for name, tokens in reranker.preprocess([pair], prompt=prompt).items() if name in INPUTS})
+            for pair in pairs]
+    logits = torch.cat([row.logits for row in rows]).flatten()
+    (logits * cosines(0.37, logits)).sum().backward()
+    with tempfile.TemporaryDirectory() as temporary:
+        # Gradients as weights: saving changes their names and layout as it does those of the weights.
+        for parameter in model.parameters():
+            parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
+        model.save_pretrained(temporary)
+        found, in_file = tensors(temporary), tensors(folder)
+    values = {}
+    for tensor, gradient in found.items():
+        if gradient.isnan().all():
+            continue
+        assert in_file[tensor].shape == gradient.shape, tensor
+        gradient = gradient.double().flatten()
+        values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
+    return {"pairs": pairs, "tensors": values}
+
+
+def cosines(frequency, like):
+    return torch.cos(frequency * torch.arange(1, len(like) + 1, dtype=torch.float64))
+
+
+def tensors(folder):
+    """Tensors of a weight file."""
+    with safe_open(Path(folder) / "model.safetensors", "pt") as file:
+        return {name: file.get_tensor(name) for name in sorted(file.keys())}
+
+
+def write_gradients(name, folder):
+    """Writes gradients.json for models with a classification head."""
+    if MODELS[name].kind is tf.AutoModelForSequenceClassification and not MODELS[name].modules:
+        text = json.dumps(gradients(folder), separators=(",", ":"))
+        (folder / "gradients.json").write_text(text.replace("],", "],\n") + "\n")
+
+
 def write(name, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -281,6 +338,7 @@ def write(name, folder):
     }
     text = json.dumps(values, separators=(",", ":")).replace("],[", "],\n[")
     (folder / "expected.json").write_text(text + "\n")
+    write_gradients(name, folder)
     for file in (files := [file for file in folder.rglob("*") if file.is_file()]):
         file.chmod(0o644)
     size = sum(file.stat().st_size for file in files)

@@ -110,6 +110,9 @@ pub(crate) enum Command {
     /// Fine-tune a bi-encoder on queries with known relevant documents
     #[cfg(feature = "dense")]
     Train(Box<train::Args>),
+    /// Train a cross-encoder, which reranks, on queries with known relevant documents
+    #[cfg(feature = "dense")]
+    TrainReranker(Box<train::reranker::Args>),
     /// Train an extractive reader, which finds answer spans, on SQuAD
     #[cfg(feature = "dense")]
     TrainReader(Box<train_reader::Args>),
@@ -173,6 +176,8 @@ impl Command {
             #[cfg(feature = "dense")]
             Self::Train(args) => args.work_paths(),
             #[cfg(feature = "dense")]
+            Self::TrainReranker(args) => args.work_paths(),
+            #[cfg(feature = "dense")]
             Self::TrainReader(args) => args.work_paths(),
             _ => Vec::new(),
         }
@@ -223,6 +228,8 @@ impl Command {
             Self::Encode(args) => encode::run(args, console),
             #[cfg(feature = "dense")]
             Self::Train(args) => train::run(args, console),
+            #[cfg(feature = "dense")]
+            Self::TrainReranker(args) => train::reranker::run(args, console),
             #[cfg(feature = "dense")]
             Self::TrainReader(args) => train_reader::run(args, console),
             #[cfg(feature = "dense")]
@@ -282,7 +289,7 @@ impl Command {
         let trains = match self {
             Self::Mine(_) => true,
             #[cfg(feature = "dense")]
-            Self::Train(_) => true,
+            Self::Train(_) | Self::TrainReranker(_) => true,
             _ => false,
         };
         known.iter().find(|split| !trains || *split != "test")
@@ -297,7 +304,7 @@ impl Command {
             #[cfg(feature = "dense")]
             Self::Encode(_) => format!("--split {split}"),
             #[cfg(feature = "dense")]
-            Self::Train(_) => format!("--dev-split {split}"),
+            Self::Train(_) | Self::TrainReranker(_) => format!("--dev-split {split}"),
             _ => format!("{collection}:{split}"),
         }
     }

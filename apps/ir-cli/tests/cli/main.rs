@@ -69,6 +69,8 @@ mod system_files;
 mod train;
 #[cfg(feature = "dense")]
 mod train_reader;
+#[cfg(feature = "dense")]
+mod train_reranker;
 mod trec_eval;
 mod waiting;
 mod worker;

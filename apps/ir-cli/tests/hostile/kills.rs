@@ -1,4 +1,4 @@
-//! `ir index`, `ir encode`, `ir train` and `ir train-reader`, killed at random moments and run
+//! `ir index`, `ir encode`, `ir train`, `ir train-reranker` and `ir train-reader`, killed at random moments and run
 //! again.
 
 use std::fs;
@@ -152,6 +152,23 @@ fn killed_train() {
         assert!(mined.unwrap().success());
     };
     kill("train", mine, &[&train, &evaluated]);
+}
+
+#[test]
+fn killed_train_reranker() {
+    let train = format!(
+        "train-reranker {} examples.jsonl -o tuned --threads 1 --epochs 1 --batch 8 --negatives 1 --max-tokens 32 --checkpoint-every 2 --history history.csv",
+        tiny_model()
+    );
+    let evaluated =
+        format!("{train} --dev bundled --dev-split test --candidates 5 --evaluate-every 3");
+    let mine = |here: &Path| {
+        let mined = ir(here)
+            .args(["mine", "bundled", "-o", "examples.jsonl", "--quiet"])
+            .status();
+        assert!(mined.unwrap().success());
+    };
+    kill("train-reranker", mine, &[&train, &evaluated]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::output_activation::OutputActivation;
 /// Weights of a classification head.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassificationHead {
-    pooling: HeadPooling,
+    pub(crate) pooling: HeadPooling,
     pub(crate) dense: Option<DenseHead>,
     pub(crate) classifier: HeadLinear,
     /// Token that is not the last one of a pair: padding in the weights' training.
@@ -108,12 +108,17 @@ impl ClassificationHead {
         };
         let mut states = states;
         if pooling == Pooling::Sep {
-            let last = ids.iter().rposition(|&id| Some(id) != self.padding);
-            states = &states[..(last.unwrap_or(0) + 1) * width];
+            states = &states[..(self.last_token(ids) + 1) * width];
         }
         let mut pooled = vec![0.0; width];
         pooling.pool_text(states, 0, &mut pooled);
         self.classify(pooled)
+    }
+
+    /// Last token of a pair that is not padding.
+    pub(crate) fn last_token(&self, ids: &[u32]) -> usize {
+        let last = ids.iter().rposition(|&id| Some(id) != self.padding);
+        last.unwrap_or(0)
     }
 
     fn mean_logits(&self, states: &[f32]) -> Vec<f32> {
@@ -146,7 +151,7 @@ impl ClassificationHead {
     }
 
     /// Text that identifies what the head computes besides its weights.
-    pub(super) fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let dense = self.dense.as_ref();
         let dense = dense.map(|dense| (dense.activation, dense.norm.as_ref().map(|it| it.epsilon)));
         format!("{:?} {dense:?} {:?}", self.pooling, self.padding)

@@ -266,7 +266,7 @@ impl PairBuilder {
     }
 
     /// Text that identifies the form of pairs, for fingerprints.
-    pub(super) fn identity(&self) -> Value {
+    pub(crate) fn identity(&self) -> Value {
         match &self.form {
             PairForm::Template(template) => json!(format!("{template:?}")),
             PairForm::Chat(chat) => chat.identity(),

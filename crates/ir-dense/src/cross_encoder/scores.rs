@@ -13,8 +13,8 @@ use crate::encode::{EncoderConfig, batches};
 use crate::error::ModelError;
 use crate::kernels::memory;
 use crate::kernels::team::{CALLS, ParallelRegion};
-use crate::reader::token_batch;
 use crate::transformer::InferenceModel;
+use crate::transformer::batch::{TokenBatch, TokenSequence};
 
 /// Number of pairs that are tokenized and scored at once.
 const CHUNK: usize = 1 << 12;
@@ -65,7 +65,7 @@ impl CrossEncoder {
     }
 
     /// Tokenizes pairs: every distinct query once.
-    pub(super) fn tokenize(
+    pub(crate) fn tokenize(
         &self,
         pairs: &[(&str, &str)],
     ) -> Result<Vec<DocumentPairs>, ModelError> {
@@ -135,7 +135,9 @@ impl CrossEncoder {
     }
 
     fn batch_logits(&self, windows: &[&Window], is_padded: bool) -> Vec<Vec<f32>> {
-        let tokens = token_batch(windows, is_padded, self.tokenizer.padding());
+        let sequences: Vec<TokenSequence<'_>> = windows.iter().map(|it| it.tokens()).collect();
+        let padding = is_padded.then(|| self.tokenizer.padding());
+        let tokens = TokenBatch::from_sequences(&sequences, padding);
         let hidden = self.weights.config().hidden_size;
         let logits = |states: &[f32]| {
             let mut rest = states;
@@ -193,7 +195,7 @@ impl CrossEncoder {
         scores.reduce(f32::max).unwrap_or(f32::NAN)
     }
 
-    fn one_label(&self) -> Result<(), ModelError> {
+    pub(crate) fn one_label(&self) -> Result<(), ModelError> {
         match self.labels() {
             1 => Ok(()),
             labels => {

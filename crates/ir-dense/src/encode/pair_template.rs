@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::ModelTokenizer;
 use crate::error::TokenizerError;
+use crate::transformer::batch::TokenSequence;
 
 /// Special tokens around the texts of a pair, each with its type: for BERT
 /// `[CLS] first [SEP] second [SEP]`.
@@ -25,6 +26,12 @@ pub(crate) struct Window {
     pub(crate) first: usize,
     /// Ranges of the tokens of the second text, in bytes; empty if they are not needed.
     pub(crate) offsets: Vec<Range<usize>>,
+}
+
+impl Window {
+    pub(crate) fn tokens(&self) -> TokenSequence<'_> {
+        (&self.ids, &self.types)
+    }
 }
 
 impl PairTemplate {

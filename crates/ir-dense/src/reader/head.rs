@@ -17,13 +17,6 @@ pub(crate) struct SpanHead {
     pub(crate) bias: Vec<f32>,
 }
 
-/// Gradients of a [`SpanHead`], of the same shapes.
-#[derive(Debug)]
-pub(crate) struct HeadGradients {
-    pub(crate) weight: Vec<f32>,
-    pub(crate) bias: Vec<f32>,
-}
-
 impl SpanHead {
     pub(crate) fn load(weights: &dyn TensorSource, hidden: usize) -> Result<Self, ModelError> {
         Ok(Self {
@@ -52,12 +45,13 @@ impl SpanHead {
             .collect()
     }
 
-    /// Returns the gradients of the head and of `states`, given the gradients of the logits.
+    /// Returns the gradients of weight and bias, and of `states`, given the gradients of the
+    /// logits.
     pub(crate) fn backward(
         &self,
         states: &[f32],
         d_logits: &[[f32; 2]],
-    ) -> (HeadGradients, Vec<f32>) {
+    ) -> ([Vec<f32>; 2], Vec<f32>) {
         let hidden = self.hidden();
         let mut weight = vec![0.0_f64; 2 * hidden];
         let mut bias = [0.0_f64; 2];
@@ -74,11 +68,8 @@ impl SpanHead {
                 of_head.for_each(|(at, w)| *at += d * w);
             }
         }
-        let gradients = HeadGradients {
-            weight: weight.into_iter().map(|x| x as f32).collect(),
-            bias: bias.map(|x| x as f32).into(),
-        };
-        (gradients, d_states)
+        let weight = weight.into_iter().map(|x| x as f32).collect();
+        ([weight, bias.map(|x| x as f32).into()], d_states)
     }
 
     pub(crate) fn named_tensors(&self) -> [NamedTensor; 2] {

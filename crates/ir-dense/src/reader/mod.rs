@@ -32,6 +32,7 @@ use crate::kernels::team::ParallelRegion;
 use crate::model_folder::{TensorSource, TransformerConfig, WeightFile};
 use crate::precision::Precision;
 use crate::random_model::RandomWeights;
+use crate::transformer::batch::TokenSequence;
 use crate::transformer::{InferenceModel, ModelWeights, TokenBatch, count_layers};
 
 /// Extractive reader: finds the span of a context that answers a question, with a model such as
@@ -242,7 +243,9 @@ impl ExtractiveReader {
         windows: &[Window],
     ) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
         let chosen: Vec<&Window> = batch.iter().map(|&window| &windows[window]).collect();
-        let tokens = token_batch(&chosen, self.is_padded(), self.tokenizer.padding());
+        let sequences: Vec<TokenSequence<'_>> = chosen.iter().map(|it| it.tokens()).collect();
+        let padding = self.is_padded().then(|| self.tokenizer.padding());
+        let tokens = TokenBatch::from_sequences(&sequences, padding);
         let logits = match self.inference.as_deref() {
             Some(InferenceModel::Cpu(model)) => {
                 let region = &mut ParallelRegion::sequential();
@@ -317,20 +320,8 @@ impl Reader for ExtractiveReader {
     }
 }
 
-/// Token ids and types of some windows.
-pub(crate) fn token_batch(windows: &[&Window], padded: bool, padding: u32) -> TokenBatch {
-    let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
-    let types: Vec<&[u32]> = windows.iter().map(|window| &window.types[..]).collect();
-    let batch = if padded {
-        TokenBatch::padded(&ids, padding)
-    } else {
-        TokenBatch::new(&ids)
-    };
-    batch.with_token_types(&types)
-}
-
 /// Splits the rows of a batch by windows and drops padding.
-pub(crate) fn split(rows: &[[f32; 2]], windows: &[&Window], padded: bool) -> Vec<Vec<[f32; 2]>> {
+fn split(rows: &[[f32; 2]], windows: &[&Window], padded: bool) -> Vec<Vec<[f32; 2]>> {
     let lengths = windows.iter().map(|window| window.ids.len());
     let longest = lengths.clone().max().unwrap_or(0);
     let mut from = 0;

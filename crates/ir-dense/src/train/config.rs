@@ -7,6 +7,7 @@ use ir_core::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
+use super::sampler::Sampling;
 use crate::backend::Backend;
 use crate::encode::{EncoderConfig, Pooling, SideConfig};
 use crate::model_folder::TransformerConfig;
@@ -277,12 +278,7 @@ impl TrainingConfig {
     }
 
     pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
-        let steps = if self.drop_last {
-            (examples / self.batch_size).max(usize::from(examples > 0))
-        } else {
-            examples.div_ceil(self.batch_size)
-        };
-        steps as u64
+        Sampling::from(self).steps_per_epoch(examples)
     }
 
     /// Checks that every value is in its range.
@@ -371,6 +367,22 @@ impl TrainingConfig {
             });
         }
         Ok(())
+    }
+}
+
+impl From<&TrainingConfig> for Sampling {
+    fn from(config: &TrainingConfig) -> Self {
+        let is_distillation = config.loss.is_distillation();
+        Self {
+            seed: config.seed,
+            batch_size: config.batch_size,
+            drop_last: config.drop_last,
+            hard_negatives: config.hard_negatives,
+            repeats_negatives: true,
+            needs_scores: is_distillation,
+            needs_negatives: is_distillation,
+            skip_known_positives: config.skip_known_positives,
+        }
     }
 }
 

@@ -34,8 +34,19 @@ pub enum TrainError {
         field: &'static str,
         at: usize,
     },
-    /// An example lacks the hard negatives that a distillation loss needs.
-    #[error("training example {example} has no negatives, which distillation needs")]
+    /// A teacher score that is a label is not a probability. `at` is the index in `field`.
+    #[error(
+        "training example {example}: the score of {field}[{at}] is {found}, expected a label \
+         between 0 and 1"
+    )]
+    Label {
+        example: usize,
+        field: &'static str,
+        at: usize,
+        found: f32,
+    },
+    /// An example lacks the hard negatives that the loss needs.
+    #[error("training example {example} has no negatives, which the loss needs")]
     NoNegatives { example: usize },
     /// The answer of a reader's example is empty or not in its context. Offsets are in characters.
     #[error(

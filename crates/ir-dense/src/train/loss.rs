@@ -8,11 +8,12 @@
 //! |---|---|
 //! | queries with a positive, with or without hard negatives | [`softmax()`] |
 //! | pairs in which either side may be the query | [`symmetric`] |
-//! | independent relevance labels | [`pointwise`] |
-//! | only the order of positive and negatives matters | [`margin()`] |
+//! | independent relevance labels | [`pointwise`]; of a cross-encoder [`binary_cross_entropy`] |
+//! | logits of a cross-encoder, with in-batch negatives | [`multiple_negatives`] |
+//! | only the order of positive and negatives matters | [`margin()`], [`rank_net`] |
 //! | teacher scores (of a cross-encoder) for every candidate | [`kl_divergence`], [`margin_mse`] |
 
-use burn::tensor::activation::{log_sigmoid, log_softmax};
+use burn::tensor::activation::{log_sigmoid, log_softmax, sigmoid};
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 
 use crate::transformer::index_tensor;
@@ -121,6 +122,77 @@ pub fn pointwise(scores: Tensor<2>, positives: &[usize], scale: Option<f64>) -> 
         .sum_dim(1)
         .mean()
         .neg()
+}
+
+/// Binary cross-entropy of logits s with labels y: the mean over all pairs of
+/// `−w·y·ln σ(s) − (1 − y)·ln(1 − σ(s))`, with the logistic function σ.
+///
+/// `positive_weight`: w, the weight of positive labels; the number of negatives per positive
+/// balances both. Range: > 0. Labels: 0..=1; values between are probabilities, such as scores of a
+/// teacher.
+///
+/// # Shapes
+/// Both `[queries, candidates]`; result: `[1]`.
+///
+/// # Source
+/// Nogueira and Cho, "Passage Re-ranking with BERT", 2019, equation (1); as torch's
+/// `BCEWithLogitsLoss` with `pos_weight`.
+///
+/// ```
+/// use ir_dense::burn::tensor::{Device, Tensor};
+/// use ir_dense::train::loss;
+/// let logits = Tensor::<2>::zeros([1, 2], &Device::flex());
+/// let labels = Tensor::<2>::from_floats([[1.0, 0.0]], &Device::flex());
+/// let value: f32 = loss::binary_cross_entropy(logits, labels, 3.0).into_scalar();
+/// assert!((value - 2.0 * 2_f32.ln()).abs() < 1e-6);
+/// ```
+pub fn binary_cross_entropy(
+    logits: Tensor<2>,
+    labels: Tensor<2>,
+    positive_weight: f64,
+) -> Tensor<1> {
+    let positives = labels.clone() * log_sigmoid(logits.clone()).mul_scalar(positive_weight);
+    let negatives = labels.neg().add_scalar(1.0) * log_sigmoid(logits.neg());
+    (positives + negatives).mean().neg()
+}
+
+/// Multiple negatives ranking loss of logits s of a cross-encoder: the [`softmax()`] loss of
+/// `scale · σ(s)`, with the logistic function σ.
+///
+/// The scores are bounded, so that a candidate which is nonrelevant with certainty has no gradient.
+/// Range of `scale`: > 0; sentence-transformers' `MultipleNegativesRankingLoss` has 10.
+///
+/// # Shapes
+/// As [`softmax()`].
+///
+/// # Panics
+/// As [`softmax()`].
+///
+/// # Source
+/// Henderson et al., "Efficient Natural Language Response Suggestion for Smart Reply", 2017,
+/// section 4.4; the bounds are of sentence-transformers.
+pub fn multiple_negatives(logits: Tensor<2>, positives: &[usize], scale: f64) -> Tensor<1> {
+    softmax(sigmoid(logits).mul_scalar(scale), positives)
+}
+
+/// RankNet: the mean over queries and their negatives of the logistic loss of the difference to the
+/// positive, `ln(1 + exp(s − s⁺))`.
+///
+/// # Shapes
+/// As [`softmax()`].
+///
+/// # Panics
+/// As [`softmax()`].
+///
+/// # Source
+/// Burges et al., "Learning to Rank using Gradient Descent", ICML 2005, equation (3).
+pub fn rank_net(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
+    let [_, candidates] = scores.dims();
+    let differences = pick(scores.clone(), positives) - scores;
+    let losses = log_sigmoid(differences).neg().sum_dim(1);
+    // The term of the positive itself is ln 2.
+    let losses = losses.sub_scalar(std::f64::consts::LN_2);
+    losses.mean().div_scalar((candidates.max(2) - 1) as f64)
 }
 
 /// Margin (triplet) loss: the mean over queries and their negatives of

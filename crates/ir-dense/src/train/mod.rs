@@ -3,7 +3,8 @@
 //! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
 //! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`]
 //! writes as a folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
-//! [`ReaderTrainer`] trains an extractive reader on questions with answer spans.
+//! [`CrossEncoderTrainer`] trains a cross-encoder on the same examples, and [`ReaderTrainer`] an
+//! extractive reader on questions with answer spans.
 //!
 //! | training data | setting |
 //! |---|---|
@@ -22,17 +23,22 @@
 
 mod backward;
 mod checkpoint;
+mod classification_head;
 mod config;
 mod cpu_backward;
+mod cross_encoder;
+mod cross_encoder_config;
 mod error;
 mod gradcache;
 mod gradients;
+mod headed;
 mod history;
 pub mod loss;
 mod optimizer;
 mod plot;
 mod reader;
 mod reader_config;
+mod run;
 mod sampler;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::float_cmp)]
@@ -40,8 +46,11 @@ mod tests;
 mod trainer;
 
 pub use config::{AdamWConfig, LearningRateDecay, LearningRateSchedule, Loss, TrainingConfig};
+pub use cross_encoder::{CrossEncoderTrainer, CrossEncoderTrainingResult};
+pub use cross_encoder_config::{CrossEncoderLoss, CrossEncoderTrainingConfig};
 pub use error::TrainError;
 pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};
 pub use reader::{ReaderExample, ReaderTrainer, ReaderTrainingResult};
 pub use reader_config::ReaderTrainingConfig;
-pub use trainer::{EvaluateFn, HistoryCallback, Trainer, TrainingResult};
+pub use run::{EvaluateFn, HistoryCallback};
+pub use trainer::{Trainer, TrainingResult};

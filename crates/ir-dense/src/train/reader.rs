@@ -1,29 +1,26 @@
 //! Training of an extractive reader.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, Tensor, TensorData};
-use ir_core::{Flow, Fnv1a, Progress, Side, SplitMix64, byte_offset};
+use ir_core::{Fnv1a, Progress, Side, byte_offset};
 use rayon::prelude::*;
 
-use super::backward::propagate_gradients;
-use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
+use super::checkpoint::TrainingState;
 use super::config::check_precision;
-use super::gradcache::CpuTrainingCache;
-use super::gradients::{Gradient, ModelGradients};
-use super::history::TrainingStep;
-use super::optimizer::{AdamWState, AdamWStep};
+use super::headed::{
+    HeadLoss, HeadedGradients, HeadedTransformer, PassSettings, TrainedHead, by_length,
+};
+use super::run::{self, Checkpoints, Observers, RunSettings, TrainingTask};
+use super::sampler::EpochOrder;
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
-use crate::kernels::memory;
 use crate::model_folder::NamedTensor;
-use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, HeadGradients, SpanHead};
+use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, SpanHead};
 use crate::reader::windows::Window;
-use crate::reader::{ExtractiveReader, MissingHead, ReaderConfig, split, token_batch};
+use crate::reader::{ExtractiveReader, MissingHead, ReaderConfig};
+use crate::transformer::ModelWeights;
+use crate::transformer::batch::TokenSequence;
 use crate::transformer::dropout::Dropout;
-use crate::transformer::pass::ForwardPass;
-use crate::transformer::{ModelWeights, Transformer};
 
 /// Question with an answer that is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,11 +114,9 @@ struct TargetWindow {
 #[derive(Debug)]
 pub struct ReaderTrainer {
     reader: ExtractiveReader,
-    model: Transformer,
-    cpu: CpuTrainingCache,
+    model: HeadedTransformer<SpanHead>,
     config: ReaderTrainingConfig,
-    checkpoints: Option<CheckpointFolder>,
-    checkpoint_every: u64,
+    checkpoints: Checkpoints,
 }
 
 /// Result of the training of a reader.
@@ -157,28 +152,25 @@ impl ReaderTrainer {
         let reader = ExtractiveReader::load(folder.as_ref(), &config.reader, missing)?;
         let model = reader.weights.transformer()?;
         check_precision(config.precision, model.config())?;
-        let config = config.clone();
         Ok(Self {
+            model: HeadedTransformer::new(model, reader.head.clone()),
             reader,
-            model,
-            cpu: CpuTrainingCache::default(),
-            config,
-            checkpoints: None,
-            checkpoint_every: 100,
+            config: config.clone(),
+            checkpoints: Checkpoints::default(),
         })
     }
 
     /// Writes checkpoints to a folder and resumes from the checkpoint that it has, as
     /// [`Trainer::with_checkpoints`](super::Trainer::with_checkpoints).
     pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints = Some(CheckpointFolder(folder.into()));
+        self.checkpoints.set_folder(folder.into());
         self
     }
 
     /// Sets the number of steps between checkpoints. Default: 100. The last step and interruptions
     /// write a checkpoint as well.
     pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
-        self.checkpoint_every = steps.max(1);
+        self.checkpoints.set_every(steps);
         self
     }
 
@@ -194,7 +186,7 @@ impl ReaderTrainer {
     }
 
     fn initial_state(&self, data: &[ReaderExample]) -> TrainingState {
-        let models = std::slice::from_ref(self);
+        let models = std::slice::from_ref(&self.model);
         TrainingState::new(
             &self.config,
             fingerprint(data),
@@ -210,7 +202,7 @@ impl ReaderTrainer {
     /// not finite, a checkpoint is damaged or of another run, or `progress` requests a stop
     /// ([`TrainError::Stopped`]).
     pub fn train(
-        mut self,
+        self,
         data: &[ReaderExample],
         progress: &mut dyn Progress,
     ) -> Result<ReaderTrainingResult, TrainError> {
@@ -218,78 +210,44 @@ impl ReaderTrainer {
         if windows.is_empty() {
             return Err(TrainError::Empty);
         }
-        let steps = self.config.steps(windows.len());
-        let per_epoch = self.config.steps_per_epoch(windows.len());
-        let mut state = self.initial_state(data);
-        let mut optimizer = AdamWState::default();
-        if let Some(checkpoints) = self.checkpoints.clone() {
-            let (model, moments) = (
-                std::slice::from_mut(&mut self),
-                std::slice::from_mut(&mut optimizer),
-            );
-            state = checkpoints.load(&state, model, moments)?.unwrap_or(state);
-        }
-        // Windows of the epoch in the order of training.
-        let mut order: (Option<u64>, Vec<usize>) = (None, Vec::new());
-        while state.step < steps {
-            let step = state.step;
-            if progress.report("training", step, Some(steps)) == Flow::Stop {
-                self.save_checkpoint(&state, &optimizer)?;
-                return Err(TrainError::Stopped { step, steps });
-            }
-            let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
-            if order.0 != Some(epoch) {
-                let mut windows: Vec<usize> = (0..windows.len()).collect();
-                let all = windows.len();
-                SplitMix64::new(self.config.seed, epoch).partial_shuffle(&mut windows, all);
-                order = (Some(epoch), windows);
-            }
-            let size = self.config.batch_size;
-            let batch = order.1.chunks(size).nth(index).unwrap_or_default();
-            let batch: Vec<&TargetWindow> = batch.iter().map(|&at| &windows[at]).collect();
-            let (loss, gradients) = self.gradients(&batch, step);
-            let rate = self.config.learning_rate * self.config.schedule.factor(step, steps);
-            let norm = gradients.norm(&self.model);
-            if !(loss.is_finite() && norm.is_finite()) {
-                return Err(TrainError::NotFinite { step, loss, norm });
-            }
-            self = self.updated(gradients, &mut optimizer, norm, rate, step + 1);
-            state.step += 1;
-            state.history.steps.push(TrainingStep {
-                step: step + 1,
-                epoch: epoch + 1,
-                learning_rate: rate,
-                loss,
-                gradient_norm: norm,
-            });
-            if state.step == steps || state.step.is_multiple_of(self.checkpoint_every) {
-                self.save_checkpoint(&state, &optimizer)?;
-            }
-        }
-        progress.report("training", steps, Some(steps));
-        self.reader.weights = ModelWeights::Module(Box::new(self.model));
+        let state = self.initial_state(data);
+        let Self {
+            reader,
+            model,
+            config,
+            checkpoints,
+        } = self;
+        let settings = RunSettings {
+            steps: config.steps(windows.len()),
+            per_epoch: config.steps_per_epoch(windows.len()),
+            learning_rate: config.learning_rate,
+            schedule: config.schedule,
+            optimizer: &config.optimizer,
+            max_gradient_norm: config.max_gradient_norm,
+            evaluate_every: None,
+            patience: None,
+        };
+        let task = ReaderTask {
+            reader,
+            models: vec![model],
+            config: &config,
+            order: EpochOrder::new(config.seed, windows.len(), config.batch_size),
+            per_epoch: settings.per_epoch,
+            windows,
+        };
+        let observers = Observers {
+            evaluate: None,
+            callback: &mut |_| Ok(()),
+            progress,
+        };
+        let finished = run::run(task, state, settings, &checkpoints, observers)?;
         Ok(ReaderTrainingResult {
-            reader: self.reader.prepared()?,
-            fingerprint: state.fingerprint(),
-            history: state.history,
-            windows: windows.len(),
+            reader: finished.task.model()?,
+            fingerprint: finished.fingerprint,
+            history: finished.history,
+            windows: finished.task.windows.len(),
             cut_answers,
         })
-    }
-
-    fn save_checkpoint(
-        &self,
-        state: &TrainingState,
-        optimizer: &AdamWState,
-    ) -> Result<(), TrainError> {
-        match &self.checkpoints {
-            None => Ok(()),
-            Some(checkpoints) => checkpoints.save(
-                state,
-                std::slice::from_ref(self),
-                std::slice::from_ref(optimizer),
-            ),
-        }
     }
 
     /// Windows of all examples, and the number of examples without a window that contains the
@@ -317,121 +275,94 @@ impl ReaderTrainer {
         let windows = found.into_iter().flat_map(|(windows, _)| windows);
         Ok((windows.collect(), cut))
     }
+}
 
-    /// Loss of a batch and its gradients.
-    fn gradients(&self, batch: &[&TargetWindow], step: u64) -> (f64, ReaderGradients) {
-        let reader = &self.reader;
-        let padded = self.model.device() != Device::flex();
-        let dropout = Dropout::new(self.config.dropout, self.config.seed, step, Side::Query);
-        let mut gradients = ReaderGradients::new(&reader.head);
-        let mut loss = 0.0;
-        // Sorted by length, so that windows of a mini-batch have similar lengths.
-        let mut order: Vec<usize> = (0..batch.len()).collect();
-        order.sort_by_key(|&at| (std::cmp::Reverse(batch[at].window.ids.len()), at));
-        let cpu = self.cpu.load(&self.model, self.config.precision);
-        let size = self.config.mini_batch_size.unwrap_or(batch.len());
-        for texts in order.chunks(size.max(1)) {
-            let windows: Vec<&Window> = texts.iter().map(|&at| &batch[at].window).collect();
-            let tokens = token_batch(&windows, padded, reader.tokenizer.padding());
-            let pass = ForwardPass {
-                model: &self.model,
-                cpu: cpu.as_ref(),
-                batch: &tokens,
-                save: true,
-                dropout,
-                texts,
-            };
-            let (states, saved) = pass.run();
-            let (device, shape) = (states.device(), states.dims());
-            let states = memory::data(states);
-            let states = memory::values(&states);
-            let logits = reader.head.logits(states);
-            let of_windows = split(&logits, &windows, padded);
-            // Gradients of padding are 0.
-            let mut d_logits = vec![[0.0; 2]; logits.len()];
-            let longest = windows.iter().map(|it| it.ids.len()).max().unwrap_or(0);
-            let mut from = 0;
-            for (&at, logits) in texts.iter().zip(&of_windows) {
-                let d = &mut d_logits[from..from + logits.len()];
-                loss += span_loss(logits, batch[at].targets, batch.len(), d);
-                from += if padded { longest } else { logits.len() };
-            }
-            let (of_head, d_states) = reader.head.backward(states, &d_logits);
-            gradients.add_head(&of_head);
-            let d_states = Tensor::from_data(TensorData::new(d_states, shape), &device);
-            if let Some(saved) = saved {
-                propagate_gradients(&pass, saved, d_states, &mut gradients.model);
-            }
-        }
-        self.cpu.keep(cpu);
-        (loss, gradients)
+/// Reader with the windows of a run.
+struct ReaderTask<'a> {
+    reader: ExtractiveReader,
+    models: Vec<HeadedTransformer<SpanHead>>,
+    config: &'a ReaderTrainingConfig,
+    order: EpochOrder,
+    per_epoch: u64,
+    windows: Vec<TargetWindow>,
+}
+
+impl TrainingTask for ReaderTask<'_> {
+    type Part = HeadedTransformer<SpanHead>;
+    type Model = ExtractiveReader;
+
+    fn parts(&self) -> &[Self::Part] {
+        &self.models
     }
 
-    /// The trainer with updated weights.
-    fn updated(
-        mut self,
-        gradients: ReaderGradients,
-        optimizer: &mut AdamWState,
-        norm: f64,
-        learning_rate: f64,
-        time: u64,
-    ) -> Self {
-        let max = self.config.max_gradient_norm;
-        let step = AdamWStep {
-            config: &self.config.optimizer,
-            learning_rate,
-            clip_factor: max.map_or(1.0, |max| (max / (norm + 1e-6)).min(1.0)),
-            time,
-        };
-        for parameter in self.reader.head.named_tensors() {
-            let is_bias = parameter.name == HEAD_BIAS;
-            let gradient = if is_bias {
-                &gradients.head.bias
-            } else {
-                &gradients.head.weight
-            };
-            let gradient = Gradient::Values(gradient.clone());
-            let updated = memory::data(optimizer.update_parameter(parameter, &gradient, step));
-            let updated = memory::values(&updated).to_vec();
-            if is_bias {
-                self.reader.head.bias = updated;
-            } else {
-                self.reader.head.weight = updated;
-            }
-        }
-        // Moved, so that the weights are updated in place.
-        let buffers;
-        (self.model, buffers) = optimizer.update(self.model, gradients.model, step);
-        self.cpu.give(buffers);
-        self
+    fn parts_mut(&mut self) -> &mut Vec<Self::Part> {
+        &mut self.models
+    }
+
+    fn gradients(&mut self, step: u64) -> Result<(f64, Vec<HeadedGradients>), TrainError> {
+        let batch = self.order.batch(step, self.per_epoch).iter();
+        let batch: Vec<&TargetWindow> = batch.map(|&at| &self.windows[at as usize]).collect();
+        let padding = self.reader.tokenizer.padding();
+        let (loss, gradients) = span_gradients(&self.models[0], self.config, padding, &batch, step);
+        Ok((loss, vec![gradients]))
+    }
+
+    fn model(&self) -> Result<ExtractiveReader, TrainError> {
+        let (mut reader, trained) = (self.reader.clone(), &self.models[0]);
+        reader.weights = ModelWeights::Module(Box::new(trained.model.clone()));
+        reader.head = trained.head.clone();
+        Ok(reader.prepared()?)
     }
 }
 
-/// Transformer and head. The head is trained on the CPU.
-impl CheckpointedModel for ReaderTrainer {
-    fn parameters(&self) -> Vec<NamedTensor> {
-        let mut parameters = self.model.parameters();
-        parameters.extend(self.reader.head.named_tensors());
-        parameters
-    }
-
-    fn device(&self, parameter: &str) -> Device {
-        match parameter {
-            HEAD_WEIGHT | HEAD_BIAS => Device::flex(),
-            _ => self.model.device(),
-        }
-    }
-
-    fn set_parameters(&mut self, mut values: HashMap<String, Tensor<1>>) {
-        let head = &mut self.reader.head;
-        for (name, elements) in [(HEAD_WEIGHT, &mut head.weight), (HEAD_BIAS, &mut head.bias)] {
-            if let Some(tensor) = values.remove(name) {
-                *elements = memory::values(&memory::data(tensor)).to_vec();
+/// Loss of a batch of windows and its gradients.
+fn span_gradients(
+    model: &HeadedTransformer<SpanHead>,
+    config: &ReaderTrainingConfig,
+    padding: u32,
+    batch: &[&TargetWindow],
+    step: u64,
+) -> (f64, HeadedGradients) {
+    let sequences: Vec<TokenSequence<'_>> = batch.iter().map(|it| it.window.tokens()).collect();
+    let mini_batches = by_length(&sequences, config.mini_batch_size);
+    let settings = PassSettings {
+        precision: config.precision,
+        dropout: Dropout::new(config.dropout, config.seed, step, Side::Query),
+        padding,
+    };
+    model.gradients(
+        &sequences,
+        &mini_batches,
+        settings,
+        |windows, states, rows| {
+            let logits = model.head.logits(states);
+            let mut d_logits = vec![[0.0; 2]; logits.len()];
+            let losses = windows.iter().zip(rows).map(|(&at, rows)| {
+                let d = &mut d_logits[rows.clone()];
+                span_loss(&logits[rows.clone()], batch[at].targets, batch.len(), d)
+            });
+            let losses = losses.collect();
+            let (head, states) = model.head.backward(states, &d_logits);
+            HeadLoss {
+                losses,
+                head: head.into(),
+                states,
             }
+        },
+    )
+}
+
+impl TrainedHead for SpanHead {
+    fn named_tensors(&self) -> Vec<NamedTensor> {
+        self.named_tensors().into()
+    }
+
+    fn elements_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
+        match name {
+            HEAD_WEIGHT => Some(&mut self.weight),
+            HEAD_BIAS => Some(&mut self.bias),
+            _ => None,
         }
-        let model = self.model.clone();
-        self.model = model
-            .map_parameters(|parameter| values.remove(&parameter.name).unwrap_or(parameter.values));
     }
 }
 
@@ -450,39 +381,6 @@ fn fingerprint(data: &[ReaderExample]) -> u64 {
         number(&mut hash, answer.end);
     }
     hash.finish()
-}
-
-/// Gradients of transformer and head.
-struct ReaderGradients {
-    model: ModelGradients,
-    head: HeadGradients,
-}
-
-impl ReaderGradients {
-    fn new(head: &SpanHead) -> Self {
-        Self {
-            model: ModelGradients::default(),
-            head: HeadGradients {
-                weight: vec![0.0; head.weight.len()],
-                bias: vec![0.0; head.bias.len()],
-            },
-        }
-    }
-
-    fn add_head(&mut self, other: &HeadGradients) {
-        let add = |sums: &mut [f32], values: &[f32]| {
-            sums.iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
-        };
-        add(&mut self.head.weight, &other.weight);
-        add(&mut self.head.bias, &other.bias);
-    }
-
-    /// Global gradient norm, of transformer and head.
-    fn norm(&self, transformer: &Transformer) -> f64 {
-        let head = self.head.weight.iter().chain(&self.head.bias);
-        let head: f64 = head.map(|&x| f64::from(x).powi(2)).sum();
-        (self.model.squared_norm(transformer) + head).sqrt()
-    }
 }
 
 /// Tokens of the start and the end of an answer, in bytes; 0 if the window does not have all of it.

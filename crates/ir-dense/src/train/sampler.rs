@@ -6,7 +6,7 @@ use std::ops::Range;
 use ir_core::SplitMix64;
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 
-use super::{TrainError, TrainingConfig};
+use super::TrainError;
 
 /// Texts of a training step.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,38 +24,85 @@ pub(super) struct TrainingBatch {
 /// Samples the batch of any step, in any order of steps.
 pub(super) struct BatchSampler<'a> {
     data: &'a dyn TrainingSet,
-    config: &'a TrainingConfig,
-    /// Order of the examples in the epoch of the last call.
+    config: Sampling,
+    order: EpochOrder,
+}
+
+/// Settings of the sampling.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sampling {
+    pub(super) seed: u64,
+    pub(super) batch_size: usize,
+    pub(super) drop_last: bool,
+    pub(super) hard_negatives: usize,
+    /// If `true`, an example with too few negatives repeats them.
+    pub(super) repeats_negatives: bool,
+    pub(super) needs_scores: bool,
+    pub(super) needs_negatives: bool,
+    pub(super) skip_known_positives: bool,
+}
+
+impl Sampling {
+    /// Number of steps of an epoch for a number of examples.
+    pub(super) fn steps_per_epoch(self, examples: usize) -> u64 {
+        let steps = if self.drop_last {
+            (examples / self.batch_size).max(usize::from(examples > 0))
+        } else {
+            examples.div_ceil(self.batch_size)
+        };
+        steps as u64
+    }
+}
+
+/// Shuffled order of examples in each epoch.
+pub(super) struct EpochOrder {
+    seed: u64,
+    len: usize,
+    batch_size: usize,
+    /// Epoch of the last call and its order.
     order: Option<(u64, Vec<u32>)>,
 }
 
+impl EpochOrder {
+    pub(super) fn new(seed: u64, len: usize, batch_size: usize) -> Self {
+        Self {
+            seed,
+            len,
+            batch_size,
+            order: None,
+        }
+    }
+
+    /// Returns the examples of a step, from 0, in their order.
+    pub(super) fn batch(&mut self, step: u64, per_epoch: u64) -> &[u32] {
+        let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
+        let is_cached = self.order.as_ref().is_some_and(|(of, _)| *of == epoch);
+        let order = self.order.take().filter(|_| is_cached).unwrap_or_else(|| {
+            let mut order: Vec<u32> = (0..self.len as u32).collect();
+            SplitMix64::new(self.seed, epoch).partial_shuffle(&mut order, self.len);
+            (epoch, order)
+        });
+        let (_, order) = self.order.insert(order);
+        let chosen = order.chunks(self.batch_size.max(1)).nth(index);
+        chosen.unwrap_or_default()
+    }
+}
+
 impl<'a> BatchSampler<'a> {
-    pub(super) fn new(data: &'a dyn TrainingSet, config: &'a TrainingConfig) -> Self {
+    pub(super) fn new(data: &'a dyn TrainingSet, config: impl Into<Sampling>) -> Self {
+        let config = config.into();
         Self {
             data,
             config,
-            order: None,
+            order: EpochOrder::new(config.seed, data.len(), config.batch_size),
         }
     }
 
     /// Returns the batch of a step, from 0.
     pub(super) fn batch(&mut self, step: u64) -> Result<TrainingBatch, TrainError> {
         let per_epoch = self.config.steps_per_epoch(self.data.len()).max(1);
-        let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
-        if self
-            .order
-            .as_ref()
-            .is_none_or(|(cached, _)| *cached != epoch)
-        {
-            let mut order: Vec<u32> = (0..self.data.len() as u32).collect();
-            let all = order.len();
-            SplitMix64::new(self.config.seed, epoch).partial_shuffle(&mut order, all);
-            self.order = Some((epoch, order));
-        }
-        let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
-        let size = self.config.batch_size;
-        let from = (index * size).min(order.len());
-        let chosen = &order[from..(from + size).min(order.len())];
+        let epoch = step / per_epoch;
+        let chosen = self.order.batch(step, per_epoch);
         let examples = chosen.iter().map(|&index| {
             let index = index as usize;
             Ok((index, self.data.get(index)?))
@@ -69,14 +116,13 @@ impl<'a> BatchSampler<'a> {
         examples: &[(usize, TrainingExample)],
         epoch: u64,
     ) -> Result<TrainingBatch, TrainError> {
-        let distillation = self.config.loss.is_distillation();
         let mut texts: Vec<&TrainingText> = Vec::new();
         let (mut candidates, mut teacher_scores) = (Vec::new(), Vec::new());
         for &(index, ref example) in examples {
             let first = texts.len();
             let positive = self.positive(index, example.positives.len(), epoch);
             let negatives = self.negatives(index, example.negatives.len(), epoch);
-            if distillation && negatives.is_empty() {
+            if self.config.needs_negatives && negatives.is_empty() {
                 return Err(TrainError::NoNegatives { example: index });
             }
             let positive = example
@@ -88,7 +134,7 @@ impl<'a> BatchSampler<'a> {
                 .map(|&at| ("negatives", at, &example.negatives[at]));
             for (field, at, text) in positive.into_iter().chain(negatives) {
                 texts.push(text);
-                if distillation {
+                if self.config.needs_scores {
                     let example = index;
                     let score = text.score;
                     teacher_scores.push(score.ok_or(TrainError::NoScore { example, field, at })?);
@@ -126,6 +172,9 @@ impl<'a> BatchSampler<'a> {
             return Vec::new();
         }
         // Random streams of epochs have numbers, streams of examples names: they never coincide.
+        if count < wanted && !self.config.repeats_negatives {
+            return (0..count).collect();
+        }
         if count < wanted {
             let mut random =
                 SplitMix64::from_name(self.config.seed, &format!("{index} in {epoch}"));

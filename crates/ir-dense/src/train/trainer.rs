@@ -1,31 +1,22 @@
-//! Training loop with evaluation, early stopping and checkpoints.
+//! Training of a bi-encoder.
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
-use ir_core::{Flow, Progress, Side, VectorSimilarity};
+use ir_core::{Progress, Side, VectorSimilarity};
 use serde_json::json;
 
-use super::checkpoint::{CheckpointFolder, TrainingState};
+use super::checkpoint::TrainingState;
 use super::config::check_precision;
 use super::gradcache::{TrainedTower, TrainedTowers};
-use super::history::{EvaluationPoint, TrainingStep};
+use super::gradients::ModelGradients;
 use super::optimizer::{AdamWState, AdamWStep};
+use super::run::{self, Checkpoints, Observers, RunSettings, TrainedPart, TrainingTask};
 use super::sampler::BatchSampler;
-use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
+use super::{EvaluateFn, HistoryCallback, Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::{BiEncoder, side_folders};
 use crate::similarity;
-
-/// Evaluation function: returns a metric of an encoder after a number of steps, where higher is
-/// better. For example nDCG@10 on held-out queries.
-pub type EvaluateFn<'a> =
-    dyn FnMut(&BiEncoder, u64) -> Result<f64, Box<dyn Error + Send + Sync>> + 'a;
-
-/// Function that receives the history while training runs.
-pub type HistoryCallback<'a> =
-    dyn FnMut(&TrainingHistory) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
 /// Trainer of a bi-encoder.
 ///
@@ -53,8 +44,7 @@ pub type HistoryCallback<'a> =
 pub struct Trainer {
     towers: TrainedTowers,
     config: TrainingConfig,
-    checkpoints: Option<CheckpointFolder>,
-    checkpoint_every: u64,
+    checkpoints: Checkpoints,
 }
 
 /// Result of a training run.
@@ -129,25 +119,24 @@ impl Trainer {
         let trainer = Self {
             towers: TrainedTowers(towers),
             config: config.clone(),
-            checkpoints: None,
-            checkpoint_every: 100,
+            checkpoints: Checkpoints::default(),
         };
         // Checks dimensions and maximum lengths.
-        trainer.encoder()?;
+        encoder(&trainer.towers, config)?;
         Ok(trainer)
     }
 
     /// Writes checkpoints to a folder and resumes from the checkpoint that it has, if it has the
     /// format version of this release ([`TrainError::Version`]).
     pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints = Some(CheckpointFolder(folder.into()));
+        self.checkpoints.set_folder(folder.into());
         self
     }
 
     /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step and
     /// interruptions write a checkpoint as well.
     pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
-        self.checkpoint_every = steps.max(1);
+        self.checkpoints.set_every(steps);
         self
     }
 
@@ -210,17 +199,6 @@ impl Trainer {
         self.run(data, evaluate, callback, progress)
     }
 
-    /// Encoder with the current weights.
-    fn encoder(&self) -> Result<BiEncoder, TrainError> {
-        let query = Arc::new(self.towers.side(Side::Query).to_tower());
-        let document = match self.towers.0.len() {
-            1 => query.clone(),
-            _ => Arc::new(self.towers.side(Side::Document).to_tower()),
-        };
-        let encoder = BiEncoder::new(query, document, &self.config.encoder)?;
-        Ok(encoder.with_similarity(self.config.similarity))
-    }
-
     /// Checks that some query has more candidates than its positive.
     fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
         let config = &self.config;
@@ -241,7 +219,7 @@ impl Trainer {
     }
 
     fn run(
-        mut self,
+        self,
         data: &dyn TrainingSet,
         evaluate: Option<&mut EvaluateFn<'_>>,
         callback: &mut HistoryCallback<'_>,
@@ -251,191 +229,99 @@ impl Trainer {
             return Err(TrainError::Empty);
         }
         self.check_candidates(data)?;
-        let mut state = self.initial_state(data);
-        let towers = self.towers.0.iter();
-        let mut optimizers: Vec<AdamWState> = towers.map(|_| AdamWState::default()).collect();
-        if let Some(checkpoints) = &self.checkpoints
-            && let Some(found) = checkpoints.load(&state, &mut self.towers.0, &mut optimizers)?
-        {
-            state = found;
-        }
-        let mut run = TrainingRun {
-            steps: self.config.steps(data.len()),
-            per_epoch: self.config.steps_per_epoch(data.len()),
-            best: None,
-            state,
-            optimizers,
-            trainer: self,
+        let state = self.initial_state(data);
+        let Self {
+            towers,
+            config,
+            checkpoints,
+        } = self;
+        let settings = RunSettings {
+            steps: config.steps(data.len()),
+            per_epoch: config.steps_per_epoch(data.len()),
+            learning_rate: config.learning_rate,
+            schedule: config.schedule,
+            optimizer: &config.optimizer,
+            max_gradient_norm: config.max_gradient_norm,
+            evaluate_every: config.evaluate_every,
+            patience: config.patience,
         };
-        run.all(data, evaluate, callback, progress)?;
-        run.finish()
-    }
-}
-
-struct TrainingRun {
-    trainer: Trainer,
-    state: TrainingState,
-    optimizers: Vec<AdamWState>,
-    steps: u64,
-    per_epoch: u64,
-    /// Best weights, if there is no checkpoint folder.
-    best: Option<Vec<TrainedTower>>,
-}
-
-impl TrainingRun {
-    fn all(
-        &mut self,
-        data: &dyn TrainingSet,
-        mut evaluate: Option<&mut EvaluateFn<'_>>,
-        callback: &mut HistoryCallback<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<(), TrainError> {
-        let config = self.trainer.config.clone();
-        let mut sampler = BatchSampler::new(data, &config);
-        if let Some(evaluate) = &mut evaluate
-            && self.state.history.evaluations.is_empty()
-        {
-            self.evaluate(*evaluate)?;
-            self.save()?;
-        }
-        self.report(callback)?;
-        while self.state.step < self.steps && !self.stopped_early() {
-            let step = self.state.step;
-            if progress.report("training", step, Some(self.steps)) == Flow::Stop {
-                self.save()?;
-                let steps = self.steps;
-                return Err(TrainError::Stopped { step, steps });
-            }
-            self.step(&mut sampler)?;
-            let step = self.state.step;
-            let due = step.is_multiple_of(config.evaluate_every.unwrap_or(self.per_epoch));
-            let last = step == self.steps;
-            let mut save = last || step.is_multiple_of(self.trainer.checkpoint_every);
-            if let Some(evaluate) = &mut evaluate
-                && (due || last)
-            {
-                self.evaluate(*evaluate)?;
-                save = true;
-            }
-            if save {
-                self.save()?;
-            }
-            self.report(callback)?;
-        }
-        progress.report("training", self.state.step, Some(self.steps));
-        Ok(())
-    }
-
-    fn report(&self, callback: &mut HistoryCallback<'_>) -> Result<(), TrainError> {
-        let step = self.state.step;
-        callback(&self.state.history).map_err(|source| TrainError::Callback { step, source })
-    }
-
-    fn step(&mut self, sampler: &mut BatchSampler<'_>) -> Result<(), TrainError> {
-        let Trainer { towers, config, .. } = &mut self.trainer;
-        let step = self.state.step;
-        let batch = sampler.batch(step)?;
-        let (loss, gradients) = towers.gradients(&batch, config, step)?;
-        let squares = gradients.iter().zip(&towers.0);
-        let squares = squares.map(|(gradients, tower)| gradients.squared_norm(&tower.model));
-        let squares: f64 = squares.sum();
-        let norm = squares.sqrt();
-        if !(loss.is_finite() && norm.is_finite()) {
-            return Err(TrainError::NotFinite { step, loss, norm });
-        }
-        let clip_factor = config
-            .max_gradient_norm
-            .map_or(1.0, |max| (max / (norm + 1e-6)).min(1.0));
-        let rate = config.learning_rate * config.schedule.factor(step, self.steps);
-        // Moved, so that the weights are updated in place.
-        let updates = self.optimizers.iter_mut().zip(gradients);
-        let updated = std::mem::take(&mut towers.0).into_iter().zip(updates);
-        let updated = updated.map(|(mut tower, (optimizer, gradients))| {
-            let update = AdamWStep {
-                config: &config.optimizer,
-                learning_rate: rate,
-                clip_factor,
-                time: step + 1,
-            };
-            let buffers;
-            (tower.model, buffers) = optimizer.update(tower.model, gradients, update);
-            tower.cpu.give(buffers);
-            tower
-        });
-        towers.0 = updated.collect();
-        self.state.step += 1;
-        self.state.history.steps.push(TrainingStep {
-            step: step + 1,
-            epoch: step / self.per_epoch + 1,
-            learning_rate: rate,
-            loss,
-            gradient_norm: norm,
-        });
-        Ok(())
-    }
-
-    fn evaluate(&mut self, evaluate: &mut EvaluateFn<'_>) -> Result<(), TrainError> {
-        let step = self.state.step;
-        let encoder = self.trainer.encoder()?;
-        let failed = |source| TrainError::Evaluation { step, source };
-        let value = evaluate(&encoder, step).map_err(failed)?;
-        if !value.is_finite() {
-            return Err(failed(
-                format!("expected a finite metric, found {value}").into(),
-            ));
-        }
-        let history = &mut self.state.history;
-        let is_best = history.best().is_none_or(|best| value > best.value);
-        history.evaluations.push(EvaluationPoint { step, value });
-        self.state.without_best = if is_best {
-            0
-        } else {
-            self.state.without_best + 1
+        let task = BiEncoderTask {
+            towers,
+            config: &config,
+            sampler: BatchSampler::new(data, &config),
         };
-        if is_best {
-            match &self.trainer.checkpoints {
-                Some(checkpoints) => checkpoints.save_best(&self.state, &self.trainer.towers.0)?,
-                None => self.best = Some(self.trainer.towers.0.clone()),
-            }
-        }
-        Ok(())
-    }
-
-    fn stopped_early(&self) -> bool {
-        let patience = self.trainer.config.patience;
-        patience.is_some_and(|patience| self.state.without_best >= patience)
-    }
-
-    fn save(&self) -> Result<(), TrainError> {
-        match &self.trainer.checkpoints {
-            None => Ok(()),
-            Some(checkpoints) => {
-                checkpoints.save(&self.state, &self.trainer.towers.0, &self.optimizers)
-            }
-        }
-    }
-
-    fn finish(mut self) -> Result<TrainingResult, TrainError> {
-        let stopped_early = self.stopped_early() && self.state.step < self.steps;
-        let mut step = self.state.step;
-        if let Some(best) = self.state.history.best()
-            && best.step != step
-        {
-            step = best.step;
-            match (self.best.take(), &self.trainer.checkpoints) {
-                (Some(towers), _) => self.trainer.towers.0 = towers,
-                (None, Some(checkpoints)) => {
-                    checkpoints.load_best(step, &mut self.trainer.towers.0)?;
-                }
-                (None, None) => {}
-            }
-        }
+        let observers = Observers {
+            evaluate,
+            callback,
+            progress,
+        };
+        let finished = run::run(task, state, settings, &checkpoints, observers)?;
         Ok(TrainingResult {
-            encoder: self.trainer.encoder()?,
-            step,
-            stopped_early,
-            fingerprint: self.state.fingerprint(),
-            history: self.state.history,
+            encoder: finished.task.model()?,
+            step: finished.step,
+            stopped_early: finished.stopped_early,
+            fingerprint: finished.fingerprint,
+            history: finished.history,
         })
+    }
+}
+
+/// Encoder with the current weights.
+fn encoder(towers: &TrainedTowers, config: &TrainingConfig) -> Result<BiEncoder, TrainError> {
+    let query = Arc::new(towers.side(Side::Query).to_tower());
+    let document = match towers.0.len() {
+        1 => query.clone(),
+        _ => Arc::new(towers.side(Side::Document).to_tower()),
+    };
+    let encoder = BiEncoder::new(query, document, &config.encoder)?;
+    Ok(encoder.with_similarity(config.similarity))
+}
+
+/// Towers with the examples of a run.
+struct BiEncoderTask<'a> {
+    towers: TrainedTowers,
+    config: &'a TrainingConfig,
+    sampler: BatchSampler<'a>,
+}
+
+impl TrainingTask for BiEncoderTask<'_> {
+    type Part = TrainedTower;
+    type Model = BiEncoder;
+
+    fn parts(&self) -> &[TrainedTower] {
+        &self.towers.0
+    }
+
+    fn parts_mut(&mut self) -> &mut Vec<TrainedTower> {
+        &mut self.towers.0
+    }
+
+    fn gradients(&mut self, step: u64) -> Result<(f64, Vec<ModelGradients>), TrainError> {
+        let batch = self.sampler.batch(step)?;
+        self.towers.gradients(&batch, self.config, step)
+    }
+
+    fn model(&self) -> Result<BiEncoder, TrainError> {
+        encoder(&self.towers, self.config)
+    }
+}
+
+impl TrainedPart for TrainedTower {
+    type Gradients = ModelGradients;
+
+    fn squared_norm(&self, gradients: &ModelGradients) -> f64 {
+        gradients.squared_norm(&self.model)
+    }
+
+    fn updated(
+        mut self,
+        optimizer: &mut AdamWState,
+        gradients: ModelGradients,
+        step: AdamWStep<'_>,
+    ) -> Self {
+        let buffers;
+        (self.model, buffers) = optimizer.update(self.model, gradients, step);
+        self.cpu.give(buffers);
+        self
     }
 }

@@ -42,7 +42,21 @@ impl TextBlock {
     }
 }
 
+/// Token ids of a text, and their types as in [`TokenBatch::with_token_types`].
+pub(crate) type TokenSequence<'a> = (&'a [u32], &'a [u32]);
+
 impl TokenBatch {
+    /// Batch of texts with token types, padded with a token id if `padding` has one.
+    pub(crate) fn from_sequences(texts: &[TokenSequence<'_>], padding: Option<u32>) -> Self {
+        let ids: Vec<&[u32]> = texts.iter().map(|(ids, _)| *ids).collect();
+        let types: Vec<&[u32]> = texts.iter().map(|(_, types)| *types).collect();
+        let batch = match padding {
+            Some(padding) => Self::padded(&ids, padding),
+            None => Self::new(&ids),
+        };
+        batch.with_token_types(&types)
+    }
+
     /// Batch without padding, for the CPU. Other devices compute attention once per run of texts of
     /// equal length.
     pub fn new<T: AsRef<[u32]>>(texts: &[T]) -> Self {

@@ -2,8 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::collections::BTreeMap;
+
 use ir_dense::burn::tensor::{Bool, Device, Tensor, TensorData};
 use ir_dense::train::loss;
+use serde::Deserialize;
+
+use crate::common::testdata;
 
 type Rows = Vec<Vec<f64>>;
 
@@ -229,4 +234,122 @@ fn masked_candidates_have_no_effect() {
         loss::margin(with(), &POSITIVES, 0.3),
         margin(&fewer, 0.3) * 4.0 / 5.0,
     );
+}
+
+fn binary_cross_entropy(logits: &Rows, labels: &Rows, positive_weight: f64) -> f64 {
+    let pairs = logits.concat().into_iter().zip(labels.concat());
+    let losses = pairs.map(|(logit, label)| {
+        let p = 1.0 / (1.0 + (-logit).exp());
+        -positive_weight * label * p.ln() - (1.0 - label) * (1.0 - p).ln()
+    });
+    losses.sum::<f64>() / logits.concat().len() as f64
+}
+
+fn rank_net(scores: &Rows) -> f64 {
+    let mut losses = Vec::new();
+    for (row, positive) in scores.iter().zip(POSITIVES) {
+        for (at, score) in row.iter().enumerate() {
+            if at != positive {
+                losses.push((1.0 + (score - row[positive]).exp()).ln());
+            }
+        }
+    }
+    losses.iter().sum::<f64>() / losses.len() as f64
+}
+
+#[test]
+fn losses_of_cross_encoders_equal_formulas() {
+    let scores: Rows = rows(3, 6, 4);
+    let labels: Rows = rows(3, 6, 5)
+        .iter()
+        .map(|row| row.iter().map(|x| x.abs()).collect())
+        .collect();
+    check(
+        "binary cross-entropy",
+        &scores,
+        |s| {
+            let labels = tensor(&labels, &s.device());
+            loss::binary_cross_entropy(s, labels, 3.0)
+        },
+        |s| binary_cross_entropy(s, &labels, 3.0),
+    );
+    let logistic = |s: &Rows| {
+        let score = |x: &f64| 10.0 / (1.0 + (-x).exp());
+        softmax(
+            &s.iter()
+                .map(|row| row.iter().map(score).collect())
+                .collect(),
+        )
+    };
+    check(
+        "multiple negatives",
+        &scores,
+        |s| loss::multiple_negatives(s, &POSITIVES, 10.0),
+        logistic,
+    );
+    check(
+        "rank net",
+        &scores,
+        |s| loss::rank_net(s, &POSITIVES),
+        rank_net,
+    );
+}
+
+/// Losses of `testdata/reranking.py`.
+#[derive(Deserialize)]
+struct GoldenLosses {
+    shape: [usize; 2],
+    scores: Vec<f64>,
+    teacher: Vec<f64>,
+    losses: BTreeMap<String, GoldenLoss>,
+}
+
+#[derive(Deserialize)]
+struct GoldenLoss {
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+#[test]
+fn losses_of_cross_encoders_equal_pytorch() {
+    let text = std::fs::read_to_string(testdata("reranking.json")).unwrap();
+    let mut golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let golden: GoldenLosses = serde_json::from_value(golden["scores"].take()).unwrap();
+    let to_rows = |values: &[f64]| {
+        values
+            .chunks(golden.shape[1])
+            .map(<[f64]>::to_vec)
+            .collect()
+    };
+    let (scores, teacher): (Rows, Rows) = (to_rows(&golden.scores), to_rows(&golden.teacher));
+    let first = [0; 3];
+    let leaf_device = device().autodiff();
+    let teacher = tensor(&teacher, &leaf_device);
+    let labels: Rows = vec![vec![1.0, 0.0, 0.0, 0.0, 0.0]; 3];
+    for (name, expected) in &golden.losses {
+        let leaf = tensor(&scores, &leaf_device).require_grad();
+        let (s, t) = (leaf.clone(), teacher.clone());
+        let value = match &**name {
+            "binary_cross_entropy" => {
+                loss::binary_cross_entropy(s, tensor(&labels, &leaf_device), 3.0)
+            }
+            "soft_labels" => loss::binary_cross_entropy(s, t, 1.0),
+            "softmax" => loss::softmax(s.div_scalar(0.5), &first),
+            "multiple_negatives" => loss::multiple_negatives(s, &first, 10.0),
+            "rank_net" => loss::rank_net(s, &first),
+            "margin_mse" => loss::margin_mse(s, t),
+            "kl_divergence" => loss::kl_divergence(s.div_scalar(2.0), t.div_scalar(2.0)),
+            other => panic!("{other}"),
+        };
+        let gradients = value.backward();
+        let gradient = leaf.grad(&gradients).unwrap().into_data();
+        let value: f32 = value.into_scalar();
+        let apart = (f64::from(value) - expected.value).abs();
+        assert!(apart < 1e-6 * expected.value.max(1.0), "{name}: {value}");
+        let gradient = gradient.as_slice::<f32>().unwrap().iter();
+        for (found, expected) in gradient.zip(&expected.gradient) {
+            let apart = (f64::from(*found) - expected).abs();
+            assert!(apart < 1e-6, "{name}: {found}, expected {expected}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod model_folder;
 mod precision;
 mod random_model;
 mod reader;
+mod reranking;
 mod same_bytes;
 mod saved_folders;
 mod sentence_transformers;

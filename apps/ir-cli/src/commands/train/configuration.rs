@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
 use ir_dense::{Backend, ModelError, Pooling, Precision, TokenizerError};
 
-use super::{EXECUTION, EvaluationOptions};
+use super::options::{EXECUTION, EvaluationOptions};
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::encoder::{POOLINGS, TRAINING_PRECISIONS, backend};
 use crate::shared::options::{choice, positive};

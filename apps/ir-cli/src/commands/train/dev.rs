@@ -1,23 +1,21 @@
 //! Validation set of `ir train`.
 
 use std::collections::HashSet;
-use std::error::Error;
 use std::sync::Arc;
 
 use anyhow::Result;
 use ir_core::training::TrainingSet;
 use ir_core::{
-    DocFilter, DocIds, DocNum, Encoded, Encoder, Qrels, Query, Run, Search, Side, Years,
+    DocFilter, DocIds, DocNum, Encoded, Encoder, Qrels, Query, Retriever, Run, Search, Side, Years,
 };
 use ir_data::training::DocumentTexts;
 use ir_data::{Collection, TextEncoding};
 use ir_dense::BiEncoder;
-use ir_dense::train::TrainingConfig;
 use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
 use serde_json::json;
 
-use super::{Args, EvaluationOptions};
+use super::options::{CommonOptions, EvaluationOptions};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::similarity;
 use crate::shared::input::{fingerprint, open_documents};
@@ -31,19 +29,13 @@ pub(super) struct DevSet {
     queries: Vec<Query>,
     qrels: Qrels,
     measure: Measure,
-    similarity: VectorSimilarity,
     remove_self: bool,
     /// Years of the documents, with `--not-later-than-query`.
     years: Option<Years>,
 }
 
 impl DevSet {
-    pub(super) fn read(
-        args: &Args,
-        dev: &str,
-        config: &TrainingConfig,
-        console: &Console,
-    ) -> Result<Self> {
+    pub(super) fn read(args: &CommonOptions, dev: &str, console: &Console) -> Result<Self> {
         let options = &args.evaluation;
         let documents = open_documents(dev, TextEncoding::Utf8, console)?;
         let collection = &documents.collection;
@@ -53,7 +45,8 @@ impl DevSet {
         let queries = options
             .query_form
             .apply(collection.queries(&options.dev_split)?)?;
-        let texts = documents.texts(args.template.as_ref())?;
+        let template = args.examples.template.as_ref();
+        let texts = documents.texts(template)?;
         let years = if options.not_later_than_query {
             Some(years(collection, &texts)?)
         } else {
@@ -63,9 +56,8 @@ impl DevSet {
             queries,
             qrels: collection.qrels(&options.dev_split)?,
             texts: Arc::new(texts),
-            template: documents.template(args.template.as_ref())?.to_string(),
+            template: documents.template(template)?.to_string(),
             measure: options.measure,
-            similarity: similarity(Some(config.similarity)),
             remove_self: options.remove_self,
             years,
         })
@@ -84,7 +76,7 @@ impl DevSet {
                 .into_iter()
                 .chain(grades)
         });
-        [
+        vec![
             ("collection", json!(args.dev)),
             ("split", json!(args.dev_split)),
             ("measure", json!(self.measure.to_string())),
@@ -112,18 +104,33 @@ impl DevSet {
         Ok(seen.len())
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.queries.len()
+    pub(super) fn queries(&self) -> &[Query] {
+        &self.queries
     }
 
-    pub(super) fn evaluate(
-        &self,
-        encoder: &BiEncoder,
-    ) -> Result<f64, Box<dyn Error + Send + Sync>> {
-        let firsts = first_records(self.texts.ids());
-        let texts: Vec<&str> = firsts.iter().map(|&doc| self.texts.text(doc)).collect();
+    /// First record of every document, which is the one that is searched.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (&str, &str)> {
+        let firsts = first_records(self.texts.ids()).into_iter();
+        firsts.map(|doc| (self.texts.ids().id(doc), self.texts.text(doc)))
+    }
+
+    /// Measure of an encoder, by exact search of its vectors.
+    pub(super) fn evaluate(&self, encoder: &BiEncoder) -> Result<f64> {
+        let (ids, texts): (Vec<&str>, Vec<&str>) = self.documents().unzip();
         let vectors = encoder.encode(Side::Document, &texts)?;
-        let ids: DocIds = firsts.iter().map(|&doc| self.texts.ids().id(doc)).collect();
+        let similarity: VectorSimilarity = similarity(encoder.similarity());
+        let ids: DocIds = ids.into_iter().collect();
+        let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, similarity)?;
+        let run = self.search(&Encoded::new(encoder, index), DEPTH)?;
+        self.score(&run)
+    }
+
+    /// Searches all queries. The retriever has the numbers of [`DevSet::documents`].
+    pub(super) fn search<R>(&self, retriever: &R, depth: usize) -> Result<Run>
+    where
+        R: Retriever<Query = str>,
+    {
+        let ids = retriever.ids();
         let filter = |query: &Query| {
             let years = self.years.as_ref();
             let time = years.map(|years| years.not_later_than(query.attributes.year()));
@@ -133,18 +140,17 @@ impl DevSet {
             })
         };
         let filters: Vec<_> = self.queries.iter().map(filter).collect();
-        let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, self.similarity)?;
-        let run = Run::from_retriever_with(
-            "dev",
-            &Encoded::new(encoder, index),
-            &self.queries[..],
-            |n, _| {
-                let search = Search::top(DEPTH);
-                let filter = filters[n].as_ref();
-                filter.map_or(search, |filter| search.within(filter))
-            },
-        )?;
-        let report = Evaluator::new(&self.qrels, &[self.measure])?.evaluate(&run)?;
+        let run = Run::from_retriever_with("dev", retriever, &self.queries[..], |n, _| {
+            let search = Search::top(depth);
+            let filter = filters[n].as_ref();
+            filter.map_or(search, |filter| search.within(filter))
+        });
+        Ok(run?)
+    }
+
+    /// Mean of the measure of a run.
+    pub(super) fn score(&self, run: &Run) -> Result<f64> {
+        let report = Evaluator::new(&self.qrels, &[self.measure])?.evaluate(run)?;
         let values = report.values(self.measure).into_iter().flatten();
         let (sum, count) =
             values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));

@@ -9,50 +9,51 @@ use ir_data::TextEncoding;
 use ir_data::training::{OnInvalidExample, TrainingFile, TrainingFormat};
 use serde_json::Value;
 
-use super::Args;
 use super::dev::DevSet;
+use super::options::CommonOptions;
 use crate::shared::console::{Bar, Console};
 use crate::shared::input::open_documents;
 
 pub(super) fn read(
-    args: &Args,
+    args: &CommonOptions,
     dev_set: Option<&DevSet>,
     bar: &mut Bar,
     console: &Console,
 ) -> Result<TrainingFile> {
-    let mut format = TrainingFormat::default().with_query_field(&args.query_field);
-    if args.leave_out {
+    let options = &args.examples;
+    let mut format = TrainingFormat::default().with_query_field(&options.query_field);
+    if options.leave_out {
         format = format.on_invalid_example(OnInvalidExample::Skip);
     }
-    if let Some(texts) = &args.texts {
+    if let Some(texts) = &options.texts {
         let texts = match dev_set {
             Some(dev_set) if args.evaluation.dev.as_ref() == Some(texts) => {
                 Arc::clone(&dev_set.texts)
             }
             _ => Arc::new(
                 open_documents(texts, TextEncoding::Utf8, console)?
-                    .texts(args.template.as_ref())?,
+                    .texts(options.template.as_ref())?,
             ),
         };
         format = format.with_texts(texts);
     }
-    let data = TrainingFile::open_with_progress(&args.examples, format, bar)?;
-    if args.texts.is_some() && args.examples.is_file() && !has_ids(&args.examples)? {
+    let data = TrainingFile::open_with_progress(&options.file, format, bar)?;
+    if options.texts.is_some() && options.file.is_file() && !has_ids(&options.file)? {
         console.warn(format_args!(
             "--texts: not needed, because {} has texts and no document ids to resolve",
-            args.examples.display()
+            options.file.display()
         ));
     }
     if let [first, rest @ ..] = data.skipped() {
         console.warn(format_args!("skipped: {first}, and {} more", rest.len()));
     }
-    if args.texts.is_none()
-        && args.examples.is_file()
-        && let Some(id) = id_for_text(&args.examples)?
+    if options.texts.is_none()
+        && options.file.is_file()
+        && let Some(id) = id_for_text(&options.file)?
     {
         bail!(
             "{}: expected texts as positives, found document ids such as {id:?} (resolve ids with --texts COLLECTION; write a literal text as {{\"text\": {id:?}}})",
-            args.examples.display(),
+            options.file.display(),
         );
     }
     Ok(data)

@@ -4,4 +4,4 @@ use serde_json::Value;
 
 /// Everything that determines the values and steps of evaluations, in the order in which it is
 /// compared.
-pub(crate) type Evaluation = [(&'static str, Value); 9];
+pub(crate) type Evaluation = Vec<(&'static str, Value)>;

@@ -1,5 +1,6 @@
 //! Gradients against automatic differentiation and larger batches.
 
+mod cross_encoder;
 mod families;
 
 use std::path::{Path, PathBuf};

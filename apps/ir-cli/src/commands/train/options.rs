@@ -1,0 +1,160 @@
+//! Options of `ir train` and `ir train-reranker`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::ValueHint;
+use ir_data::DocTemplate;
+use ir_eval::Measure;
+
+use crate::shared::console::bail_usage;
+use crate::shared::encoder::is_model;
+use crate::shared::input::{is_collection, split_of_collection};
+use crate::shared::options::QueryForm;
+use crate::shared::output::{OutputPath, WorkPath};
+use crate::shared::rules::measure;
+use crate::shared::training_runs::{self, ExecutionOptions};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CommonOptions {
+    /// Model to fine-tune: a folder, or the name of a downloaded model (see `ir models`)
+    pub(super) model: PathBuf,
+
+    #[command(flatten, next_help_heading = "Examples")]
+    pub(super) examples: ExampleOptions,
+
+    /// Output folder of the trained model
+    #[arg(short = 'o', long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(super) output: OutputPath,
+
+    #[command(flatten, next_help_heading = "Evaluation")]
+    pub(super) evaluation: EvaluationOptions,
+
+    /// Output file of the training history, per step (CSV). Grows by a row per step while training
+    /// runs; standard output, pipes and compressed files (.gz, .zst) are written at the end
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) history: Option<OutputPath>,
+
+    /// Output file of the training curves (SVG): loss and measure
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) curves: Option<OutputPath>,
+
+    #[command(flatten)]
+    pub(super) execution: ExecutionOptions,
+}
+
+pub(super) const EXECUTION: &str = "Execution";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ExampleOptions {
+    /// File of training examples, in the format of `ir mine`
+    #[arg(value_name = "EXAMPLES", help_heading = "Arguments")]
+    pub(super) file: PathBuf,
+
+    /// Collection that resolves document ids in the examples
+    #[arg(long, value_name = "COLLECTION")]
+    pub(super) texts: Option<String>,
+
+    /// JSON field of the query, for example keyphrase_query
+    #[arg(long, default_value = "query", value_name = "FIELD", value_hint = ValueHint::Other)]
+    pub(super) query_field: String,
+
+    /// Template of a document's text for --texts and --dev, as in `ir encode`
+    #[arg(long, value_name = "TEXT")]
+    pub(super) template: Option<DocTemplate>,
+
+    /// Skip invalid examples and unknown ids
+    #[arg(long)]
+    pub(super) leave_out: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct EvaluationOptions {
+    /// Collection of the validation set
+    #[arg(long, value_name = "COLLECTION")]
+    pub(super) dev: Option<String>,
+
+    /// Split of the validation set
+    #[arg(long, default_value = "dev", value_name = "SPLIT", value_hint = ValueHint::Other, requires = "dev")]
+    pub(super) dev_split: String,
+
+    /// Validation measure, as in `ir eval`
+    #[arg(
+        short = 'm',
+        long,
+        default_value = "nDCG@10",
+        value_name = "MEASURE",
+        value_parser = measure,
+        requires = "dev"
+    )]
+    pub(super) measure: Measure,
+
+    /// Number of steps between evaluations [default: one epoch]
+    #[arg(long, value_name = "N", requires = "dev")]
+    pub(super) evaluate_every: Option<u64>,
+
+    /// Early stopping: number of evaluations without improvement; 0 disables it
+    /// [default: 2 for small-data, 0 for datafinder]
+    #[arg(long, value_name = "N", requires = "dev")]
+    pub(super) patience: Option<u64>,
+
+    /// Text of the validation queries: text, keyphrases, or another text attribute
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "dev")]
+    pub(super) query_form: QueryForm,
+
+    /// Exclude the document with the id of the query, as for ArguAna
+    #[arg(long, requires = "dev")]
+    pub(super) remove_self: bool,
+
+    /// Exclude documents newer than the query (attribute `year`); those without a year pass
+    #[arg(long, requires = "dev")]
+    pub(super) not_later_than_query: bool,
+}
+
+impl CommonOptions {
+    /// Output folder and checkpoint folder.
+    pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
+        training_runs::work_paths(&self.output.folder())
+    }
+
+    /// Checks arguments and output paths, and returns the checkpoint folder.
+    pub(super) fn check(&self, command: &str) -> Result<PathBuf> {
+        if self.examples.template.is_some()
+            && self.examples.texts.is_none()
+            && self.evaluation.dev.is_none()
+        {
+            bail_usage!("--template: expected --texts or --dev");
+        }
+        let checkpoints = check_outputs(self, &self.output.folder())?;
+        check_arguments(self, command)?;
+        Ok(checkpoints)
+    }
+}
+
+/// Names the mistake in arguments that are swapped, or a collection in place of examples.
+fn check_arguments(args: &CommonOptions, command: &str) -> Result<()> {
+    let (model, examples) = (args.model.display(), args.examples.file.display());
+    if is_model(&args.examples.file) && !is_model(&args.model) {
+        bail_usage!("{examples}: expected the model first: ir {command} {examples} {model}");
+    }
+    let name = args.examples.file.to_str().unwrap_or_default();
+    let (collection, split) = match split_of_collection(name) {
+        Some((collection, split)) => (collection, format!(" --split {split}")),
+        None => (name, String::new()),
+    };
+    if !args.examples.file.is_file() && (is_collection(collection) || args.examples.file.is_dir()) {
+        bail!(
+            "{examples}: expected a file of training examples, found a collection or folder; write its examples with ir mine {collection}{split} -o train.jsonl"
+        );
+    }
+    Ok(())
+}
+
+/// Checks all output paths and returns the checkpoint folder.
+fn check_outputs(args: &CommonOptions, output: &Path) -> Result<PathBuf> {
+    let checkpoints = training_runs::check_output(output)?;
+    for path in [&args.history, &args.curves].into_iter().flatten() {
+        path.check_writable()?;
+    }
+    Ok(checkpoints)
+}

@@ -1,0 +1,81 @@
+//! `ir train-reranker`: a tiny model on the bundled collection.
+
+use std::fs;
+
+use crate::common::{BERT_PYTORCH as MODEL, Folder};
+
+fn here() -> Folder {
+    let here = Folder::new();
+    here.ir("mine bundled -o train.jsonl").ok();
+    here
+}
+
+#[test]
+fn train_save_and_resume() {
+    let here = here();
+    let train = format!(
+        "train-reranker {MODEL} train.jsonl -o tuned --epochs 2 --batch 8 --negatives 2 \
+         --in-batch-negatives 1 --block 7 --learning-rate 0.002 --max-tokens 32 --dev bundled \
+         --dev-split test --measure RR@10 --candidates 20 --history history.csv --curves curves.svg"
+    );
+    let ran = here.ir(&train).ok();
+    assert!(ran.err.contains("step 0: RR@10 0."), "{}", ran.err);
+    assert!(ran.err.contains("tuned: "), "{}", ran.err);
+    let history = fs::read_to_string(here.path().join("history.csv")).unwrap();
+    let first = history.lines().nth(1).unwrap();
+    assert!(first.starts_with("0,,,,,0."), "{first}");
+    assert!(here.path().join("curves.svg").exists());
+    assert!(!here.path().join("tuned.checkpoints").exists());
+    let config = fs::read_to_string(here.path().join("tuned/config.json")).unwrap();
+    assert!(config.contains("BertForSequenceClassification"), "{config}");
+
+    // One thread, other candidates in checkpoints are an error, a trained head goes on.
+    let weights = |folder: &str| fs::read(here.path().join(folder).join("model.safetensors"));
+    let again = train.replace("-o tuned", "-o again --threads 1 --keep-checkpoints");
+    here.ir(&again).ok();
+    assert!(weights("tuned").unwrap() == weights("again").unwrap());
+    fs::remove_dir_all(here.path().join("again")).unwrap();
+    let other = again.replace("--candidates 20", "--candidates 10");
+    here.ir(&other).fails(
+        1,
+        &["again.checkpoints", "expected candidates 10, found 20"],
+    );
+    let other = format!("{again} --loss rank-net");
+    here.ir(&other)
+        .fails(1, &["again.checkpoints", "loss.kind"]);
+    here.ir(&again).ok();
+    assert!(weights("tuned").unwrap() == weights("again").unwrap());
+    here.ir("train-reranker tuned train.jsonl -o more --epochs 1 --negatives 1")
+        .ok();
+}
+
+#[test]
+fn bad_input() {
+    let here = here();
+    let pair = r#"{"query": "tea", "positives": [{"text": "green tea"}], "negatives": []}"#;
+    here.write("pairs.jsonl", format!("{pair}\n{pair}\n"));
+    let errors = r#"
+        train-reranker MODEL pairs.jsonl -o r
+          1: training example 0 has no negatives, which the loss needs
+        train-reranker MODEL train.jsonl -o r --loss margin-mse
+          1: positives[0] has no score, which distillation needs
+        train-reranker MODEL train.jsonl -o r --loss triplet
+          2: triplet
+        train-reranker MODEL train.jsonl -o r --loss kl-divergence --in-batch-negatives 2
+          2: --in-batch-negatives: in_batch_negatives is 2, expected 0
+        train-reranker MODEL nowhere.jsonl -o r
+          1: nowhere.jsonl
+        train-reranker MODEL bundled -o r
+          1: ir mine bundled
+        train-reranker MODEL train.jsonl -o r --epochs 0
+          2: --epochs: epochs is 0, expected 1 or more
+        train-reranker MODEL train.jsonl -o r --candidates 5
+          2: --dev
+        train-reranker MODEL train.jsonl -o r --max-tokens 4
+          1: max_tokens is 4, expected
+        train-reranker train.jsonl MODEL -o r
+          2: expected the model first: ir train-reranker MODEL train.jsonl
+    "#;
+    here.errors(&errors.replace("MODEL", MODEL));
+    assert!(!here.path().join("r").exists());
+}

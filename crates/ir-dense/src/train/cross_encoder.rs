@@ -1,0 +1,491 @@
+//! Training of a cross-encoder.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Tensor, TensorData};
+use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_core::{Progress, Side, SplitMix64};
+use serde_json::{Value, json};
+
+use super::checkpoint::TrainingState;
+use super::classification_head::HeadPass;
+use super::config::check_precision;
+use super::headed::{HeadLoss, HeadedGradients, HeadedTransformer, PassSettings};
+use super::run::{self, Checkpoints, Observers, RunSettings, TrainingTask};
+use super::sampler::{BatchSampler, TrainingBatch};
+use super::{
+    CrossEncoderLoss, CrossEncoderTrainingConfig, EvaluateFn, HistoryCallback, TrainError,
+    TrainingHistory, loss,
+};
+use crate::cross_encoder::head::ClassificationHead;
+use crate::cross_encoder::scoring::ScoringHead;
+use crate::cross_encoder::{CrossEncoder, CrossEncoderConfig, Windows};
+use crate::error::ModelError;
+use crate::reader::MissingHead;
+use crate::transformer::ModelWeights;
+use crate::transformer::batch::TokenSequence;
+use crate::transformer::dropout::Dropout;
+
+/// Trainer of a cross-encoder.
+///
+/// Each query of a step is paired with one of its positives, hard negatives and, if the
+/// configuration has them, in-batch negatives. A document that does not fit beside its query is
+/// truncated. Dropout is applied in the transformer, not in the head.
+///
+/// The same model, data and configuration give the same weights, byte for byte, on any number of
+/// threads, and also if training was interrupted and resumed.
+///
+/// ```no_run
+/// use ir_core::NoProgress;
+/// use ir_core::training::{TrainingExample, TrainingText};
+/// use ir_dense::train::{CrossEncoderTrainer, CrossEncoderTrainingConfig};
+///
+/// let data = vec![
+///     TrainingExample::new("how is tea brewed")
+///         .positive(TrainingText::new("Pour hot water over the leaves."))
+///         .negative(TrainingText::new("Tea is grown on hills.")),
+///     // and some thousands more
+/// ];
+/// let config = CrossEncoderTrainingConfig::default();
+/// let trainer = CrossEncoderTrainer::open("all-MiniLM-L6-v2", &config)?
+///     .with_checkpoints("checkpoints");
+/// let trained = trainer.train(&data, &mut NoProgress)?;
+/// trained.cross_encoder.save("my-reranker")?;
+/// # Ok::<(), ir_dense::train::TrainError>(())
+/// ```
+///
+/// # Source
+/// Nogueira and Cho, "Passage Re-ranking with BERT", 2019; with hard negatives Gao et al., "Rethink
+/// Training of BERT Rerankers in Multi-Stage Retrieval Pipeline", ECIR 2021.
+#[derive(Debug)]
+pub struct CrossEncoderTrainer {
+    cross_encoder: CrossEncoder,
+    model: HeadedTransformer<ClassificationHead>,
+    config: CrossEncoderTrainingConfig,
+    checkpoints: Checkpoints,
+}
+
+/// Result of the training of a cross-encoder.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CrossEncoderTrainingResult {
+    /// Cross-encoder with the weights of the best evaluation, or of the last step without
+    /// evaluation.
+    pub cross_encoder: CrossEncoder,
+    /// Number of steps that gave these weights.
+    pub step: u64,
+    /// Loss and metric over the steps.
+    pub history: TrainingHistory,
+    /// If `true`, early stopping ended the run.
+    pub stopped_early: bool,
+    /// Hash of what determines the weights, evaluations aside: configuration, model folder, initial
+    /// weights and examples.
+    pub fingerprint: u64,
+}
+
+impl CrossEncoderTrainer {
+    /// Opens a folder in the Hugging Face layout. An encoder, such as a sentence encoder, gets a
+    /// head with one label; weights of the head that the folder lacks are random.
+    ///
+    /// # Errors
+    /// If the model cannot be read, its head has several labels, or a configuration value is out of
+    /// range.
+    pub fn open(
+        folder: impl AsRef<Path>,
+        config: &CrossEncoderTrainingConfig,
+    ) -> Result<Self, TrainError> {
+        config.validate()?;
+        let missing = MissingHead::Random(config.seed);
+        let mut cross_encoder =
+            CrossEncoder::load(folder.as_ref(), &config.cross_encoder, missing)?;
+        cross_encoder.one_label()?;
+        cross_encoder.pairs.windows = Windows::First;
+        let Some(head) = cross_encoder.head.classification().cloned() else {
+            let path = cross_encoder.folder.join("config.json");
+            let expected = "a classification head, which training needs";
+            let found = "logits of tokens, or modules of sentence-transformers";
+            return Err(ModelError::setting(&path, "the head", expected, found).into());
+        };
+        let model = cross_encoder.weights.transformer()?;
+        check_precision(config.precision, model.config())?;
+        Ok(Self {
+            model: HeadedTransformer::new(model, head),
+            cross_encoder,
+            config: config.clone(),
+            checkpoints: Checkpoints::default(),
+        })
+    }
+
+    /// Writes checkpoints to a folder and resumes from the checkpoint that it has, as
+    /// [`Trainer::with_checkpoints`](super::Trainer::with_checkpoints).
+    pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.checkpoints.set_folder(folder.into());
+        self
+    }
+
+    /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step and
+    /// interruptions write a checkpoint as well.
+    pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
+        self.checkpoints.set_every(steps);
+        self
+    }
+
+    /// Configuration of the cross-encoder.
+    pub fn cross_encoder_config(&self) -> &CrossEncoderConfig {
+        &self.config.cross_encoder
+    }
+
+    /// Returns the [fingerprint](CrossEncoderTrainingResult::fingerprint) that training would have.
+    /// Reads all weights and examples.
+    pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
+        self.initial_state(data).fingerprint()
+    }
+
+    fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
+        let models = std::slice::from_ref(&self.model);
+        let identity = identity(&self.cross_encoder, &self.model.head);
+        TrainingState::new(&self.config, data.fingerprint(), identity, models)
+    }
+
+    /// Trains for all epochs; reports progress in steps.
+    ///
+    /// # Errors
+    /// Returns [`TrainError`] if an example is invalid or lacks the negatives or teacher scores
+    /// that the loss needs, the loss is not finite, a checkpoint cannot be read or written or
+    /// belongs to another run, or `progress` requests a stop ([`TrainError::Stopped`]). Examples
+    /// are checked before the first step.
+    pub fn train(
+        self,
+        data: &dyn TrainingSet,
+        progress: &mut dyn Progress,
+    ) -> Result<CrossEncoderTrainingResult, TrainError> {
+        self.train_with_callback(data, None, &mut |_| Ok(()), progress)
+    }
+
+    /// Trains with periodic evaluation and early stopping, and keeps the best weights. `evaluate`
+    /// reranks fixed candidates, for example, and returns nDCG@10.
+    ///
+    /// # Errors
+    /// Returns the errors of [`CrossEncoderTrainer::train`], and [`TrainError::Evaluation`] if the
+    /// evaluation fails.
+    pub fn train_and_evaluate(
+        self,
+        data: &dyn TrainingSet,
+        evaluate: &mut EvaluateFn<'_, CrossEncoder>,
+        progress: &mut dyn Progress,
+    ) -> Result<CrossEncoderTrainingResult, TrainError> {
+        self.train_with_callback(data, Some(evaluate), &mut |_| Ok(()), progress)
+    }
+
+    /// Trains, with periodic evaluation if given, and calls `callback` with the history when
+    /// training starts or resumes and after every step, with its evaluation.
+    ///
+    /// # Errors
+    /// Returns the errors of [`CrossEncoderTrainer::train_and_evaluate`], and
+    /// [`TrainError::Callback`] if `callback` fails.
+    pub fn train_with_callback(
+        self,
+        data: &dyn TrainingSet,
+        evaluate: Option<&mut EvaluateFn<'_, CrossEncoder>>,
+        callback: &mut HistoryCallback<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<CrossEncoderTrainingResult, TrainError> {
+        check_examples(data, &self.config)?;
+        let state = self.initial_state(data);
+        let Self {
+            cross_encoder,
+            model,
+            config,
+            checkpoints,
+        } = self;
+        let settings = RunSettings {
+            steps: config.steps(data.len()),
+            per_epoch: config.steps_per_epoch(data.len()),
+            learning_rate: config.learning_rate,
+            schedule: config.schedule,
+            optimizer: &config.optimizer,
+            max_gradient_norm: config.max_gradient_norm,
+            evaluate_every: config.evaluate_every,
+            patience: config.patience,
+        };
+        let task = CrossEncoderTask {
+            cross_encoder,
+            models: vec![model],
+            sampler: BatchSampler::new(data, config.sampling()),
+            config: &config,
+        };
+        let observers = Observers {
+            evaluate,
+            callback,
+            progress,
+        };
+        let finished = run::run(task, state, settings, &checkpoints, observers)?;
+        Ok(CrossEncoderTrainingResult {
+            cross_encoder: finished.task.model()?,
+            step: finished.step,
+            stopped_early: finished.stopped_early,
+            fingerprint: finished.fingerprint,
+            history: finished.history,
+        })
+    }
+}
+
+/// Returns what determines the logits besides weights, for checkpoints.
+fn identity(model: &CrossEncoder, head: &ClassificationHead) -> Value {
+    json!({
+        "transformer": model.weights.config().identity(),
+        "tokenizer": model.tokenizer.identity(),
+        "pairs": model.pairs.identity(),
+        "max_tokens": model.max_tokens(),
+        "prompt": model.prompt(),
+        "head": head.description(),
+        "layers": head.layer_names(""),
+    })
+}
+
+/// Checks that every example has the negatives and scores that the loss needs.
+fn check_examples(
+    data: &dyn TrainingSet,
+    config: &CrossEncoderTrainingConfig,
+) -> Result<(), TrainError> {
+    if data.is_empty() {
+        return Err(TrainError::Empty);
+    }
+    let needs_negatives = config.loss.is_contrastive() && config.in_batch_negatives == 0;
+    let is_label = matches!(config.loss, CrossEncoderLoss::BinaryCrossEntropy { .. });
+    let mut has_negatives = data.len().min(config.batch_size) > 1 || !config.loss.is_contrastive();
+    for number in 0..data.len() {
+        let example = data.get(number)?;
+        let none = config.hard_negatives == 0 || example.negatives.is_empty();
+        has_negatives |= !none;
+        if needs_negatives && none {
+            return Err(TrainError::NoNegatives { example: number });
+        }
+        if config.loss.is_distillation() {
+            let TrainingExample {
+                positives,
+                negatives,
+                ..
+            } = &example;
+            check_scores(number, "positives", positives, is_label)?;
+            check_scores(number, "negatives", negatives, is_label)?;
+        }
+    }
+    if has_negatives {
+        Ok(())
+    } else {
+        Err(TrainError::OneCandidate)
+    }
+}
+
+/// Checks that every text has a score, in 0..=1 if it is a label.
+fn check_scores(
+    example: usize,
+    field: &'static str,
+    texts: &[TrainingText],
+    is_label: bool,
+) -> Result<(), TrainError> {
+    for (at, text) in texts.iter().enumerate() {
+        match text.score {
+            None => return Err(TrainError::NoScore { example, field, at }),
+            Some(found) if is_label && !(0.0..=1.0).contains(&found) => {
+                return Err(TrainError::Label {
+                    example,
+                    field,
+                    at,
+                    found,
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Cross-encoder with the examples of a run.
+struct CrossEncoderTask<'a> {
+    cross_encoder: CrossEncoder,
+    models: Vec<HeadedTransformer<ClassificationHead>>,
+    sampler: BatchSampler<'a>,
+    config: &'a CrossEncoderTrainingConfig,
+}
+
+impl TrainingTask for CrossEncoderTask<'_> {
+    type Part = HeadedTransformer<ClassificationHead>;
+    type Model = CrossEncoder;
+
+    fn parts(&self) -> &[Self::Part] {
+        &self.models
+    }
+
+    fn parts_mut(&mut self) -> &mut Vec<Self::Part> {
+        &mut self.models
+    }
+
+    fn gradients(&mut self, step: u64) -> Result<(f64, Vec<HeadedGradients>), TrainError> {
+        let batch = self.sampler.batch(step)?;
+        let pairs = StepPairs::new(&batch, self.config, step);
+        let (cross_encoder, model) = (&self.cross_encoder, &self.models[0]);
+        let (loss, gradients) = pairs.gradients(cross_encoder, model, self.config, step)?;
+        Ok((loss, vec![gradients]))
+    }
+
+    fn model(&self) -> Result<CrossEncoder, TrainError> {
+        let (mut model, trained) = (self.cross_encoder.clone(), &self.models[0]);
+        model.weights = ModelWeights::Module(Box::new(trained.model.clone()));
+        model.head = ScoringHead::Classification(trained.head.clone());
+        model.pairs.windows = self.config.cross_encoder.windows;
+        Ok(model.prepared()?)
+    }
+}
+
+/// Pairs of a step, query by query.
+pub(super) struct StepPairs<'a> {
+    /// Query and document of every pair.
+    pub(super) pairs: Vec<(&'a str, &'a str)>,
+    /// Pairs of every query, the positive first.
+    pub(super) queries: Vec<Range<usize>>,
+    /// Teacher scores of all pairs; empty if the loss needs none.
+    teacher_scores: &'a [f32],
+}
+
+impl<'a> StepPairs<'a> {
+    pub(super) fn new(
+        batch: &'a TrainingBatch,
+        config: &CrossEncoderTrainingConfig,
+        step: u64,
+    ) -> Self {
+        let documents = batch.documents.len();
+        let (mut pairs, mut queries) = (Vec::new(), Vec::new());
+        for (row, (query, own)) in batch.queries.iter().zip(&batch.candidates).enumerate() {
+            let first = pairs.len();
+            let is_negative = |at: &usize| !own.contains(at) && !batch.masked[row * documents + at];
+            let mut others: Vec<usize> = (0..documents).filter(is_negative).collect();
+            let count = config.in_batch_negatives.min(others.len());
+            let name = format!("in-batch negatives of query {row} in step {step}");
+            SplitMix64::from_name(config.seed, &name).partial_shuffle(&mut others, count);
+            let chosen = own.clone().chain(others.into_iter().take(count));
+            pairs.extend(chosen.map(|at| (&**query, &*batch.documents[at])));
+            queries.push(first..pairs.len());
+        }
+        Self {
+            pairs,
+            queries,
+            teacher_scores: &batch.teacher_scores,
+        }
+    }
+
+    /// Pairs of the mini-batches. The pairs of a query are in the same one.
+    fn mini_batches(&self, size: Option<usize>) -> Vec<Vec<usize>> {
+        let size = size.unwrap_or(usize::MAX);
+        let mut batches: Vec<Vec<usize>> = Vec::new();
+        for query in &self.queries {
+            match batches.last_mut() {
+                Some(batch) if batch.len() + query.len() <= size => batch.extend(query.clone()),
+                _ => batches.push(query.clone().collect()),
+            }
+        }
+        batches
+    }
+
+    /// Returns the loss of the step and its gradients.
+    pub(super) fn gradients(
+        &self,
+        cross_encoder: &CrossEncoder,
+        model: &HeadedTransformer<ClassificationHead>,
+        config: &CrossEncoderTrainingConfig,
+        step: u64,
+    ) -> Result<(f64, HeadedGradients), ModelError> {
+        let documents = cross_encoder.tokenize(&self.pairs)?;
+        let windows = documents.iter().map(|it| it.windows[0].tokens());
+        let sequences: Vec<TokenSequence<'_>> = windows.collect();
+        let settings = PassSettings {
+            precision: config.precision,
+            dropout: Dropout::new(config.dropout, config.seed, step, Side::Query),
+            padding: cross_encoder.tokenizer.padding(),
+        };
+        let mini_batches = self.mini_batches(config.mini_batch_size);
+        let of_pairs = |pairs: &[usize], states: &[f32], rows: &[Range<usize>]| {
+            let ids: Vec<&[u32]> = pairs.iter().map(|&pair| sequences[pair].0).collect();
+            let pass = HeadPass::new(&model.head, states, rows, &ids);
+            let first = pairs.first().copied().unwrap_or(0);
+            let own = first..first + pairs.len();
+            let queries = self.queries.iter().filter(|it| own.contains(&it.start));
+            let losses = queries.filter_map(|query| {
+                let own = query.start - first..query.end - first;
+                let logits = pass
+                    .logits()
+                    .slice([own.clone(), 0..1])
+                    .reshape([1, own.len()]);
+                self.loss(logits, query.clone(), config.loss)
+            });
+            let losses: Vec<Tensor<1>> = losses.collect();
+            let values = losses
+                .iter()
+                .map(|it| f64::from(it.clone().into_scalar::<f32>()));
+            let values: Vec<f64> = values.collect();
+            let (head, states) = pass.backward(losses);
+            HeadLoss {
+                losses: values,
+                head,
+                states,
+            }
+        };
+        Ok(model.gradients(&sequences, &mini_batches, settings, of_pairs))
+    }
+
+    /// Loss of the logits of a query, `[1, candidates]`, as a summand of the loss of the step.
+    /// `None` if a loss that compares candidates has only one.
+    fn loss(
+        &self,
+        logits: Tensor<2>,
+        query: Range<usize>,
+        kind: CrossEncoderLoss,
+    ) -> Option<Tensor<1>> {
+        let candidates = query.len();
+        if candidates < 2 && kind.is_contrastive() {
+            return None;
+        }
+        let device = logits.device();
+        let row = |values: Vec<f32>| {
+            let data = TensorData::new(values, [1, candidates]);
+            Tensor::<2>::from_data(data, &device)
+        };
+        let teacher = || row(self.teacher_scores[query.clone()].to_vec());
+        let of_queries = 1.0 / self.queries.len() as f64;
+        let (loss, weight) = match kind {
+            CrossEncoderLoss::Softmax { temperature } => {
+                let scores = logits.div_scalar(temperature);
+                (loss::softmax(scores, &[0]), of_queries)
+            }
+            CrossEncoderLoss::MultipleNegatives { scale } => {
+                (loss::multiple_negatives(logits, &[0], scale), of_queries)
+            }
+            CrossEncoderLoss::BinaryCrossEntropy {
+                positive_weight,
+                soft_labels,
+            } => {
+                let labels = if soft_labels {
+                    teacher()
+                } else {
+                    row((0..candidates)
+                        .map(|at| f32::from(u8::from(at == 0)))
+                        .collect())
+                };
+                let weight = candidates as f64 / self.pairs.len() as f64;
+                (
+                    loss::binary_cross_entropy(logits, labels, positive_weight),
+                    weight,
+                )
+            }
+            CrossEncoderLoss::RankNet => (loss::rank_net(logits, &[0]), of_queries),
+            CrossEncoderLoss::MarginMse => (loss::margin_mse(logits, teacher()), of_queries),
+            CrossEncoderLoss::KlDivergence { temperature } => {
+                let [scores, teacher] = [logits, teacher()].map(|it| it.div_scalar(temperature));
+                (loss::kl_divergence(scores, teacher), of_queries)
+            }
+        };
+        Some(loss.mul_scalar(weight))
+    }
+}
