@@ -28,10 +28,10 @@ const MIN_TOKENS_PER_CENTROID: usize = 2;
 pub struct TopCandidates {
     /// Positions in the list of candidates, and scores: score descending, then position ascending.
     pub best: Vec<(usize, f32)>,
-    /// Number of tokens of all candidates.
-    pub tokens: usize,
-    /// Number of tokens of the candidates that were scored.
-    pub scored_tokens: usize,
+    /// Number of pairs of a query token and a token of a candidate.
+    pub pairs: usize,
+    /// Number of the pairs that were scored.
+    pub scored_pairs: usize,
 }
 
 /// Reads the candidates of a selection.
@@ -71,21 +71,23 @@ pub(super) fn top(
         order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     }
     let mut best = Best::new(k);
-    let (mut rows, mut maxima, mut scored_tokens) = (Vec::new(), query.maxima(), 0);
+    let (mut rows, mut maxima, mut scored_pairs) = (Vec::new(), query.maxima(), 0);
     for (at, bound) in order {
         if k == 0 || best.excludes(bound) {
             break;
         }
         let document = &documents[at];
-        scored_tokens += document.tokens;
         candidates.decode(document, &mut rows);
+        let mut scored = query.tokens;
         let score = match &table {
             Some(table) if best.is_full() && !rows.is_empty() => {
                 table.bounds(cpu, document, &mut maxima);
-                score_above(cpu, query, &rows, &mut maxima, &best)
+                scored = score_above(cpu, query, &rows, &mut maxima, &best);
+                (scored == query.tokens).then(|| query.sum(&maxima))
             }
             _ => Some(query.score(cpu, &rows, &mut maxima)),
         };
+        scored_pairs += scored * document.tokens;
         if let Some(score) = score {
             if score.is_nan() {
                 return Err(SearchError::NanScore {
@@ -97,27 +99,28 @@ pub(super) fn top(
     }
     Ok(TopCandidates {
         best: best.hits,
-        tokens,
-        scored_tokens,
+        pairs: tokens * query.tokens,
+        scored_pairs,
     })
 }
 
-/// Score of a document, or `None` as soon as the bounds exclude it. `maxima` contains the bounds of
-/// the query tokens, which the maxima replace block by block.
+/// Replaces the bounds in `maxima` by the maxima, block by block, until the bounds of the remaining
+/// query tokens exclude the document. Returns the number of query tokens that were scored.
 fn score_above(
     cpu: Cpu,
     query: &QueryTokens,
     rows: &[f32],
     maxima: &mut Maxima,
     best: &Best,
-) -> Option<f32> {
+) -> usize {
     for block in 0..maxima.len() {
         query.block_maxima(cpu, block, rows, &mut maxima[block]);
-        if block + 1 < maxima.len() && best.excludes(query.sum(maxima)) {
-            return None;
+        let scored = (block + 1) * PRODUCT_LANES;
+        if scored < query.tokens && best.excludes(query.sum(maxima)) {
+            return scored;
         }
     }
-    Some(query.sum(maxima))
+    query.tokens
 }
 
 /// The best candidates so far, in order.

@@ -86,14 +86,6 @@ impl TokenCodec {
         })
     }
 
-    pub(super) fn cpu(&self) -> Cpu {
-        self.cpu
-    }
-
-    pub(super) fn codebook(&self) -> Option<&TokenCodebook> {
-        self.codebook.as_ref()
-    }
-
     /// Lengths of centroids, scales, codes and cosines of a number of tokens.
     fn part_lengths(&self, tokens: usize) -> Option<[usize; 4]> {
         let with_codebook = usize::from(self.codebook.is_some());

@@ -288,7 +288,7 @@ impl SegmentedTokenStore {
     /// let query = TokenVectors::new(2, vec![0.0, 1.0], vec![0..5]);
     /// let top = store.top(&query, &docs, 1)?;
     /// assert_eq!(top.best, [(1, 1.0)]);
-    /// assert_eq!((top.scored_tokens, top.tokens), (6, 12));
+    /// assert_eq!((top.scored_pairs, top.pairs), (6, 12));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn top(
@@ -305,10 +305,6 @@ impl SegmentedTokenStore {
         let query = QueryTokens::new(query)?;
         query.check_dim(self.config().dim)?;
         Ok(query)
-    }
-
-    pub(super) fn cpu(&self) -> Cpu {
-        self.inner.cpu
     }
 
     /// Store of a document and the number there.
