@@ -186,6 +186,13 @@ impl TokenCodebook {
         }))
     }
 
+    /// Codebook of these centroids and the buckets of sorted residuals.
+    #[cfg(test)]
+    pub(super) fn from_parts(dim: usize, centroids: Vec<f32>, residuals: &[f32]) -> Self {
+        let buckets = Buckets::from_sorted(residuals);
+        Self::new(dim, NumberBuffer::Owned(centroids), buckets)
+    }
+
     /// Reads the sections that [`TokenCodebook::write`] wrote. `None` if the file has no codebook.
     pub(super) fn open(file: &IndexFile, dim: usize) -> Result<Option<Self>, OpenIndexError> {
         let Some(centroids) = file.section(section::CENTROIDS) else {

@@ -417,3 +417,74 @@ fn cosine_code(row: &[f32], centroid: &[f32]) -> u8 {
         NO_BOUND
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Codes, cutoffs and decoded vectors of ColBERT's formulas (`testdata/token_codes.py`).
+    #[test]
+    fn residuals_equal_those_of_torch() {
+        let golden = include_str!("../../../testdata/token_codes.json");
+        let golden: Value = serde_json::from_str(golden).unwrap();
+        let numbers = |value: &Value| -> Vec<f32> {
+            let values = value.as_array().unwrap().iter();
+            values.map(|value| value.as_f64().unwrap() as f32).collect()
+        };
+        let dim = golden["dim"].as_u64().unwrap() as usize;
+        let mut residuals = numbers(&golden["residuals"]);
+        residuals.sort_unstable_by(f32::total_cmp);
+        let codebook = TokenCodebook::from_parts(dim, numbers(&golden["centroids"]), &residuals);
+        let values = numbers(&golden["vectors"]);
+        let nearest: Vec<u32> = serde_json::from_value(golden["nearest"].clone()).unwrap();
+        assert_eq!(codebook.nearest(Cpu::detect(), &values), nearest);
+        let vectors = TokenVectors::new(dim, values, vec![0..0; nearest.len()]);
+        let is_near = |found: &[f32], expected: &[f32], tolerance: f32| {
+            let pairs = found.iter().zip(expected);
+            let is_near = pairs.into_iter().all(|(a, b)| (a - b).abs() <= tolerance);
+            assert!(found.len() == expected.len() && is_near, "{found:?} {expected:?}");
+        };
+        let all = codebook.buckets().to_bytes();
+        let (all, _) = all.as_chunks();
+        let all: Vec<f32> = all.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+        let (mut expected, mut decoded) = (Vec::new(), Vec::new());
+        for encoding in [TokenEncoding::Residual2, TokenEncoding::Residual4] {
+            let golden = &golden["encodings"][encoding.to_string()];
+            expected.extend(numbers(&golden["cutoffs"]));
+            expected.extend(numbers(&golden["weights"]));
+            let config = TokenStoreConfig::new(dim)
+                .with_encoding(encoding)
+                .with_codebook(codebook.clone());
+            let codec = TokenCodec::new(&config).unwrap();
+            let mut bytes = Vec::new();
+            codec.encode("d", &vectors, &mut bytes).unwrap();
+            let document = codec.split(&bytes, vectors.len()).unwrap();
+            assert!(document.centroids().eq(nearest.iter().copied()));
+            codec.decode(&document, &mut decoded);
+            is_near(&decoded, &numbers(&golden["decoded"]), 1e-6);
+        }
+        is_near(&all, &expected, 1e-6);
+    }
+
+    /// The cosine code never overstates the cosine, and the angle is a bound.
+    #[test]
+    fn cosine_codes_are_lower_bounds() {
+        let centroid = [0.6, 0.8];
+        for step in 0..1000 {
+            let (sin, cos) = (step as f32 * 0.003).sin_cos();
+            let row = [0.6 * cos - 0.8 * sin, 0.8 * cos + 0.6 * sin];
+            let code = cosine_code(&row, &centroid);
+            if cos <= 0.0 {
+                assert_eq!(code, NO_BOUND);
+                continue;
+            }
+            let bound = f32::from(code) / f32::from(MAX_COSINE);
+            assert!(bound <= cos && cos <= bound + 1.0 / 254.0 + 1e-5, "{cos} {bound}");
+        }
+        assert_eq!(cosine_code(&[0.0, 0.0], &centroid), MAX_COSINE);
+        assert_eq!(cosine_code(&[0.6 * 1.01, 0.8 * 1.01], &centroid), NO_BOUND);
+        assert_eq!(cosine_code(&[0.6, 0.8], &[0.3, 0.4]), NO_BOUND);
+    }
+}
