@@ -1,4 +1,4 @@
-//! Generated token vectors.
+//! Generated token vectors of documents and queries.
 
 use bench_common::{Random, normalized};
 use ir_core::{DocNum, TokenVectors};
@@ -9,7 +9,7 @@ const TOPIC: f64 = 0.5;
 /// Candidates with the highest exact scores.
 const BEST: usize = 50;
 
-/// Documents and queries.
+/// Token vectors of documents and queries.
 pub struct Collection {
     pub dim: usize,
     /// Row-major `[tokens, dim]`.

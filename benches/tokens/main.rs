@@ -1,18 +1,19 @@
-//! Late interaction over generated token vectors: MaxSim of each encoding beside the naive loop and,
-//! optionally, next-plaid over the same vectors.
+//! Late interaction over generated token vectors: MaxSim of each encoding beside the naive loop
+//! and, optionally, beside next-plaid over the same vectors.
 //!
 //! ```sh
 //! cargo build --release --manifest-path benches/tokens/next-plaid/Cargo.toml
-//! IR_NEXT_PLAID=benches/tokens/next-plaid/target/release/next-plaid-peer cargo bench -p bench-tokens \
+//! IR_NEXT_PLAID=benches/tokens/next-plaid/target/release/next-plaid-peer \
+//! cargo bench -p bench-tokens \
 //!     [-- --documents N] [--tokens T] [--dim D] [--queries Q] [--rounds R] [--noise X]
 //! ```
 //! The peer is a program outside the workspace, because it compiles SQLite from C. Without
 //! `IR_NEXT_PLAID`, only ir-knn is measured.
 //!
 //! A document has a topic, a direction of strength 0.5. A token is the direction of one of 2,000
-//! words plus topic and noise (`--noise`, length relative to the word, default 0.5), normalized. The
-//! 32 tokens of a query are words of one document with the same topic and other noise. Candidates
-//! are the 50 documents with the highest exact scores and random others.
+//! words plus topic and noise (`--noise`, length relative to the word, default 0.5), normalized.
+//! The 32 tokens of a query are words of one document with the same topic and other noise.
+//! Candidates are the 50 documents with the highest exact scores and random others.
 //!
 //! One thread, wall time, median of the rounds. The reference of recall@10 is exact MaxSim of the
 //! f32 vectors over the same candidates. `scored` is the fraction of token pairs that the search
@@ -37,7 +38,7 @@ use ir_knn::{
 };
 
 const K: usize = 10;
-/// Numbers of candidates.
+/// Numbers of candidates that are measured.
 const CANDIDATES: [usize; 2] = [100, 1000];
 
 fn main() -> Result<()> {

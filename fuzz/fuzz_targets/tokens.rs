@@ -1,9 +1,9 @@
-//! Files of token stores: any bytes are opened or rejected, and reading and scoring what opens never
-//! panics. A resumed writer recovers the complete blocks of an interrupted one.
+//! Files of token stores: any bytes are opened or rejected, and reading and scoring what opens
+//! never panics. A resumed writer recovers the complete blocks of an interrupted one.
 //!
-//! The first byte selects the encoding and the input: the rest is the file; the rest overwrites bytes
-//! of a valid file, where a single changed byte is always detected; the rest overwrites bytes of one
-//! section, with correct checksums; the rest overwrites bytes of the journal of a writer.
+//! The first byte selects the encoding and the input: the rest is the file; the rest overwrites
+//! bytes of a valid file, where a single changed byte is always detected; the rest overwrites bytes
+//! of one section, with correct checksums; the rest overwrites bytes of the journal of a writer.
 #![no_main]
 
 #[path = "../common/mod.rs"]

@@ -231,7 +231,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Deletes both files.
+    /// Deletes the partial index and its journal.
     pub(super) fn discard(&self) -> Result<(), PartialFileError> {
         for path in [&self.partial_path, &self.journal_path] {
             fs::remove_file(path).map_err(|source| self.failed(source))?;

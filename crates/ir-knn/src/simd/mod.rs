@@ -142,8 +142,9 @@ impl Cpu {
         dispatch!(self, squared_distance(query, row))
     }
 
-    /// Inner products of each row with the vectors of a lane block, `lanes`: component d of vector n
-    /// is `lanes[d][n]`. Each is the sum, in f32, of one fused multiply-add per dimension, in order.
+    /// Inner products of each row with the vectors of a lane block, `lanes`: component d of vector
+    /// n is `lanes[d][n]`. Each is the sum, in f32, of one fused multiply-add per dimension, in
+    /// order.
     ///
     /// # Panics
     /// If `rows` does not have as many rows of `lanes.len()` values as `products`.

@@ -17,7 +17,7 @@ use ir_knn::{
     TokenStoreConfig, TokenStoreWriter,
 };
 
-/// Documents by id.
+/// Ids and token vectors of documents.
 type Documents = Vec<(String, TokenVectors)>;
 
 /// MaxSim as its definition: a loop over query tokens, document tokens and dimensions.

@@ -1,7 +1,7 @@
 //! Streaming writer of flat indexes.
 //!
-//! The header of the journal ([`PartialFile`]) is a [`JournalHeader`]; the entries of a block are the
-//! ids of its vectors, each preceded by its length as a varint.
+//! The header of the journal ([`PartialFile`]) is a [`JournalHeader`]. The entries of a block are
+//! the ids of the vectors, each preceded by its length as a varint.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -36,7 +36,7 @@ pub struct TopCandidates {
 
 /// Reads the candidates of a selection.
 pub(super) trait Candidates {
-    /// Number of candidates.
+    /// Number of candidates, repeated ones included.
     fn len(&self) -> usize;
     /// Parts of the document of a candidate.
     fn document(&self, at: usize) -> Result<DocumentBytes<'_>, SearchError>;
@@ -208,8 +208,8 @@ impl CentroidTable {
             };
             let of_lanes: [f32; PRODUCT_LANES] = std::array::from_fn(lane_norm);
             norms[at] = of_lanes.map(|norm| norm * MAX_LENGTH);
-            // Rounding errors of the products are below (dim + 1) 2⁻²⁴ ‖q‖ each: of a score, and
-            // twice that of x.
+            // Rounding errors of the products are below (dim + 1) 2⁻²⁴ ‖q‖ each. The error of x
+            // counts twice, the error of the score once.
             let margin = (dim + 64) as f32 / (1 << 22) as f32;
             margins[at] = of_lanes.map(|norm| norm * margin);
             let factors = of_lanes.map(|norm| if norm > 0.0 { 1.0 / norm } else { 0.0 });

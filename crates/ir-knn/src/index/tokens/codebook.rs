@@ -27,8 +27,8 @@ const MAX_HELD_OUT: usize = 50_000;
 ///
 /// A vector is encoded as the number of the nearest centroid and a code per dimension, the bucket
 /// of the residual; it is decoded as centroid + bucket weights, normalized. Cutoffs are the
-/// quantiles i/2ᵇ of the residuals of held-out sample vectors, weights the quantiles (i + ½)/2ᵇ, for
-/// b = 2 and b = 4 bits.
+/// quantiles i/2ᵇ of the residuals of held-out sample vectors, weights the quantiles (i + ½)/2ᵇ,
+/// for b = 2 and b = 4 bits.
 ///
 /// # Examples
 /// ```

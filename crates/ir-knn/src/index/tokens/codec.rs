@@ -8,8 +8,10 @@
 //! | scales | n × 4, f32 | `int8` |
 //! | codes | n × dim × 4, 2 or 1, or n × ⌈dim × bits / 8⌉ | all |
 //! | cosines | n × 1 | with a codebook |
-//! | spans | per token a varint of the zigzag distance from the end of the token before, and one of the length | with spans |
+//! | spans | two varints per token | with spans |
 //! | padding | zeros up to a multiple of 4 | all |
+//!
+//! The varints of a span are the zigzag distance from the end of the token before, and the length.
 //!
 //! A cosine is the code of the largest k/254 that is not above the cosine of the decoded vector and
 //! its centroid, or 255 if the centroid does not bound the products of the vector.
@@ -444,7 +446,10 @@ mod tests {
         let is_near = |found: &[f32], expected: &[f32], tolerance: f32| {
             let pairs = found.iter().zip(expected);
             let is_near = pairs.into_iter().all(|(a, b)| (a - b).abs() <= tolerance);
-            assert!(found.len() == expected.len() && is_near, "{found:?} {expected:?}");
+            assert!(
+                found.len() == expected.len() && is_near,
+                "{found:?} {expected:?}"
+            );
         };
         let all = codebook.buckets().to_bytes();
         let (all, _) = all.as_chunks();
@@ -481,7 +486,10 @@ mod tests {
                 continue;
             }
             let bound = f32::from(code) / f32::from(MAX_COSINE);
-            assert!(bound <= cos && cos <= bound + 1.0 / 254.0 + 1e-5, "{cos} {bound}");
+            assert!(
+                bound <= cos && cos <= bound + 1.0 / 254.0 + 1e-5,
+                "{cos} {bound}"
+            );
         }
         assert_eq!(cosine_code(&[0.0, 0.0], &centroid), MAX_COSINE);
         assert_eq!(cosine_code(&[0.6 * 1.01, 0.8 * 1.01], &centroid), NO_BOUND);

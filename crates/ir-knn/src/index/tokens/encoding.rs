@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// | `f32` | 4n | the value |
 /// | `f16` | 2n | the nearest half-precision value |
 /// | `int8` | n + 4 | code × scale, with scale = largest absolute value of the vector / 127 |
-/// | `residual4`, `residual2` | ⌈n/2⌉ + 4, ⌈n/4⌉ + 4 | centroid + weights of the codes, normalized |
+/// | `residual4`, `residual2` | ⌈n/2⌉ + 4, ⌈n/4⌉ + 4 | centroid + bucket weights, normalized |
 ///
 /// A store with a [`TokenCodebook`](crate::TokenCodebook) has 1 byte more per vector, and 5 more
 /// with an encoding that does not need a codebook.
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TokenEncoding {
-    /// Single precision: lossless.
+    /// Single precision, without loss.
     F32,
     /// Half precision. The default.
     #[default]

@@ -2,7 +2,7 @@
 
 use crate::simd::{Cpu, PRODUCT_LANES};
 
-/// Rows whose products with a lane block are computed at once.
+/// Number of rows in one call of [`Cpu::products`].
 const ROWS_AT_ONCE: usize = 64;
 
 /// Lane block of up to 16 row-major vectors, padded with zeros: component d of vector n is

@@ -106,12 +106,13 @@ impl<E: TokenEncoder> LateInteraction<E> {
         }
     }
 
-    /// Reads the token vectors of candidates from a store, such as a [`TokenStore`](crate::TokenStore)
-    /// or a [`SegmentedTokenStore`], instead of encoding texts.
+    /// Reads the token vectors of candidates from a store, such as a
+    /// [`TokenStore`](crate::TokenStore) or a [`SegmentedTokenStore`], instead of encoding texts.
     ///
     /// # Errors
-    /// Returns [`LateInteractionError`] if the store has another dimension than the encoder, or both
-    /// have a fingerprint and these differ. A store or an encoder without fingerprint is accepted.
+    /// Returns [`LateInteractionError`] if the store has another dimension than the encoder, or
+    /// both have a fingerprint and these differ. A store or an encoder without fingerprint is
+    /// accepted.
     pub fn with_store(
         self,
         store: impl Into<SegmentedTokenStore>,
@@ -136,8 +137,8 @@ impl<E: TokenEncoder> LateInteraction<E> {
         }
     }
 
-    /// Keeps the candidates with the `k` highest scores, and those with a score equal to the last of
-    /// them; removes the others. With a store that has a codebook, most of the others are not
+    /// Keeps the candidates with the `k` highest scores, and those with a score equal to the last
+    /// of them; removes the others. With a store that has a codebook, most of the others are not
     /// scored ([`SegmentedTokenStore::top`]). Default: keeps all candidates.
     #[must_use]
     pub fn with_top(mut self, k: usize) -> Self {
@@ -151,7 +152,7 @@ impl<E: TokenEncoder> LateInteraction<E> {
         self.store.as_ref()
     }
 
-    /// Returns the encoder.
+    /// Returns the encoder of queries and texts.
     #[must_use]
     pub fn encoder(&self) -> &E {
         &self.encoder

@@ -1,7 +1,7 @@
 //! Token vectors of documents, for late interaction (ColBERT): stores, MaxSim, reranking.
 //!
-//! A [`TokenStore`] is one file; a [`SegmentedTokenStore`] is a folder of them in which documents are
-//! added, replaced and deleted ([`ir_core::segments`]). Neither searches: candidates come from
+//! A [`TokenStore`] is one file; a [`SegmentedTokenStore`] is a folder of them in which documents
+//! are added, replaced and deleted ([`ir_core::segments`]). Neither searches: candidates come from
 //! another retriever, and [`LateInteraction`] scores them.
 //!
 //! # Exactness
@@ -16,9 +16,9 @@
 //!
 //! # Early termination
 //! Bounds from norms are loose: all vectors have length 1. The angle of a token and its centroid,
-//! with the angles of query tokens and centroids, which are computed once per query, bounds products
-//! by the triangle inequality ([`bounds`]). This takes 5 bytes per token, and an addition, two
-//! products and a maximum per token and query token.
+//! with the angles of query tokens and centroids, which are computed once per query, bounds
+//! products by the triangle inequality ([`bounds`]). This takes 5 bytes per token, and an addition,
+//! two products and a maximum per token and query token.
 //!
 //! # File
 //! A file in the container format of [`ir_core::store`]; numbers are little-endian.
@@ -26,7 +26,7 @@
 //! | section | content |
 //! |---|---|
 //! | `documents` | bytes of the documents, in order ([`codec`]) |
-//! | `table` | per document: end of the bytes (u64), number of tokens (u32), CRC-32 of the bytes (u32) |
+//! | `table` | per document: end of the bytes, u64; number of tokens, u32; CRC-32 of the bytes |
 //! | `centroids` | with a codebook: `[centroids, dim]`, row-major, f32 |
 //! | `buckets` | with a codebook: cutoffs and weights of 2 bits (3 + 4), of 4 bits (15 + 16), f32 |
 //! | `ids` | document ids ([`ir_core::DocIds::write_section`]) |

@@ -25,16 +25,18 @@ const MIN_WORK_PER_THREAD: usize = 1 << 22;
 /// [`SegmentedTokenStoreWriter`](crate::SegmentedTokenStoreWriter) wrote it, or a single
 /// [`TokenStore`]. Immutable; cheap to clone and to share between threads.
 ///
-/// Later commits do not change it and do not wait for it; open the store again to see them. Vectors,
-/// scores and document numbers equal, bit for bit, a [`TokenStore`] that is written once from the
-/// documents that are not deleted, in the order of their last writes.
+/// Later commits do not change it and do not wait for it; open the store again to see them.
+/// Vectors, scores and document numbers equal, bit for bit, a [`TokenStore`] that is written once
+/// from the documents that are not deleted, in the order of their last writes.
 ///
 /// # Examples
 /// ```
 /// use ir_core::{DocNum, TokenVectors};
 /// use ir_knn::{SegmentedTokenStore, SegmentedTokenStoreWriter, TokenStoreConfig};
 ///
-/// let vectors = |values: &[f32]| TokenVectors::new(2, values.to_vec(), vec![0..0; values.len() / 2]);
+/// let vectors = |values: &[f32]| {
+///     TokenVectors::new(2, values.to_vec(), vec![0..0; values.len() / 2])
+/// };
 /// # let temporary = tempfile::tempdir()?;
 /// # let folder = temporary.path().join("tokens");
 /// let mut writer = SegmentedTokenStoreWriter::create(&folder, &TokenStoreConfig::new(2))?;
@@ -253,9 +255,9 @@ impl SegmentedTokenStore {
     /// Returns the best `k` of some documents: exactly the hits, scores and order of scoring all of
     /// them, with equal scores in the order of `docs`. Documents may repeat.
     ///
-    /// If the store has a codebook, centroids give an upper bound of each score at a fraction of the
-    /// cost. Documents are scored in descending order of the bounds, until the next bound is below
-    /// the k-th score. Without a codebook, all documents are scored.
+    /// If the store has a codebook, centroids give an upper bound of each score at a fraction of
+    /// the cost. Documents are scored in descending order of the bounds, until the next bound is
+    /// below the k-th score. Without a codebook, all documents are scored.
     ///
     /// # Errors
     /// Returns the errors of [`SegmentedTokenStore::scores`].

@@ -23,14 +23,14 @@ const MERGE_FACTOR: usize = 8;
 const DEFAULT_MEMORY: usize = 256 << 20;
 
 /// Writer of a [`SegmentedTokenStore`](crate::SegmentedTokenStore): adds, replaces and deletes
-/// documents by id. A store has one writer at a time, enforced by a lock, and any number of readers,
-/// which never wait.
+/// documents by id. A store has one writer at a time, enforced by a lock, and any number of
+/// readers, which never wait.
 ///
 /// Changes are buffered, within a memory budget, until [`SegmentedTokenStoreWriter::commit`] makes
 /// them visible and durable. A writer that is dropped or killed before leaves the store at its last
-/// commit. The last write of an id counts, also within a commit. Segments are merged as those of
-/// [`VectorIndexWriter`](crate::VectorIndexWriter), without decoding a vector: a document is encoded
-/// once, however often it is merged.
+/// commit. The last write of an id counts, also within a commit. A merge copies encoded documents:
+/// a document is encoded once. [`VectorIndexWriter`](crate::VectorIndexWriter) documents when
+/// segments are merged.
 ///
 /// # Codebook
 /// All segments have the same codebook, which is trained before the first document
@@ -60,8 +60,8 @@ pub struct SegmentedTokenStoreWriter {
 }
 
 impl SegmentedTokenStoreWriter {
-    /// Creates a store in a folder, which is created if it does not exist. The store exists from its
-    /// first commit on.
+    /// Creates a store in a folder, which is created if it does not exist. The store exists from
+    /// its first commit on.
     ///
     /// # Errors
     /// If the configuration is invalid ([`TokenStoreError::NoCodebook`] for residuals without
@@ -77,8 +77,8 @@ impl SegmentedTokenStoreWriter {
         Ok(Self::new(folder, config.clone(), Some(codec)))
     }
 
-    /// Opens the store in a folder at its last commit. Does not verify the checksums of documents: a
-    /// merge verifies the segments that it reads.
+    /// Opens the store in a folder at its last commit. Does not verify the checksums of documents:
+    /// a merge verifies the segments that it reads.
     ///
     /// # Errors
     /// If the store cannot be opened, the folder cannot be written, or the store has another
@@ -213,14 +213,14 @@ impl SegmentedTokenStoreWriter {
     /// first commit of a new store.
     ///
     /// # Errors
-    /// If a file cannot be written, or a segment that is merged is damaged. The store is then at its
-    /// last commit, which is this one if merging failed or if the folder could not be synced.
+    /// If a file cannot be written, or a segment that is merged is damaged. The store is then at
+    /// its last commit, which is this one if merging failed or if the folder could not be synced.
     pub fn commit(&mut self) -> Result<(), TokenStoreError> {
         self.commit_with(&mut NoProgress)
     }
 
-    /// [`SegmentedTokenStoreWriter::commit`] with progress reports. `progress` cancels merges, after
-    /// the commit; it cannot cancel the commit itself.
+    /// [`SegmentedTokenStoreWriter::commit`] with progress reports. `progress` cancels merges,
+    /// after the commit; it cannot cancel the commit itself.
     ///
     /// # Errors
     /// Returns the errors of [`SegmentedTokenStoreWriter::commit`], and
