@@ -23,9 +23,12 @@ pub use classify::{
 };
 pub use index::{
     EfSearch, EncodedSparse, EncodedSparseError, FlatIndex, FlatIndexWriteError, FlatIndexWriter,
-    HnswConfig, HnswError, HnswIndex, HnswSearcher, PutOutcome, SaveVectorIndexError, SegmentStats,
-    SegmentedHnswSearcher, SegmentedVectorIndex, SparseIndex, SparseVector, SparseVectorError,
-    VectorError, VectorIndexConfig, VectorIndexWriter, VectorIndexWriterError,
+    HnswConfig, HnswError, HnswIndex, HnswSearcher, LateInteraction, LateInteractionError,
+    PutOutcome, SaveVectorIndexError, SegmentStats, SegmentedHnswSearcher, SegmentedTokenStore,
+    SegmentedTokenStoreWriter, SegmentedVectorIndex, SparseIndex, SparseVector, SparseVectorError,
+    TokenCodebook, TokenCodebookConfig, TokenEncoding, TokenStore, TokenStoreConfig,
+    TokenStoreError, TokenStoreWriter, TopCandidates, VectorError, VectorIndexConfig,
+    VectorIndexWriter, VectorIndexWriterError, explain_max_sim, max_sim,
 };
 #[cfg(feature = "faiss")]
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};

@@ -1,5 +1,5 @@
-//! Vector indexes: exact search (flat, sparse), approximate search (HNSW), segments of both, and
-//! FAISS.
+//! Vector indexes: exact search (flat, sparse), approximate search (HNSW), segments of both, FAISS,
+//! and stores of token vectors for late interaction.
 
 /// Accessors of an index. Its field `inner` has `ids`; `inner` itself or the named field of it has
 /// `dim` and `similarity`.
@@ -39,9 +39,11 @@ mod faiss;
 mod file;
 mod flat;
 mod hnsw;
+mod partial_file;
 mod segments;
 mod similarity;
 mod sparse;
+mod tokens;
 mod validate;
 
 pub use error::{SaveVectorIndexError, VectorError};
@@ -54,3 +56,8 @@ pub use segments::{
     VectorIndexWriter, VectorIndexWriterError,
 };
 pub use sparse::{EncodedSparse, EncodedSparseError, SparseIndex, SparseVector, SparseVectorError};
+pub use tokens::{
+    LateInteraction, LateInteractionError, SegmentedTokenStore, SegmentedTokenStoreWriter,
+    TokenCodebook, TokenCodebookConfig, TokenEncoding, TokenStore, TokenStoreConfig,
+    TokenStoreError, TokenStoreWriter, TopCandidates, explain_max_sim, max_sim,
+};

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::portable;
+use super::portable::{self, PRODUCT_LANES};
 use super::tile::{
     MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
 };
@@ -21,6 +21,45 @@ pub(super) fn dot_and_squared_norm(query: &[f64], row: &[f32]) -> (f64, f64) {
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn squared_distance(query: &[f64], row: &[f32]) -> f64 {
     portable::squared_distance(query, row)
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn products(
+    lanes: &[[f32; PRODUCT_LANES]],
+    rows: &[f32],
+    products: &mut [[f32; PRODUCT_LANES]],
+) {
+    by_row_blocks!(lanes, rows, products, products_n);
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn products_n<const N: usize>(
+    lanes: &[[f32; PRODUCT_LANES]],
+    rows: [&[f32]; N],
+    products: &mut [[f32; PRODUCT_LANES]; N],
+) {
+    let mut sums = [[_mm256_setzero_ps(); 2]; N];
+    for (at, lanes) in lanes.iter().enumerate() {
+        // SAFETY: 16 floats are read from an array of 16, at any alignment.
+        let lanes = unsafe {
+            [
+                _mm256_loadu_ps(lanes.as_ptr()),
+                _mm256_loadu_ps(lanes.as_ptr().add(8)),
+            ]
+        };
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let value = _mm256_set1_ps(row[at]);
+            *sums = [0, 1].map(|half| _mm256_fmadd_ps(value, lanes[half], sums[half]));
+        }
+    }
+    for (sums, products) in sums.into_iter().zip(products) {
+        // SAFETY: 16 floats are written to an array of 16, at any alignment.
+        unsafe {
+            _mm256_storeu_ps(products.as_mut_ptr(), sums[0]);
+            _mm256_storeu_ps(products.as_mut_ptr().add(8), sums[1]);
+        }
+    }
 }
 
 #[target_feature(enable = "avx2,fma")]

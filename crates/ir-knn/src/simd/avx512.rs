@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::aligned::CACHE_LINE;
-use super::portable::{self, LANES};
+use super::portable::{self, LANES, PRODUCT_LANES};
 use super::tile::{
     MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
 };
@@ -66,6 +66,36 @@ pub(super) fn squared_distance(query: &[f64], row: &[f32]) -> f64 {
         // Squares of differences are inexact: they are rounded before the sum at every level.
         _mm512_add_pd(sum, _mm512_mul_pd(apart, apart))
     })
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(super) fn products(
+    lanes: &[[f32; PRODUCT_LANES]],
+    rows: &[f32],
+    products: &mut [[f32; PRODUCT_LANES]],
+) {
+    by_row_blocks!(lanes, rows, products, products_n);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+#[inline]
+fn products_n<const N: usize>(
+    lanes: &[[f32; PRODUCT_LANES]],
+    rows: [&[f32]; N],
+    products: &mut [[f32; PRODUCT_LANES]; N],
+) {
+    let mut sums = [_mm512_setzero_ps(); N];
+    for (at, lanes) in lanes.iter().enumerate() {
+        // SAFETY: 16 floats are read from an array of 16, at any alignment.
+        let lanes = unsafe { _mm512_loadu_ps(lanes.as_ptr()) };
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            *sum = _mm512_fmadd_ps(_mm512_set1_ps(row[at]), lanes, *sum);
+        }
+    }
+    for (sum, products) in sums.into_iter().zip(products) {
+        // SAFETY: 16 floats are written to an array of 16, at any alignment.
+        unsafe { _mm512_storeu_ps(products.as_mut_ptr(), sum) };
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

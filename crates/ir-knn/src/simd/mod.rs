@@ -4,6 +4,8 @@
 //! - Exact scores of one row ([`Cpu::dot`], [`Cpu::squared_distance`]): the order of summation is
 //!   fixed, so that every CPU returns the same bits. (The product of two f32 is exact in f64, so a
 //!   fused multiply-add rounds like a separate product and sum.)
+//! - Inner products of many rows with 16 vectors ([`Cpu::products`]): one vector per SIMD lane, one
+//!   fused multiply-add per dimension, so that every CPU returns the bits of the naive loop.
 //! - Products of 8-bit codes ([`Cpu::screen`], [`Cpu::dot_tile`], [`Cpu::dot_records`]): sums of
 //!   integers are exact in any order.
 
@@ -22,6 +24,25 @@ macro_rules! by_query_count {
     };
 }
 
+/// Calls a kernel of inner products that is generic over the number of rows, eight rows at a time.
+/// Eight sums hide the latency of the additions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! by_row_blocks {
+    ($lanes:expr, $rows:expr, $products:expr, $function:ident) => {{
+        let dim = $lanes.len();
+        let row = |at: usize| &$rows[at * dim..][..dim];
+        let (blocks, rest) = $products.as_chunks_mut::<8>();
+        let first_of_rest = 8 * blocks.len();
+        for (at, products) in blocks.iter_mut().enumerate() {
+            $function::<8>($lanes, std::array::from_fn(|n| row(8 * at + n)), products);
+        }
+        for (at, products) in rest.iter_mut().enumerate() {
+            let products = std::array::from_mut(products);
+            $function::<1>($lanes, [row(first_of_rest + at)], products);
+        }
+    }};
+}
+
 mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -32,7 +53,7 @@ mod portable;
 mod tile;
 
 pub(crate) use aligned::{AlignedBytes, CACHE_LINE};
-pub(crate) use portable::{LANES, fold};
+pub(crate) use portable::{LANES, PRODUCT_LANES, fold};
 pub(crate) use tile::{
     MAX_DIM, MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
     tile_size,
@@ -119,6 +140,24 @@ impl Cpu {
     #[inline]
     pub(crate) fn squared_distance(self, query: &[f64], row: &[f32]) -> f64 {
         dispatch!(self, squared_distance(query, row))
+    }
+
+    /// Inner products of each row with the vectors of a lane block, `lanes`: component d of vector
+    /// n is `lanes[d][n]`. Each is the sum, in f32, of one fused multiply-add per dimension, in
+    /// order.
+    ///
+    /// # Panics
+    /// If `rows` does not have as many rows of `lanes.len()` values as `products`.
+    #[inline]
+    pub(crate) fn products(
+        self,
+        lanes: &[[f32; PRODUCT_LANES]],
+        rows: &[f32],
+        products: &mut [[f32; PRODUCT_LANES]],
+    ) {
+        let expected = products.len() * lanes.len();
+        assert_eq!(rows.len(), expected, "values of {} rows", products.len());
+        dispatch!(self, products(lanes, rows, products))
     }
 
     /// Quantizes one row to 8 bits: see [`portable::quantize`].

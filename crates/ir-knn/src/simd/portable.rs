@@ -22,6 +22,27 @@ pub(super) fn sum(query: &[f64], row: &[f32], add: impl Fn(f64, f64, f64) -> f64
     fold(lanes)
 }
 
+/// Number of vectors in a lane block: each SIMD lane holds a component of one of them.
+pub(crate) const PRODUCT_LANES: usize = 16;
+
+/// Inner products of rows with the vectors of a lane block: one fused multiply-add per dimension, in
+/// order.
+#[inline(always)]
+pub(super) fn products(
+    lanes: &[[f32; PRODUCT_LANES]],
+    rows: &[f32],
+    products: &mut [[f32; PRODUCT_LANES]],
+) {
+    for (row, sums) in rows.chunks_exact(lanes.len().max(1)).zip(products) {
+        *sums = [0.0; PRODUCT_LANES];
+        for (&value, lanes) in row.iter().zip(lanes) {
+            for (sum, &lane) in sums.iter_mut().zip(lanes) {
+                *sum = value.mul_add(lane, *sum);
+            }
+        }
+    }
+}
+
 /// Pairwise sum of the lanes.
 #[inline(always)]
 pub(crate) fn fold(mut lanes: [f64; LANES]) -> f64 {

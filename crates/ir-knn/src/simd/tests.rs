@@ -50,6 +50,29 @@ fn all_levels_return_the_same_bits() {
     }
 }
 
+/// Products of a lane block equal the naive loop bit for bit, for every number of rows.
+#[test]
+fn products_equal_the_naive_loop() {
+    for dim in [1, 2, 7, 16, 33, 96, 128] {
+        for count in [0, 1, 3, 7, 8, 9, 17, 40] {
+            let rows = numbers(count as u32, count * dim);
+            let lanes = numbers(99, dim * PRODUCT_LANES);
+            let (lanes, _) = lanes.as_chunks::<PRODUCT_LANES>();
+            for cpu in Cpu::all() {
+                let mut found = vec![[f32::NAN; PRODUCT_LANES]; count];
+                cpu.products(lanes, &rows, &mut found);
+                for (row, found) in rows.chunks_exact(dim).zip(found) {
+                    for (lane, found) in found.into_iter().enumerate() {
+                        let pairs = row.iter().zip(lanes);
+                        let sum = pairs.fold(0.0_f32, |sum, (x, q)| x.mul_add(q[lane], sum));
+                        assert_eq!(found.to_bits(), sum.to_bits(), "{cpu:?} {dim} {count}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn dot_records_is_exact() {
     for lines in [1, 2, 7] {

@@ -1,39 +1,20 @@
 //! Streaming writer of flat indexes.
 //!
-//! Two files exist beside the destination until the index is complete: `NAME.partial`, which
-//! becomes the index, and `NAME.partial-ids`, a journal of blocks:
-//!
-//! | part | bytes | content |
-//! |---|---|---|
-//! | length | 4 | length of the content |
-//! | content | | see below |
-//! | checksum | 4 | CRC-32 of the content |
-//!
-//! The content of the first block is a [`JournalHeader`] as JSON. Every other block contains the
-//! number of vectors (4), the CRC-32 of all vectors so far (4), and the ids of the block's vectors,
-//! each preceded by its length as a varint.
-//!
-//! A block is written after its vectors. After an interruption, the index ends before the first
-//! block that is truncated, damaged or does not match the checksum of the vectors.
+//! The header of the journal ([`PartialFile`]) is a [`JournalHeader`]. The entries of a block are
+//! the ids of the vectors, each preceded by its length as a varint.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crc32fast::Hasher;
-use ir_core::store::{
-    AtomicFile, ByteReader, HEADER_LEN, IndexFileWriter, resolve_links, write_sized,
-};
+use ir_core::store::{ByteReader, write_sized};
 use ir_core::{DocIds, IdError, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::index::error::VectorError;
 use crate::index::file::{FLAT, section, write_ids_and_metadata};
+use crate::index::partial_file::{BLOCK_SIZE, PartialFile, PartialFileError};
 use crate::index::validate::check_vector;
 use crate::matrix::MatrixError;
-
-/// Maximum size of a block's vectors in bytes, unless a single vector is larger.
-const BLOCK_SIZE: usize = 4 << 20;
 
 /// Writer that appends vectors directly to the file of a [`FlatIndex`](crate::FlatIndex), for more
 /// vectors than fit into memory. Holds the ids and a few megabytes of vectors in memory.
@@ -66,22 +47,13 @@ const BLOCK_SIZE: usize = 4 << 20;
 /// ```
 #[derive(Debug)]
 pub struct FlatIndexWriter {
-    destination: PathBuf,
-    partial_path: PathBuf,
-    journal_path: PathBuf,
-    partial: File,
-    journal: File,
+    file: PartialFile,
     header: JournalHeader,
     user_metadata: Option<String>,
     ids: DocIds,
     /// Vectors not yet written, and their ids as the journal stores them.
     pending: Vec<u8>,
     pending_ids: Vec<u8>,
-    /// Checksum of the written vectors.
-    checksum: Hasher,
-    /// Ends of the last complete block in both files.
-    partial_end: u64,
-    journal_end: u64,
 }
 
 /// First block of a journal.
@@ -104,7 +76,7 @@ impl FlatIndexWriter {
         similarity: VectorSimilarity,
     ) -> Result<Self, FlatIndexWriteError> {
         let mut writer = Self::open(path.as_ref(), dim, similarity)?;
-        writer.start()?;
+        writer.file.start(&writer.header)?;
         Ok(writer)
     }
 
@@ -133,35 +105,8 @@ impl FlatIndexWriter {
         if dim == 0 {
             return Err(VectorError::from(MatrixError::NoDimensions).into());
         }
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| FlatIndexWriteError::Io { path, source }
-        };
-        // Creating a temporary file fails unless a file at the path can be replaced.
-        drop(AtomicFile::create(path).map_err(failed(path))?);
-        let destination = resolve_links(path).map_err(failed(path))?;
-        let with_suffix = |suffix: &str| {
-            let mut name = destination.file_name().unwrap_or_default().to_owned();
-            name.push(suffix);
-            destination.with_file_name(name)
-        };
-        let (partial_path, journal_path) = (with_suffix(".partial"), with_suffix(".partial-ids"));
-        let open = |path: &Path| {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false);
-            options.open(path).map_err(failed(path))
-        };
-        let journal = open(&journal_path)?;
-        if let Err(TryLockError::WouldBlock) = journal.try_lock() {
-            return Err(FlatIndexWriteError::Locked { path: journal_path });
-        }
-        let partial = open(&partial_path)?;
         Ok(Self {
-            destination,
-            partial_path,
-            journal_path,
-            partial,
-            journal,
+            file: PartialFile::open(&FLAT, section::VECTORS, path)?,
             header: JournalHeader {
                 version: FLAT.version,
                 similarity,
@@ -171,94 +116,37 @@ impl FlatIndexWriter {
             ids: DocIds::new(),
             pending: Vec::new(),
             pending_ids: Vec::new(),
-            checksum: Hasher::new(),
-            partial_end: 0,
-            journal_end: 0,
         })
     }
 
-    /// Truncates both files and writes their headers.
-    fn start(&mut self) -> Result<(), FlatIndexWriteError> {
-        let header = &self.header;
-        let start = |partial: &mut File, journal: &mut File| -> io::Result<u64> {
-            for file in [&mut *partial, &mut *journal] {
-                file.set_len(0)?;
-                file.rewind()?;
-            }
-            let header = journal_block(&serde_json::to_vec(header)?);
-            partial.write_all(&FLAT.header())?;
-            journal.write_all(&header)?;
-            Ok(header.len() as u64)
-        };
-        let started = start(&mut self.partial, &mut self.journal);
-        self.journal_end = started.map_err(|source| self.failed(source))?;
-        self.partial_end = HEADER_LEN as u64;
-        Ok(())
-    }
-
-    /// Finds the complete blocks and truncates both files after them.
+    /// Finds the complete blocks of the interrupted writer.
     fn recover(&mut self) -> Result<(), FlatIndexWriteError> {
-        let mut bytes = Vec::new();
-        let read = self.journal.read_to_end(&mut bytes);
-        read.map_err(|source| self.failed(source))?;
-        // The interrupted writer did not complete even the first block.
-        let Some((found, mut blocks)) = split_block(&bytes).and_then(|(header, rest)| {
-            let header: JournalHeader = serde_json::from_slice(header).ok()?;
-            Some((header, rest))
-        }) else {
-            return self.start();
+        let (expected, ids) = (&self.header, &mut self.ids);
+        let check = |found: JournalHeader, path: &Path| {
+            if found.version != expected.version {
+                return Err(FlatIndexWriteError::Version {
+                    path: path.to_owned(),
+                    expected: expected.version,
+                    found: found.version,
+                });
+            }
+            if found != *expected {
+                return Err(FlatIndexWriteError::Mismatch {
+                    path: path.to_owned(),
+                    expected: expected.similarity,
+                    expected_dim: expected.dim,
+                    found: found.similarity,
+                    found_dim: found.dim,
+                });
+            }
+            Ok(())
         };
-        let expected = &self.header;
-        if found.version != expected.version {
-            return Err(FlatIndexWriteError::Version {
-                path: self.journal_path.clone(),
-                expected: expected.version,
-                found: found.version,
-            });
-        }
-        if found != *expected {
-            return Err(FlatIndexWriteError::Mismatch {
-                path: self.journal_path.clone(),
-                expected: expected.similarity,
-                expected_dim: expected.dim,
-                found: found.similarity,
-                found_dim: found.dim,
-            });
-        }
-        self.journal_end = (bytes.len() - blocks.len()) as u64;
-        let mut header = [0; HEADER_LEN];
-        let mut partial = BufReader::with_capacity(1 << 16, &self.partial);
-        if partial.read_exact(&mut header).is_err() || header != FLAT.header() {
-            return self.start();
-        }
-        self.partial_end = HEADER_LEN as u64;
-        let mut values = Vec::new();
-        while let Some((content, rest)) = split_block(blocks) {
-            let Some((count, expected, ids)) = parse_block(content) else {
-                break;
-            };
-            let size = (count as u64).saturating_mul(self.header.dim as u64 * 4);
-            values.clear();
-            let read = (&mut partial).take(size).read_to_end(&mut values);
-            let mut checksum = self.checksum.clone();
-            checksum.update(&values);
-            let complete = read.is_ok_and(|read| read as u64 == size);
-            if !complete || checksum.clone().finalize() != expected {
-                break;
-            }
-            for id in ids.iter() {
-                self.ids.push(id)?;
-            }
-            self.checksum = checksum;
-            self.partial_end += size;
-            self.journal_end = (bytes.len() - rest.len()) as u64;
-            blocks = rest;
-        }
-        drop(partial);
-        let truncated = self.partial.set_len(self.partial_end);
-        truncated
-            .and_then(|()| self.journal.set_len(self.journal_end))
-            .map_err(|source| self.failed(source))
+        let add = |block: DocIds, _: &[u8]| {
+            block.iter().try_for_each(|id| ids.push(id).map(drop))?;
+            Ok(())
+        };
+        let unit = 4 * expected.dim;
+        self.file.recover(expected, unit, check, parse_ids, add)
     }
 
     /// Appends a vector. Ids may repeat, as in [`FlatIndex::new`](crate::FlatIndex::new).
@@ -315,35 +203,15 @@ impl FlatIndexWriter {
     /// If the file cannot be written. An existing file at the destination is then unchanged.
     pub fn finish(mut self) -> Result<(), FlatIndexWriteError> {
         self.flush()?;
-        let finished = self.complete();
-        finished.map_err(|source| self.failed(source))?;
-        let _ = fs::remove_file(&self.journal_path);
-        // Syncing the directory makes the rename durable; some systems do not support it.
-        let folder = self.destination.parent();
-        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
-    }
-
-    fn complete(&self) -> io::Result<()> {
-        (&self.partial).seek(SeekFrom::Start(self.partial_end))?;
-        let mut writer = IndexFileWriter::resume(
-            BufWriter::with_capacity(1 << 16, &self.partial),
-            section::VECTORS,
-            self.partial_end - HEADER_LEN as u64,
-            self.checksum.clone().finalize(),
-        );
-        if let Some(text) = &self.user_metadata {
-            writer.section(section::USER_METADATA, text.as_bytes())?;
-        }
         let header = &self.header;
-        let (ids, count) = (self.ids.iter(), self.ids.len());
-        write_ids_and_metadata(&mut writer, ids, count, header.similarity, header.dim)?;
-        writer.finish()?.flush()?;
-        self.partial.sync_all()?;
-        fs::rename(&self.partial_path, &self.destination)
+        self.file.finish(|writer| {
+            if let Some(text) = &self.user_metadata {
+                writer.section(section::USER_METADATA, text.as_bytes())?;
+            }
+            let (ids, count) = (self.ids.iter(), self.ids.len());
+            write_ids_and_metadata(writer, ids, count, header.similarity, header.dim)
+        })?;
+        Ok(())
     }
 
     /// Deletes the partial files. No index is written.
@@ -352,10 +220,7 @@ impl FlatIndexWriter {
     /// If the files cannot be deleted.
     pub fn discard(mut self) -> Result<(), FlatIndexWriteError> {
         self.pending.clear();
-        for path in [&self.partial_path, &self.journal_path] {
-            fs::remove_file(path).map_err(|source| self.failed(source))?;
-        }
-        Ok(())
+        Ok(self.file.discard()?)
     }
 
     /// Writes pending vectors, so that they survive the end of the process.
@@ -367,29 +232,11 @@ impl FlatIndexWriter {
             return Ok(());
         }
         let count = self.pending.len() / (4 * self.header.dim);
-        let mut checksum = self.checksum.clone();
-        checksum.update(&self.pending);
-        let mut content = (count as u32).to_le_bytes().to_vec();
-        content.extend(checksum.clone().finalize().to_le_bytes());
-        content.extend_from_slice(&self.pending_ids);
-        let block = journal_block(&content);
-        // Starts after the last complete block, also if an earlier attempt failed.
-        let written = write_at(&mut self.partial, self.partial_end, &self.pending)
-            .and_then(|()| write_at(&mut self.journal, self.journal_end, &block));
-        written.map_err(|source| self.failed(source))?;
-        self.partial_end += self.pending.len() as u64;
-        self.journal_end += block.len() as u64;
-        self.checksum = checksum;
+        self.file
+            .append(count as u32, &self.pending, &self.pending_ids)?;
         self.pending.clear();
         self.pending_ids.clear();
         Ok(())
-    }
-
-    fn failed(&self, source: io::Error) -> FlatIndexWriteError {
-        FlatIndexWriteError::Io {
-            path: self.partial_path.clone(),
-            source,
-        }
     }
 }
 
@@ -400,39 +247,15 @@ impl Drop for FlatIndexWriter {
     }
 }
 
-fn write_at(file: &mut File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(offset))?;
-    file.write_all(bytes)
-}
-
-fn journal_block(content: &[u8]) -> Vec<u8> {
-    let mut bytes = (content.len() as u32).to_le_bytes().to_vec();
-    bytes.extend(content);
-    bytes.extend(crc32fast::hash(content).to_le_bytes());
-    bytes
-}
-
-/// Content of the first block of a journal, and the bytes after it. [`None`] if the block is
-/// truncated or damaged.
-fn split_block(journal: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = journal.split_first_chunk()?;
-    let (content, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    let (checksum, rest) = rest.split_first_chunk()?;
-    (crc32fast::hash(content) == u32::from_le_bytes(*checksum)).then_some((content, rest))
-}
-
-/// Number of vectors of a block, checksum of all vectors up to its end, and their ids.
-fn parse_block(content: &[u8]) -> Option<(usize, u32, DocIds)> {
-    let (count, rest) = content.split_first_chunk()?;
-    let (checksum, ids) = rest.split_first_chunk()?;
-    let count = u32::from_le_bytes(*count) as usize;
-    let mut reader = ByteReader::new(ids);
+/// Ids of the vectors of a block.
+fn parse_ids(count: u32, entries: &[u8]) -> Option<DocIds> {
+    let mut reader = ByteReader::new(entries);
     let mut ids = DocIds::new();
     for _ in 0..count {
         ids.push(std::str::from_utf8(reader.sized()?).ok()?).ok()?;
     }
     let is_whole = reader.is_empty();
-    is_whole.then_some((count, u32::from_le_bytes(*checksum), ids))
+    is_whole.then_some(ids)
 }
 
 /// Error writing a flat index.
@@ -478,4 +301,13 @@ pub enum FlatIndexWriteError {
         found: VectorSimilarity,
         found_dim: usize,
     },
+}
+
+impl From<PartialFileError> for FlatIndexWriteError {
+    fn from(error: PartialFileError) -> Self {
+        match error {
+            PartialFileError::Io { path, source } => Self::Io { path, source },
+            PartialFileError::Locked { path } => Self::Locked { path },
+        }
+    }
 }

@@ -1,0 +1,272 @@
+//! Upper bounds of MaxSim scores from centroids, and exact selection of the best documents.
+//!
+//! Let α be the angle of a query token q and the centroid of a document token t, and β the angle of
+//! t and the centroid. By the triangle inequality of angles on the sphere,
+//!
+//! > q·t ≤ ‖q‖ ‖t‖ cos(max(0, α − β)),
+//!
+//! and with x = cos α, if x < cos β, cos(α − β) = x cos β + √(1 − x²) sin β. The store has a lower
+//! bound of cos β per token; x is computed once per query token and centroid. A negative x is
+//! replaced by 0, which raises the bound and keeps the rounding error of x below a factor of 2.
+
+use ir_core::SearchError;
+
+use super::codebook::{TokenCodebook, norm};
+use super::codec::{DocumentBytes, MAX_COSINE, MAX_LENGTH, NO_BOUND};
+use super::lanes::for_each_row;
+use super::query::{Maxima, QueryTokens};
+use crate::simd::{Cpu, PRODUCT_LANES};
+
+/// Bounds cost about as much as scores if a centroid has fewer tokens than this.
+const MIN_TOKENS_PER_CENTROID: usize = 2;
+
+/// The best of some candidates, and the work that it took to find them.
+///
+/// [`SegmentedTokenStore::top`](crate::SegmentedTokenStore::top) has an example.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TopCandidates {
+    /// Positions in the list of candidates, and scores: score descending, then position ascending.
+    pub best: Vec<(usize, f32)>,
+    /// Number of pairs of a query token and a token of a candidate.
+    pub pairs: usize,
+    /// Number of the pairs that were scored.
+    pub scored_pairs: usize,
+}
+
+/// Reads the candidates of a selection.
+pub(super) trait Candidates {
+    /// Number of candidates, repeated ones included.
+    fn len(&self) -> usize;
+    /// Parts of the document of a candidate.
+    fn document(&self, at: usize) -> Result<DocumentBytes<'_>, SearchError>;
+    /// Decodes the vectors of a document of the candidates.
+    fn decode(&self, document: &DocumentBytes<'_>, rows: &mut Vec<f32>);
+    /// Codebook of the candidates.
+    fn codebook(&self) -> Option<&TokenCodebook>;
+}
+
+/// Returns the best `k` candidates: the hits of scoring all of them.
+pub(super) fn top(
+    cpu: Cpu,
+    query: &QueryTokens,
+    candidates: &impl Candidates,
+    k: usize,
+) -> Result<TopCandidates, SearchError> {
+    let documents = (0..candidates.len()).map(|at| candidates.document(at));
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    let tokens = documents.iter().map(|document| document.tokens).sum();
+    let table = candidates
+        .codebook()
+        .filter(|_| k < documents.len() && query.tokens > 0)
+        .and_then(|book| CentroidTable::new(cpu, query, book, &documents, tokens));
+    // Candidates in the order of their bounds, with the bound of each query token.
+    let mut order: Vec<(usize, f32)> = (0..documents.len()).map(|at| (at, f32::MAX)).collect();
+    let mut bounds = query.maxima();
+    if let Some(table) = &table {
+        for (at, bound) in &mut order {
+            table.bounds(cpu, &documents[*at], &mut bounds);
+            *bound = query.sum(&bounds);
+        }
+        order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    let mut best = Best::new(k);
+    let (mut rows, mut maxima, mut scored_pairs) = (Vec::new(), query.maxima(), 0);
+    for (at, bound) in order {
+        if k == 0 || best.excludes(bound) {
+            break;
+        }
+        let document = &documents[at];
+        candidates.decode(document, &mut rows);
+        let mut scored = query.tokens;
+        let score = match &table {
+            Some(table) if best.is_full() && !rows.is_empty() => {
+                table.bounds(cpu, document, &mut maxima);
+                scored = score_above(cpu, query, &rows, &mut maxima, &best);
+                (scored == query.tokens).then(|| query.sum(&maxima))
+            }
+            _ => Some(query.score(cpu, &rows, &mut maxima)),
+        };
+        scored_pairs += scored * document.tokens;
+        if let Some(score) = score {
+            if score.is_nan() {
+                return Err(SearchError::NanScore {
+                    doc: ir_core::DocNum::new(at as u32),
+                });
+            }
+            best.push(at, score);
+        }
+    }
+    Ok(TopCandidates {
+        best: best.hits,
+        pairs: tokens * query.tokens,
+        scored_pairs,
+    })
+}
+
+/// Replaces the bounds in `maxima` by the maxima, block by block, until the bounds of the remaining
+/// query tokens exclude the document. Returns the number of query tokens that were scored.
+fn score_above(
+    cpu: Cpu,
+    query: &QueryTokens,
+    rows: &[f32],
+    maxima: &mut Maxima,
+    best: &Best,
+) -> usize {
+    for block in 0..maxima.len() {
+        query.block_maxima(cpu, block, rows, &mut maxima[block]);
+        let scored = (block + 1) * PRODUCT_LANES;
+        if scored < query.tokens && best.excludes(query.sum(maxima)) {
+            return scored;
+        }
+    }
+    query.tokens
+}
+
+/// The best candidates so far, in order.
+struct Best {
+    k: usize,
+    hits: Vec<(usize, f32)>,
+}
+
+impl Best {
+    fn new(k: usize) -> Self {
+        let hits = Vec::new();
+        Self { k, hits }
+    }
+
+    fn is_full(&self) -> bool {
+        self.hits.len() >= self.k
+    }
+
+    /// Returns `true` if no candidate with a score of at most `bound` is one of the best. With a
+    /// score equal to the last one, a candidate of an earlier position is.
+    fn excludes(&self, bound: f32) -> bool {
+        self.is_full() && self.hits.last().is_some_and(|&(_, worst)| bound < worst)
+    }
+
+    fn push(&mut self, at: usize, score: f32) {
+        // The sum with 0 turns -0 into 0.
+        let (at, score) = (at, score + 0.0);
+        let is_before = |&(other, of_other): &(usize, f32)| {
+            of_other > score || (of_other == score && other < at)
+        };
+        let place = self.hits.partition_point(is_before);
+        if place < self.k {
+            self.hits.insert(place, (at, score));
+            self.hits.truncate(self.k);
+        }
+    }
+}
+
+/// Cosines of the query tokens and the centroids of the candidates.
+struct CentroidTable {
+    /// Row of each centroid; `u32::MAX` for centroids without candidates.
+    row_of: Vec<u32>,
+    /// Per row and lane block: cosines, at least 0, and sines.
+    rows: Vec<[[f32; PRODUCT_LANES]; 2]>,
+    /// Per lane block: norm of each query token, times the maximum length of a document token.
+    norms: Maxima,
+    /// Per lane block: margin for rounding errors.
+    margins: Maxima,
+    /// Cosine and sine of each code.
+    codes: Vec<(f32, f32)>,
+}
+
+impl CentroidTable {
+    /// `None` if the candidates have nearly as many centroids as tokens.
+    fn new(
+        cpu: Cpu,
+        query: &QueryTokens,
+        book: &TokenCodebook,
+        documents: &[DocumentBytes<'_>],
+        tokens: usize,
+    ) -> Option<Self> {
+        let mut row_of = vec![u32::MAX; book.len()];
+        let mut used = Vec::new();
+        for number in documents.iter().flat_map(DocumentBytes::centroids) {
+            // A damaged file may have other numbers.
+            let row = row_of.get_mut(number as usize)?;
+            if *row == u32::MAX {
+                *row = used.len() as u32;
+                used.push(number);
+            }
+        }
+        if tokens < MIN_TOKENS_PER_CENTROID * used.len() {
+            return None;
+        }
+        let dim = query.dim;
+        let centroids = used.iter().filter_map(|&number| book.centroid(number));
+        let centroids: Vec<f32> = centroids.flatten().copied().collect();
+        let count = query.blocks().len();
+        let mut rows = vec![[[0.0; PRODUCT_LANES]; 2]; used.len() * count];
+        let (mut norms, mut margins) = (query.maxima(), query.maxima());
+        for (at, block) in query.blocks().iter().enumerate() {
+            let lane_norm = |lane: usize| {
+                let values: Vec<f32> = block.iter().map(|values| values[lane]).collect();
+                norm(&values)
+            };
+            let of_lanes: [f32; PRODUCT_LANES] = std::array::from_fn(lane_norm);
+            norms[at] = of_lanes.map(|norm| norm * MAX_LENGTH);
+            // Rounding errors of the products are below (dim + 1) 2⁻²⁴ ‖q‖ each. The error of x
+            // counts twice, the error of the score once.
+            let margin = (dim + 64) as f32 / (1 << 22) as f32;
+            margins[at] = of_lanes.map(|norm| norm * margin);
+            let factors = of_lanes.map(|norm| if norm > 0.0 { 1.0 / norm } else { 0.0 });
+            for_each_row(cpu, block, &centroids, |row, products| {
+                let [cosines, sines] = &mut rows[row * count + at];
+                for lane in 0..PRODUCT_LANES {
+                    let cosine = (products[lane] * factors[lane]).clamp(0.0, 1.0);
+                    cosines[lane] = cosine;
+                    sines[lane] = (1.0 - cosine * cosine).sqrt();
+                }
+            });
+        }
+        let code = |code: u8| {
+            let cosine = f32::from(code) / f32::from(MAX_COSINE);
+            (cosine, (1.0 - cosine * cosine).max(0.0).sqrt())
+        };
+        Some(Self {
+            row_of,
+            rows,
+            norms,
+            margins,
+            codes: (0..=MAX_COSINE).map(code).collect(),
+        })
+    }
+
+    /// Computes an upper bound of the maximum of each query token.
+    fn bounds(&self, cpu: Cpu, document: &DocumentBytes<'_>, bounds: &mut Maxima) {
+        let count = bounds.len();
+        cpu.vectorized(|| {
+            bounds.fill([0.0; PRODUCT_LANES]);
+            for (number, &code) in document.centroids().zip(document.cosines) {
+                if code == NO_BOUND {
+                    bounds.fill([f32::MAX; PRODUCT_LANES]);
+                    return;
+                }
+                let (cosine, sine) = self.codes[usize::from(code)];
+                let row = self.row_of[number as usize] as usize;
+                for ([cosines, sines], bounds) in self.rows[row * count..].iter().zip(&mut *bounds)
+                {
+                    for lane in 0..PRODUCT_LANES {
+                        let x = cosines[lane];
+                        let apart = x * cosine + sines[lane] * sine;
+                        let bound = if x < cosine { apart } else { 1.0 };
+                        bounds[lane] = if bound > bounds[lane] {
+                            bound
+                        } else {
+                            bounds[lane]
+                        };
+                    }
+                }
+            }
+            for ((bounds, norms), margins) in bounds.iter_mut().zip(&self.norms).zip(&self.margins)
+            {
+                for lane in 0..PRODUCT_LANES {
+                    bounds[lane] = bounds[lane] * norms[lane] + margins[lane];
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,63 @@
+//! Token vectors of documents, for late interaction (ColBERT): stores, MaxSim, reranking.
+//!
+//! A [`TokenStore`] is one file; a [`SegmentedTokenStore`] is a folder of them in which documents
+//! are added, replaced and deleted ([`ir_core::segments`]). Neither searches: candidates come from
+//! another retriever, and [`LateInteraction`] scores them.
+//!
+//! # Exactness
+//! Products are computed 16 query tokens at a time, one per SIMD lane, with one fused multiply-add
+//! per dimension. So there is no horizontal sum, and the scores have the bits of the naive loop on
+//! every CPU. Codes are decoded document by document into f32 first: one kernel serves all
+//! encodings, and a score is exactly the MaxSim of the decoded vectors.
+//!
+//! # Why one codebook for all segments?
+//! Centroids per segment would need new codes when segments are merged, and each merge would add
+//! errors. With one codebook, merging copies bytes.
+//!
+//! # Early termination
+//! Bounds from norms are loose: all vectors have length 1. The angle of a token and its centroid,
+//! with the angles of query tokens and centroids, which are computed once per query, bounds
+//! products by the triangle inequality ([`bounds`]). This takes 5 bytes per token, and an addition,
+//! two products and a maximum per token and query token.
+//!
+//! # File
+//! A file in the container format of [`ir_core::store`]; numbers are little-endian.
+//!
+//! | section | content |
+//! |---|---|
+//! | `documents` | bytes of the documents, in order ([`codec`]) |
+//! | `table` | per document: end of the bytes, u64; number of tokens, u32; CRC-32 of the bytes |
+//! | `centroids` | with a codebook: `[centroids, dim]`, row-major, f32 |
+//! | `buckets` | with a codebook: cutoffs and weights of 2 bits (3 + 4), of 4 bits (15 + 16), f32 |
+//! | `ids` | document ids ([`ir_core::DocIds::write_section`]) |
+//! | `metadata` | dimension, encoding, encoder, spans and number of documents, as JSON |
+
+mod bounds;
+mod buckets;
+mod codebook;
+mod codec;
+mod config;
+mod documents;
+mod encoding;
+mod error;
+mod file;
+mod lanes;
+mod late_interaction;
+mod query;
+mod segment;
+mod segmented_store;
+mod segmented_writer;
+mod store;
+mod writer;
+
+pub use bounds::TopCandidates;
+pub use codebook::{TokenCodebook, TokenCodebookConfig};
+pub use config::TokenStoreConfig;
+pub use encoding::TokenEncoding;
+pub use error::TokenStoreError;
+pub use late_interaction::{LateInteraction, LateInteractionError, explain_max_sim};
+pub use query::max_sim;
+pub use segmented_store::SegmentedTokenStore;
+pub use segmented_writer::SegmentedTokenStoreWriter;
+pub use store::TokenStore;
+pub use writer::TokenStoreWriter;
