@@ -1,7 +1,7 @@
 //! Reranking beside ONNX Runtime with a graph of its fused operators, in alternating rounds.
 //!
-//! The model is a cross-encoder: the encoder `IR_MODEL`, a BERT folder such as all-MiniLM-L6-v2, with
-//! a head of random weights, or `IR_CROSS_ENCODER`, a folder of `BertForSequenceClassification`.
+//! The model is a cross-encoder: the encoder `IR_MODEL`, a BERT folder such as all-MiniLM-L6-v2,
+//! with a head of random weights, or `IR_CROSS_ENCODER`, a folder of `BertForSequenceClassification`.
 //! A pair is the query with words of ArguAna's documents, or of the bundled collection without
 //! `IR_DATA`, and has exactly `--tokens` tokens.
 //!
@@ -140,7 +140,7 @@ struct Pairs {
     texts: Vec<String>,
     /// Pairs of a batch of the peer.
     peer_batch: usize,
-    /// Temporary file.
+    /// File of the logits of the peer.
     file: PathBuf,
 }
 

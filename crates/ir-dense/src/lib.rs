@@ -10,6 +10,7 @@ mod error;
 mod hub;
 mod kernels;
 mod model_folder;
+mod output_activation;
 mod precision;
 mod random_model;
 mod reader;
@@ -17,7 +18,7 @@ mod similarity;
 pub mod train;
 mod transformer;
 
-pub use activation::{Activation, OutputActivation};
+pub use activation::Activation;
 pub use backend::{Backend, BackendError};
 pub use burn;
 pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, CrossEncoderFingerprint, Windows};
@@ -35,6 +36,7 @@ pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
     TransformerConfig,
 };
+pub use output_activation::OutputActivation;
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::config_file::ConfigFile;
 use super::definition::{Definition, HeadLayout, TensorNames};
-use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, TransformerConfig};
+use crate::output_activation::OutputActivation;
 
 pub(super) const BERT: Definition = Definition {
     name: Architecture::BERT.0,

@@ -6,9 +6,10 @@ use std::path::Path;
 use serde::de::Error as _;
 use serde_json::{Map, Value};
 
-use crate::activation::{Activation, OutputActivation};
+use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::{Rotary, RotaryScaling, TransformerConfig};
+use crate::output_activation::OutputActivation;
 
 /// Fields of a `config.json`, or of an object in it. A field that is null is absent.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! What an architecture is: how its configuration is read, and how its tensors are named.
 
 use super::config_file::ConfigFile;
-use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
+use crate::output_activation::OutputActivation;
 
 /// An architecture: one constant per file of this folder, listed in [`ARCHITECTURES`].
 ///
@@ -96,7 +96,7 @@ impl HeadLayout {
         classifier_bias: true,
     };
 
-    /// Head of RoBERTa.
+    /// Head of RoBERTa: two layers of the classifier.
     pub(crate) const ROBERTA: Self = Self::BERT
         .with_dense("classifier.dense", OutputActivation::Tanh)
         .with_classifier("classifier.out_proj");

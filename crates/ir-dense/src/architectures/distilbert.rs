@@ -2,8 +2,8 @@
 
 use super::bert;
 use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
-use crate::activation::OutputActivation;
 use crate::model_folder::Architecture;
+use crate::output_activation::OutputActivation;
 
 pub(super) const DISTILBERT: Definition = Definition {
     name: Architecture::DISTILBERT.0,

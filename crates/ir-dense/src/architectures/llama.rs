@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::config_file::{ConfigFile, FULL_ATTENTION};
 use super::definition::{Definition, HeadLayout, HeadPooling, TensorNames};
-use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
 };
+use crate::output_activation::OutputActivation;
 
 pub(super) const LLAMA: Definition = Definition {
     name: Architecture::LLAMA.0,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::activation::OutputActivation;
 use crate::backend::Backend;
+use crate::output_activation::OutputActivation;
 use crate::precision::Precision;
 
 /// Configuration of a [`CrossEncoder`](crate::CrossEncoder). A field that is `None` takes the value

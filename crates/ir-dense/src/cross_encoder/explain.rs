@@ -6,9 +6,9 @@ use ir_core::{Candidate, Explanation};
 
 use super::scores::DocumentLogits;
 use super::{CrossEncoder, Windows};
-use crate::activation::OutputActivation;
 use crate::encode::pair_template::Window;
 use crate::error::ModelError;
+use crate::output_activation::OutputActivation;
 
 /// Maximum number of characters of an excerpt.
 const EXCERPT: usize = 80;

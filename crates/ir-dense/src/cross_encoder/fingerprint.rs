@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{CrossEncoder, Windows};
-use crate::activation::OutputActivation;
 use crate::model_folder::safetensors::checksum;
+use crate::output_activation::OutputActivation;
 use crate::precision::Precision;
 use crate::transformer::InferenceModel;
 

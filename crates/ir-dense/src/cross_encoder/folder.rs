@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::chat::ChatSettings;
-use crate::activation::OutputActivation;
 use crate::encode::module_entry::{SentenceTransformersModule, transformer_folder};
 use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
 use crate::model_folder::{inner_path, read_json};
+use crate::output_activation::OutputActivation;
 
 /// `model_type` of a cross-encoder.
 const CROSS_ENCODER: &str = "CrossEncoder";
@@ -87,7 +87,8 @@ struct ModelConfig {
 }
 
 impl CrossEncoderFolder {
-    /// Reads the files. Without `needs_head`, a model without a head is a classifier with one label.
+    /// Reads the files. Without `needs_head`, a model without a head is a classifier with one
+    /// label.
     pub(super) fn read(folder: &Path, needs_head: bool) -> Result<Self, ModelError> {
         let list = folder.join("modules.json");
         let modules = read_json::<Vec<SentenceTransformersModule>>(&list)?;

@@ -2,11 +2,11 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::activation::OutputActivation;
 use crate::architectures::{HeadLayout, HeadPooling};
 use crate::encode::Pooling;
 use crate::error::ModelError;
 use crate::model_folder::{NamedTensor, TensorSource};
+use crate::output_activation::OutputActivation;
 
 /// Weights of a classification head.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(crate) struct DenseHead {
     pub(crate) norm: Option<HeadLayerNorm>,
 }
 
-/// Linear layer.
+/// Linear layer, with or without bias.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadLinear {
     pub(crate) name: LayerName,
@@ -44,7 +44,7 @@ pub(crate) struct LayerName {
     pub(crate) in_encoder: bool,
 }
 
-/// Layer normalization.
+/// Layer normalization after the linear layer.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadLayerNorm {
     pub(crate) name: LayerName,
@@ -92,7 +92,6 @@ impl ClassificationHead {
         })
     }
 
-    /// Number of labels.
     pub(crate) fn labels(&self) -> usize {
         self.classifier.outputs()
     }
@@ -158,7 +157,7 @@ impl ClassificationHead {
         format!("{:?} {dense:?} {:?}", self.pooling, self.padding)
     }
 
-    /// Name, shape and elements of the weights in a file in which `prefix` precedes the names of the
+    /// Name, shape and elements of the weights in a file. `prefix` precedes the names of the
     /// encoder.
     pub(crate) fn weights(&self, prefix: &str) -> Vec<(String, Vec<usize>, &[f32])> {
         let mut weights = Vec::new();
@@ -240,7 +239,7 @@ impl HeadLinear {
         self.weight.len() / self.inputs.max(1)
     }
 
-    /// Sums are f64.
+    /// Returns the outputs of one vector; sums are f64.
     pub(crate) fn apply(&self, input: &[f32]) -> Vec<f32> {
         let rows = self.weight.chunks_exact(self.inputs.max(1)).enumerate();
         let row = |(output, row): (usize, &[f32])| {

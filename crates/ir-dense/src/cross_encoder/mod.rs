@@ -31,7 +31,6 @@ use folder::CrossEncoderFolder;
 use pairs::PairBuilder;
 use scoring::ScoringHead;
 
-use crate::activation::OutputActivation;
 use crate::backend::Backend;
 use crate::encode::ModelTokenizer;
 use crate::encode::tokenizer_files::TextRules;
@@ -39,6 +38,7 @@ use crate::encode::tower::max_tokens;
 use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::model_folder::{TransformerConfig, WeightFile};
+use crate::output_activation::OutputActivation;
 use crate::precision::Precision;
 use crate::reader::MissingHead;
 use crate::transformer::{InferenceModel, ModelWeights, count_layers};
@@ -104,9 +104,9 @@ impl CrossEncoder {
         Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
 
-    /// Opens an encoder, such as BERT or MiniLM, and adds a head of one label with random weights, a
-    /// function of `seed`: a model to train. Layers of the head that the folder contains, such as
-    /// BERT's pooler, are read.
+    /// Opens an encoder, such as BERT or MiniLM, and adds a head of one label: a model to train.
+    /// The head has random weights, a function of `seed`, except for layers that the folder
+    /// contains, such as BERT's pooler.
     ///
     /// ```
     /// use ir_dense::{CrossEncoder, CrossEncoderConfig, RandomModel};

@@ -110,7 +110,7 @@ impl PairBuilder {
         })
     }
 
-    /// Tokenizes a query.
+    /// Tokenizes a query with its prompt.
     pub(crate) fn query<'a>(
         &self,
         tokenizer: &ModelTokenizer,

@@ -17,7 +17,7 @@ const VERSION: &str = "6.0.0";
 impl CrossEncoder {
     /// Writes a folder in the layout of sentence-transformers, which its `CrossEncoder`,
     /// `AutoModelForSequenceClassification` of transformers and [`CrossEncoder::open`] read.
-    /// Weights are written as f32; prompt, maximum length and activation function are those of this
+    /// Weights are written as f32, with prompt, maximum length and activation function of this
     /// model.
     ///
     /// # Errors

@@ -163,8 +163,10 @@ impl CrossEncoder {
         }
     }
 
-    /// Returns the score of a document per label, or an error if a logit is not finite. `name` names
-    /// the document in errors.
+    /// Returns the score of a document per label. `name` names the document in errors.
+    ///
+    /// # Errors
+    /// Returns [`ModelError::Score`] if a logit is not finite.
     pub(super) fn document_scores(
         &self,
         logits: &DocumentLogits,

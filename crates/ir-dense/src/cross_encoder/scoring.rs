@@ -140,7 +140,6 @@ impl ScoringHead {
         }
     }
 
-    /// Number of labels.
     pub(crate) fn labels(&self) -> usize {
         match self {
             Self::Classification(head) => head.labels(),

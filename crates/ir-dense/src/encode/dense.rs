@@ -6,9 +6,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::{Map, Value};
 
 use super::module_config::{check_input, check_names, parse};
-use crate::activation::OutputActivation;
 use crate::error::ModelError;
 use crate::model_folder::{TensorSource, WeightFile};
+use crate::output_activation::OutputActivation;
 
 /// Linear layer with an activation function.
 #[derive(Debug, Clone)]

@@ -81,7 +81,7 @@ impl PairTemplate {
         tokens.chain(&mut self.after).for_each(|(_, of)| *of = 0);
     }
 
-    /// Largest token type.
+    /// Largest token type of the template.
     pub(crate) fn last_type(&self) -> u32 {
         let types = self.special().map(|(_, of)| *of).chain(self.types);
         types.max().unwrap_or(0)

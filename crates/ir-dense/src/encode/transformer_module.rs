@@ -35,7 +35,7 @@ const NEUTRAL_KEYS: [&str; 9] = [
 /// What a model of transformers is loaded for: `transformer_task`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransformerTask {
-    /// Hidden states.
+    /// Hidden states of the last layer.
     Features,
     /// Logits of a classification head.
     Classification,
@@ -44,7 +44,7 @@ pub(crate) enum TransformerTask {
 }
 
 impl TransformerTask {
-    /// Every task with its name, the name of the module's output, and that of the model's.
+    /// Every task with its name and the names of two outputs: of the module, of the model.
     const NAMES: [(Self, &'static str, &'static str, &'static str); 3] = [
         (
             Self::Features,
