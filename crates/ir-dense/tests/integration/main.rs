@@ -4,6 +4,7 @@ mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
 mod contract;
+mod cross_encoder;
 mod cross_encoders;
 mod encoder;
 mod families;
