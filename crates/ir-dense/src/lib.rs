@@ -31,7 +31,7 @@ pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 pub use hub::{Hub, HubError};
 pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
-    TransformerConfig,
+    SharedLayers, TransformerConfig,
 };
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};

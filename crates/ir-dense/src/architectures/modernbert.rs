@@ -2,7 +2,7 @@
 //! network, rotary positions, attention to a window in two of three layers.
 
 use super::config_file::{FULL_ATTENTION, SLIDING_ATTENTION};
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, FieldNames, LayerNames, Rows, TensorNames};
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
 };
@@ -12,11 +12,19 @@ pub(super) const MODERNBERT: Definition = Definition {
     model_types: &["modernbert"],
     class: "ModernBert",
     body: "model",
+    field_names: FieldNames {
+        own: &[
+            ("layer_norm_eps", "norm_eps"),
+            ("hidden_act", "hidden_activation"),
+        ],
+        aliases: &[],
+    },
     read: |file| {
         let mut config = TransformerConfig::new(Architecture::MODERNBERT);
         file.read_common(&mut config)?;
         config.layer_norm_eps = file.number("norm_eps")?.unwrap_or(1e-5);
         config.activation = file.activation("hidden_activation", "gelu")?;
+        file.expect_rotary_by_kind()?;
         let attention = file.flag("attention_bias")?.unwrap_or(false);
         let mlp = file.flag("mlp_bias")?.unwrap_or(false);
         let every = file

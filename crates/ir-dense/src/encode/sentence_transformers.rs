@@ -11,7 +11,7 @@ use super::tokenizer_files::TextRules;
 use super::transformer_module::TransformerModule;
 use super::{Pooling, PoolingModes, router};
 use crate::error::ModelError;
-use crate::model_folder::{create_folder, inner_path, read_json, write_json};
+use crate::model_folder::{create_folder, from_value, inner_path, read_json, write_json};
 use crate::similarity;
 
 /// First version of sentence-transformers that does not remove white space around a text, and
@@ -103,9 +103,7 @@ impl LengthLimits {
             let expected = Self::VERSION.to_string();
             return Err(ModelError::setting(&path, "version", expected, version));
         }
-        serde_json::from_value(value)
-            .map(Some)
-            .map_err(|source| ModelError::Json { path, source })
+        from_value(&path, value).map(Some)
     }
 }
 
