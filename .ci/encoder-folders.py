@@ -3,6 +3,7 @@
 Run by `.ci/encoder-folders`, which describes the arguments.
 """
 
+import contextlib
 import copy
 import json
 import math
@@ -17,6 +18,7 @@ from pathlib import Path
 # First: checks the versions, and sets variables of the libraries.
 from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS, edit_json, fill, rounded
 
+import peft
 import tokenizers as tk
 import torch
 import transformers as tf
@@ -172,8 +174,49 @@ def converted(folder, encoder):
     encoder.save_pretrained(folder, save_original_format=False)
 
 
+def more_tokens(decoder):
+    """Adds tokens that `tokenizer.json` lacks: to `added_tokens_decoder`, or to the files of early versions."""
+
+    def edit(folder, _):
+        def flags(content, **set):
+            return dict(content=content, lstrip=False, rstrip=False, normalized=False, single_word=False, special=False) | set
+
+        named = dict(bos_token="<bos>", additional_special_tokens=["<mask>", flags("</s>", special=True, lstrip=True, __type="AddedToken")])
+        if decoder:
+            # An existing special token that strips white space, a word of the vocabulary, a new token.
+            tokens = {"4": flags("[MASK]", lstrip=True, special=True), "7": flags("tea", rstrip=True), "900": flags("ships")}
+            edit_json(folder / "tokenizer_config.json", lambda it: it.update(named, added_tokens_decoder=tokens))
+        else:
+            (folder / "special_tokens_map.json").write_text(json.dumps(named | dict(mask_token="[MASK]")))
+            (folder / "added_tokens.json").write_text(json.dumps({"<mask>": 901, "RADAR": 900, "<eos>": 899}))
+
+    return edit
+
+
 def half_precision(folder, encoder):
     encoder.bfloat16().save_pretrained(folder)
+
+
+def lora(base, **settings):
+    """Adds a LoRA adapter with random weights. `base`: subfolder to which configuration and weights of the model move."""
+
+    def edit(folder, encoder):
+        torch.manual_seed(7)
+        model = peft.get_peft_model(encoder, peft.LoraConfig(lora_alpha=6, **settings))
+        with torch.no_grad():
+            for name, parameter in sorted(model.named_parameters()):
+                if "lora_" in name:
+                    parameter.copy_(0.4 * torch.randn(parameter.shape))
+        model.save_pretrained(folder)
+        (folder / "README.md").unlink()
+        modules = sorted(model.peft_config["default"].target_modules)
+        changes = dict(base_model_name_or_path=base, fan_in_fan_out=True, target_modules=modules)
+        edit_json(folder / "adapter_config.json", lambda it: it.update(changes))
+        (folder / base).mkdir(exist_ok=True)
+        for name in ("config.json", "model.safetensors"):
+            (folder / name).rename(folder / base / name)
+
+    return edit
 
 
 def with_head(model):
@@ -204,6 +247,12 @@ FOLDERS = {
     "bert-residual": bert(modules=(dense(24, use_residual=True), dense(16, use_residual=True)), length=30),
     "bert-router": bert("bert-cased", pooling=("cls",), document="bert-relu", model_settings=PROMPTS),
     "bert-lengths": bert(transformer=dict(query_length=8, document_length=24)),
+    "bert-added-tokens": bert(settings=dict(vocab_size=352), edit=more_tokens(True)),
+    "bert-added-tokens-older": bert(settings=dict(vocab_size=352), edit=more_tokens(False)),
+    "bert-split-special": bert(tokens=dict(split_special_tokens=True)),
+    "xlm-roberta-added-tokens": bert(
+        "xlm-roberta", tf.XLMRobertaConfig, dict(type_vocab_size=1, vocab_size=420), edit=more_tokens(True)
+    ),
     "bert-older": bert("bert-cased", pooling=("cls", "mean"), edit=older_bert),
     "albert": bert("albert", tf.AlbertConfig, dict(embedding_size=16, num_hidden_layers=3)),
     "albert-groups": bert(
@@ -257,6 +306,21 @@ FOLDERS = {
         pooling=("lasttoken",), modules=(NORMALIZE,), tokens=dict(padding_side="left"),
         model_settings=dict(prompts={"query": "Instruct: find passages\nQuery:", "document": ""}),
     ),
+    "qwen3-yarn": decoder(
+        "qwen", tf.Qwen3Config,
+        dict(head_dim=10, rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16, rope_theta=1000.0)),
+        pooling=("lasttoken",),
+    ),
+    "llama-yarn": decoder(
+        "llama", tf.LlamaConfig,
+        dict(
+            rope_parameters=dict(
+                rope_type="yarn", factor=3.0, original_max_position_embeddings=32, rope_theta=500.0, beta_fast=6.0, beta_slow=0.5,
+                mscale=1.5, mscale_all_dim=0.5, truncate=False,
+            ),
+        ),
+        edit=older_config(),
+    ),
     "qwen3-older": decoder(
         "qwen", tf.Qwen3Config, dict(head_dim=10, attention_bias=True, rope_parameters=dict(rope_theta=1000.0)),
         edit=older_config(),
@@ -285,6 +349,17 @@ FOLDERS = {
     "mistral-without-window": decoder("mistral", tf.MistralConfig, dict(sliding_window=None), pooling=("lasttoken",)),
     "eurobert": decoder("eurobert", tf.EuroBertConfig),
 }
+FOLDERS |= {
+    "bert-lora": replace(
+        FOLDERS["bert-dense"],
+        edit=lora(
+            ".", r=3, target_modules=["query", "value", "dense", "word_embeddings"],
+            rank_pattern={"layer.1.attention.self.query": 2, "embeddings.word_embeddings": 4},
+            alpha_pattern={"layer.0.*dense": 2.5},
+        ),
+    ),
+    "qwen3-lora": replace(FOLDERS["qwen3"], edit=lora("base", r=4, target_modules="all-linear", use_rslora=True)),
+}
 HEADS = {
     "albert": tf.AlbertForMaskedLM,
     "deberta-v3": tf.DebertaV2ForMaskedLM,
@@ -310,13 +385,17 @@ FOLDERS |= {f"{name}-with-head": replace(FOLDERS[name], edit=with_head(model)) f
 
 # Folders of crates/ir-dense/testdata/families.
 COMMITTED = (
-    "albert bert-dense bert-left deberta-v2 deberta-v3 distilbert dpr-context electra-small eurobert gemma3-bf16 gte "
-    "jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert qwen2-windows qwen3-bf16 roberta-vocab-merges t5 t5-gated "
+    "albert albert-groups bert-added-tokens bert-dense bert-left bert-lora deberta-v2 deberta-v3 distilbert dpr-context electra-small eurobert gemma3-bf16 gte "
+    "jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert qwen2-windows qwen3-bf16 qwen3-lora qwen3-yarn roberta-vocab-merges t5 t5-gated "
     "xlm-roberta-bytes"
 ).split()
 
-# Folders without gradients.json: the tokens differ from another folder, not the gradients, or there are two transformers.
-WITHOUT_GRADIENTS = "bert-lengths bert-older bert-prompt-excluded bert-router".split()
+# Folders without gradients.json: the tokens or weights differ from another folder, not the gradients, or there are two
+# transformers.
+WITHOUT_GRADIENTS = (
+    "bert-added-tokens bert-added-tokens-older bert-lengths bert-lora bert-older bert-prompt-excluded bert-router "
+    "bert-split-special qwen3-lora xlm-roberta-added-tokens"
+).split()
 # Indices of the texts of the loss: two sentences, a word, and a text that is longer than all attention windows.
 GRADIENT_TEXTS = [0, 6, 2, 16]
 
@@ -363,7 +442,9 @@ def expected(name, folder, dtype=torch.float32):
         batch = tf.AutoTokenizer.from_pretrained(folder)(TEXTS, padding=True, truncation=True, return_tensors="pt")
         with torch.inference_mode():
             return [model(**batch).pooler_output.numpy()] * 2
-    model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": dtype}).to(dtype)
+    # The base model of an adapter is relative to its folder.
+    with contextlib.chdir(folder):
+        model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": dtype}).to(dtype)
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 
 
@@ -423,6 +504,7 @@ def tensors(folder):
 
 
 def write(name, folder):
+    folder = folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     save(name, folder)
     query, document = expected(name, folder)
@@ -447,6 +529,27 @@ def write(name, folder):
     print(f"{name:30} {size // 1024:4} KiB, rounding {error:.1e}", flush=True)
 
 
+# Architectures of --large, and settings by which BERT, DistilBERT, T5 and Llama name their sizes.
+LARGE = (
+    "albert bert deberta-v3 distilbert electra-small eurobert gemma3 gte jina-embeddings-v3 llama3 mistral modernbert mpnet "
+    "nomic-bert qwen2 qwen3 roberta t5 t5-gated xlm-roberta"
+).split()
+SIZES = {
+    512: "hidden_size dim d_model", 8: "num_hidden_layers n_layers num_layers num_attention_heads n_heads num_heads",
+    2048: "intermediate_size hidden_dim d_ff", 64: "head_dim d_kv", 4: "num_key_value_heads", 128: "embedding_size",
+}
+
+
+def write_large(name, folder):
+    """Folder of an architecture with some 100 MB of random weights in layers, without vectors."""
+    spec = FOLDERS[name]
+    sizes = {field: size for size, fields in SIZES.items() for field in fields.split() if field in spec.settings}
+    sizes |= {"layer_types": ["sliding_attention", "full_attention"] * 4} if "layer_types" in spec.settings else {}
+    FOLDERS[name] = replace(spec, settings=spec.settings | sizes, modules=())
+    shutil.rmtree(folder, ignore_errors=True)
+    save(name, folder)
+
+
 def list_tensors(name):
     with tempfile.TemporaryDirectory() as temporary:
         save(name, Path(temporary))
@@ -462,6 +565,8 @@ def main(arguments):
     tf.logging.disable_progress_bar()
     if arguments[0] == "--list-tensors":
         return [list_tensors(name) for name in arguments[1:]]
+    if arguments[0] == "--large":
+        return [write_large(name, Path(arguments[1]) / name) for name in arguments[2:] or LARGE]
     committed = arguments[0] == "--committed"
     root = TESTDATA / "families" if committed else Path(arguments[0])
     names = COMMITTED if committed else arguments[1:] or FOLDERS

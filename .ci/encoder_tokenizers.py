@@ -9,7 +9,7 @@ from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
-for package, pinned in {"sentence-transformers": "6.2.0", "transformers": "5.24.0"}.items():
+for package, pinned in {"sentence-transformers": "6.2.0", "transformers": "5.24.0", "peft": "0.21.2"}.items():
     if version(package) != pinned:
         sys.exit(f"{package} {version(package)}, expected {pinned}")
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "TQDM_DISABLE": "1"}

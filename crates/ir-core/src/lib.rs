@@ -39,8 +39,8 @@ pub mod stop_words;
 pub mod store;
 #[cfg(test)]
 mod tests;
-mod token_encoder;
 mod time_limited;
+mod token_encoder;
 pub mod training;
 pub mod trec;
 
@@ -73,5 +73,5 @@ pub use run_order::RunOrder;
 pub use search::Search;
 pub use shard::{CorpusRange, Shard, ShardError};
 pub use similarity::VectorSimilarity;
-pub use token_encoder::{TokenEncoder, TokenVectors};
 pub use time_limited::TimeLimited;
+pub use token_encoder::{TokenEncoder, TokenVectors};

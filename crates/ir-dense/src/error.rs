@@ -41,10 +41,12 @@ pub enum ModelError {
         folder: PathBuf,
         expected: &'static str,
     },
-    /// A file is not valid JSON, or lacks a required field.
-    #[error("{} is invalid", path.display())]
+    /// A file is not valid JSON, or a field has another type or is missing. `field` is its path,
+    /// such as `[1].type`; empty if the file as a whole is invalid.
+    #[error("{}{}{field} is invalid", path.display(), if field.is_empty() { "" } else { ": " })]
     Json {
         path: PathBuf,
+        field: String,
         #[source]
         source: serde_json::Error,
     },
@@ -132,6 +134,25 @@ impl ModelError {
         }
     }
 
+    /// Replaces names of fields by the names that the file has for them.
+    pub(crate) fn with_field_names<'a>(
+        mut self,
+        names: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        if let Self::Setting {
+            field, expected, ..
+        } = &mut self
+        {
+            for (name, other) in names {
+                if field == name {
+                    *field = other.into();
+                }
+                *expected = expected.replace(name, other);
+            }
+        }
+        self
+    }
+
     pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self {
         let path: PathBuf = path.into();
         move |source| Self::Write {
@@ -186,6 +207,9 @@ pub enum TokenizerError {
     /// The maximum length leaves no room for a token besides the special tokens.
     #[error("the limit of {limit} tokens is too low, the least is {least}")]
     Limit { limit: usize, least: usize },
+    /// The `tokenizers` library panicked: its file is damaged.
+    #[error("{} is damaged: the tokenizers library fails with {message:?}", path.display())]
+    Panic { path: PathBuf, message: String },
     /// Tokenization of a text failed.
     #[error("the tokenizer failed")]
     Encode {

@@ -34,7 +34,7 @@ pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 pub use hub::{Hub, HubError};
 pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
-    TransformerConfig,
+    SharedLayers, TransformerConfig,
 };
 pub use output_activation::OutputActivation;
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};

@@ -391,6 +391,38 @@ fn rejects_invalid_listings_and_unsupported_models() {
     assert_eq!(here.cache.find("org/tiny"), None);
 }
 
+/// An adapter has the weights, the configuration and the tokenizer of its base model.
+#[test]
+fn downloads_adapters_without_their_base_model() {
+    let large = |name, bytes: &str, hash| Stored {
+        name,
+        bytes: bytes.into(),
+        hash,
+        large: true,
+    };
+    let config = r#"{"peft_type": "LORA", "base_model_name_or_path": "org/base"}"#;
+    let files = vec![
+        large(
+            "adapter_config.json",
+            config,
+            "0a2a66cd01e99e840aaf4881af0cc066462b69fa7df4b1bff53c3b482454a124",
+        ),
+        large(
+            "adapter_model.safetensors",
+            "adapter",
+            "ae1eae1d76e5b7c865c4122ce366a08025842566d2d96c75cc13e6353a73db0d",
+        ),
+    ];
+    let (here, server) = (Here::new(), usual(files));
+    let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
+    assert!(folder.join("adapter_model.safetensors").exists());
+    let error = BiEncoder::open(&folder).unwrap_err().to_string();
+    assert!(
+        error.contains("`ir models fetch org/base` downloads it"),
+        "{error}"
+    );
+}
+
 /// The transformer is in a folder, with sharded weights, and a Dense module has weights.
 #[test]
 fn downloads_modules_and_shards() {

@@ -138,19 +138,19 @@ pub(crate) const POOLINGS: [(&str, &str, Pooling); 6] = [
     ("mean", "Mean of the token vectors", Pooling::Mean),
     ("max", "Elementwise maximum", Pooling::Max),
     (
-        "mean-sqrt",
+        "mean_sqrt_len_tokens",
         "Sum divided by the square root of the number of tokens",
         Pooling::MeanSqrt,
     ),
     (
-        "weighted-mean",
+        "weightedmean",
         "Mean with the positions 1 to n as weights, as in SGPT",
         Pooling::WeightedMean,
     ),
     (
-        "sep",
-        "Vector of the last token: [SEP], as in the ICLR benchmark",
-        Pooling::Sep,
+        "lasttoken",
+        "Vector of the last token, such as [SEP] in the ICLR benchmark",
+        Pooling::LastToken,
     ),
 ];
 

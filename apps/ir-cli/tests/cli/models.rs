@@ -180,7 +180,7 @@ fn inspect_prints_how_a_folder_is_understood() {
     };
     assert_eq!(value("dimension"), "20");
     assert_eq!(value("similarity"), "inner product");
-    assert_eq!(value("pooling"), "cls+weighted_mean");
+    assert_eq!(value("pooling"), "cls+weightedmean");
     assert_eq!(value("module"), "Normalize");
     assert_eq!(value("truncate_dim"), "20");
     assert_eq!(value("normalize"), "false");

@@ -1,29 +1,41 @@
 //! ALBERT: factorized embeddings, and layers that share their weights.
 
-use serde_json::Value;
-
 use super::bert;
-use super::definition::{Definition, HeadDense, HeadLayout, LayerNames, Rows, TensorNames};
-use crate::model_folder::Architecture;
+use super::definition::{
+    Definition, FieldNames, HeadDense, HeadLayout, LayerNames, Rows, TensorNames,
+};
+use crate::error::ModelError;
+use crate::model_folder::{Architecture, SharedLayers};
 
 pub(super) const ALBERT: Definition = Definition {
     name: Architecture::ALBERT.0,
     model_types: &["albert"],
     class: "Albert",
     body: "albert",
+    field_names: FieldNames::BERT,
     read: |file| {
         let mut config = bert::read(file, Architecture::ALBERT)?;
-        for field in ["num_hidden_groups", "inner_group_num"] {
-            file.expect(field, &Value::from(1))?;
-        }
         config.layer.embedding_size = Some(file.integer("embedding_size")?.unwrap_or(128));
-        config.layer.shared_layers = true;
+        let count = |field| -> Result<usize, ModelError> {
+            match file.integer(field)?.unwrap_or(1) {
+                0 => Err(file.error(field, "1 or more", 0)),
+                count => Ok(count),
+            }
+        };
+        let group_size = count("inner_group_num")?;
+        config.layer.shared_layers = Some(SharedLayers {
+            groups: count("num_hidden_groups")?,
+            group_size,
+        });
+        config.layers = config.layers.saturating_mul(group_size);
+        file.check_layers("inner_group_num", config.layers)?;
         config.activation = file.activation("hidden_act", "gelu_new")?;
         Ok(config)
     },
     names: &[TensorNames {
         embedding_projection: "encoder.embedding_hidden_mapping_in",
-        layer: "encoder.albert_layer_groups.0.albert_layers.",
+        layer: "encoder.albert_layer_groups.",
+        inner_layer: ".albert_layers.",
         parts: LayerNames {
             qkv: &["attention.query", "attention.key", "attention.value"],
             output: "attention.dense",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::config_file::ConfigFile;
-use super::definition::{Definition, HeadLayout, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, TensorNames};
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, TransformerConfig};
 use crate::output_activation::OutputActivation;
@@ -13,6 +13,7 @@ pub(super) const BERT: Definition = Definition {
     model_types: &["bert"],
     class: "Bert",
     body: "bert",
+    field_names: FieldNames::BERT,
     read: |file| read(file, Architecture::BERT),
     names: &[TensorNames::BERT],
     head: Some(|_| Ok(HeadLayout::BERT)),
@@ -23,6 +24,7 @@ pub(super) const ROBERTA: Definition = Definition {
     model_types: &["roberta", "xlm-roberta", "camembert"],
     class: "Roberta",
     body: "roberta",
+    field_names: FieldNames::BERT,
     read: |file| {
         let mut config = read(file, Architecture::ROBERTA)?;
         let padding = file.integer("pad_token_id")?.unwrap_or(1);
@@ -39,6 +41,7 @@ pub(super) const ELECTRA: Definition = Definition {
     model_types: &["electra"],
     class: "Electra",
     body: "electra",
+    field_names: FieldNames::BERT,
     read: |file| {
         let mut config = read(file, Architecture::ELECTRA)?;
         let size = file.integer("embedding_size")?;
@@ -54,6 +57,7 @@ pub(super) const DPR: Definition = Definition {
     model_types: &["dpr"],
     class: "Bert",
     body: "bert",
+    field_names: FieldNames::BERT,
     read: |file| {
         file.expect("projection_dim", &Value::from(0))?;
         read(file, Architecture::BERT)

@@ -1,9 +1,10 @@
 //! Fields of `config.json`.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::Path;
 
-use serde::de::Error as _;
 use serde_json::{Map, Value};
 
 use crate::activation::Activation;
@@ -16,14 +17,65 @@ use crate::output_activation::OutputActivation;
 pub(crate) struct ConfigFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) fields: Map<String, Value>,
+    /// Names of the fields that were asked for.
+    asked: RefCell<BTreeSet<String>>,
 }
 
 /// Kinds of layers in `layer_types` and `rope_parameters`.
 pub(crate) const FULL_ATTENTION: &str = "full_attention";
 pub(crate) const SLIDING_ATTENTION: &str = "sliding_attention";
 
-impl ConfigFile<'_> {
-    fn get(&self, field: &str) -> Option<&Value> {
+/// Fields without effect on vectors: parts of their names.
+const NEUTRAL_FIELDS: [&str; 23] = [
+    "_name_or_path",
+    "_token_id",
+    "_token_index",
+    "architectures",
+    "attn_implementation",
+    "auto_map",
+    "cache",
+    "chunk_size",
+    "classifier",
+    "cross_attention",
+    "dropout",
+    "dtype",
+    "gradient_checkpointing",
+    "id2label",
+    "init",
+    "is_encoder_decoder",
+    "label2id",
+    "model_type",
+    "output_",
+    "pdrop",
+    "pretraining_tp",
+    "tie_",
+    "transformers_version",
+];
+
+impl<'a> ConfigFile<'a> {
+    pub(crate) fn new(path: &'a Path, fields: Map<String, Value>) -> Self {
+        Self {
+            path,
+            fields,
+            asked: RefCell::default(),
+        }
+    }
+
+    /// Fields that nobody asked for and that may change vectors.
+    pub(crate) fn unread(&self) -> Vec<&str> {
+        let asked = self.asked.borrow();
+        let names = self.fields.iter().filter(|(_, value)| !value.is_null());
+        let names = names.map(|(name, _)| name.as_str());
+        let is_neutral = |name: &str| NEUTRAL_FIELDS.iter().any(|part| name.contains(part));
+        names
+            .filter(|name| !asked.contains(*name) && !is_neutral(name))
+            .collect()
+    }
+
+    pub(crate) fn get(&self, field: &str) -> Option<&Value> {
+        if !self.asked.borrow().contains(field) {
+            self.asked.borrow_mut().insert(field.to_owned());
+        }
         self.fields.get(field).filter(|value| !value.is_null())
     }
 
@@ -41,11 +93,11 @@ impl ConfigFile<'_> {
         ModelError::setting(self.path, field, expected, found)
     }
 
-    fn typed<'a, T>(
-        &'a self,
+    fn typed<'b, T>(
+        &'b self,
         field: &str,
         expected: &str,
-        read: impl FnOnce(&'a Value) -> Option<T>,
+        read: impl FnOnce(&'b Value) -> Option<T>,
     ) -> Result<Option<T>, ModelError> {
         let value = self
             .get(field)
@@ -61,20 +113,25 @@ impl ConfigFile<'_> {
 
     /// Returns a non-negative integer that the file must have.
     pub(crate) fn required(&self, field: &str) -> Result<usize, ModelError> {
-        self.integer(field)?.ok_or_else(|| ModelError::Json {
-            path: self.path.into(),
-            source: serde_json::Error::custom(format!("missing field `{field}`")),
-        })
+        let value = self.integer(field)?;
+        value.ok_or_else(|| self.error(field, "a non-negative integer", "missing"))
     }
 
     /// Returns the number of layers. A list of layers is as long as this number says.
     pub(crate) fn layers(&self, field: &str) -> Result<usize, ModelError> {
-        const MAX_LAYERS: usize = 10_000;
         let layers = self.required(field)?;
-        if layers > MAX_LAYERS {
-            return Err(self.error(field, format!("at most {MAX_LAYERS}"), layers));
-        }
+        self.check_layers(field, layers)?;
         Ok(layers)
+    }
+
+    /// Returns an error if a field leads to too many layers.
+    pub(crate) fn check_layers(&self, field: &str, layers: usize) -> Result<(), ModelError> {
+        const MAX_LAYERS: usize = 10_000;
+        if layers > MAX_LAYERS {
+            let expected = format!("at most {MAX_LAYERS} layers");
+            return Err(self.error(field, expected, layers));
+        }
+        Ok(())
     }
 
     pub(crate) fn number(&self, field: &str) -> Result<Option<f64>, ModelError> {
@@ -99,10 +156,7 @@ impl ConfigFile<'_> {
     /// Returns the fields of an object, such as `rope_parameters`.
     pub(crate) fn object(&self, field: &str) -> Result<Option<ConfigFile<'_>>, ModelError> {
         let fields = self.typed(field, "an object", Value::as_object)?;
-        Ok(fields.map(|fields| ConfigFile {
-            path: self.path,
-            fields: fields.clone(),
-        }))
+        Ok(fields.map(|fields| ConfigFile::new(self.path, fields.clone())))
     }
 
     /// Returns an error unless a field is absent or has the value.
@@ -169,6 +223,24 @@ impl ConfigFile<'_> {
         Ok(Some(local))
     }
 
+    /// Returns an error if `rope_parameters` has parameters for all kinds of layers together, which
+    /// transformers does not apply to layers of several kinds.
+    pub(crate) fn expect_rotary_by_kind(&self) -> Result<(), ModelError> {
+        let parameters = self.object("rope_parameters")?;
+        let names = parameters.iter().flat_map(|it| &it.fields);
+        let other = |(name, _): &(&String, &Value)| {
+            ![FULL_ATTENTION, SLIDING_ATTENTION].contains(&name.as_str())
+        };
+        match names.into_iter().find(other) {
+            None => Ok(()),
+            Some((name, value)) => {
+                let expected =
+                    format!("in {FULL_ATTENTION} and {SLIDING_ATTENTION}, per kind of layer");
+                Err(self.error(&format!("rope_parameters.{name}"), expected, value))
+            }
+        }
+    }
+
     /// Rotary position embeddings of all components of a head, of layers of a kind: the parameters
     /// of `rope_scaling` or `rope_parameters`, and θ as older files name it, or a default.
     pub(crate) fn rotary(
@@ -206,10 +278,7 @@ impl ConfigFile<'_> {
         (theta_field, default_theta): (&str, f64),
         head_size: usize,
     ) -> Result<Rotary, ModelError> {
-        let empty = || ConfigFile {
-            path: self.path,
-            fields: Map::new(),
-        };
+        let empty = || ConfigFile::new(self.path, Map::new());
         let all = self.object(field)?.unwrap_or_else(empty);
         let of_kind = all.object(kind)?;
         let parameters = of_kind.as_ref().unwrap_or(&all);
@@ -251,8 +320,9 @@ impl ConfigFile<'_> {
                     },
                 })
             }
+            "yarn" => Some(self.yarn(field, parameters)?),
             other => {
-                let expected = "default, linear or llama3";
+                let expected = "default, linear, llama3 or yarn: others are not supported";
                 return Err(self.error(&format!("{field}.rope_type"), expected, other));
             }
         };
@@ -267,6 +337,43 @@ impl ConfigFile<'_> {
             theta,
             dim: head_size,
             scaling,
+        })
+    }
+
+    /// Parameters of YaRN; those that transformers infers have its defaults.
+    fn yarn(&self, field: &str, parameters: &Self) -> Result<RotaryScaling, ModelError> {
+        let positive = |name: &str| -> Result<Option<f64>, ModelError> {
+            match parameters.number(name)? {
+                Some(value) if !(value > 0.0 && value.is_finite()) => {
+                    Err(self.error(&format!("{field}.{name}"), "above 0", value))
+                }
+                value => Ok(value),
+            }
+        };
+        let positions = self.required("max_position_embeddings")?;
+        let original = parameters.integer("original_max_position_embeddings")?;
+        let original_positions = original.unwrap_or(positions).max(1);
+        let extension = positions as f64 / original_positions as f64;
+        let factor = positive("factor")?.unwrap_or(extension);
+        let scale = |weight: f64| match factor {
+            ..=1.0 => 1.0,
+            factor => 0.1 * weight * factor.ln() + 1.0,
+        };
+        let scales = positive("mscale")?.zip(positive("mscale_all_dim")?);
+        let inferred = scales.map_or(scale(1.0), |(one, all)| scale(one) / scale(all));
+        let beta_fast = positive("beta_fast")?.unwrap_or(32.0);
+        let beta_slow = positive("beta_slow")?.unwrap_or(1.0);
+        if beta_fast <= beta_slow {
+            let expected = format!("above beta_slow, {beta_slow}");
+            return Err(self.error(&format!("{field}.beta_fast"), expected, beta_fast));
+        }
+        Ok(RotaryScaling::Yarn {
+            factor,
+            beta_fast,
+            beta_slow,
+            original_positions,
+            attention_factor: positive("attention_factor")?.unwrap_or(inferred),
+            truncate: parameters.flag("truncate")?.unwrap_or(true),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bert;
 use super::config_file::ConfigFile;
-use super::definition::{Definition, HeadLayout, LayerNames, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, TensorNames};
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, Disentangled, TransformerConfig};
 
@@ -11,6 +11,10 @@ pub(super) const DEBERTA: Definition = Definition {
     model_types: &["deberta-v2"],
     class: "DebertaV2",
     body: "deberta",
+    field_names: FieldNames {
+        own: &[("head_dim", "attention_head_size")],
+        aliases: &[],
+    },
     read,
     names: &[TensorNames {
         embedding_projection: "embeddings.embed_proj",
@@ -52,7 +56,7 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
     }
     // "c2p|p2c" in older files.
     let joined;
-    let kinds = match file.fields.get("pos_att_type") {
+    let kinds = match file.get("pos_att_type") {
         Some(serde_json::Value::String(text)) => {
             joined = text.to_lowercase();
             joined.split('|').map(str::trim).collect()

@@ -18,6 +18,8 @@ pub(crate) struct Definition {
     pub(crate) class: &'static str,
     /// Name of the encoder in classes with a head, such as `bert`.
     pub(crate) body: &'static str,
+    /// Names of the fields of `config.json`.
+    pub(crate) field_names: FieldNames,
     /// Reads the configuration, without [`TransformerConfig::validate`].
     pub(crate) read: fn(&ConfigFile<'_>) -> Result<TransformerConfig, ModelError>,
     /// Tensor names, one set for every layout of weight files. The first one is written.
@@ -129,6 +131,26 @@ impl HeadLayout {
     }
 }
 
+/// Fields of `config.json` with other names than in BERT: pairs of both names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FieldNames {
+    /// Names of the architecture, for errors.
+    pub(crate) own: &'static [(&'static str, &'static str)],
+    /// Names that a file may have for the same value.
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
+}
+
+impl FieldNames {
+    pub(crate) const BERT: Self = Self {
+        own: &[],
+        aliases: &[],
+    };
+    pub(crate) const LLAMA: Self = Self {
+        own: &[("layer_norm_eps", "rms_norm_eps")],
+        aliases: &[],
+    };
+}
+
 /// Tensor names of an architecture. Names of layers and other modules are without `.weight` and
 /// `.bias`. Tensors that the description of the layers does not ask for have no name.
 #[derive(Debug, Clone, Copy)]
@@ -147,6 +169,8 @@ pub(crate) struct TensorNames {
     pub(crate) final_norm: &'static str,
     /// Start of the names of a layer, before its number, such as `encoder.layer.`.
     pub(crate) layer: &'static str,
+    /// What stands between the numbers of a group and of a layer in it, if layers share weights.
+    pub(crate) inner_layer: &'static str,
     pub(crate) parts: LayerNames,
 }
 
@@ -194,6 +218,7 @@ impl TensorNames {
         relative_position_norm: "encoder.LayerNorm",
         final_norm: "norm",
         layer: "encoder.layer.",
+        inner_layer: "",
         parts: LayerNames {
             qkv: &[
                 "attention.self.query",

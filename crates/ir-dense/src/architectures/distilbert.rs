@@ -1,15 +1,28 @@
 //! DistilBERT: BERT without token types, with other names of tensors.
 
 use super::bert;
-use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::Architecture;
 use crate::output_activation::OutputActivation;
+
+/// Names of BERT's fields and of DistilBERT's.
+const NAMES: &[(&str, &str)] = &[
+    ("hidden_size", "dim"),
+    ("num_hidden_layers", "n_layers"),
+    ("num_attention_heads", "n_heads"),
+    ("intermediate_size", "hidden_dim"),
+    ("hidden_act", "activation"),
+];
 
 pub(super) const DISTILBERT: Definition = Definition {
     name: Architecture::DISTILBERT.0,
     model_types: &["distilbert"],
     class: "DistilBert",
     body: "distilbert",
+    field_names: FieldNames {
+        own: NAMES,
+        aliases: NAMES,
+    },
     read: |file| {
         let mut config = bert::read(file, Architecture::DISTILBERT)?;
         config.token_types = 0;

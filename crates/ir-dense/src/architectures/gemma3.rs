@@ -2,7 +2,7 @@
 //! a window in five of six layers.
 
 use super::config_file::{FULL_ATTENTION, SLIDING_ATTENTION};
-use super::definition::{Definition, HeadLayout, LayerNames, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, TensorNames};
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
 };
@@ -12,6 +12,13 @@ pub(super) const GEMMA3: Definition = Definition {
     model_types: &["gemma3_text"],
     class: "Gemma3Text",
     body: "model",
+    field_names: FieldNames {
+        own: &[
+            ("layer_norm_eps", "rms_norm_eps"),
+            ("hidden_act", "hidden_activation"),
+        ],
+        aliases: &[],
+    },
     read: |file| {
         let mut config = TransformerConfig::new(Architecture::GEMMA3);
         file.read_common(&mut config)?;
@@ -37,6 +44,7 @@ pub(super) const GEMMA3: Definition = Definition {
             None => file.integer("_sliding_window_pattern")?.unwrap_or(6),
         };
         let local = |layer: &usize| !(layer + 1).is_multiple_of(every.max(1));
+        file.expect_rotary_by_kind()?;
         let bias = file.flag("attention_bias")?.unwrap_or(false);
         config.layer = LayerConfig {
             norm: Norm::RmsNormOnePlus,

@@ -1,14 +1,18 @@
 //! GTE (Zhang et al. 2024, "mGTE"): BERT with rotary positions and a gated feed-forward network.
 
+use serde_json::json;
+
 use super::config_file::FULL_ATTENTION;
-use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::{Architecture, Biases, LayerConfig, TransformerConfig};
 
 pub(super) const GTE: Definition = Definition {
     name: Architecture::GTE.0,
-    model_types: &["gte"],
+    // "new" in the model's own code.
+    model_types: &["gte", "new"],
     class: "Gte",
     body: "gte",
+    field_names: FieldNames::BERT,
     read: |file| {
         let mut config = TransformerConfig::new(Architecture::GTE);
         file.read_common(&mut config)?;
@@ -26,8 +30,20 @@ pub(super) const GTE: Definition = Definition {
             ..LayerConfig::default()
         };
         let head_size = config.attention().head_size;
+        let is_new = file.text("model_type")? == Some("new");
+        if is_new {
+            for (field, value) in [
+                ("layer_norm_type", json!("layer_norm")),
+                ("logn_attention_scale", json!(false)),
+                ("pack_qkv", json!(true)),
+                ("position_embedding_type", json!("rope")),
+            ] {
+                file.expect(field, &value)?;
+            }
+        }
+        let theta = if is_new { 10_000.0 } else { 160_000.0 };
         config.layer.rotary =
-            Some(file.rotary(FULL_ATTENTION, ("rope_theta", 160_000.0), head_size)?);
+            Some(file.rotary(FULL_ATTENTION, ("rope_theta", theta), head_size)?);
         Ok(config)
     },
     names: &[

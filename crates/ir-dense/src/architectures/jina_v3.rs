@@ -2,7 +2,7 @@
 //! applied.
 
 use super::config_file::FULL_ATTENTION;
-use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, Rows, TensorNames};
 use crate::model_folder::{Architecture, LayerConfig, TransformerConfig};
 
 pub(super) const JINA_V3: Definition = Definition {
@@ -10,6 +10,7 @@ pub(super) const JINA_V3: Definition = Definition {
     model_types: &["jina_embeddings_v3"],
     class: "JinaEmbeddingsV3",
     body: "roberta",
+    field_names: FieldNames::BERT,
     read: |file| {
         let mut config = TransformerConfig::new(Architecture::JINA_V3);
         file.read_common(&mut config)?;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::config_file::{ConfigFile, FULL_ATTENTION};
-use super::definition::{Definition, HeadLayout, HeadPooling, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, HeadPooling, TensorNames};
 use crate::error::ModelError;
 use crate::model_folder::{
     Architecture, Biases, LayerConfig, Norm, NormPlacement, TransformerConfig,
@@ -16,6 +16,7 @@ pub(super) const LLAMA: Definition = Definition {
     model_types: &["llama"],
     class: "Llama",
     body: "model",
+    field_names: FieldNames::LLAMA,
     read: |file| read(file, Architecture::LLAMA),
     names: &[TensorNames::LLAMA],
     head: Some(|_| Ok(HeadLayout::DECODER)),
@@ -26,6 +27,7 @@ pub(super) const EUROBERT: Definition = Definition {
     model_types: &["eurobert"],
     class: "EuroBert",
     body: "model",
+    field_names: FieldNames::LLAMA,
     read: |file| {
         let mut config = read(file, Architecture::EUROBERT)?;
         config.layer.causal = false;
@@ -41,13 +43,14 @@ pub(super) const MISTRAL: Definition = Definition {
     model_types: &["mistral"],
     class: "Mistral",
     body: "model",
+    field_names: FieldNames::LLAMA,
     read: |file| {
         let mut config = read(file, Architecture::MISTRAL)?;
         config.layer.bias = Biases::all(false);
         // A file without the field has the default, one with null has no window.
-        let window = match file.fields.get("sliding_window") {
-            Some(_) => file.integer("sliding_window")?,
-            None => Some(4096),
+        let window = match file.integer("sliding_window")? {
+            None if !file.fields.contains_key("sliding_window") => Some(4096),
+            window => window,
         };
         if let Some(window) = window {
             config.layer.local_layers = match file.local_layers(config.layers)? {
@@ -67,6 +70,7 @@ pub(super) const QWEN2: Definition = Definition {
     model_types: &["qwen2"],
     class: "Qwen2",
     body: "model",
+    field_names: FieldNames::LLAMA,
     read: |file| {
         let mut config = read(file, Architecture::QWEN2)?;
         config.layer.bias = Biases {
@@ -85,6 +89,7 @@ pub(super) const QWEN3: Definition = Definition {
     model_types: &["qwen3"],
     class: "Qwen3",
     body: "model",
+    field_names: FieldNames::LLAMA,
     read: |file| {
         let mut config = read(file, Architecture::QWEN3)?;
         config.layer.query_key_norm = true;

@@ -16,16 +16,18 @@ mod mpnet;
 mod nomic_bert;
 mod t5;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use config_file::ConfigFile;
+use definition::FieldNames;
 pub(crate) use definition::{Definition, HeadLayout, HeadPooling, LayerNames, Rows, TensorNames};
 
 use crate::error::ModelError;
 use crate::model_folder::remote_code::unknown_architecture;
-use crate::model_folder::{Architecture, TransformerConfig, read_json};
+use crate::model_folder::{Architecture, TransformerConfig, base_folder, read_json};
 
 /// Architectures that a model folder may have, in the order in which errors list them.
 const ARCHITECTURES: &[Definition] = &[
@@ -48,15 +50,6 @@ const ARCHITECTURES: &[Definition] = &[
     llama::QWEN3,
     llama::EUROBERT,
     gemma3::GEMMA3,
-];
-
-/// Field names of BERT and DistilBERT. A file may have both.
-const FIELD_NAMES: [(&str, &str); 5] = [
-    ("hidden_size", "dim"),
-    ("num_hidden_layers", "n_layers"),
-    ("num_attention_heads", "n_heads"),
-    ("intermediate_size", "hidden_dim"),
-    ("hidden_act", "activation"),
 ];
 
 impl Architecture {
@@ -105,39 +98,47 @@ impl Architecture {
 }
 
 impl TransformerConfig {
-    /// Reads `config.json`.
+    /// Reads `config.json` of a folder, or of the base model of its LoRA adapter.
     ///
     /// # Errors
     /// If the file is missing or invalid, the architecture is not supported, or values contradict
     /// each other.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
-        let folder = folder.as_ref();
+        let folder = base_folder(folder.as_ref())?;
         let path = folder.join("config.json");
         Self::read_file(&path)?.ok_or_else(|| ModelError::MissingFile {
-            folder: folder.into(),
+            folder,
             expected: "config.json",
         })
     }
 
     /// Reads a file of any name; `None` if there is no such file.
     pub(crate) fn read_file(path: &Path) -> Result<Option<Self>, ModelError> {
-        let Some(mut fields) = read_json::<Map<String, Value>>(path)? else {
+        let Some(fields) = read_json::<Map<String, Value>>(path)? else {
             return Ok(None);
         };
-        for (name, other) in FIELD_NAMES {
-            let Some(another) = fields.remove(other) else {
+        let given: BTreeSet<String> = fields.keys().cloned().collect();
+        let mut file = ConfigFile::new(path, fields);
+        let definition = find(&file)?;
+        for (name, other) in definition.field_names.aliases {
+            let Some(another) = file.fields.remove(*other) else {
                 continue;
             };
-            let one = fields.entry(name).or_insert_with(|| another.clone());
+            let fields = &mut file.fields;
+            let one = fields.entry(*name).or_insert_with(|| another.clone());
             if *one != another {
                 let expected = format!("{one}, as {name} says");
-                return Err(ModelError::setting(path, other, expected, another));
+                return Err(file.error(other, expected, another));
             }
         }
-        let file = ConfigFile { path, fields };
-        let config = (find(&file)?.read)(&file)?;
-        config.validate(path)?;
-        Ok(Some(config))
+        let read = (definition.read)(&file);
+        let config = read.and_then(|config| config.validate(path).map(|()| config));
+        config.map(Some).map_err(|error| {
+            let FieldNames { own, aliases } = definition.field_names;
+            let own = own.iter().filter(|(name, _)| !given.contains(*name));
+            let aliases = aliases.iter().filter(|(_, other)| given.contains(*other));
+            error.with_field_names(own.chain(aliases).copied())
+        })
     }
 }
 
@@ -149,7 +150,7 @@ impl HeadLayout {
     pub(crate) fn read(folder: &Path, architecture: Architecture) -> Result<Self, ModelError> {
         let path = &folder.join("config.json");
         let fields = read_json::<Map<String, Value>>(path)?.unwrap_or_default();
-        let file = ConfigFile { path, fields };
+        let file = ConfigFile::new(path, fields);
         match architecture.definition().head {
             Some(read) => read(&file),
             None => {
@@ -171,7 +172,8 @@ fn find(file: &ConfigFile<'_>) -> Result<&'static Definition, ModelError> {
     let unknown = || {
         let types = ARCHITECTURES.iter().flat_map(|it| it.model_types);
         let known: Vec<&str> = types.copied().collect();
-        unknown_architecture(file.path, &file.fields, &known)
+        let differences = |nearest: &str| by_type(nearest).map(|it| differences(file, it));
+        unknown_architecture(file.path, &file.fields, &known, differences)
     };
     if let Some(name) = file.text("model_type")? {
         return by_type(name).ok_or_else(unknown);
@@ -184,6 +186,25 @@ fn find(file: &ConfigFile<'_>) -> Result<&'static Definition, ModelError> {
     let end = class.find("for").or(class.find("model"));
     let stem = &class[..end.unwrap_or(class.len())];
     by_type(stem).ok_or_else(unknown)
+}
+
+/// Says what of a configuration an architecture misses, and what it does not read.
+fn differences(file: &ConfigFile<'_>, definition: &Definition) -> String {
+    const MAX_FIELDS: usize = 6;
+    let file = ConfigFile::new(file.path, file.fields.clone());
+    if let Err(ModelError::Setting { field, found, .. }) = (definition.read)(&file) {
+        return format!("here {field} is {found}");
+    }
+    let unread = file.unread();
+    let named = &unread[..unread.len().min(MAX_FIELDS)];
+    let others = match unread.len() - named.len() {
+        0 => String::new(),
+        others => format!(" and {others} others"),
+    };
+    match named {
+        [] => String::new(),
+        named => format!("it does not read {}{others}", named.join(", ")),
+    }
 }
 
 #[cfg(test)]

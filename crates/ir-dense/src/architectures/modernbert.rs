@@ -3,7 +3,8 @@
 
 use super::config_file::{ConfigFile, FULL_ATTENTION, SLIDING_ATTENTION};
 use super::definition::{
-    Definition, HeadDense, HeadLayout, HeadNorm, HeadPooling, LayerNames, Rows, TensorNames,
+    Definition, FieldNames, HeadDense, HeadLayout, HeadNorm, HeadPooling, LayerNames, Rows,
+    TensorNames,
 };
 use crate::error::ModelError;
 use crate::model_folder::{
@@ -15,11 +16,19 @@ pub(super) const MODERNBERT: Definition = Definition {
     model_types: &["modernbert"],
     class: "ModernBert",
     body: "model",
+    field_names: FieldNames {
+        own: &[
+            ("layer_norm_eps", "norm_eps"),
+            ("hidden_act", "hidden_activation"),
+        ],
+        aliases: &[],
+    },
     read: |file| {
         let mut config = TransformerConfig::new(Architecture::MODERNBERT);
         file.read_common(&mut config)?;
         config.layer_norm_eps = file.number("norm_eps")?.unwrap_or(1e-5);
         config.activation = file.activation("hidden_activation", "gelu")?;
+        file.expect_rotary_by_kind()?;
         let attention = file.flag("attention_bias")?.unwrap_or(false);
         let mlp = file.flag("mlp_bias")?.unwrap_or(false);
         let every = file

@@ -1,7 +1,7 @@
 //! MPNet: BERT with a relative position bias, without token types.
 
 use super::bert;
-use super::definition::{Definition, HeadLayout, LayerNames, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, TensorNames};
 use crate::model_folder::Architecture;
 
 pub(super) const MPNET: Definition = Definition {
@@ -9,6 +9,7 @@ pub(super) const MPNET: Definition = Definition {
     model_types: &["mpnet"],
     class: "MPNet",
     body: "mpnet",
+    field_names: FieldNames::BERT,
     read: |file| {
         let mut config = bert::read(file, Architecture::MPNET)?;
         config.token_types = 0;

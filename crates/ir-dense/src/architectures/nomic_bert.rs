@@ -1,7 +1,10 @@
 //! Nomic BERT (Nussbaum et al. 2024): BERT with rotary positions and a gated feed-forward network.
 
+use serde_json::json;
+
 use super::config_file::FULL_ATTENTION;
-use super::definition::{Definition, HeadLayout, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, Rows, TensorNames};
+use crate::activation::Activation;
 use crate::model_folder::{Architecture, Biases, LayerConfig, TransformerConfig};
 
 pub(super) const NOMIC_BERT: Definition = Definition {
@@ -9,11 +12,47 @@ pub(super) const NOMIC_BERT: Definition = Definition {
     model_types: &["nomic_bert"],
     class: "NomicBert",
     body: "nomic_bert",
+    field_names: FieldNames {
+        own: &[],
+        aliases: &[
+            ("hidden_size", "n_embd"),
+            ("num_hidden_layers", "n_layer"),
+            ("num_attention_heads", "n_head"),
+            ("intermediate_size", "n_inner"),
+            ("max_position_embeddings", "n_positions"),
+            ("layer_norm_eps", "layer_norm_epsilon"),
+            ("hidden_act", "activation_function"),
+        ],
+    },
     read: |file| {
         let mut config = TransformerConfig::new(Architecture::NOMIC_BERT);
         file.read_common(&mut config)?;
         config.token_types = file.integer("type_vocab_size")?.unwrap_or(2);
-        config.activation = file.activation("hidden_act", "silu")?;
+        // Names of gated networks in the model's own code.
+        config.activation = match file.text("hidden_act")? {
+            Some("swiglu") => Activation::Silu,
+            Some("geglu") => Activation::Gelu,
+            _ => file.activation("hidden_act", "silu")?,
+        };
+        // Fields of the model's own code, with the values of the published models.
+        for (field, value) in [
+            ("causal", json!(false)),
+            ("mlp_fc1_bias", json!(false)),
+            ("mlp_fc2_bias", json!(false)),
+            ("parallel_block", json!(false)),
+            ("prenorm", json!(false)),
+            ("qkv_proj_bias", json!(false)),
+            ("rotary_emb_interleaved", json!(false)),
+            ("rotary_emb_fraction", json!(1.0)),
+            ("use_rms_norm", json!(false)),
+        ] {
+            file.expect(field, &value)?;
+        }
+        for field in ["rotary_emb_scale_base", "rotary_scaling_factor"] {
+            if let Some(factor) = file.number(field)? {
+                return Err(file.error(field, "null", factor));
+            }
+        }
         config.layer = LayerConfig {
             position_embeddings: false,
             head_size: file.integer("head_dim")?,
@@ -22,8 +61,12 @@ pub(super) const NOMIC_BERT: Definition = Definition {
             ..LayerConfig::default()
         };
         let head_size = config.attention().head_size;
-        config.layer.rotary =
-            Some(file.rotary(FULL_ATTENTION, ("rope_theta", 1_000.0), head_size)?);
+        let theta = if file.has("rotary_emb_base") {
+            "rotary_emb_base"
+        } else {
+            "rope_theta"
+        };
+        config.layer.rotary = Some(file.rotary(FULL_ATTENTION, (theta, 1_000.0), head_size)?);
         Ok(config)
     },
     names: &[

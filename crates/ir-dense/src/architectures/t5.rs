@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::config_file::ConfigFile;
-use super::definition::{Definition, LayerNames, Rows, TensorNames};
+use super::definition::{Definition, FieldNames, LayerNames, Rows, TensorNames};
 use crate::activation::Activation;
 use crate::error::ModelError;
 use crate::model_folder::{
@@ -15,6 +15,17 @@ pub(super) const T5: Definition = Definition {
     model_types: &["t5"],
     class: "T5",
     body: "",
+    field_names: FieldNames {
+        own: &[
+            ("hidden_size", "d_model"),
+            ("num_hidden_layers", "num_layers"),
+            ("num_attention_heads", "num_heads"),
+            ("intermediate_size", "d_ff"),
+            ("head_dim", "d_kv"),
+            ("layer_norm_eps", "layer_norm_epsilon"),
+        ],
+        aliases: &[],
+    },
     read,
     names: &[
         NAMES,

@@ -104,10 +104,10 @@ impl ClassificationHead {
             HeadPooling::MeanLogits => return self.mean_logits(states),
             HeadPooling::First => Pooling::Cls,
             HeadPooling::Mean => Pooling::Mean,
-            HeadPooling::Last => Pooling::Sep,
+            HeadPooling::Last => Pooling::LastToken,
         };
         let mut states = states;
-        if pooling == Pooling::Sep {
+        if pooling == Pooling::LastToken {
             states = &states[..(self.last_token(ids) + 1) * width];
         }
         let mut pooled = vec![0.0; width];

@@ -200,7 +200,7 @@ impl ScoringHead {
 impl TokenLogits {
     fn score(&self, states: &[f32]) -> f32 {
         let mut last = vec![0.0; self.rows.inputs];
-        Pooling::Sep.pool_text(states, 0, &mut last);
+        Pooling::LastToken.pool_text(states, 0, &mut last);
         match self.rows.apply(&last)[..] {
             [yes, no] => yes - no,
             [yes] => yes,

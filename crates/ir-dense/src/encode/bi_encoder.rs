@@ -100,15 +100,7 @@ impl BiEncoder {
     ) -> Result<Self, ModelError> {
         check_pair(&query, &document)?;
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
-            let limit = tower.limit(side, config.side(side));
-            let positions = tower.config().position_limit();
-            if let Some(found) = config.side(side).max_tokens.filter(|_| limit > positions) {
-                let path = tower.transformer_folder.join("config.json");
-                let expected = format!("at most {positions}, the positions of the model");
-                return Err(ModelError::setting(&path, "max_tokens", expected, found));
-            }
-            // Reports a limit that is too low now, not at the first text.
-            tower.tokenizer.encode("a", limit)?;
+            tower.check_side(side, config.side(side))?;
         }
         let load = |tower: &Tower| -> Result<Arc<InferenceModel>, ModelError> {
             let model = tower.weights.inference(config.precision)?;
@@ -154,6 +146,18 @@ impl BiEncoder {
     /// Returns the tower of a side.
     pub fn tower(&self, side: Side) -> &Tower {
         &self.sides[side as usize].tower
+    }
+
+    /// Returns the notes of the towers ([`Tower::notes`]), each once.
+    pub fn notes(&self) -> Vec<&str> {
+        let [query, document] = [Side::Query, Side::Document].map(|side| self.tower(side));
+        let mut notes: Vec<&str> = Vec::new();
+        for note in query.notes().iter().chain(document.notes()) {
+            if !notes.contains(&note.as_str()) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 
     /// Configuration of the encoder.

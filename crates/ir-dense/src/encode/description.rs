@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::bi_encoder::{check_pair, open_towers};
 use super::{EncoderConfig, PoolingModes, Tower};
 use crate::error::ModelError;
-use crate::model_folder::{TransformerConfig, read_json, remote_code};
+use crate::model_folder::{TransformerConfig, base_folder, read_json, remote_code};
 use crate::similarity;
-use crate::transformer::ModelWeights;
+use crate::transformer::{ModelWeights, tensor_problems};
 
 /// How a model folder is understood. [`describe`] reads it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,6 +55,9 @@ pub struct TowerDescription {
     pub normalize: bool,
     /// Defaults of what the folder does not say, and values of it without effect.
     pub notes: Vec<String>,
+    /// Errors of tensors: missing, of another shape or element type, or of layers that the
+    /// configuration does not describe. The model does not open with any.
+    pub problems: Vec<String>,
 }
 
 /// Settings of a side.
@@ -124,7 +127,8 @@ pub struct ModuleDescription {
 ///
 /// # Errors
 /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
-/// supported. Of the weights, only the number of layers is checked.
+/// supported. Of the weights, names and shapes are compared with the configuration
+/// ([`TowerDescription::problems`]); their elements are not read.
 pub fn describe(
     folder: impl AsRef<Path>,
     config: &EncoderConfig,
@@ -152,6 +156,9 @@ impl Tower {
         sides: &[Side],
         config: &EncoderConfig,
     ) -> Result<TowerDescription, ModelError> {
+        for &side in sides {
+            self.check_side(side, config.side(side))?;
+        }
         let side = |&side: &Side| SideDescription {
             side: match side {
                 Side::Query => "query",
@@ -160,7 +167,7 @@ impl Tower {
             prompt: self.prefix(side, config.side(side)).to_owned(),
             max_tokens: self.limit(side, config.side(side)),
         };
-        let path = self.transformer_folder.join("config.json");
+        let path = base_folder(&self.transformer_folder)?.join("config.json");
         let code = remote_code::code(&path, &read_json(&path)?.unwrap_or_default());
         let code = code.map(|files| format!("code in {files} is not executed"));
         let mut inputs = self.modules.input_dim();
@@ -196,6 +203,7 @@ impl Tower {
             truncate_dim: self.modules.truncate_dim(),
             normalize: self.normalize,
             notes: self.notes.iter().cloned().chain(code).collect(),
+            problems: self.weights.problems()?,
         })
     }
 }
@@ -206,6 +214,16 @@ fn name(path: &Path) -> String {
 }
 
 impl ModelWeights {
+    fn problems(&self) -> Result<Vec<String>, ModelError> {
+        match self {
+            Self::File { file, config, .. } => {
+                let problems = tensor_problems(config, file)?;
+                Ok(problems.iter().map(ModelError::to_string).collect())
+            }
+            Self::Module(_) => Ok(Vec::new()),
+        }
+    }
+
     fn describe(&self) -> Result<WeightDescription, ModelError> {
         let (mut format, mut files, mut precisions) = ("memory", Vec::new(), BTreeMap::new());
         if let Self::File { file, .. } = self {

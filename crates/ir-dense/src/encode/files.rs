@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::router::{ROUTER_CONFIG, all_modules};
+use super::tokenizer_files::tokenizer_folder;
 use super::transformer_module::SENTENCE_BERT_CONFIGS;
 use crate::error::ModelError;
-use crate::model_folder::{SAFETENSORS_INDEX, read_bytes, read_json, shard_names, write_bytes};
+use crate::model_folder::{
+    ADAPTER_CONFIG, ADAPTER_WEIGHTS, SAFETENSORS_INDEX, base_folder, read_bytes, read_json,
+    shard_names, write_bytes,
+};
 
 /// Tokenizer files of all architectures.
 const TOKENIZER_FILES: [&str; 8] = [
@@ -37,10 +41,13 @@ const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
     "pytorch_model.bin.index.json",
 ];
 
+/// Configuration and weights of an adapter.
+const ADAPTER_FILES: [&str; 3] = [ADAPTER_CONFIG, ADAPTER_WEIGHTS[0], ADAPTER_WEIGHTS[1]];
+
 /// Paths that [`BiEncoder::open`](crate::BiEncoder::open) may read in a model folder, most of which
 /// do not exist in any one model: the files of the folder, of its towers (`query` and `document`),
 /// of the modules of sentence-transformers, such as `1_Pooling` and `2_Dense`, of the routes of a
-/// Router, and shards.
+/// Router, shards, and the files of adapters and their base models.
 ///
 /// ```
 /// let files = ir_dense::model_files("all-MiniLM-L6-v2".as_ref());
@@ -66,7 +73,22 @@ pub fn model_files(folder: &Path) -> Vec<PathBuf> {
         let mut others: Vec<PathBuf> = of_modules.collect();
         let routers = folders.iter().chain([part]);
         others.extend(routers.map(|own| own.join(ROUTER_CONFIG)));
-        for own in folders.iter().chain([part]) {
+        let bases = folders
+            .iter()
+            .chain([part])
+            .filter(|own| own.join(ADAPTER_CONFIG).exists());
+        let bases: Vec<PathBuf> = bases
+            .flat_map(|own| {
+                others.extend(ADAPTER_FILES.map(|name| own.join(name)));
+                base_folder(own).ok().filter(|base| base != own)
+            })
+            .collect();
+        others.extend(
+            bases
+                .iter()
+                .flat_map(|base| names().map(|name| base.join(name))),
+        );
+        for own in folders.iter().chain([part]).chain(&bases) {
             let shards = shard_names(&own.join(SAFETENSORS_INDEX)).ok().flatten();
             others.extend(shards.into_iter().flatten().map(|name| own.join(name)));
         }
@@ -85,12 +107,14 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// Copies the tokenizer files of a model folder to another one. Returns its `config.json`, changed
 /// to weights in f32.
 pub(crate) fn copy_tokenizer(from: &Path, to: &Path) -> Result<Map<String, Value>, ModelError> {
+    let tokenizer = tokenizer_folder(from)?;
     for name in TOKENIZER_FILES.into_iter().chain([CHAT_TEMPLATE]) {
-        if let Some(bytes) = read_bytes(&from.join(name))? {
+        if let Some(bytes) = read_bytes(&tokenizer.join(name))? {
             write_bytes(&to.join(name), &bytes)?;
         }
     }
-    let config = read_json::<Map<String, Value>>(&from.join("config.json"))?;
+    let config = base_folder(from)?.join("config.json");
+    let config = read_json::<Map<String, Value>>(&config)?;
     let mut config = config.ok_or_else(|| ModelError::MissingFile {
         folder: from.into(),
         expected: "config.json",

@@ -1,7 +1,10 @@
 //! Encoding: text to vectors with a bi-encoder.
 
+mod added_tokens;
 mod bi_encoder;
 mod config;
+#[cfg(test)]
+mod damaged_tests;
 mod dense;
 mod description;
 pub(crate) mod files;

@@ -1,9 +1,9 @@
 //! Class of a model, `architectures` in `config.json`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::ModelError;
-use crate::model_folder::read_json;
+use crate::model_folder::{base_folder, read_json};
 
 /// Endings of classes with a head in place of an encoder, and what reads them.
 const HEADS: [(&str, &str); 4] = [
@@ -31,12 +31,17 @@ const HEADS: [(&str, &str); 4] = [
 pub(super) struct ModelClass {
     architectures: Option<Vec<String>>,
     is_causal: Option<bool>,
+    /// File of the class.
+    #[serde(skip)]
+    path: PathBuf,
 }
 
 impl ModelClass {
+    /// Reads the class of the transformer of a folder.
     pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
-        let config = read_json(&folder.join("config.json"))?;
-        Ok(config.unwrap_or_default())
+        let path = base_folder(folder)?.join("config.json");
+        let class = read_json::<Self>(&path)?.unwrap_or_default();
+        Ok(Self { path, ..class })
     }
 
     fn name(&self) -> &str {
@@ -52,7 +57,7 @@ impl ModelClass {
 
     /// Returns an error if the model was trained for a head, so that pooled hidden states are not
     /// vectors of texts.
-    pub(super) fn check_encoder(&self, folder: &Path) -> Result<(), ModelError> {
+    pub(super) fn check_encoder(&self) -> Result<(), ModelError> {
         let class = self.name();
         let Some((_, what)) = HEADS.iter().find(|(end, _)| class.ends_with(end)) else {
             return Ok(());
@@ -61,7 +66,7 @@ impl ModelClass {
             "an encoder: {what}; with a modules.json of sentence-transformers, or without \
              architectures, the transformer is opened without its head"
         );
-        let path = folder.join("config.json");
-        Err(ModelError::setting(&path, "architectures", expected, class))
+        let field = "architectures";
+        Err(ModelError::setting(&self.path, field, expected, class))
     }
 }

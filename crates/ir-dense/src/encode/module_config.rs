@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::error::ModelError;
+use crate::model_folder::from_value;
 
 /// Parses the `config.json` of a module.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(
@@ -16,10 +17,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(
         folder: folder.into(),
         expected: "config.json",
     })?;
-    serde_json::from_value(Value::Object(config)).map_err(|source| ModelError::Json {
-        path: path.into(),
-        source,
-    })
+    from_value(path, Value::Object(config))
 }
 
 pub(super) fn check_input(

@@ -11,7 +11,9 @@ use crate::kernels::memory::{self, values, values_mut};
 use crate::transformer::TokenBatch;
 use crate::transformer::concatenate;
 
-/// Pooling: how the vectors of a text's tokens are reduced to one vector.
+/// Pooling: how the vectors of a text's tokens are reduced to one vector. The names in files and
+/// options are the names of sentence-transformers: `cls`, `mean`, `max`, `mean_sqrt_len_tokens`,
+/// `weightedmean`, `lasttoken`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,17 +25,20 @@ pub enum Pooling {
     /// Element-wise maximum of the token vectors.
     Max,
     /// Sum divided by the square root of the number of tokens.
+    #[serde(rename = "mean_sqrt_len_tokens")]
     MeanSqrt,
     /// Mean with the position of each token as its weight: 1, 2, ..., n (SGPT).
+    #[serde(rename = "weightedmean")]
     WeightedMean,
-    /// Vector of the last token, `[SEP]`: `lasttoken` in sentence-transformers.
-    Sep,
+    /// Vector of the last token, such as `[SEP]`.
+    #[serde(rename = "lasttoken")]
+    LastToken,
 }
 
 /// Pooling modes, usually one. The vectors of several are concatenated in this order, so that the
 /// dimension is a multiple of `hidden_size`.
 ///
-/// Text form: names joined by `+`, such as `mean` or `cls+weighted_mean`.
+/// Text form: names joined by `+`, such as `mean` or `cls+weightedmean`.
 ///
 /// ```
 /// use ir_dense::{Pooling, PoolingModes};
@@ -58,10 +63,16 @@ impl Pooling {
         (Self::Cls, "cls"),
         (Self::Mean, "mean"),
         (Self::Max, "max"),
-        (Self::MeanSqrt, "mean_sqrt"),
-        (Self::WeightedMean, "weighted_mean"),
-        (Self::Sep, "sep"),
+        (Self::MeanSqrt, "mean_sqrt_len_tokens"),
+        (Self::WeightedMean, "weightedmean"),
+        (Self::LastToken, "lasttoken"),
     ];
+
+    /// Name in files and options.
+    pub fn name(self) -> &'static str {
+        let name = Self::NAMES.iter().find(|(mode, _)| *mode == self);
+        name.map_or("", |(_, name)| name)
+    }
 
     /// Returns one vector per text of the batch. Padding tokens are excluded.
     ///
@@ -92,7 +103,7 @@ impl Pooling {
         }
         match self {
             Self::Cls => {}
-            Self::Sep => {
+            Self::LastToken => {
                 if let Some(last) = rows.next_back() {
                     out.copy_from_slice(last);
                 }
@@ -127,7 +138,7 @@ impl Pooling {
             Self::Mean => length as f32,
             Self::MeanSqrt => (length as f32).sqrt(),
             Self::WeightedMean => (length * (2 * skip + length + 1) / 2) as f32,
-            Self::Cls | Self::Max | Self::Sep => return None,
+            Self::Cls | Self::Max | Self::LastToken => return None,
         };
         Some(divisor.max(1.0))
     }
@@ -143,7 +154,7 @@ impl Pooling {
                     first.copy_from_slice(d);
                 }
             }
-            Self::Sep => {
+            Self::LastToken => {
                 text.fill(0.0);
                 if let Some(last) = text.rchunks_exact_mut(dim).next() {
                     last.copy_from_slice(d);
@@ -191,7 +202,7 @@ impl Pooling {
         let power = match self {
             Self::Cls => return rows.slice([0..texts, 0..1]).reshape([texts, dim]),
             Self::Max => return masked(rows, f32::MIN).max_dim(1).reshape([texts, dim]),
-            Self::Sep => {
+            Self::LastToken => {
                 let Some(padding) = padding else {
                     let last = length.saturating_sub(1);
                     return rows.slice([0..texts, last..length]).reshape([texts, dim]);
@@ -370,8 +381,7 @@ impl From<Pooling> for PoolingModes {
 
 impl fmt::Display for Pooling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(mode, _)| mode == self);
-        f.write_str(name.map_or("", |(_, name)| name))
+        f.write_str(self.name())
     }
 }
 
@@ -382,19 +392,22 @@ impl fmt::Display for PoolingModes {
     }
 }
 
+impl FromStr for Pooling {
+    type Err = UnknownPooling;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPooling> {
+        let known = Self::NAMES.iter().find(|(_, known)| *known == text);
+        let found = || UnknownPooling { found: text.into() };
+        known.map(|(mode, _)| *mode).ok_or_else(found)
+    }
+}
+
 impl FromStr for PoolingModes {
     type Err = UnknownPooling;
 
     fn from_str(text: &str) -> Result<Self, UnknownPooling> {
-        let mode = |name: &str| {
-            let known = Pooling::NAMES.iter().find(|(_, known)| *known == name);
-            let found = || UnknownPooling { found: name.into() };
-            known.map(|(mode, _)| *mode).ok_or_else(found)
-        };
-        text.split('+')
-            .map(mode)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let modes = text.split('+').map(str::parse);
+        modes.collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -464,7 +477,7 @@ mod tests {
                 [7.0 / 3.0, 2.0 / 3.0],
                 [1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0],
             ),
-            (Pooling::Sep, [3.0, 2.0], [0.0, 0.0, 1.0, 1.0]),
+            (Pooling::LastToken, [3.0, 2.0], [0.0, 0.0, 1.0, 1.0]),
         ] {
             let vectors = pooling.pool(hidden.clone(), &batch);
             let ones = vectors.ones_like();
@@ -492,7 +505,9 @@ mod tests {
     /// Concatenation, prompts and padding, and gradients beside burn's.
     #[test]
     fn modes_are_concatenated_with_and_without_prompt() {
-        let modes: PoolingModes = "max+cls+weighted_mean+sep+mean+mean_sqrt".parse().unwrap();
+        let modes: PoolingModes = "max+cls+weightedmean+lasttoken+mean+mean_sqrt_len_tokens"
+            .parse()
+            .unwrap();
         assert_eq!(modes, PoolingModes::new(modes.modes().to_vec()).unwrap());
         assert_eq!(PoolingModes::new([]), None);
         let unknown = "cls+median"

@@ -11,7 +11,7 @@ use super::tokenizer_files::TextRules;
 use super::transformer_module::TransformerModule;
 use super::{Pooling, PoolingModes, router};
 use crate::error::ModelError;
-use crate::model_folder::{create_folder, inner_path, read_json, write_json};
+use crate::model_folder::{create_folder, from_value, inner_path, read_json, write_json};
 use crate::similarity;
 
 /// First version of sentence-transformers that does not remove white space around a text, and
@@ -19,23 +19,15 @@ use crate::similarity;
 const UNCHANGED_SINCE: [u32; 2] = [5, 4];
 const UNCHANGED_SINCE_TEXT: &str = "5.4.0";
 
-/// Names of a pooling mode and of its field in early versions of sentence-transformers, in the
-/// order in which these versions concatenate.
-const POOLING_NAMES: [(Pooling, &str, &str); 6] = [
-    (Pooling::Cls, "cls", "pooling_mode_cls_token"),
-    (Pooling::Max, "max", "pooling_mode_max_tokens"),
-    (Pooling::Mean, "mean", "pooling_mode_mean_tokens"),
-    (
-        Pooling::MeanSqrt,
-        "mean_sqrt_len_tokens",
-        "pooling_mode_mean_sqrt_len_tokens",
-    ),
-    (
-        Pooling::WeightedMean,
-        "weightedmean",
-        "pooling_mode_weightedmean_tokens",
-    ),
-    (Pooling::Sep, "lasttoken", "pooling_mode_lasttoken"),
+/// Fields of pooling modes in early versions of sentence-transformers, in the order in which these
+/// versions concatenate.
+const POOLING_FIELDS: [(Pooling, &str); 6] = [
+    (Pooling::Cls, "pooling_mode_cls_token"),
+    (Pooling::Max, "pooling_mode_max_tokens"),
+    (Pooling::Mean, "pooling_mode_mean_tokens"),
+    (Pooling::MeanSqrt, "pooling_mode_mean_sqrt_len_tokens"),
+    (Pooling::WeightedMean, "pooling_mode_weightedmean_tokens"),
+    (Pooling::LastToken, "pooling_mode_lasttoken"),
 ];
 
 /// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
@@ -111,9 +103,7 @@ impl LengthLimits {
             let expected = Self::VERSION.to_string();
             return Err(ModelError::setting(&path, "version", expected, version));
         }
-        serde_json::from_value(value)
-            .map(Some)
-            .map_err(|source| ModelError::Json { path, source })
+        from_value(&path, value).map(Some)
     }
 }
 
@@ -136,14 +126,12 @@ impl SentenceTransformersConfig {
         create_folder(&pooling)?;
         let mut modes = Map::new();
         modes.insert("word_embedding_dimension".into(), dim.into());
-        for (mode, _, field) in POOLING_NAMES {
+        for (mode, field) in POOLING_FIELDS {
             modes.insert(field.into(), self.pooling.modes().contains(&mode).into());
         }
         // Early versions have one order.
         if self.pooling != in_legacy_order(|mode, _| self.pooling.modes().contains(&mode)) {
-            let name = |mode: &Pooling| POOLING_NAMES.iter().find(|(known, ..)| known == mode);
-            let names = self.pooling.modes().iter().filter_map(name);
-            let names: Vec<&str> = names.map(|(_, name, _)| *name).collect();
+            let names: Vec<&str> = self.pooling.modes().iter().map(|it| it.name()).collect();
             modes.insert("pooling_mode".into(), names.into());
         }
         modes.insert("include_prompt".into(), self.include_prompt.into());
@@ -256,7 +244,7 @@ impl SentenceTransformersConfig {
             let pooling = inner_path(&path, folder, &modules[1].path, field(1))?;
             (config.pooling, config.include_prompt) = read_pooling(&pooling.join("config.json"))?;
         } else if ModelClass::read(folder)?.is_causal_lm() {
-            config.pooling = Pooling::Sep.into();
+            config.pooling = Pooling::LastToken.into();
         }
         let module = TransformerModule::read(&config.transformer)?;
         config.max_tokens = module.max_seq_length;
@@ -349,9 +337,9 @@ impl PromptConfig {
 
 /// Modes of the chosen fields in the order of early versions; mean pooling without any.
 fn in_legacy_order(is_chosen: impl Fn(Pooling, &str) -> bool) -> PoolingModes {
-    let chosen = POOLING_NAMES.iter();
-    let chosen = chosen.filter(|(mode, _, field)| is_chosen(*mode, field));
-    let modes = PoolingModes::new(chosen.map(|(mode, ..)| *mode));
+    let chosen = POOLING_FIELDS.iter();
+    let chosen = chosen.filter(|(mode, field)| is_chosen(*mode, field));
+    let modes = PoolingModes::new(chosen.map(|(mode, _)| *mode));
     modes.unwrap_or_else(|| Pooling::Mean.into())
 }
 
@@ -364,7 +352,7 @@ pub(crate) fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelErr
     let invalid = |field: &str, found: &dyn std::fmt::Display| {
         let expected = match field {
             "include_prompt" => "true or false".to_owned(),
-            _ => POOLING_NAMES.map(|(_, name, _)| name).join(", "),
+            _ => POOLING_FIELDS.map(|(mode, _)| mode.name()).join(", "),
         };
         Err(ModelError::setting(path, field, expected, found))
     };
@@ -380,10 +368,7 @@ pub(crate) fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelErr
         Some(name) => Some(std::slice::from_ref(name)),
     };
     if let Some(names) = names {
-        let known = |name: &Value| {
-            let mode = POOLING_NAMES.iter().find(|(_, known, _)| name == known);
-            mode.map(|(mode, ..)| *mode)
-        };
+        let known = |name: &Value| name.as_str()?.parse::<Pooling>().ok();
         if let Some(unknown) = names.iter().find(|name| known(name).is_none()) {
             return invalid("pooling_mode", unknown);
         }
@@ -393,7 +378,7 @@ pub(crate) fn read_pooling(path: &Path) -> Result<(PoolingModes, bool), ModelErr
         };
     }
     let is_on = |field: &str| config.get(field) == Some(&Value::Bool(true));
-    let is_known = |name: &str| POOLING_NAMES.iter().any(|(_, _, field)| *field == name);
+    let is_known = |name: &str| POOLING_FIELDS.iter().any(|(_, field)| *field == name);
     let fields = || config.keys().filter(|it| it.starts_with("pooling_mode_"));
     let is_flag = |field: &str| matches!(config.get(field), Some(Value::Bool(_) | Value::Null));
     if let Some(field) = fields().find(|field| !is_flag(field)) {
@@ -435,16 +420,16 @@ mod tests {
                 r#"{"pooling_mode_lasttoken": true, "pooling_mode_mean_tokens": true,
                     "pooling_mode_weightedmean_tokens": true, "pooling_mode_max_tokens": true,
                     "pooling_mode_mean_sqrt_len_tokens": true, "pooling_mode_cls_token": true}"#,
-                Ok("cls+max+mean+mean_sqrt+weighted_mean+sep"),
+                Ok("cls+max+mean+mean_sqrt_len_tokens+weightedmean+lasttoken"),
             ),
             (r#"{"pooling_mode": "max"}"#, Ok("max")),
             (
                 r#"{"pooling_mode": "lasttoken", "pooling_mode_mean_tokens": true}"#,
-                Ok("sep"),
+                Ok("lasttoken"),
             ),
             (
                 r#"{"pooling_mode": ["weightedmean", "cls", "cls"]}"#,
-                Ok("weighted_mean+cls+cls"),
+                Ok("weightedmean+cls+cls"),
             ),
             (r#"{"pooling_mode": ["cls", "median"]}"#, Err("\"median\"")),
             (r#"{"pooling_mode": []}"#, Err("none")),

@@ -1,13 +1,16 @@
 //! Tokenizer of a model.
 
 use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 use ir_core::Fnv1a;
 use serde_json::Value;
 use tokenizers::{Encoding, ModelWrapper, Tokenizer};
 
-use super::tokenizer_files::{TextRules, TokenizerSettings, add_lowercasing, read_tokenizer};
+use super::tokenizer_files::{
+    TextRules, TokenizerSettings, add_lowercasing, read_tokenizer, tokenizer_folder,
+};
 use super::word_boundaries::WordBoundaries;
 use crate::error::{ModelError, TokenizerError};
 
@@ -16,6 +19,10 @@ use crate::error::{ModelError, TokenizerError};
 const BYTES_PER_TOKEN: usize = 8;
 /// Maximum number of bytes that are tokenized of a text without boundaries.
 const MAX_UNBROKEN: usize = 1 << 20;
+
+/// Maximum number of rows of an embedding table without a token, unless they are few in relation to
+/// the table.
+const MAX_UNUSED_ROWS: usize = 1024;
 
 /// Tokenizer of a model: text to token ids, by the Hugging Face `tokenizers` library.
 ///
@@ -59,8 +66,9 @@ impl ModelTokenizer {
         folder: impl AsRef<Path>,
         texts: TextRules,
     ) -> Result<Self, ModelError> {
-        let mut settings = TokenizerSettings::read(folder.as_ref())?;
-        let (path, mut json) = read_tokenizer(folder.as_ref(), &mut settings)?;
+        let folder = tokenizer_folder(folder.as_ref())?;
+        let mut settings = TokenizerSettings::read(&folder)?;
+        let (path, mut json) = read_tokenizer(&folder, &mut settings)?;
         if !json.is_object() {
             let found = match json {
                 Value::Array(_) => "a list",
@@ -91,11 +99,16 @@ impl ModelTokenizer {
             path: path.clone(),
             source,
         };
-        let tokenizer = json.to_string().parse::<Tokenizer>().map_err(read)?;
+        settings.check_prefix_space(json)?;
+        let parsed = caught(&path, || json.to_string().parse::<Tokenizer>())?;
+        let mut tokenizer = parsed.map_err(read)?;
+        caught(&path, || settings.add_tokens(&mut tokenizer, json, &path))??;
         // Finds the special tokens around the tokens of a probe text.
         let probe = "a";
-        let ids = |special| tokenizer.encode_fast(probe, special);
-        let (bare, whole) = (ids(false).map_err(read)?, ids(true).map_err(read)?);
+        let ids = |special| -> Result<Encoding, TokenizerError> {
+            caught(&path, || tokenizer.encode_fast(probe, special))?.map_err(read)
+        };
+        let (bare, whole) = (ids(false)?, ids(true)?);
         let (bare, whole) = (bare.get_ids(), whole.get_ids());
         let at = whole
             .windows(bare.len().max(1))
@@ -110,7 +123,7 @@ impl ModelTokenizer {
             texts: TextRules::default(),
             truncates_left: false,
             model_max_length,
-            boundaries: WordBoundaries::new(&tokenizer),
+            boundaries: caught(&path, || WordBoundaries::new(&tokenizer))?,
             tokenizer,
             path,
         })
@@ -230,7 +243,7 @@ impl ModelTokenizer {
         let lowercases = self.texts.lowercase && !self.texts.is_unchanged;
         let lower = lowercases.then(|| text.to_lowercase());
         let text = lower.as_deref().unwrap_or(text);
-        let encoding = self.tokenizer.encode_fast(text, false);
+        let encoding = caught(&self.path, || self.tokenizer.encode_fast(text, false))?;
         encoding.map_err(|source| TokenizerError::Encode { source })
     }
 
@@ -275,7 +288,7 @@ impl ModelTokenizer {
         &self,
         text: &str,
     ) -> Result<(Vec<u32>, Vec<Range<usize>>), TokenizerError> {
-        let encoding = self.tokenizer.encode(text, false);
+        let encoding = caught(&self.path, || self.tokenizer.encode(text, false))?;
         let encoding = encoding.map_err(|source| TokenizerError::Encode { source })?;
         let offsets = encoding.get_offsets().iter();
         let offsets = offsets.map(|&(start, end)| start..end).collect();
@@ -284,7 +297,7 @@ impl ModelTokenizer {
 
     /// Tokens of a pair of short texts, with special tokens.
     pub(super) fn encode_pair(&self, pair: (&str, &str)) -> Result<Encoding, TokenizerError> {
-        let encoding = self.tokenizer.encode_fast(pair, true);
+        let encoding = caught(&self.path, || self.tokenizer.encode_fast(pair, true))?;
         encoding.map_err(|source| TokenizerError::Encode { source })
     }
 
@@ -299,26 +312,47 @@ impl ModelTokenizer {
         self.padding
     }
 
-    /// Checks that the vocabulary fits an embedding table of `rows` rows.
-    pub(crate) fn check_vocabulary(&self, rows: usize) -> Result<(), ModelError> {
+    /// Checks that the vocabulary fits an embedding table of `rows` rows. Returns a note if many
+    /// rows have no token.
+    pub(crate) fn check_vocabulary(&self, rows: usize) -> Result<Option<String>, ModelError> {
         let tokens = self.tokenizer.get_vocab(true).into_iter();
-        match tokens.map(|(token, id)| (id, token)).max() {
-            Some((id, token)) if id as usize >= rows => {
-                let expected = format!("below {rows}, the rows of the embedding table");
-                let field = format!("id of token {token:?}");
-                Err(ModelError::setting(&self.path, field, expected, id))
-            }
-            // A truncated vocabulary, or the vocabulary of another model. Tables are padded to a
-            // multiple of at most 128 rows.
-            Some((id, _))
-                if self.is_wordpiece() && rows > (id as usize + 1).next_multiple_of(128) =>
-            {
-                let expected = format!("about {rows}, the rows of the embedding table");
-                let (field, found) = ("the number of tokens", id as usize + 1);
-                Err(ModelError::setting(&self.path, field, expected, found))
-            }
-            _ => Ok(()),
+        let last = tokens.map(|(token, id)| (id, token)).max();
+        let too_high = |field: String, id: u32| {
+            let expected = format!("below {rows}, the rows of the embedding table");
+            Err(ModelError::setting(&self.path, field, expected, id))
+        };
+        let count = last.as_ref().map_or(0, |(id, _)| *id as usize + 1);
+        if let Some((id, token)) = last
+            && count > rows
+        {
+            return too_high(format!("id of token {token:?}"), id);
         }
+        let [before, after] = &self.special;
+        let pair = self.encode_pair(("a", "a")).ok();
+        let pair = pair.iter().flat_map(|it| it.get_ids());
+        let special = before
+            .iter()
+            .chain(after)
+            .chain([&self.padding])
+            .chain(pair);
+        if let Some(id) = special.max().filter(|id| **id as usize >= rows) {
+            return too_high("id of a special token".to_owned(), *id);
+        }
+        // A truncated vocabulary, or the vocabulary of another model. Tables are padded to a
+        // multiple of at most 128 rows; of other models than BERT, some have more rows for tokens
+        // that were never added.
+        let unused = rows.saturating_sub(count.next_multiple_of(128));
+        if unused == 0 {
+            return Ok(None);
+        }
+        if self.is_wordpiece() || unused > MAX_UNUSED_ROWS.max(rows / 8) {
+            let expected = format!("about {rows}, the rows of the embedding table");
+            let field = "the number of tokens";
+            return Err(ModelError::setting(&self.path, field, expected, count));
+        }
+        Ok(Some(format!(
+            "the embedding table has {rows} rows for {count} tokens"
+        )))
     }
 
     /// Hash of all tokens in the order of their ids.
@@ -341,6 +375,19 @@ impl ModelTokenizer {
     fn is_wordpiece(&self) -> bool {
         matches!(self.tokenizer.get_model(), ModelWrapper::WordPiece(_))
     }
+}
+
+/// Runs a function of the `tokenizers` library, which panics if its file is damaged.
+fn caught<T>(path: &Path, run: impl FnOnce() -> T) -> Result<T, TokenizerError> {
+    // A tokenizer does not change after it was read, except for a cache of tokens.
+    panic::catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
+        let message = payload.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| payload.downcast_ref::<&str>().copied());
+        TokenizerError::Panic {
+            path: path.into(),
+            message: message.unwrap_or("an unknown error").to_owned(),
+        }
+    })
 }
 
 /// Longest prefix of at most `bytes` bytes.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::error::{ModelError, TokenizerError};
-use crate::model_folder::{read_bytes, read_json};
+use crate::model_folder::{base_folder, read_bytes, read_json};
 
 /// Files of which one is required.
 pub(crate) const VOCABULARIES: &str = "tokenizer.json, vocab.txt, or vocab.json with merges.txt";
@@ -22,19 +22,39 @@ const SENTENCE_PIECE_MODELS: [&str; 4] = [
 /// Tokenizers with the rules and special tokens of RoBERTa.
 const ROBERTA_CLASSES: [&str; 3] = ["RobertaTokenizer", "BartTokenizer", "LongformerTokenizer"];
 
-/// Values of `tokenizer_config.json` and `special_tokens_map.json`.
+/// Values of `tokenizer_config.json` and of files of earlier versions.
 pub(crate) struct TokenizerSettings {
     path: PathBuf,
-    values: Map<String, Value>,
+    pub(super) values: Map<String, Value>,
+    /// Ids of the tokens of `added_tokens.json`.
+    pub(super) added: BTreeMap<String, u64>,
 }
 
 impl TokenizerSettings {
+    /// Reads `tokenizer_config.json`. If it does not list the added tokens, `added_tokens.json` and
+    /// `special_tokens_map.json` count, too; the special tokens of the latter override others.
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("tokenizer_config.json");
-        let special = read_json::<Map<_, _>>(&folder.join("special_tokens_map.json"))?;
-        let mut values = special.unwrap_or_default();
-        values.extend(read_json::<Map<_, _>>(&path)?.unwrap_or_default());
-        Ok(Self { path, values })
+        let mut settings = Self {
+            values: read_json(&path)?.unwrap_or_default(),
+            added: BTreeMap::new(),
+            path,
+        };
+        if settings
+            .values
+            .get("added_tokens_decoder")
+            .is_none_or(Value::is_null)
+        {
+            let special = read_json::<Map<_, _>>(&folder.join("special_tokens_map.json"))?;
+            settings.values.extend(special.unwrap_or_default());
+            let added = read_json(&folder.join("added_tokens.json"))?;
+            settings.added = added.unwrap_or_default();
+        }
+        Ok(settings)
+    }
+
+    pub(super) fn error(&self, field: &str, expected: &str, found: &Value) -> ModelError {
+        ModelError::setting(&self.path, field, expected, found)
     }
 
     /// Returns a special token, which is a string or an object with the field `content`.
@@ -44,32 +64,12 @@ impl TokenizerSettings {
         text.map(str::to_owned)
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>, ModelError> {
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, ModelError> {
         match self.values.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(other) => Err(ModelError::setting(
-                &self.path,
-                name,
-                "true or false",
-                other,
-            )),
+            Some(other) => Err(self.error(name, "true or false", other)),
         }
-    }
-
-    /// Added tokens by id: `added_tokens_decoder`.
-    fn added_tokens(&self) -> BTreeMap<u64, Value> {
-        let tokens = self.values.get("added_tokens_decoder");
-        let tokens = tokens.and_then(Value::as_object).into_iter().flatten();
-        let tokens = tokens.filter_map(|(id, flags)| {
-            let id = id.parse().ok()?;
-            let mut token = added_token(id, flags["content"].as_str()?);
-            for (flag, value) in flags.as_object()? {
-                token[flag] = value.clone();
-            }
-            Some((id, token))
-        });
-        tokens.collect()
     }
 
     /// `model_max_length`; without a limit, transformers writes 1e30.
@@ -154,6 +154,17 @@ pub(super) fn add_lowercasing(tokenizer: &mut Value) {
     }
     all.insert(0, lowercase);
     tokenizer["normalizer"] = json!({"type": "Sequence", "normalizers": all});
+}
+
+/// Returns the folder of the tokenizer of a transformer: an adapter without one has the tokenizer
+/// of its base model.
+pub(super) fn tokenizer_folder(folder: &Path) -> Result<PathBuf, ModelError> {
+    let names = ["tokenizer.json", "vocab.txt", "vocab.json"];
+    let mut names = names.iter().chain(&SENTENCE_PIECE_MODELS);
+    if names.any(|name| folder.join(name).symlink_metadata().is_ok()) {
+        return Ok(folder.into());
+    }
+    base_folder(folder)
 }
 
 /// Reads the vocabulary of a folder as the JSON of `tokenizer.json`; returns the path of its file.
@@ -241,11 +252,7 @@ pub(crate) fn tokenizer_json(
         .iter()
         .filter_map(|&token| {
             let id = ids.get(token)?.as_u64()?;
-            let token = json!({
-                "id": id, "content": token, "single_word": false, "lstrip": false,
-                "rstrip": false, "normalized": false, "special": true,
-            });
-            Some((id, token))
+            Some((id, special_token(id, token)))
         })
         .collect();
     added.sort_by_key(|&(id, _)| id);
@@ -292,15 +299,14 @@ fn byte_level_json(
         ("unk_token", "<unk>"),
         ("mask_token", "<mask>"),
     ];
-    let mut added = settings.added_tokens();
+    let mut added = BTreeMap::new();
     for (setting, default) in special {
         let token = settings.token(setting).unwrap_or(default.into());
         let Some(id) = vocabulary.get(&token).and_then(Value::as_u64) else {
             let path = path.into();
             return Err(TokenizerError::Special { path, token }.into());
         };
-        let entry = added.entry(id).or_insert_with(|| added_token(id, &token));
-        entry["special"] = true.into();
+        added.insert(id, special_token(id, &token));
         settings.values.insert(setting.into(), token.into());
     }
     let added: Vec<Value> = added.into_values().collect();
@@ -340,10 +346,10 @@ fn byte_level_json(
     }))
 }
 
-/// Added token of `tokenizer.json`.
-fn added_token(id: u64, content: &str) -> Value {
+/// Special token of `tokenizer.json`.
+fn special_token(id: u64, content: &str) -> Value {
     json!({
         "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
-        "normalized": false, "special": false,
+        "normalized": false, "special": true,
     })
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side, VectorSimilarity};
-use serde_json::{Map, Value};
 
 use super::model_class::ModelClass;
 use super::module_config::SENTENCE_EMBEDDING;
@@ -16,7 +15,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, PoolingModes, SideConfig};
 use crate::backend::Backend;
 use crate::error::ModelError;
-use crate::model_folder::{TransformerConfig, WeightFile, read_json};
+use crate::model_folder::{TransformerConfig, WeightFile, base_folder};
 use crate::precision::Precision;
 use crate::transformer::{ModelWeights, TokenBatch, Transformer, count_layers};
 
@@ -76,19 +75,10 @@ impl Tower {
         }
         let device = config.backend.device()?;
         let mut files = SentenceTransformersConfig::read(folder, side)?;
-        let adapter = files.transformer.join("adapter_config.json");
-        if let Some(adapted) = read_json::<Map<String, Value>>(&adapter)? {
-            let expected =
-                "no adapter: merge it into the model, in Python model.merge_and_unload()";
-            let found = adapted
-                .get("peft_type")
-                .map_or("another".into(), Value::to_string);
-            return Err(ModelError::setting(&adapter, "peft_type", expected, found));
-        }
         let shape = TransformerConfig::read(&files.transformer)?;
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {
-            ModelClass::read(&files.transformer)?.check_encoder(&files.transformer)?;
+            ModelClass::read(&files.transformer)?.check_encoder()?;
             if config.pooling.is_none() {
                 notes.push(format!(
                     "no modules.json: {} pooling by default",
@@ -97,12 +87,17 @@ impl Tower {
             }
         }
         let tokenizer = ModelTokenizer::open_with(&files.transformer, files.texts)?;
-        tokenizer.check_vocabulary(shape.vocab_size)?;
+        notes.extend(tokenizer.check_vocabulary(shape.vocab_size)?);
         let folder_limit = (files.transformer.as_path(), files.max_tokens);
         let max_tokens = max_tokens(&shape, folder_limit, &tokenizer, &mut notes)?;
         let mut side_limits = side_limits(folder, &shape, &tokenizer)?;
-        for (limit, file) in side_limits.iter_mut().zip(files.side_tokens) {
-            *limit = limit.or(file.map(|tokens| tokens.min(shape.position_limit())));
+        let fields = ["query_length", "document_length"];
+        for ((limit, file), field) in side_limits.iter_mut().zip(files.side_tokens).zip(fields) {
+            if let Some(tokens) = file {
+                let path = files.transformer.join("sentence_bert_config.json");
+                check_room(&path, field, tokens, &tokenizer)?;
+                *limit = limit.or(Some(tokens.min(shape.position_limit())));
+            }
         }
         let pooling = config.pooling.map_or(files.pooling, PoolingModes::from);
         let width = shape.hidden_size * pooling.modes().len();
@@ -122,12 +117,19 @@ impl Tower {
         let similarity = files.similarity;
         let similarity = similarity.or(defaults_to_cosine.then_some(VectorSimilarity::Cosine));
         let weights = WeightFile::open(&files.transformer)?;
+        if let Some(adapter) = weights.adapter_path() {
+            let (adapter, base) = (adapter.display(), weights.path().display());
+            notes.push(format!("the LoRA adapter {adapter} is merged into {base}"));
+        }
         let layers = count_layers(&shape, &weights);
-        if layers > shape.layers {
-            let path = files.transformer.join("config.json");
+        if layers > shape.stored_layers() {
+            let path = base_folder(&files.transformer)?.join("config.json");
             let expected = format!("{layers}, the layers in {}", weights.path().display());
-            let field = "num_hidden_layers";
-            return Err(ModelError::setting(&path, field, expected, shape.layers));
+            let (field, found) = match shape.layer.shared_layers {
+                None => ("num_hidden_layers", shape.layers),
+                Some(shared) => ("num_hidden_groups", shared.groups),
+            };
+            return Err(ModelError::setting(&path, field, expected, found));
         }
         Ok(Self {
             folder: folder.into(),
@@ -165,6 +167,26 @@ impl Tower {
             || (from_file(self)
                 && from_file(other)
                 && self.transformer_folder == other.transformer_folder)
+    }
+
+    /// Defaults of what the folder does not say, and values of it without effect: one sentence
+    /// each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Checks maximum length and prompt of a side.
+    pub(super) fn check_side(&self, side: Side, config: &SideConfig) -> Result<(), ModelError> {
+        let limit = self.limit(side, config);
+        let positions = self.config().position_limit();
+        if let Some(found) = config.max_tokens.filter(|_| limit > positions) {
+            let path = self.transformer_folder.join("config.json");
+            let expected = format!("at most {positions}, the positions of the model");
+            return Err(ModelError::setting(&path, "max_tokens", expected, found));
+        }
+        // Reports a limit that is too low now, not at the first text.
+        self.tokenizer.encode("a", limit)?;
+        self.unpooled_tokens(side, config).map(|_| ())
     }
 
     /// Configuration of the transformer.

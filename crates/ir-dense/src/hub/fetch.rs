@@ -22,6 +22,8 @@ impl ModelCache {
     /// Python's `huggingface_hub`, are resumed. Every file is verified by its checksum. Python's
     /// `huggingface_hub` finds the model afterwards.
     ///
+    /// Of an adapter, the base model is not downloaded: opening the folder says which one it is.
+    ///
     /// `name` is as in [`ModelCache::find`]. The commit of a branch is looked up in every call.
     ///
     /// ```no_run
@@ -93,14 +95,20 @@ impl ModelCache {
         let transformer = parts.first().and_then(folder_of).unwrap_or_default();
         // An unsupported model is rejected before its weights are downloaded.
         let described = bring(&format!("{transformer}config.json"), &mut progress)?;
-        let described = described.ok_or_else(|| connection.missing("config.json"))?;
-        let shape = TransformerConfig::read_file(&described.1);
-        shape.map_err(|source| connection.unsupported(source))?;
-        files.push(described);
+        let has_adapter = listing.has_adapter(&transformer);
+        match described {
+            Some(described) => {
+                let shape = TransformerConfig::read_file(&described.1);
+                shape.map_err(|source| connection.unsupported(source))?;
+                files.push(described);
+            }
+            None if has_adapter => {}
+            None => return Err(connection.missing("config.json")),
+        }
         let mut wanted = listing.wanted(&connection, &transformer)?;
         let others: Vec<String> = parts.iter().skip(1).filter_map(folder_of).collect();
         wanted.extend(others.iter().map(|folder| format!("{folder}config.json")));
-        if listing.weights(&transformer).is_none() {
+        if listing.weights(&transformer).is_none() && !has_adapter {
             return Err(connection.missing("model.safetensors or pytorch_model.bin"));
         }
         for folder in [&transformer].into_iter().chain(&others) {

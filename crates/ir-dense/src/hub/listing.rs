@@ -8,7 +8,7 @@ use super::connection::Connection;
 use crate::encode::files::CHAT_TEMPLATE;
 use crate::encode::tokenizer_files::VOCABULARIES;
 use crate::encode::transformer_module::SENTENCE_BERT_CONFIGS;
-use crate::model_folder::SAFETENSORS_INDEX;
+use crate::model_folder::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, SAFETENSORS_INDEX};
 
 /// Response of `GET /api/models/NAME/revision/REVISION?blobs=true`.
 #[derive(Deserialize)]
@@ -71,13 +71,18 @@ impl ModelListing {
         folder: &str,
     ) -> Result<Vec<String>, HubError> {
         let tokens = self.first_of(folder, &["tokenizer.json", "vocab.txt", "vocab.json"]);
-        let tokens = tokens.ok_or_else(|| connection.missing(VOCABULARIES))?;
+        if tokens.is_none() && !self.has_adapter(folder) {
+            return Err(connection.missing(VOCABULARIES));
+        }
         // Byte-level BPE without tokenizer.json.
-        let merges = tokens.ends_with("vocab.json").then_some("merges.txt");
+        let is_bpe = tokens.as_ref().is_some_and(|it| it.ends_with("vocab.json"));
+        let merges = is_bpe.then_some("merges.txt");
         let others = [
             "special_tokens_map.json",
             "tokenizer_config.json",
+            "added_tokens.json",
             CHAT_TEMPLATE,
+            ADAPTER_CONFIG,
         ];
         let names = SENTENCE_BERT_CONFIGS
             .into_iter()
@@ -85,7 +90,18 @@ impl ModelListing {
             .chain(merges);
         let names = names.map(|name| format!("{folder}{name}"));
         let prompts = "config_sentence_transformers.json".to_owned();
-        Ok(names.chain([prompts, tokens]).collect())
+        let adapter = self.first_of(folder, &ADAPTER_WEIGHTS);
+        Ok(names
+            .chain([prompts])
+            .chain(tokens)
+            .chain(adapter)
+            .collect())
+    }
+
+    /// Returns `true` if a folder has an adapter. Weights, configuration and tokenizer may be those
+    /// of its base model, which is another model of the hub.
+    pub(super) fn has_adapter(&self, folder: &str) -> bool {
+        self.first_of(folder, &[ADAPTER_CONFIG]).is_some()
     }
 
     /// Name of the weights in a folder, or of the index of their shards; `None` if there are none.

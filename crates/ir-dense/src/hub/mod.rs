@@ -13,7 +13,6 @@ mod listing;
 #[cfg(feature = "hub")]
 mod snapshot;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +22,10 @@ pub use connection::Hub;
 #[cfg(feature = "hub")]
 pub use error::HubError;
 pub use find::{FindModelError, ModelFolder};
+
+#[cfg(feature = "hub")]
+use crate::model_folder::hub_cache::folder_name;
+use crate::model_folder::hub_cache::{self, is_plain};
 
 /// Cache of the Hugging Face hub, in the layout of Python's `huggingface_hub`. Only
 /// `ModelCache::fetch`, which needs the feature `hub`, downloads.
@@ -57,15 +60,7 @@ impl ModelCache {
     /// directory. `None` if none of these is set.
     #[must_use]
     pub fn from_env() -> Option<Self> {
-        let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
-        let variable = |name| variable(name).map(PathBuf::from);
-        let home = || {
-            let cache = variable("XDG_CACHE_HOME");
-            let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache")));
-            Some(cache?.join("huggingface"))
-        };
-        let folder = variable("HF_HUB_CACHE")
-            .or_else(|| Some(variable("HF_HOME").or_else(home)?.join("hub")))?;
+        let folder = hub_cache::default_folder()?;
         Some(Self { folder })
     }
 
@@ -89,11 +84,7 @@ impl ModelCache {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         let ModelReference { name, revision } = ModelReference::parse(name)?;
-        let model = self.folder_of(name);
-        let commit = fs::read_to_string(model.join("refs").join(revision)).ok();
-        let commit = commit.as_deref().map_or(revision, str::trim);
-        let folder = model.join("snapshots").join(commit);
-        (is_plain(commit) && folder.is_dir()).then_some(folder)
+        hub_cache::find(&self.folder, name, revision)
     }
 
     /// Returns the names of all models with the branch `main`, sorted, whether or not they are
@@ -114,6 +105,7 @@ impl ModelCache {
     }
 
     /// Folder of all versions of a model.
+    #[cfg(feature = "hub")]
     fn folder_of(&self, name: &str) -> PathBuf {
         self.folder.join(folder_name(name))
     }
@@ -133,16 +125,6 @@ impl<'a> ModelReference<'a> {
         let valid = name.split('/').count() <= 2 && name.split('/').all(is_plain);
         (valid && revision.split('/').all(is_plain)).then_some(Self { name, revision })
     }
-}
-
-fn folder_name(name: &str) -> String {
-    format!("models--{}", name.replace('/', "--"))
-}
-
-/// Returns `true` if a path component is a plain file name, which cannot lead out of its folder.
-fn is_plain(part: &str) -> bool {
-    let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !part.is_empty() && !part.starts_with('.') && part.chars().all(valid)
 }
 
 #[cfg(test)]

@@ -124,8 +124,19 @@ pub struct LayerConfig {
     pub gated: bool,
     /// Linear layers with bias.
     pub bias: Biases,
-    /// If `true`, all layers have the same weights.
-    pub shared_layers: bool,
+    /// Layers that share their weights. `None`: every layer has weights of its own.
+    pub shared_layers: Option<SharedLayers>,
+}
+
+/// Layers that share their weights (ALBERT): groups of stored layers, each of which is applied
+/// several times before the next group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SharedLayers {
+    /// Number of groups with weights of their own.
+    pub groups: usize,
+    /// Number of layers of a group.
+    pub group_size: usize,
 }
 
 /// Normalization function of token vectors.
@@ -232,6 +243,18 @@ pub enum RotaryScaling {
         high_frequency_factor: f64,
         original_positions: usize,
     },
+    /// Frequencies are divided by the factor below `beta_slow` rotations over the positions of
+    /// pretraining, and partially up to `beta_fast` rotations. Queries and keys are multiplied by
+    /// `attention_factor` (Peng et al., "YaRN", ICLR 2024).
+    Yarn {
+        factor: f64,
+        beta_fast: f64,
+        beta_slow: f64,
+        original_positions: usize,
+        attention_factor: f64,
+        /// If `true`, the bounds are rounded to components.
+        truncate: bool,
+    },
 }
 
 /// Disentangled attention: scores of a query with the key of a relative position, and of a key with
@@ -281,7 +304,7 @@ impl Default for LayerConfig {
             attention_scale: None,
             gated: false,
             bias: Biases::all(true),
-            shared_layers: false,
+            shared_layers: None,
         }
     }
 }
@@ -414,11 +437,19 @@ impl TransformerConfig {
 
     /// Number of layers with weights of their own.
     pub(crate) fn stored_layers(&self) -> usize {
-        if self.layer.shared_layers {
-            1
-        } else {
-            self.layers
-        }
+        let shared = self.layer.shared_layers;
+        shared.map_or(self.layers, |it| it.groups * it.group_size)
+    }
+
+    /// Index of the weights of a layer among those that are stored.
+    pub(crate) fn stored_layer(&self, layer: usize) -> usize {
+        let Some(SharedLayers { groups, group_size }) = self.layer.shared_layers else {
+            return layer;
+        };
+        let (steps, step) = (self.layers / group_size, layer / group_size);
+        // In floating point, as transformers computes it.
+        let group = step as f64 / (steps as f64 / groups as f64);
+        (group as usize).min(groups - 1) * group_size + layer % group_size
     }
 
     /// Returns an error if values contradict each other. `path`: the file of the configuration.
@@ -444,6 +475,15 @@ impl TransformerConfig {
         let mut sizes = positive.into_iter().chain([("position_buckets", buckets)]);
         if let Some((field, value)) = sizes.find(|(_, value)| *value > MAX_SIZE) {
             return invalid(field, &format!("at most {MAX_SIZE}"), &value);
+        }
+        if let Some(shared) = layer.shared_layers
+            && (shared.groups > self.layers / shared.group_size)
+        {
+            let expected = format!(
+                "at most num_hidden_layers, {}",
+                self.layers / shared.group_size
+            );
+            return invalid("num_hidden_groups", &expected, &shared.groups);
         }
         if layer.head_size.is_none() && !self.hidden_size.is_multiple_of(self.heads) {
             let expected = format!("a divisor of hidden_size, {}", self.hidden_size);

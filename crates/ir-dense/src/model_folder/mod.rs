@@ -4,10 +4,14 @@
 //! - `remote_code`: error of an unknown architecture, and code in the folder
 //! - `weights`: reader of `model.safetensors`, its shards, and `pytorch_model.bin`
 //! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
+//! - `adapter`: LoRA adapters, which are added to the weights
+//! - `hub_cache`: folders of models in the cache of the hub
 //! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
 
+mod adapter;
 mod config;
+pub(crate) mod hub_cache;
 pub(crate) mod remote_code;
 pub(crate) mod safetensors;
 mod tensor_values;
@@ -21,10 +25,11 @@ use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub(crate) use adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, base_folder};
 pub(crate) use config::AttentionShape;
 pub use config::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
-    TransformerConfig,
+    SharedLayers, TransformerConfig,
 };
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::TensorValues;
@@ -91,11 +96,37 @@ pub(crate) fn inner_path(
 
 /// Reads a JSON file; `None` if there is no such file.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
-    let value = read_bytes(path)?.map(|bytes| serde_json::from_slice(&bytes));
-    value.transpose().map_err(|source| ModelError::Json {
-        path: path.into(),
-        source,
+    let Some(bytes) = read_bytes(path)? else {
+        return Ok(None);
+    };
+    let read = serde_json::from_slice(&bytes);
+    read.map(Some).map_err(|source| {
+        // Only an error needs the path of its field.
+        let deserializer = &mut serde_json::Deserializer::from_slice(&bytes);
+        match serde_path_to_error::deserialize::<_, T>(deserializer) {
+            Err(error) if source.is_data() => json_error(path, error),
+            _ => ModelError::Json {
+                path: path.into(),
+                field: String::new(),
+                source,
+            },
+        }
     })
+}
+
+/// Deserializes a value of a JSON file.
+pub(crate) fn from_value<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ModelError> {
+    serde_path_to_error::deserialize(value).map_err(|error| json_error(path, error))
+}
+
+fn json_error(path: &Path, error: serde_path_to_error::Error<serde_json::Error>) -> ModelError {
+    let field = error.path().to_string();
+    ModelError::Json {
+        path: path.into(),
+        // The top level is a dot.
+        field: if field == "." { String::new() } else { field },
+        source: error.into_inner(),
+    }
 }
 
 /// Writes a JSON file atomically.

@@ -8,17 +8,22 @@ use serde_json::{Map, Value};
 use crate::error::ModelError;
 
 /// Returns the error of a `config.json` with an unknown architecture: its name, what kind of model
-/// it is, the known architecture with the most similar name, and the code that it needs.
+/// it is, the known architecture with the most similar name with what the configuration has of it
+/// (`differences`), and the code that it needs.
 pub(crate) fn unknown_architecture(
     path: &Path,
     fields: &Map<String, Value>,
     known: &[&str],
+    differences: impl Fn(&str) -> Option<String>,
 ) -> ModelError {
     let class = class(fields);
     let name = fields.get("model_type").and_then(Value::as_str);
     let mut expected = format!("one of {}", known.join(", "));
     if let Some(nearest) = nearest(name.unwrap_or(class), known) {
         expected.push_str(&format!("; the nearest is {nearest}"));
+        if let Some(differences) = differences(nearest).filter(|it| !it.is_empty()) {
+            expected.push_str(&format!(" ({differences})"));
+        }
     }
     let found = match (name, kind(fields)) {
         (None, _) => "missing".to_owned(),
@@ -121,7 +126,7 @@ mod tests {
             panic!("an object")
         };
         let path = Path::new("none/config.json");
-        unknown_architecture(path, &fields, &KNOWN).to_string()
+        unknown_architecture(path, &fields, &KNOWN, |_| None).to_string()
     }
 
     #[test]

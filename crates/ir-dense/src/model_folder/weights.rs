@@ -37,6 +37,20 @@ pub(crate) trait TensorSource {
     }
 }
 
+/// Change of the tensors of a [`WeightFile`] when they are read.
+pub(crate) trait TensorUpdate: Send + Sync {
+    /// File of the change.
+    fn path(&self) -> &Path;
+
+    /// Returns the changed elements of a tensor.
+    fn apply(
+        &self,
+        name: &str,
+        shape: &[usize],
+        values: TensorValues,
+    ) -> Result<TensorValues, ModelError>;
+}
+
 /// Weight file, or sharded safetensors files with their index. A safetensors file is memory-mapped:
 /// its f32 tensors are used in place. Tensors of other element types and of PyTorch files are read
 /// and converted one by one.
@@ -48,6 +62,8 @@ pub(crate) struct WeightFile {
     format: WeightFormat,
     /// Names of the tensors that were read.
     read: Mutex<BTreeSet<String>>,
+    /// Adapter that is added to the tensors.
+    pub(super) adapter: Option<Box<dyn TensorUpdate>>,
 }
 
 enum WeightFormat {
@@ -73,6 +89,14 @@ struct ShardIndex {
     weight_map: BTreeMap<String, String>,
 }
 
+/// Returns `true` if a folder has weights, or a link to them.
+pub(super) fn has_weights(folder: &Path) -> bool {
+    let names = ["model.safetensors", SAFETENSORS_INDEX, "pytorch_model.bin"];
+    names
+        .iter()
+        .any(|name| folder.join(name).symlink_metadata().is_ok())
+}
+
 /// Returns the file names of the shards in an index, sorted; `None` if there is no such file.
 pub(crate) fn shard_names(index: &Path) -> Result<Option<Vec<String>>, ModelError> {
     let index = read_json::<ShardIndex>(index)?;
@@ -95,13 +119,17 @@ const BUFFERS: [&str; 3] = ["inv_freq", "position_ids", "masked_bias"];
 
 impl WeightFile {
     fn new(path: PathBuf, format: WeightFormat) -> Self {
-        let read = Mutex::default();
-        Self { path, format, read }
+        Self {
+            path,
+            format,
+            read: Mutex::default(),
+            adapter: None,
+        }
     }
 
     /// Opens `model.safetensors`, or else the files of `model.safetensors.index.json`, or else
-    /// `pytorch_model.bin`.
-    pub(crate) fn open(folder: &Path) -> Result<Self, ModelError> {
+    /// `pytorch_model.bin`, without an adapter.
+    pub(super) fn open_base(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("model.safetensors");
         if path.exists() {
             return Self::open_safetensors(path);
@@ -191,7 +219,7 @@ impl WeightFile {
         Ok(Self::new(path, WeightFormat::Shards { files, tensors }))
     }
 
-    fn open_pytorch(path: PathBuf) -> Result<Self, ModelError> {
+    pub(super) fn open_pytorch(path: PathBuf) -> Result<Self, ModelError> {
         let mut first = [0; 23];
         let read = File::open(&path).and_then(|mut file| file.read_exact(&mut first));
         match read {
@@ -210,16 +238,23 @@ impl WeightFile {
         &self.path
     }
 
-    /// Format, and paths of the files with tensors.
+    /// Format, and paths of the files with tensors; the adapter is last.
     pub(crate) fn files(&self) -> (&'static str, Vec<&Path>) {
-        match &self.format {
-            WeightFormat::SafeTensors { .. } => ("safetensors", vec![&self.path]),
-            WeightFormat::Pytorch(_) => ("PyTorch", vec![&self.path]),
+        let (format, mut paths) = match &self.format {
+            WeightFormat::SafeTensors { .. } => ("safetensors", vec![self.path()]),
+            WeightFormat::Pytorch(_) => ("PyTorch", vec![self.path()]),
             WeightFormat::Shards { files, .. } => {
                 let files = files.iter().map(Self::path).collect();
                 ("sharded safetensors", files)
             }
-        }
+        };
+        paths.extend(self.adapter_path());
+        (format, paths)
+    }
+
+    /// Path of the weights of an adapter that is added to the tensors.
+    pub(crate) fn adapter_path(&self) -> Option<&Path> {
+        self.adapter.as_deref().map(TensorUpdate::path)
     }
 
     /// Number of elements of all tensors by element type.
@@ -236,6 +271,19 @@ impl WeightFile {
     /// Returns an error if layers have a tensor that was not read: the model computes something
     /// that the configuration does not describe.
     pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
+        let unread = self.unread_of_layers();
+        match unread.first() {
+            None => Ok(()),
+            Some(tensor) => Err(ModelError::UnreadTensor {
+                path: self.path.clone(),
+                tensor: tensor.clone(),
+                others: unread.len() - 1,
+            }),
+        }
+    }
+
+    /// Names of the tensors of layers that were not read, sorted.
+    pub(crate) fn unread_of_layers(&self) -> Vec<String> {
         let mut unread = self.unread();
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         // "encoder.layer." of "encoder.layer.0.output.dense.weight".
@@ -251,14 +299,25 @@ impl WeightFile {
         };
         let stacks: BTreeSet<String> = read.iter().filter_map(|name| stack(name)).collect();
         unread.retain(|name| stack(name).is_some_and(|stack| stacks.contains(&stack)));
-        match unread.first() {
-            None => Ok(()),
-            Some(tensor) => Err(ModelError::UnreadTensor {
-                path: self.path.clone(),
-                tensor: tensor.clone(),
-                others: unread.len() - 1,
-            }),
+        unread
+    }
+
+    /// Checks shape and element type of a tensor, which counts as read. Returns the element type.
+    pub(crate) fn check_header(&self, name: &str, shape: &[usize]) -> Result<String, ModelError> {
+        let read = self.read.lock();
+        read.unwrap_or_else(PoisonError::into_inner)
+            .insert(name.into());
+        let (element, found) = self.info(name)?;
+        if found != shape {
+            let (field, found) = (format!("shape of {name}"), format!("{found:?}"));
+            let expected = format!("{shape:?} as in the configuration");
+            return Err(ModelError::setting(&self.path, field, expected, found));
         }
+        if !["f64", "f32", "f16", "bf16"].contains(&&element[..]) {
+            let (field, expected) = (format!("element type of {name}"), "f32, f16, bf16 or f64");
+            return Err(ModelError::setting(&self.path, field, expected, element));
+        }
+        Ok(element)
     }
 
     /// Returns the names of tensors that were not read and are not buffers, sorted.
@@ -325,6 +384,19 @@ impl WeightFile {
         Ok((element.to_lowercase(), shape))
     }
 
+    /// Adds the adapter to the elements of a tensor.
+    fn adapted(
+        &self,
+        name: &str,
+        shape: &[usize],
+        values: TensorValues,
+    ) -> Result<TensorValues, ModelError> {
+        match &self.adapter {
+            Some(adapter) => adapter.apply(name, shape, values),
+            None => Ok(values),
+        }
+    }
+
     fn missing(&self, name: &str) -> ModelError {
         ModelError::Tensor {
             path: self.path.clone(),
@@ -343,30 +415,18 @@ impl TensorSource for WeightFile {
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
-        let read = self.read.lock();
-        read.unwrap_or_else(PoisonError::into_inner)
-            .insert(name.into());
+        // Invalid tensors are rejected before their elements are read.
+        let element = self.check_header(name, shape)?;
         if let WeightFormat::Shards { files, tensors } = &self.format {
             let number = tensors.get(name).ok_or_else(|| self.missing(name))?;
-            return files[*number].tensor(name, shape);
-        }
-        // Invalid tensors are rejected before their elements are read.
-        let (element, found) = self.info(name)?;
-        if found != shape {
-            let (field, found) = (format!("shape of {name}"), format!("{found:?}"));
-            let expected = format!("{shape:?} as in the configuration");
-            return Err(ModelError::setting(&self.path, field, expected, found));
+            let values = files[*number].tensor(name, shape)?;
+            return self.adapted(name, shape, values);
         }
         let convert: fn(SectionBytes) -> TensorValues = match &*element {
             "f64" => |bytes| converted(&bytes, |b| f64::from_le_bytes(b) as f32),
             "f32" => TensorValues::from_file,
             "f16" => |bytes| converted(&bytes, |b| f16::from_le_bytes(b).to_f32()),
-            "bf16" => |bytes| converted(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
-            _ => {
-                let (field, expected) =
-                    (format!("element type of {name}"), "f32, f16, bf16 or f64");
-                return Err(ModelError::setting(&self.path, field, expected, element));
-            }
+            _ => |bytes| converted(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
         };
         let values = convert(self.raw(name)?);
         let invalid = if values.chunks(1024).all(are_finite) {
@@ -375,7 +435,7 @@ impl TensorSource for WeightFile {
             values.iter().position(|value| !value.is_finite())
         };
         let Some(index) = invalid else {
-            return Ok(values);
+            return self.adapted(name, shape, values);
         };
         let (field, value) = (format!("element {index} of {name}"), values[index]);
         let expected = "a finite number";

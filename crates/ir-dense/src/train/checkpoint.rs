@@ -257,8 +257,13 @@ fn open(path: &Path) -> Result<(WeightFile, TrainingState), TrainError> {
     }
     let state = serde_json::from_str(field("state")?);
     let state = state.map_err(|source| {
-        let path = path.to_owned();
-        no_checkpoint(&path.clone(), ModelError::Json { path, source })
+        let (field, path) = ("state".to_owned(), path.to_owned());
+        let error = ModelError::Json {
+            path: path.clone(),
+            field,
+            source,
+        };
+        no_checkpoint(&path, error)
     })?;
     Ok((weights, state))
 }

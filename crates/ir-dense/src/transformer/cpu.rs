@@ -229,8 +229,7 @@ impl CpuTransformer {
         self.prepare_rotary(batch, positions, rotary);
         let is_shared = tokens <= BLOCK_ROWS && region.threads() > 1;
         for number in 0..self.config.layers {
-            // One layer if all share its weights.
-            let layer = &self.layers[number % self.layers.len()];
+            let layer = &self.layers[self.config.stored_layer(number)];
             let window = self.config.window(number);
             let table = &rotary[usize::from(window.is_some())];
             let table = self.config.rotary(number).map(|_| table);

@@ -152,7 +152,7 @@ impl ForwardPass<'_> {
         let relative = relative.map(|it| norm(&model.relative_position_norm, it));
         let blocks = block_attentions(model, self.batch);
         for number in 0..config.layers {
-            let layer = &model.layers[number % model.layers.len()];
+            let layer = &model.layers[model.config.stored_layer(number)];
             let attended = LayerPass {
                 pass: self,
                 config,

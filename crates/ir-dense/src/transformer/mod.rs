@@ -37,6 +37,7 @@ pub use batch::TokenBatch;
 pub(crate) use model_weights::{InferenceModel, ModelWeights};
 use pass::ForwardPass;
 pub(crate) use tensor_names::{count_layers, encoder_prefix};
+pub(crate) use weights::tensor_problems;
 
 use crate::model_folder::TransformerConfig;
 
@@ -69,7 +70,7 @@ pub struct Transformer {
     pub relative_positions: Option<Param<Tensor<2>>>,
     /// Normalization of the embeddings of relative positions.
     pub relative_position_norm: Option<LayerNorm>,
-    /// Layers, first to last; one if all layers share its weights.
+    /// Layers, first to last, without repetitions of layers that share weights.
     pub layers: Vec<TransformerLayer>,
     /// Normalization of the output of the last layer.
     pub final_norm: Option<LayerNorm>,

@@ -29,12 +29,18 @@ impl RotaryTable {
             return;
         }
         let frequencies = frequencies(rotary);
+        let scale = match rotary.scaling {
+            Some(RotaryScaling::Yarn {
+                attention_factor, ..
+            }) => attention_factor as f32,
+            _ => 1.0,
+        };
         for position in first..length {
             for frequency in &frequencies {
                 // The angle is rounded to f32, as in transformers.
                 let angle = f64::from(frequency * position as f32);
-                self.cosines.push(angle.cos() as f32);
-                self.sines.push(angle.sin() as f32);
+                self.cosines.push(angle.cos() as f32 * scale);
+                self.sines.push(angle.sin() as f32 * scale);
             }
         }
     }
@@ -93,6 +99,28 @@ fn frequencies(rotary: Rotary) -> Vec<f32> {
                 let rotations = original_positions as f64 * frequency / TAU;
                 let share = ((rotations - low) / (high - low)).clamp(0.0, 1.0);
                 (1.0 - share) * frequency / factor + share * frequency
+            }
+            Some(RotaryScaling::Yarn {
+                factor,
+                beta_fast,
+                beta_slow,
+                original_positions,
+                truncate,
+                ..
+            }) => {
+                // Component with a number of rotations over the positions of pretraining.
+                let component = |rotations: f64| {
+                    let length = original_positions as f64 / (rotations * TAU);
+                    dim * length.ln() / (2.0 * rotary.theta.ln())
+                };
+                let (mut low, mut high) = (component(beta_fast), component(beta_slow));
+                if truncate {
+                    (low, high) = (low.floor(), high.ceil());
+                }
+                let (low, high) = (low.max(0.0), high.min(dim - 1.0));
+                let width = if low == high { 0.001 } else { high - low };
+                let share = ((at as f64 - low) / width).clamp(0.0, 1.0);
+                share * frequency / factor + (1.0 - share) * frequency
             }
         }
     });

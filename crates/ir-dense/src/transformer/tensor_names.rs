@@ -20,6 +20,8 @@ pub(crate) struct ResolvedNames {
     /// TensorFlow.
     norm: [&'static str; 2],
     is_gated: bool,
+    /// Number of layers of a group, if layers share weights.
+    group_size: Option<usize>,
 }
 
 impl ResolvedNames {
@@ -30,6 +32,7 @@ impl ResolvedNames {
             prefix: String::new(),
             norm: ["weight", "bias"],
             is_gated: config.layer.gated,
+            group_size: config.layer.shared_layers.map(|it| it.group_size),
         }
     }
 
@@ -124,7 +127,31 @@ impl ResolvedNames {
     }
 
     fn in_layer(&self, layer: usize, name: &str) -> String {
-        format!("{}{}{layer}.{name}", self.prefix, self.names.layer)
+        let (prefix, start, inner) = (&self.prefix, self.names.layer, self.names.inner_layer);
+        match self.group_size {
+            None => format!("{prefix}{start}{layer}.{name}"),
+            Some(size) => {
+                let (group, number) = (layer / size, layer % size);
+                format!("{prefix}{start}{group}{inner}{number}.{name}")
+            }
+        }
+    }
+
+    /// Number of the stored layer of a tensor; `None` outside of the layers.
+    fn layer_of(&self, tensor: &str) -> Option<usize> {
+        let rest = tensor.strip_prefix(&self.prefix)?;
+        let rest = rest.strip_prefix(self.names.layer)?;
+        let (number, rest) = rest.split_once('.')?;
+        let number = number.parse::<usize>().ok()?;
+        let Some(size) = self.group_size else {
+            return Some(number);
+        };
+        let inner = rest.strip_prefix(self.names.inner_layer.get(1..)?)?;
+        let (inner, _) = inner.split_once('.')?;
+        // A layer beyond the size of a group has a number of its own.
+        let inner = inner.parse::<usize>().ok()?;
+        let number = number.checked_mul(size)?.checked_add(inner)?;
+        Some(if inner < size { number } else { usize::MAX - 1 })
     }
 }
 
@@ -136,10 +163,7 @@ pub(crate) fn encoder_prefix(config: &TransformerConfig, weights: &dyn TensorSou
 /// Number of layers with weights in a file.
 pub(crate) fn count_layers(config: &TransformerConfig, weights: &dyn TensorSource) -> usize {
     let all = weights.names();
-    let before = ResolvedNames::of_file(config, &all).module(|names| names.layer);
-    let number = |name: &String| {
-        let (number, _) = name.strip_prefix(&before)?.split_once('.')?;
-        number.parse::<usize>().ok()?.checked_add(1)
-    };
-    all.iter().filter_map(number).max().unwrap_or(0)
+    let names = ResolvedNames::of_file(config, &all);
+    let numbers = all.iter().filter_map(|name| names.layer_of(name));
+    numbers.max().map_or(0, |number| number.saturating_add(1))
 }

@@ -1,5 +1,7 @@
 //! Weights of a transformer: conversion between weight files, [`Transformer`] and the kernels.
 
+use std::cell::RefCell;
+
 use burn::module::Param;
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -9,7 +11,7 @@ use super::{PositionProjections, Transformer, TransformerLayer};
 use crate::architectures::LayerNames;
 use crate::error::ModelError;
 use crate::model_folder::{
-    Disentangled, NormPlacement, TensorSource, TensorValues, TransformerConfig,
+    Disentangled, NormPlacement, TensorSource, TensorValues, TransformerConfig, WeightFile,
 };
 
 /// Reader of the weights of a transformer, one layer at a time.
@@ -64,6 +66,44 @@ pub(crate) struct LinearWeights {
 pub(crate) struct NormWeights {
     pub(crate) scale: Vec<f32>,
     pub(crate) shift: Option<Vec<f32>>,
+}
+
+/// Weight file of which only names, shapes and element types are read.
+struct HeaderSource<'a> {
+    file: &'a WeightFile,
+    problems: RefCell<Vec<ModelError>>,
+}
+
+impl TensorSource for HeaderSource<'_> {
+    fn names(&self) -> Vec<String> {
+        self.file.names()
+    }
+
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
+        let problem = self.file.check_header(name, shape).err();
+        self.problems.borrow_mut().extend(problem);
+        Ok(TensorValues::InMemory(Vec::new()))
+    }
+}
+
+/// Compares a weight file with a configuration: returns the errors of all tensors that are missing,
+/// have another shape or element type, or belong to layers without being described.
+pub(crate) fn tensor_problems(
+    config: &TransformerConfig,
+    file: &WeightFile,
+) -> Result<Vec<ModelError>, ModelError> {
+    let source = HeaderSource {
+        file,
+        problems: RefCell::default(),
+    };
+    let reader = WeightReader::new(config, &source);
+    reader.embeddings()?;
+    for number in 0..config.stored_layers() {
+        reader.layer(number)?;
+    }
+    let mut problems = source.problems.into_inner();
+    problems.extend(file.check_unread().err());
+    Ok(problems)
 }
 
 impl Transformer {
@@ -288,13 +328,18 @@ impl<'a> WeightReader<'a> {
         let both = self
             .weights
             .tensor(&format!("{name}.weight"), &[2 * to, from])?;
-        let weight = transposed(&[&both[half * to * from..][..to * from]], from);
+        // Without elements if only headers are read.
+        let rows = both.get(half * to * from..(half + 1) * to * from);
+        let weight = transposed(&[rows.unwrap_or_default()], from);
         both.release();
         let bias = has_bias.then(|| self.weights.take(&format!("{name}.bias"), &[2 * to]));
         let bias = bias.transpose()?;
         Ok(LinearWeights {
             weight,
-            bias: bias.map(|both| both[half * to..][..to].to_vec()),
+            bias: bias.map(|both| {
+                let half = both.get(half * to..(half + 1) * to);
+                half.unwrap_or_default().to_vec()
+            }),
             to,
         })
     }

@@ -18,6 +18,7 @@ use ir_core::Flow;
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_dense::Backend;
 use ir_dense::train::{Trainer, TrainingConfig};
+use serde_json::{Map, Value};
 
 pub use environment::{backend, minilm, on_backend, skip};
 
@@ -54,6 +55,41 @@ pub fn copy_folder(folder: &Path) -> tempfile::TempDir {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
     }
+    copy
+}
+
+/// Temporary copy of a folder with its subfolders.
+pub fn copy_tree(folder: &Path) -> tempfile::TempDir {
+    fn copy_files(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            let to = to.join(path.file_name().unwrap());
+            if path.is_dir() {
+                std::fs::create_dir(&to).unwrap();
+                copy_files(&path, &to);
+            } else {
+                std::fs::copy(path, to).unwrap();
+            }
+        }
+    }
+    let copy = tempfile::tempdir().unwrap();
+    copy_files(folder, copy.path());
+    copy
+}
+
+/// Copy of a committed folder with changed fields of a file; null removes a field.
+pub fn changed(family: &str, file: &str, fields: &Value) -> tempfile::TempDir {
+    let copy = copy_tree(&testdata("families").join(family));
+    let path = copy.path().join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
+    let mut all: Map<String, Value> = serde_json::from_str(&text).unwrap();
+    for (name, value) in fields.as_object().unwrap() {
+        match value {
+            Value::Null => all.remove(name),
+            value => all.insert(name.clone(), value.clone()),
+        };
+    }
+    std::fs::write(path, Value::Object(all).to_string()).unwrap();
     copy
 }
 

@@ -14,8 +14,7 @@ use serde::Deserialize;
 const TOLERANCE: f32 = 1e-5;
 
 /// Folders of models that are not supported, which are rejected.
-const UNSUPPORTED: [(&str, &str); 5] = [
-    ("albert-groups", "num_hidden_groups is 2"),
+const UNSUPPORTED: [(&str, &str); 4] = [
     ("deberta", "model_type is \"deberta\""),
     ("deberta-defaults", "model_type is \"deberta\""),
     ("deberta-v2-conv", "conv_kernel_size is 3"),

@@ -68,7 +68,7 @@ fn concatenates_pooling_modes() {
     let names = json!(["weightedmean", "cls", "max"]);
     let folder = with_pooling("bert", &json!({"pooling_mode": names}));
     let encoder = open(folder.path());
-    let modes: PoolingModes = "weighted_mean+cls+max".parse().unwrap();
+    let modes: PoolingModes = "weightedmean+cls+max".parse().unwrap();
     assert_eq!(encoder.tower(Side::Query).pooling, modes);
     assert_eq!(encoder.dim(), 3 * HIDDEN);
     let found = vectors(&encoder, Side::Document);
@@ -85,7 +85,7 @@ fn concatenates_pooling_modes() {
         );
     }
     let fingerprint = encoder.fingerprint(Side::Document);
-    assert_eq!(json!(fingerprint)["pooling"], "weighted_mean+cls+max");
+    assert_eq!(json!(fingerprint)["pooling"], "weightedmean+cls+max");
     // The order needs the field of newer versions.
     let (here, again) = saved(&encoder);
     assert_eq!(again.fingerprint(Side::Document), fingerprint);
@@ -527,7 +527,10 @@ fn rejects_heads_in_place_of_encoders() {
     open(folder.path());
     fs::remove_file(folder.path().join("modules.json")).unwrap();
     // As in sentence-transformers.
-    for (is_causal, pooling) in [(Value::Null, Pooling::Sep), (false.into(), Pooling::Mean)] {
+    for (is_causal, pooling) in [
+        (Value::Null, Pooling::LastToken),
+        (false.into(), Pooling::Mean),
+    ] {
         let mut changed = config.clone();
         changed["architectures"] = json!(["BertForCausalLM"]);
         changed["is_causal"] = is_causal;

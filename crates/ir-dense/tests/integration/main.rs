@@ -1,8 +1,10 @@
 //! Tests of encoders, readers and training. One program, which is linked once.
 
+mod adapters;
 mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
+mod config_errors;
 mod contract;
 mod cross_encoder;
 mod cross_encoders;

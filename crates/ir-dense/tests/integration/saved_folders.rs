@@ -163,7 +163,7 @@ fn rejects_invalid_length_limits() {
         ),
         (
             r#"{"version": 1, "document": {"prefix": "x"}}"#,
-            "ir_dense.json is invalid",
+            "ir_dense.json: document.prefix is invalid",
         ),
     ] {
         fs::write(copy.path().join("ir_dense.json"), text).unwrap();

@@ -517,7 +517,11 @@ fn rejects_invalid_modules() {
             json!(6),
             "expected [6, 12] as in the configuration",
         ),
-        ("dropout", json!(0.5), "2_Dense/config.json is invalid"),
+        (
+            "dropout",
+            json!(0.5),
+            "2_Dense/config.json: dropout is invalid",
+        ),
     ] {
         let mut changed = original.clone();
         changed[field] = value;

@@ -172,6 +172,7 @@ fn failures(folder: &Path) -> Vec<String> {
 #[test]
 fn gradients_of_families_equal_pytorch() {
     let mut folders = folders();
+    folders.retain(|folder| folder.join("gradients.json").exists());
     if let Some(root) = std::env::var_os("IR_ENCODER_FOLDERS") {
         let entries = read_dir(root).unwrap().map(|entry| entry.unwrap().path());
         // tests/integration/families.rs has the folders that are not supported.

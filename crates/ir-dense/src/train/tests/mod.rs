@@ -114,7 +114,7 @@ fn gradients_equal_automatic_differentiation() {
         Pooling::Mean,
         Pooling::Max,
         Pooling::MeanSqrt,
-        Pooling::Sep,
+        Pooling::LastToken,
     ];
     let cases = (0..30).map(|case| (models[case % 6], poolings[case / 6], case % 4 < 2));
     for (model, pooling, normalize) in cases {
@@ -319,7 +319,7 @@ fn empty_texts_have_zero_vectors() {
             Pooling::Mean,
             Pooling::Max,
             Pooling::MeanSqrt,
-            Pooling::Sep,
+            Pooling::LastToken,
         ] {
             let vectors = pooling.pool(hidden.clone(), &batch);
             pooling.backward_on_cpu(hidden.clone(), &batch, vectors.clone());

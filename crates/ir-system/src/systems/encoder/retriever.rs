@@ -176,7 +176,7 @@ impl EncoderEntry {
             .with_document(document);
         config.pooling = self.pooling.map(|pooling| match pooling {
             PoolingName::Cls => Pooling::Cls,
-            PoolingName::Sep => Pooling::Sep,
+            PoolingName::LastToken => Pooling::LastToken,
             PoolingName::Mean => Pooling::Mean,
             PoolingName::Max => Pooling::Max,
             PoolingName::MeanSqrt => Pooling::MeanSqrt,

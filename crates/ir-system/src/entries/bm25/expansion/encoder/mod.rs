@@ -59,15 +59,18 @@ pub enum PrecisionName {
 pub enum PoolingName {
     /// Vector of the first token.
     Cls,
-    /// Vector of the last token, `[SEP]`.
-    Sep,
+    /// Vector of the last token, such as `[SEP]`.
+    #[serde(rename = "lasttoken")]
+    LastToken,
     /// Mean of the token vectors.
     Mean,
     /// Elementwise maximum of the token vectors.
     Max,
     /// Sum divided by the square root of the number of tokens.
+    #[serde(rename = "mean_sqrt_len_tokens")]
     MeanSqrt,
     /// Mean with the positions 1 to n of the tokens as weights.
+    #[serde(rename = "weightedmean")]
     WeightedMean,
 }
 
