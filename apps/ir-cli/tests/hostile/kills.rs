@@ -1,5 +1,5 @@
-//! `ir index`, `ir encode`, `ir train`, `ir train-reranker` and `ir train-reader`, killed at random moments and run
-//! again.
+//! `ir index`, `ir encode`, `ir train`, `ir train-reranker` and `ir train-reader`, killed at random
+//! moments and run again.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -294,7 +294,7 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Searches with BM25.
+    /// Returns the first `depth` documents of BM25 for every query.
     fn search(dev_set: &'a DevSet, depth: usize) -> Result<Self> {
         let documents = dev_set.documents();
         let documents: Vec<Document> = documents

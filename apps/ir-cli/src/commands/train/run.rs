@@ -97,7 +97,7 @@ pub(super) trait Finetuning: Sized {
     fn save(model: &Self::Model, folder: &Path) -> Result<(), ModelError>;
 }
 
-/// Trained model.
+/// Trained model with its history.
 pub(super) struct Finetuned<M> {
     model: M,
     step: u64,
