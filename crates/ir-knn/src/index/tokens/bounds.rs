@@ -50,8 +50,8 @@ pub(super) trait Candidates {
 
 /// Returns the best `k` candidates: the hits of scoring all of them.
 ///
-/// The first `k` candidates are scored. Their lowest score decides whether bounds are worth their
-/// cost: if the bounds of a sample of the others exclude few of them, all are scored.
+/// The first `k` candidates are scored. Their best score decides whether bounds are worth their
+/// cost: if few bounds of a sample of the others are below it, all are scored.
 pub(super) fn top(
     cpu: Cpu,
     query: &QueryTokens,
@@ -142,9 +142,9 @@ impl<C: Candidates> TopSearch<'_, C> {
         let step = rest.len().checked_div(size)?;
         let sample: Vec<usize> = rest.iter().copied().step_by(step).take(size).collect();
         let (_, bounds) = self.bounds(book, &sample)?;
-        let excluded = bounds
-            .iter()
-            .filter(|(_, bound)| self.best.excludes(*bound));
+        // The k-th score rises during the search, at most to the best one.
+        let best = self.best.hits.first()?.1;
+        let excluded = bounds.iter().filter(|(_, bound)| *bound < best);
         if excluded.count() * MIN_EXCLUDED < size {
             return None;
         }

@@ -138,7 +138,7 @@ impl<E: TokenEncoder> LateInteraction<E> {
     }
 
     /// Keeps the candidates with the `k` highest scores, and those with a score equal to the last
-    /// of them; removes the others. With a store that has a codebook, most of the others are not
+    /// of them; removes the others. With a store that has a codebook, not all of the others are
     /// scored ([`SegmentedTokenStore::top`]). Default: keeps all candidates.
     #[must_use]
     pub fn with_top(mut self, k: usize) -> Self {
