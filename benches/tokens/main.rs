@@ -15,7 +15,7 @@
 //! The 32 tokens of a query are words of one document with the same topic and other noise.
 //! Candidates are the 50 documents with the highest exact scores and random others.
 //!
-//! One thread, wall time, median of the rounds. The reference of recall@10 is exact MaxSim of the
+//! One thread, CPU time, median of the rounds. The reference of recall@10 is exact MaxSim of the
 //! f32 vectors over the same candidates. `scored` is the fraction of token pairs that the search
 //! with early termination scores. `bytes` is the size of the file or folder per token.
 
@@ -29,7 +29,7 @@ use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Result, ensure};
-use bench_common::{Options, median};
+use bench_common::{Clock, Options, median};
 use data::Collection;
 use ir_core::{DocNum, TokenVectors};
 use ir_knn::{
@@ -219,14 +219,14 @@ fn measure(collection: &Collection, codebook: &TokenCodebook, rounds: usize) -> 
     }
 }
 
-/// Median wall time of the rounds in seconds, after a warm-up.
+/// Median CPU time of the rounds in seconds, after a warm-up.
 fn time(rounds: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     work()?;
     let mut times = Vec::new();
     for _ in 0..rounds {
-        let started = Instant::now();
+        let clock = Clock::thread();
         work()?;
-        times.push(started.elapsed().as_secs_f64());
+        times.push(clock.seconds().cpu);
     }
     Ok(median(times))
 }

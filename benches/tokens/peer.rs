@@ -16,11 +16,11 @@ use super::{CANDIDATES, K, Workload};
 struct Reply {
     /// Bytes of the folder of the index.
     bytes: u64,
-    /// Median wall time per query in seconds, by number of candidates.
+    /// Median CPU time per query in seconds, by number of candidates.
     seconds: Vec<f64>,
     /// Documents found, by number of candidates and query.
     found: Vec<Vec<Vec<u32>>>,
-    /// Median wall time per query of a search without candidates, and the documents found.
+    /// Median CPU time per query of a search without candidates, and the documents found.
     search_seconds: f64,
     search_found: Vec<Vec<u32>>,
 }

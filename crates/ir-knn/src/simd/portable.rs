@@ -25,8 +25,8 @@ pub(super) fn sum(query: &[f64], row: &[f32], add: impl Fn(f64, f64, f64) -> f64
 /// Number of vectors in a lane block: each SIMD lane holds a component of one of them.
 pub(crate) const PRODUCT_LANES: usize = 16;
 
-/// Inner products of rows with the vectors of a lane block: one fused multiply-add per dimension, in
-/// order.
+/// Inner products of rows with the vectors of a lane block: one fused multiply-add per dimension,
+/// in order.
 #[inline(always)]
 pub(super) fn products(
     lanes: &[[f32; PRODUCT_LANES]],

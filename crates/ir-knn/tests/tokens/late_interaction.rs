@@ -281,7 +281,8 @@ fn candidates_that_are_not_in_the_store() {
         message,
         "candidate \"d77\": expected a document of the token store, found none"
     );
-    assert!(stored.explain("tea", &candidates, 0).is_err());
+    assert!(stored.explain("tea", &candidates, texts.len()).is_err());
+    assert_eq!(stored.explain("tea", &candidates, 99).unwrap(), None);
     assert!(stored.scores_batch(&[("tea", &candidates)]).is_err());
 }
 

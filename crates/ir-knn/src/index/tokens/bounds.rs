@@ -17,8 +17,10 @@ use super::lanes::for_each_row;
 use super::query::{Maxima, QueryTokens};
 use crate::simd::{Cpu, PRODUCT_LANES};
 
-/// Bounds cost about as much as scores if a centroid has fewer tokens than this.
-const MIN_TOKENS_PER_CENTROID: usize = 2;
+/// Maximum number of candidates with bounds that decide about the bounds of the others.
+const MAX_SAMPLE: usize = 16;
+/// Bounds are used if they exclude at least one of so many candidates.
+const MIN_EXCLUDED: usize = 3;
 
 /// The best of some candidates, and the work that it took to find them.
 ///
@@ -47,6 +49,9 @@ pub(super) trait Candidates {
 }
 
 /// Returns the best `k` candidates: the hits of scoring all of them.
+///
+/// The first `k` candidates are scored. Their best score decides whether bounds are worth their
+/// cost: if few bounds of a sample of the others are below it, all are scored.
 pub(super) fn top(
     cpu: Cpu,
     query: &QueryTokens,
@@ -55,53 +60,115 @@ pub(super) fn top(
 ) -> Result<TopCandidates, SearchError> {
     let documents = (0..candidates.len()).map(|at| candidates.document(at));
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
-    let tokens = documents.iter().map(|document| document.tokens).sum();
-    let table = candidates
-        .codebook()
-        .filter(|_| k < documents.len() && query.tokens > 0)
-        .and_then(|book| CentroidTable::new(cpu, query, book, &documents, tokens));
-    // Candidates in the order of their bounds, with the bound of each query token.
-    let mut order: Vec<(usize, f32)> = (0..documents.len()).map(|at| (at, f32::MAX)).collect();
-    let mut bounds = query.maxima();
-    if let Some(table) = &table {
-        for (at, bound) in &mut order {
-            table.bounds(cpu, &documents[*at], &mut bounds);
-            *bound = query.sum(&bounds);
-        }
-        order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    }
-    let mut best = Best::new(k);
-    let (mut rows, mut maxima, mut scored_pairs) = (Vec::new(), query.maxima(), 0);
-    for (at, bound) in order {
-        if k == 0 || best.excludes(bound) {
-            break;
-        }
-        let document = &documents[at];
-        candidates.decode(document, &mut rows);
-        let mut scored = query.tokens;
-        let score = match &table {
-            Some(table) if best.is_full() && !rows.is_empty() => {
-                table.bounds(cpu, document, &mut maxima);
-                scored = score_above(cpu, query, &rows, &mut maxima, &best);
-                (scored == query.tokens).then(|| query.sum(&maxima))
+    let tokens: usize = documents.iter().map(|document| document.tokens).sum();
+    let mut search = TopSearch {
+        cpu,
+        query,
+        candidates,
+        documents: &documents,
+        best: Best::new(k),
+        rows: Vec::new(),
+        maxima: query.maxima(),
+        scored_pairs: 0,
+    };
+    if k > 0 {
+        let first = documents.len().min(k);
+        (0..first).try_for_each(|at| search.score(at, None))?;
+        let rest: Vec<usize> = (first..documents.len()).collect();
+        match search.bounds_of_rest(&rest) {
+            None => rest.into_iter().try_for_each(|at| search.score(at, None))?,
+            Some((table, order)) => {
+                for (at, bound) in order {
+                    if search.best.excludes(bound) {
+                        break;
+                    }
+                    search.score(at, Some(&table))?;
+                }
             }
-            _ => Some(query.score(cpu, &rows, &mut maxima)),
-        };
-        scored_pairs += scored * document.tokens;
-        if let Some(score) = score {
-            if score.is_nan() {
-                return Err(SearchError::NanScore {
-                    doc: ir_core::DocNum::new(at as u32),
-                });
-            }
-            best.push(at, score);
         }
     }
     Ok(TopCandidates {
-        best: best.hits,
+        best: search.best.hits,
         pairs: tokens * query.tokens,
-        scored_pairs,
+        scored_pairs: search.scored_pairs,
     })
+}
+
+/// Selection of the best candidates.
+struct TopSearch<'a, C> {
+    cpu: Cpu,
+    query: &'a QueryTokens,
+    candidates: &'a C,
+    documents: &'a [DocumentBytes<'a>],
+    best: Best,
+    rows: Vec<f32>,
+    maxima: Maxima,
+    scored_pairs: usize,
+}
+
+impl<C: Candidates> TopSearch<'_, C> {
+    /// Scores a candidate. With a table, ends as soon as the bounds exclude it.
+    fn score(&mut self, at: usize, table: Option<&CentroidTable>) -> Result<(), SearchError> {
+        let (cpu, query, document) = (self.cpu, self.query, &self.documents[at]);
+        self.candidates.decode(document, &mut self.rows);
+        let (rows, maxima) = (&*self.rows, &mut self.maxima);
+        let (scored, score) = match table.filter(|_| !rows.is_empty()) {
+            None => (query.tokens, query.score(cpu, rows, maxima)),
+            Some(table) => {
+                table.bounds(cpu, document, maxima);
+                let scored = score_above(cpu, query, rows, maxima, &self.best);
+                (scored, query.sum(maxima))
+            }
+        };
+        self.scored_pairs += scored * document.tokens;
+        if score.is_nan() {
+            let doc = ir_core::DocNum::new(at as u32);
+            return Err(SearchError::NanScore { doc });
+        }
+        if scored == query.tokens {
+            self.best.push(at, score);
+        }
+        Ok(())
+    }
+
+    /// Table of the remaining candidates, and these in descending order of their bounds. `None` if
+    /// the bounds are not worth their cost.
+    fn bounds_of_rest(&self, rest: &[usize]) -> Option<(CentroidTable, Vec<(usize, f32)>)> {
+        let book = self
+            .candidates
+            .codebook()
+            .filter(|_| self.query.tokens > 0)?;
+        let size = (rest.len() / 16).min(MAX_SAMPLE);
+        let step = rest.len().checked_div(size)?;
+        let sample: Vec<usize> = rest.iter().copied().step_by(step).take(size).collect();
+        let (_, bounds) = self.bounds(book, &sample)?;
+        // The k-th score rises during the search, at most to the best one.
+        let best = self.best.hits.first()?.1;
+        let excluded = bounds.iter().filter(|(_, bound)| *bound < best);
+        if excluded.count() * MIN_EXCLUDED < size {
+            return None;
+        }
+        let (table, mut order) = self.bounds(book, rest)?;
+        order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        Some((table, order))
+    }
+
+    /// Upper bounds of the scores of some candidates.
+    fn bounds(
+        &self,
+        book: &TokenCodebook,
+        numbers: &[usize],
+    ) -> Option<(CentroidTable, Vec<(usize, f32)>)> {
+        let documents = numbers.iter().map(|&at| &self.documents[at]);
+        let table = CentroidTable::new(self.cpu, self.query, book, documents.clone())?;
+        let mut maxima = self.query.maxima();
+        let bound = |document| {
+            table.bounds(self.cpu, document, &mut maxima);
+            self.query.sum(&maxima)
+        };
+        let bounds = numbers.iter().copied().zip(documents.map(bound)).collect();
+        Some((table, bounds))
+    }
 }
 
 /// Replaces the bounds in `maxima` by the maxima, block by block, until the bounds of the remaining
@@ -174,26 +241,21 @@ struct CentroidTable {
 }
 
 impl CentroidTable {
-    /// `None` if the candidates have nearly as many centroids as tokens.
-    fn new(
+    /// `None` if a document has a centroid that the codebook does not have: the file is damaged.
+    fn new<'a>(
         cpu: Cpu,
         query: &QueryTokens,
         book: &TokenCodebook,
-        documents: &[DocumentBytes<'_>],
-        tokens: usize,
+        documents: impl Iterator<Item = &'a DocumentBytes<'a>>,
     ) -> Option<Self> {
         let mut row_of = vec![u32::MAX; book.len()];
         let mut used = Vec::new();
-        for number in documents.iter().flat_map(DocumentBytes::centroids) {
-            // A damaged file may have other numbers.
+        for number in documents.flat_map(DocumentBytes::centroids) {
             let row = row_of.get_mut(number as usize)?;
             if *row == u32::MAX {
                 *row = used.len() as u32;
                 used.push(number);
             }
-        }
-        if tokens < MIN_TOKENS_PER_CENTROID * used.len() {
-            return None;
         }
         let dim = query.dim;
         let centroids = used.iter().filter_map(|&number| book.centroid(number));

@@ -30,7 +30,7 @@ pub struct TokenStoreConfig {
     /// bytes per token. Default: false.
     pub spans: bool,
     /// Centroids and buckets of residuals. Required by residual encodings; with the others, it
-    /// gives upper bounds of scores, by which the search for the best candidates ends early
+    /// gives upper bounds of scores, by which the selection of the best may end early
     /// ([`SegmentedTokenStore::top`](crate::SegmentedTokenStore::top)). Every file contains the
     /// codebook. Default: none.
     #[serde(skip)]

@@ -5,7 +5,7 @@ use ir_core::{
 };
 use rayon::prelude::*;
 
-use super::query::{QueryTokens, max_sim};
+use super::query::QueryTokens;
 use super::segmented_store::SegmentedTokenStore;
 use crate::simd::Cpu;
 
@@ -138,7 +138,7 @@ impl<E: TokenEncoder> LateInteraction<E> {
     }
 
     /// Keeps the candidates with the `k` highest scores, and those with a score equal to the last
-    /// of them; removes the others. With a store that has a codebook, most of the others are not
+    /// of them; removes the others. With a store that has a codebook, not all of the others are
     /// scored ([`SegmentedTokenStore::top`]). Default: keeps all candidates.
     #[must_use]
     pub fn with_top(mut self, k: usize) -> Self {
@@ -181,8 +181,14 @@ impl<E: TokenEncoder> LateInteraction<E> {
             None => {
                 let texts: Vec<&str> = candidates.iter().map(|candidate| candidate.text).collect();
                 let documents = self.encode(Side::Document, &texts)?;
-                let scores = documents.iter().map(|document| max_sim(query, document));
-                scores.collect::<Result<Vec<f32>, _>>()?
+                let (cpu, query) = (Cpu::detect(), QueryTokens::new(query)?);
+                let mut maxima = query.maxima();
+                let score = |document: &TokenVectors| {
+                    query.check(document)?;
+                    Ok(query.score(cpu, &document.values, &mut maxima))
+                };
+                let scores = documents.iter().map(score);
+                scores.collect::<Result<Vec<f32>, SearchError>>()?
             }
             Some(store) => {
                 let docs = find_all(store, candidates)?;
@@ -286,10 +292,12 @@ impl<E: TokenEncoder> Reranker for LateInteraction<E> {
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
         let vectors = self.encode(Side::Query, &[query])?;
-        let scores = self.scores_of(&vectors[0], candidates)?;
-        let (Some(candidate), Some(Some(score))) = (candidates.get(n), scores.get(n)) else {
+        let Some(candidate) = candidates.get(n) else {
             return Ok(None);
         };
+        if self.top.is_some() && self.scores_of(&vectors[0], candidates)?[n].is_none() {
+            return Ok(None);
+        }
         let document = match &self.store {
             None => self.encode(Side::Document, &[candidate.text])?.remove(0),
             Some(store) => {
@@ -300,17 +308,16 @@ impl<E: TokenEncoder> Reranker for LateInteraction<E> {
                 })?
             }
         };
-        let explanation = explain_max_sim((query, &vectors[0]), (candidate.text, &document))?;
-        debug_assert_eq!(explanation.score().to_bits(), score.to_bits());
-        Ok(Some(explanation))
+        explain_max_sim((query, &vectors[0]), (candidate.text, &document)).map(Some)
     }
 }
 
-/// Explains [`max_sim`]: the best document token of each query token, and the similarity. The texts
-/// may be empty; a token is shown if the range of the token is one of the text.
+/// Explains [`max_sim`](crate::max_sim): the best document token of each query token, and the
+/// similarity. The texts may be empty; a token is shown if the range of the token is one of the
+/// text.
 ///
 /// # Errors
-/// Returns the errors of [`max_sim`].
+/// Returns the errors of [`max_sim`](crate::max_sim).
 ///
 /// ```
 /// use ir_core::TokenVectors;

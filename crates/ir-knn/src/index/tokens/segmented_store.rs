@@ -255,9 +255,11 @@ impl SegmentedTokenStore {
     /// Returns the best `k` of some documents: exactly the hits, scores and order of scoring all of
     /// them, with equal scores in the order of `docs`. Documents may repeat.
     ///
-    /// If the store has a codebook, centroids give an upper bound of each score at a fraction of
-    /// the cost. Documents are scored in descending order of the bounds, until the next bound is
-    /// below the k-th score. Without a codebook, all documents are scored.
+    /// If the store has a codebook, centroids give upper bounds of the scores. The first `k`
+    /// documents are scored, so the search is fastest if `docs` are in the order of a first stage;
+    /// then the others, in descending order of the bounds, until the next bound is below the k-th
+    /// score. All documents are scored if the bounds of a sample exclude few of them, which is so
+    /// if tokens are far from their centroids, and without a codebook.
     ///
     /// # Errors
     /// Returns the errors of [`SegmentedTokenStore::scores`].
@@ -279,18 +281,18 @@ impl SegmentedTokenStore {
     /// let codebook = TokenCodebook::train(2, &axes, &config)?;
     /// let config = TokenStoreConfig::new(2).with_codebook(codebook);
     /// let mut writer = TokenStoreWriter::create(&path, &config)?;
-    /// for n in 0..4 {
+    /// for n in 0..64 {
     ///     let tokens = axes[2 * (n % 2)..][..2].repeat(3);
     ///     writer.push(&n.to_string(), &TokenVectors::new(2, tokens, vec![0..0; 3]))?;
     /// }
     /// writer.finish()?;
     ///
     /// let store = SegmentedTokenStore::from(TokenStore::open(&path)?);
-    /// let docs: Vec<DocNum> = (0..4).map(DocNum::new).collect();
-    /// let query = TokenVectors::new(2, vec![0.0, 1.0], vec![0..5]);
+    /// let docs: Vec<DocNum> = (0..64).map(DocNum::new).collect();
+    /// let query = TokenVectors::new(2, vec![1.0, 0.0], vec![0..5]);
     /// let top = store.top(&query, &docs, 1)?;
-    /// assert_eq!(top.best, [(1, 1.0)]);
-    /// assert_eq!((top.scored_pairs, top.pairs), (6, 12));
+    /// assert_eq!(top.best, [(0, 1.0)]);
+    /// assert_eq!((top.scored_pairs, top.pairs), (96, 192));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn top(
