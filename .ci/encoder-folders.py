@@ -345,10 +345,10 @@ def fill(model, seed, gain=1.4):
     return model.eval()
 
 
-def build(name, temporary):
-    """Transformer with random weights, and the modules of sentence-transformers."""
-    spec = FOLDERS[name]
+def build_transformer(spec, seed, temporary, added=()):
+    """Saves a transformer with random weights and its tokenizer, with added tokens."""
     tokenizer, special = TOKENIZERS[spec.tokenizer]()
+    tokenizer.add_tokens(list(added))
     ids = {f"{key}_id": tokenizer.token_to_id(token) for key, token in special.items() if key[:3] in ("pad", "bos", "eos")}
     config = spec.config(**dict(vocab_size=tokenizer.get_vocab_size()) | ids | copy.deepcopy(spec.settings))
     encoder = tf.T5EncoderModel(config) if spec.config is tf.T5Config else (spec.model or tf.AutoModel.from_config)(config)
@@ -356,8 +356,15 @@ def build(name, temporary):
     tokenizer = tf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=spec.length, model_input_names=names, **special, **spec.tokens
     )
-    fill(encoder, sum(name.encode())).save_pretrained(temporary)
+    fill(encoder, seed).save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
+    return encoder
+
+
+def build(name, temporary):
+    """Transformer with random weights, and the modules of sentence-transformers."""
+    spec = FOLDERS[name]
+    encoder = build_transformer(spec, sum(name.encode()), temporary)
     modules = [st.Transformer(temporary, **spec.transformer)]
     modules.append(st.Pooling(modules[0].get_embedding_dimension(), spec.pooling, **spec.pool))
     for number, (module, settings) in enumerate(spec.modules):
@@ -500,4 +507,5 @@ def main(arguments):
         write(name, root / name)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

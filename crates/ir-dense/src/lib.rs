@@ -8,6 +8,7 @@ mod encode;
 mod error;
 mod hub;
 mod kernels;
+mod late_interaction;
 mod model_folder;
 mod precision;
 mod random_model;
@@ -29,6 +30,10 @@ pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 #[cfg(feature = "hub")]
 pub use hub::{Hub, HubError};
+pub use late_interaction::{
+    MultiVectorConfig, MultiVectorEncoder, MultiVectorFingerprint, TokenSimilarity,
+    UnknownTokenSimilarity,
+};
 pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
     TransformerConfig,

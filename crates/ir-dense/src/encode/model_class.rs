@@ -28,18 +28,18 @@ const HEADS: [(&str, &str); 4] = [
 /// Class of a model of transformers.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
-pub(super) struct ModelClass {
+pub(crate) struct ModelClass {
     architectures: Option<Vec<String>>,
     is_causal: Option<bool>,
 }
 
 impl ModelClass {
-    pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let config = read_json(&folder.join("config.json"))?;
         Ok(config.unwrap_or_default())
     }
 
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         let classes = self.architectures.as_deref().unwrap_or_default();
         classes.first().map_or("", String::as_str)
     }

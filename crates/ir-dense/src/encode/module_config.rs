@@ -35,15 +35,15 @@ pub(super) fn check_input(
     Err(ModelError::setting(path, field, expected, found))
 }
 
-/// Checks that a module reads and writes the vector of the text.
+/// Checks that a module reads and writes `expected`: the vector of the text, or the vectors of its
+/// tokens. Without names, it does.
 pub(super) fn check_names(
     path: &Path,
-    input: &Option<String>,
-    output: &Option<String>,
+    expected: &str,
+    names: [&Option<String>; 2],
 ) -> Result<(), ModelError> {
-    let expected = "sentence_embedding";
-    let names = [("module_input_name", input), ("module_output_name", output)];
-    for (field, name) in names {
+    let fields = ["module_input_name", "module_output_name"].into_iter();
+    for (field, name) in fields.zip(names) {
         if let Some(name) = name.as_deref().filter(|&name| name != expected) {
             return Err(ModelError::setting(path, field, expected, name));
         }

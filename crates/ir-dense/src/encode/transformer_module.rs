@@ -1,6 +1,6 @@
 //! Configuration of the Transformer module of sentence-transformers, `sentence_bert_config.json`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -35,16 +35,19 @@ const NEUTRAL_KEYS: [&str; 9] = [
 /// Values of the file. Those that would change vectors and are not implemented are an error.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
-pub(super) struct TransformerModule {
-    pub(super) max_seq_length: Option<usize>,
-    pub(super) do_lower_case: bool,
-    pub(super) query_length: Option<usize>,
-    pub(super) document_length: Option<usize>,
+pub(crate) struct TransformerModule {
+    pub(crate) max_seq_length: Option<usize>,
+    pub(crate) do_lower_case: bool,
+    pub(crate) query_length: Option<usize>,
+    pub(crate) document_length: Option<usize>,
     transformer_task: Option<String>,
     module_output_name: Option<String>,
     modality_config: Option<Map<String, Value>>,
     tokenizer_name_or_path: Option<String>,
-    query_expansion: Option<Value>,
+    pub(crate) query_expansion: Option<Value>,
+    /// File of the values.
+    #[serde(skip)]
+    pub(crate) path: PathBuf,
     processing_kwargs: Option<Map<String, Value>>,
     #[serde(alias = "tokenizer_args")]
     processor_kwargs: Option<Map<String, Value>>,
@@ -54,14 +57,33 @@ pub(super) struct TransformerModule {
 
 impl TransformerModule {
     /// Reads the first of the files that exists; default if none does.
-    pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         for name in SENTENCE_BERT_CONFIGS {
             let path = folder.join(name);
             if let Some(module) = read_json::<Self>(&path)? {
-                return module.check(&path).map(|()| module);
+                module.check(&path)?;
+                return Ok(Self { path, ..module });
             }
         }
-        Ok(Self::default())
+        let path = folder.join(SENTENCE_BERT_CONFIGS[0]);
+        Ok(Self {
+            path,
+            ..Self::default()
+        })
+    }
+
+    /// Returns an error if queries are expanded, which is for vectors of tokens.
+    pub(super) fn check_unexpanded(&self) -> Result<(), ModelError> {
+        let expansion = self.query_expansion.as_ref().filter(|it| !it.is_null());
+        expansion.map_or(Ok(()), |found| {
+            let expected = "null: MultiVectorEncoder expands queries";
+            Err(ModelError::setting(
+                &self.path,
+                "query_expansion",
+                expected,
+                found,
+            ))
+        })
     }
 
     fn check(&self, path: &Path) -> Result<(), ModelError> {
@@ -89,15 +111,6 @@ impl TransformerModule {
                 let field = "modality_config.text";
                 return Err(ModelError::setting(path, field, expected, text));
             }
-        }
-        if let Some(expansion) = self.query_expansion.as_ref().filter(|it| !it.is_null()) {
-            let expected = "null: vectors per token are not supported";
-            return Err(ModelError::setting(
-                path,
-                "query_expansion",
-                expected,
-                expansion,
-            ));
         }
         if let Some(found) = &self.tokenizer_name_or_path {
             let expected = "no other tokenizer than the one of the folder";

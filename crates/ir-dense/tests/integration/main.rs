@@ -9,6 +9,7 @@ mod families;
 mod family_settings;
 mod folder_settings;
 mod golden;
+mod late_interaction;
 mod losses;
 mod model_folder;
 mod precision;
