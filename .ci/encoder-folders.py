@@ -402,6 +402,14 @@ def expected(name, folder, dtype=torch.float32):
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 
 
+def with_padding_gradients(encoder):
+    """Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers."""
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    return encoder
+
+
 def encode_with_gradients(name, folder):
     """Transformer, and vectors of documents in double precision, one after the other so that none is padded."""
     texts = [TEXTS[number] for number in GRADIENT_TEXTS]
@@ -410,29 +418,27 @@ def encode_with_gradients(name, folder):
         tokenizer = tf.AutoTokenizer.from_pretrained(folder)
         return encoder, [encoder(**tokenizer(text, truncation=True, return_tensors="pt")).pooler_output for text in texts]
     model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
-    encoder = model[0].model
-    for module in encoder.modules():
-        # Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers.
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None
+    encoder = with_padding_gradients(model[0].model)
     prompts = [model.prompts[it] for it in ("document", "passage", "corpus") if it in model.prompts]
     vectors = [model(model.preprocess([text], prompt=(prompts + [None])[0]))["sentence_embedding"] for text in texts]
     return encoder, [vector[:, : model.truncate_dim] for vector in vectors]
 
 
 def gradients(name, folder):
-    """Norm of the gradient of every tensor, and its projection on cosines.
-
-    The loss is the sum over all texts and components of the vectors, each times a cosine.
-    """
+    """Gradients of the sum over all texts and components of the vectors, each times a cosine."""
     encoder, vectors = encode_with_gradients(name, folder)
     vectors = torch.cat(vectors).flatten()
     (vectors * cosines(0.37, vectors)).sum().backward()
+    return {"texts": GRADIENT_TEXTS, "tensors": tensor_gradients(encoder, folder, FOLDERS[name].edit is not converted)}
+
+
+def tensor_gradients(encoder, folder, original_format=True):
+    """Norm of the gradient of every tensor of the weight file of a folder, and its projection on cosines."""
     with tempfile.TemporaryDirectory() as temporary:
         # Gradients as weights: saving changes their names and layout as it does those of the weights.
         for parameter in encoder.parameters():
             parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
-        encoder.save_pretrained(temporary, save_original_format=FOLDERS[name].edit is not converted)
+        encoder.save_pretrained(temporary, save_original_format=original_format)
         found = tensors(temporary)
     in_file = tensors(folder)
     values = {}
@@ -444,7 +450,7 @@ def gradients(name, folder):
         assert in_file[tensor].shape == gradient.shape, tensor
         gradient = gradient.double().flatten()
         values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
-    return {"texts": GRADIENT_TEXTS, "tensors": values}
+    return values
 
 
 def cosines(frequency, like):

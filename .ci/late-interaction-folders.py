@@ -20,7 +20,7 @@ SCRIPT.loader.exec_module(encoder_folders)
 
 import torch
 import transformers as tf
-from encoder_folders import bert, build_transformer, decoder, deberta, edit_json, fill, gemma, modernbert, t5
+from encoder_folders import bert, build_transformer, decoder, deberta, edit_json, fill, gemma, modernbert, t5, tensor_gradients
 from encoder_tokenizers import TESTDATA, TEXTS
 from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder
@@ -157,6 +157,12 @@ MODELS = {
 }
 # Folders of crates/ir-dense/testdata/late-interaction.
 COMMITTED = "bert-attended modernbert pylate stanford".split()
+# Folders with a gradients.json. Two documents per query: its positive and a hard negative.
+WITH_GRADIENTS = "bert-attended pylate stanford".split()
+QUERIES = ["tea by sea", "radar", "who left the harbor, and when?"]
+DOCUMENTS = [TEXTS[number] for number in (17, 0, 5, 6, 16, 1)]
+POSITIVES = [0, 2, 4]
+TEMPERATURE = 0.5
 
 
 def save(name, folder):
@@ -208,6 +214,31 @@ def spans(model, side):
     return found
 
 
+def gradients(folder):
+    """Gradients of the contrastive loss of MaxSim, with in-batch negatives, in double precision and without padding."""
+    model = MultiVectorEncoder(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
+    encoder = encoder_folders.with_padding_gradients(model[0].model)
+
+    def vectors(side, text):
+        features = model.preprocess([text], prompt=model.prompts.get(side), task=side)
+        features = model(features, task=side)
+        return features["token_embeddings"][0][features["attention_mask"][0].bool()]
+
+    queries, documents = [[vectors(side, text) for text in texts] for side, texts in (("query", QUERIES), ("document", DOCUMENTS))]
+    scores = torch.stack([torch.stack([(query @ it.T).amax(dim=1).sum() for it in documents]) for query in queries])
+    loss = torch.nn.functional.cross_entropy(scores / TEMPERATURE, torch.tensor(POSITIVES))
+    loss.backward()
+    return {
+        "queries": QUERIES,
+        "documents": DOCUMENTS,
+        "positives": POSITIVES,
+        "temperature": TEMPERATURE,
+        "scores": rounded(scores.detach()),
+        "loss": float(f"{float(loss):.7g}"),
+        "tensors": tensor_gradients(encoder, folder),
+    }
+
+
 def rounded(rows):
     return [[float(f"{float(x):.7g}") for x in row] for row in rows]
 
@@ -231,6 +262,9 @@ def write(name, folder):
         "scores": rounded(scores),
     }
     (folder / "expected.json").write_text(json.dumps(values, separators=(",", ":")).replace("]],[[", "]],\n[[") + "\n")
+    if name in WITH_GRADIENTS:
+        text = json.dumps(gradients(folder), separators=(",", ":"))
+        (folder / "gradients.json").write_text(text.replace("],", "],\n") + "\n")
     files = [file for file in folder.rglob("*") if file.is_file()]
     for file in files:
         file.chmod(0o644)

@@ -31,8 +31,8 @@ pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 #[cfg(feature = "hub")]
 pub use hub::{Hub, HubError};
 pub use late_interaction::{
-    MultiVectorConfig, MultiVectorEncoder, MultiVectorFingerprint, TokenSimilarity,
-    UnknownTokenSimilarity,
+    ExpansionDescription, LateInteractionDescription, MultiVectorConfig, MultiVectorEncoder,
+    MultiVectorFingerprint, TokenSimilarity, TokenVectorBatch, UnknownTokenSimilarity,
 };
 pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,

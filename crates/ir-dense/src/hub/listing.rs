@@ -7,6 +7,7 @@ use super::HubError;
 use super::connection::Connection;
 use crate::encode::tokenizer_files::VOCABULARIES;
 use crate::encode::transformer_module::SENTENCE_BERT_CONFIGS;
+use crate::late_interaction::STANFORD_METADATA;
 use crate::model_folder::SAFETENSORS_INDEX;
 
 /// Response of `GET /api/models/NAME/revision/REVISION?blobs=true`.
@@ -79,8 +80,9 @@ impl ModelListing {
             .chain(others)
             .chain(merges);
         let names = names.map(|name| format!("{folder}{name}"));
-        let prompts = "config_sentence_transformers.json".to_owned();
-        Ok(names.chain([prompts, tokens]).collect())
+        let settings = ["config_sentence_transformers.json", STANFORD_METADATA];
+        let settings = settings.map(str::to_owned);
+        Ok(names.chain(settings).chain([tokens]).collect())
     }
 
     /// Name of the weights in a folder, or of the index of their shards; `None` if there are none.

@@ -47,16 +47,7 @@ pub struct MultiVectorConfig {
 
 impl Default for MultiVectorConfig {
     fn default() -> Self {
-        let encoder = EncoderConfig::default();
-        Self {
-            backend: encoder.backend,
-            precision: encoder.precision,
-            truncate_dim: None,
-            query: encoder.query,
-            document: encoder.document,
-            batch_tokens: encoder.batch_tokens,
-            batch_texts: encoder.batch_texts,
-        }
+        Self::from_encoder(&EncoderConfig::default())
     }
 }
 
@@ -73,6 +64,19 @@ impl MultiVectorConfig {
 
     pub(crate) fn side(&self, side: Side) -> &SideConfig {
         [&self.query, &self.document][side as usize]
+    }
+
+    /// Values of the configuration of a bi-encoder that apply.
+    pub(crate) fn from_encoder(config: &EncoderConfig) -> Self {
+        Self {
+            backend: config.backend,
+            precision: config.precision,
+            truncate_dim: None,
+            query: config.query.clone(),
+            document: config.document.clone(),
+            batch_tokens: config.batch_tokens,
+            batch_texts: config.batch_texts,
+        }
     }
 
     /// Configuration of tower and batches.

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side, TokenEncoder, TokenVectors};
 use rayon::prelude::*;
 
@@ -184,7 +183,7 @@ impl MultiVectorEncoder {
         self.encode_tokens(Side::Document, texts)
     }
 
-    fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
+    pub(super) fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
         let config = self.config.side(side);
         self.rules.tokenize(&self.tower, config, side, text)
     }
@@ -295,16 +294,6 @@ impl MultiVectorEncoder {
         });
         vectors.collect()
     }
-
-    /// Returns the vectors of all tokens of a batch, given their hidden states. Differentiable on a
-    /// device with automatic differentiation.
-    ///
-    /// # Shapes
-    /// `states`: `[tokens, hidden_size]`; result: `[tokens, dim]`.
-    #[must_use]
-    pub fn project(&self, states: Tensor<2>) -> Tensor<2> {
-        self.tower.vectors(states)
-    }
 }
 
 impl TokenEncoder for MultiVectorEncoder {
@@ -327,7 +316,7 @@ impl TokenEncoder for MultiVectorEncoder {
 }
 
 /// Checks lengths, and finds the tokens of expansion and mask.
-fn rules(
+pub(super) fn rules(
     folder: &LateInteractionFolder,
     config: &MultiVectorConfig,
 ) -> Result<TokenRules, ModelError> {

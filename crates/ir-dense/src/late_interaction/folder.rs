@@ -21,7 +21,7 @@ use crate::model_folder::{WeightFile, read_json};
 
 const CONFIG: &str = "config_sentence_transformers.json";
 const MODULES: &str = "modules.json";
-const STANFORD_METADATA: &str = "artifact.metadata";
+pub(crate) const STANFORD_METADATA: &str = "artifact.metadata";
 /// Class of Stanford's ColBERT.
 const STANFORD_CLASS: &str = "HF_ColBERT";
 /// Projection of Stanford's ColBERT, in the weight file of the transformer.
@@ -122,7 +122,7 @@ impl Values {
 
 impl Format {
     /// Returns the format of a folder; `None` if it is not of a late-interaction model.
-    fn read(folder: &Path) -> Result<Option<Self>, ModelError> {
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>, ModelError> {
         let config = Values::read(folder.join(CONFIG))?;
         let modules = read_json::<Vec<SentenceTransformersModule>>(&folder.join(MODULES))?;
         let is_stanford = modules.is_none() && ModelClass::read(folder)?.name() == STANFORD_CLASS;
@@ -397,6 +397,65 @@ fn similarity(config: &Values, format: Format) -> Result<TokenSimilarity, ModelE
     }
 }
 
+/// Tower with the values of the folder that are not in it.
+type OpenedTower = (Tower, Settings, Option<(PathBuf, MaskSettings)>);
+
+/// Values of a tower that all formats have.
+fn tower_files(transformer: &Path, settings: &mut Settings) -> SentenceTransformersConfig {
+    SentenceTransformersConfig {
+        transformer: transformer.into(),
+        has_modules: true,
+        is_sentence_transformers: false,
+        // MultiVectorEncoder is younger than the version that leaves texts unchanged.
+        texts: TextRules {
+            lowercase: false,
+            is_unchanged: true,
+        },
+        side_tokens: settings.side_tokens,
+        prompts: std::mem::take(&mut settings.prompts),
+        ..SentenceTransformersConfig::default()
+    }
+}
+
+fn open_stanford(
+    folder: &Path,
+    config: &MultiVectorConfig,
+    prompts: [String; 2],
+) -> Result<OpenedTower, ModelError> {
+    let mut settings = Settings::read_stanford(folder, prompts)?;
+    let files = tower_files(folder, &mut settings);
+    let tower = Tower::from_files(folder, &config.encoder(), files, |width| {
+        let mut modules = VectorModules::new(width);
+        modules.add_projection(&WeightFile::open(folder)?, STANFORD_PROJECTION)?;
+        Ok(modules)
+    })?;
+    Ok((tower, settings, None))
+}
+
+/// Opens a folder with `modules.json`.
+fn open_modules(
+    folder: &Path,
+    config: &MultiVectorConfig,
+    format: Format,
+    values: &Values,
+    prompts: [String; 2],
+) -> Result<OpenedTower, ModelError> {
+    let list = ModuleList::read(folder, format)?;
+    let module = TransformerModule::read(&list.transformer)?;
+    let mut settings = Settings::read(values, prompts, &module)?;
+    let mut files = tower_files(&list.transformer, &mut settings);
+    files.max_tokens = module.max_seq_length;
+    files.texts.lowercase = module.do_lower_case;
+    let modules = |width| list.vector_modules(width);
+    let tower = Tower::from_files(folder, &config.encoder(), files, modules)?;
+    if format == Format::PyLate && !tower.modules.has_projection() {
+        let expected = "a Dense module, the projection";
+        let path = folder.join(MODULES);
+        return Err(ModelError::setting(&path, "modules", expected, "none"));
+    }
+    Ok((tower, settings, list.mask))
+}
+
 impl LateInteractionFolder {
     pub(super) fn open(folder: &Path, config: &MultiVectorConfig) -> Result<Self, ModelError> {
         let Some(format) = Format::read(folder)? else {
@@ -406,52 +465,14 @@ impl LateInteractionFolder {
         let similarity = similarity(&values, format)?;
         let prompts = PromptConfig::read(&values.path)?.unwrap_or_default();
         let prompts = prompts.side_prompts(&values.path)?;
-        let mut files = SentenceTransformersConfig {
-            transformer: folder.into(),
-            has_modules: true,
-            is_sentence_transformers: false,
-            // As since version 5.4, in which MultiVectorEncoder came later.
-            texts: TextRules {
-                lowercase: false,
-                is_unchanged: true,
-            },
-            ..SentenceTransformersConfig::default()
+        let (mut tower, mut settings, mut mask) = match format {
+            Format::Stanford => open_stanford(folder, config, prompts)?,
+            _ => open_modules(folder, config, format, &values, prompts)?,
         };
-        let encoder = config.encoder();
-        let (mut settings, mut tower, mut mask);
-        if format == Format::Stanford {
-            settings = Settings::read_stanford(folder, prompts)?;
-            mask = None;
-            files.side_tokens = settings.side_tokens;
-            files.prompts = std::mem::take(&mut settings.prompts);
-            tower = Tower::from_files(folder, &encoder, files, |width| {
-                let mut modules = VectorModules::new(width);
-                modules.add_projection(&WeightFile::open(folder)?, STANFORD_PROJECTION)?;
-                Ok(modules)
-            })?;
-        } else {
-            let list = ModuleList::read(folder, format)?;
-            let module = TransformerModule::read(&list.transformer)?;
-            settings = Settings::read(&values, prompts, &module)?;
-            files.transformer.clone_from(&list.transformer);
-            files.max_tokens = module.max_seq_length;
-            files.texts.lowercase = module.do_lower_case;
-            files.side_tokens = settings.side_tokens;
-            files.prompts = std::mem::take(&mut settings.prompts);
-            tower = Tower::from_files(folder, &encoder, files, |width| list.vector_modules(width))?;
-            if format == Format::PyLate && !tower.modules.has_projection() {
-                let expected = "a Dense module, the projection";
-                let path = folder.join(MODULES);
-                return Err(ModelError::setting(&path, "modules", expected, "none"));
-            }
-            mask = list.mask;
-        }
         if format != Format::SentenceTransformers {
             tower.normalize = true;
-            if mask.is_none() {
-                let settings = settings.mask.take().unwrap_or_default();
-                mask = Some((values.path.clone(), settings));
-            }
+            let settings = settings.mask.take().unwrap_or_default();
+            mask = mask.or(Some((values.path.clone(), settings)));
         }
         for marker in &settings.markers {
             let first = marker.split_whitespace().next().unwrap_or_default();
@@ -469,29 +490,20 @@ impl LateInteractionFolder {
             modules.truncate(Some(dim));
             tower.modules = Arc::new(modules);
         }
-        if let Some(expansion) = settings.expansion.as_ref()
+        if let Some(expansion) = &settings.expansion
             && let Some(limit) = settings.side_tokens[0].filter(|&it| it < expansion.length)
         {
-            let expected = format!(
-                "{} or more, the length of expanded queries",
-                expansion.length
-            );
-            return Err(ModelError::setting(
-                &expansion.path,
-                "query_length",
-                expected,
-                limit,
-            ));
+            let least = expansion.length;
+            let expected = format!("{least} or more, the length of expanded queries");
+            let path = &expansion.path;
+            return Err(ModelError::setting(path, "query_length", expected, limit));
         }
-        let (mask_path, mask) = match mask {
-            Some((path, mask)) => (path, Some(mask)),
-            None => (values.path, None),
-        };
+        let (mask_path, mask) = mask.unzip();
         Ok(Self {
             tower,
             expansion: settings.expansion,
             mask,
-            mask_path,
+            mask_path: mask_path.unwrap_or(values.path),
             similarity,
         })
     }

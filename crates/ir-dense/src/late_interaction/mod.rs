@@ -7,6 +7,7 @@
 //! - `similarity`: MaxSim
 
 mod config;
+mod description;
 mod encoder;
 mod expansion;
 mod fingerprint;
@@ -14,9 +15,13 @@ mod folder;
 mod mask;
 mod similarity;
 mod tokens;
+mod training;
 
 pub use config::MultiVectorConfig;
+pub(crate) use description::describe;
+pub use description::{ExpansionDescription, LateInteractionDescription};
 pub use encoder::MultiVectorEncoder;
 pub use fingerprint::MultiVectorFingerprint;
-pub(crate) use folder::Format;
+pub(crate) use folder::{Format, STANFORD_METADATA};
 pub use similarity::{TokenSimilarity, UnknownTokenSimilarity};
+pub use training::TokenVectorBatch;

@@ -63,7 +63,7 @@ impl TensorSource for Origins {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> T {
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> T {
     serde_json::from_str(&read_to_string(path).unwrap()).unwrap()
 }
 
@@ -92,7 +92,7 @@ fn gradients_of_cosines(tower: &TrainedTower, batch: &TokenBatch) -> Vec<Vec<f32
 }
 
 /// Norm and projection of the gradients of all tensors that the model reads of its weight file.
-fn by_tensor(
+pub(super) fn by_tensor(
     config: &TransformerConfig,
     names: &[String],
     gradients: &[Vec<f32>],

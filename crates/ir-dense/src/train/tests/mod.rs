@@ -1,6 +1,7 @@
 //! Gradients against automatic differentiation and larger batches.
 
 mod families;
+mod late_interaction;
 
 use std::path::{Path, PathBuf};
 
