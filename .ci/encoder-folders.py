@@ -400,10 +400,10 @@ WITHOUT_GRADIENTS = (
 GRADIENT_TEXTS = [0, 6, 2, 16]
 
 
-def build(name, temporary):
-    """Transformer with random weights, and the modules of sentence-transformers."""
-    spec = FOLDERS[name]
+def build_transformer(spec, seed, temporary, added=()):
+    """Saves a transformer with random weights and its tokenizer, with added tokens."""
     tokenizer, special = TOKENIZERS[spec.tokenizer]()
+    tokenizer.add_tokens(list(added))
     ids = {f"{key}_id": tokenizer.token_to_id(token) for key, token in special.items() if key[:3] in ("pad", "bos", "eos")}
     config = spec.config(**dict(vocab_size=tokenizer.get_vocab_size()) | ids | copy.deepcopy(spec.settings))
     encoder = tf.T5EncoderModel(config) if spec.config is tf.T5Config else (spec.model or tf.AutoModel.from_config)(config)
@@ -411,8 +411,15 @@ def build(name, temporary):
     tokenizer = tf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=spec.length, model_input_names=names, **special, **spec.tokens
     )
-    fill(encoder, sum(name.encode())).save_pretrained(temporary)
+    fill(encoder, seed).save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
+    return encoder
+
+
+def build(name, temporary):
+    """Transformer with random weights, and the modules of sentence-transformers."""
+    spec = FOLDERS[name]
+    encoder = build_transformer(spec, sum(name.encode()), temporary)
     modules = [st.Transformer(temporary, **spec.transformer)]
     modules.append(st.Pooling(modules[0].get_embedding_dimension(), spec.pooling, **spec.pool))
     for number, (module, settings) in enumerate(spec.modules):
@@ -448,6 +455,14 @@ def expected(name, folder, dtype=torch.float32):
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 
 
+def with_padding_gradients(encoder):
+    """Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers."""
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    return encoder
+
+
 def encode_with_gradients(name, folder):
     """Transformer, and vectors of documents in double precision, one after the other so that none is padded."""
     texts = [TEXTS[number] for number in GRADIENT_TEXTS]
@@ -456,29 +471,27 @@ def encode_with_gradients(name, folder):
         tokenizer = tf.AutoTokenizer.from_pretrained(folder)
         return encoder, [encoder(**tokenizer(text, truncation=True, return_tensors="pt")).pooler_output for text in texts]
     model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
-    encoder = model[0].model
-    for module in encoder.modules():
-        # Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers.
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None
+    encoder = with_padding_gradients(model[0].model)
     prompts = [model.prompts[it] for it in ("document", "passage", "corpus") if it in model.prompts]
     vectors = [model(model.preprocess([text], prompt=(prompts + [None])[0]))["sentence_embedding"] for text in texts]
     return encoder, [vector[:, : model.truncate_dim] for vector in vectors]
 
 
 def gradients(name, folder):
-    """Norm of the gradient of every tensor, and its projection on cosines.
-
-    The loss is the sum over all texts and components of the vectors, each times a cosine.
-    """
+    """Gradients of the sum over all texts and components of the vectors, each times a cosine."""
     encoder, vectors = encode_with_gradients(name, folder)
     vectors = torch.cat(vectors).flatten()
     (vectors * cosines(0.37, vectors)).sum().backward()
+    return {"texts": GRADIENT_TEXTS, "tensors": tensor_gradients(encoder, folder, FOLDERS[name].edit is not converted)}
+
+
+def tensor_gradients(encoder, folder, original_format=True):
+    """Norm of the gradient of every tensor of the weight file of a folder, and its projection on cosines."""
     with tempfile.TemporaryDirectory() as temporary:
         # Gradients as weights: saving changes their names and layout as it does those of the weights.
         for parameter in encoder.parameters():
             parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
-        encoder.save_pretrained(temporary, save_original_format=FOLDERS[name].edit is not converted)
+        encoder.save_pretrained(temporary, save_original_format=original_format)
         found = tensors(temporary)
     in_file = tensors(folder)
     values = {}
@@ -490,7 +503,7 @@ def gradients(name, folder):
         assert in_file[tensor].shape == gradient.shape, tensor
         gradient = gradient.double().flatten()
         values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
-    return {"texts": GRADIENT_TEXTS, "tensors": values}
+    return values
 
 
 def cosines(frequency, like):
@@ -577,4 +590,5 @@ def main(arguments):
         write(name, root / name)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -9,6 +9,7 @@ mod encode;
 mod error;
 mod hub;
 mod kernels;
+mod late_interaction;
 mod model_folder;
 mod output_activation;
 mod precision;
@@ -32,6 +33,10 @@ pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 #[cfg(feature = "hub")]
 pub use hub::{Hub, HubError};
+pub use late_interaction::{
+    ExpansionDescription, LateInteractionDescription, MultiVectorConfig, MultiVectorEncoder,
+    MultiVectorFingerprint, TokenSimilarity, TokenVectorBatch, UnknownTokenSimilarity,
+};
 pub use model_folder::{
     Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
     SharedLayers, TransformerConfig,

@@ -105,7 +105,7 @@ impl BiEncoder {
         let load = |tower: &Tower| -> Result<Arc<InferenceModel>, ModelError> {
             let model = tower.weights.inference(config.precision)?;
             tower.check_unread()?;
-            let model = model.ok_or_else(|| missing_precision(tower, config))?;
+            let model = model.ok_or_else(|| missing_precision(tower, config.precision))?;
             Ok(Arc::new(model))
         };
         let similarity = query.similarity.or(document.similarity);
@@ -322,13 +322,12 @@ impl BiEncoder {
 }
 
 /// Error of a precision other than f32 that a tower cannot have.
-fn missing_precision(tower: &Tower, config: &EncoderConfig) -> ModelError {
+pub(crate) fn missing_precision(tower: &Tower, precision: Precision) -> ModelError {
     let reason = format!(
         "{}: expected weights in CPU memory, a bias in every linear layer and normalization, and at \
          most {MAX_DEPTH} inputs of a linear layer",
         tower.folder.display()
     );
-    let precision = config.precision;
     ModelError::Precision { precision, reason }
 }
 

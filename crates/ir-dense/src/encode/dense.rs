@@ -47,13 +47,13 @@ impl DenseLayer {
         folder: &Path,
         config: &Option<Map<String, Value>>,
         input: usize,
-        output: &str,
+        [reads, writes]: [&str; 2],
     ) -> Result<Self, ModelError> {
         let path = folder.join("config.json");
         let config: DenseConfig = parse(&path, folder, config)?;
         check_input(&path, "in_features", config.in_features, input)?;
-        let [from, to] = [&config.module_input_name, &config.module_output_name];
-        check_names(&path, from, to, output)?;
+        let names = [&config.module_input_name, &config.module_output_name];
+        check_names(&path, [reads, writes], names)?;
         if config.out_features == 0 {
             return Err(ModelError::setting(&path, "out_features", "1 or more", 0));
         }
@@ -83,6 +83,45 @@ impl DenseLayer {
             activation,
             residual,
         })
+    }
+
+    /// Layer without bias and activation function, a tensor `[outputs, inputs]` of a weight file.
+    pub(super) fn projection(
+        weights: &WeightFile,
+        tensor: &str,
+        inputs: usize,
+    ) -> Result<Self, ModelError> {
+        let outputs = weights.shape(tensor)?.first().copied().unwrap_or(0);
+        if outputs == 0 {
+            let field = format!("shape of {tensor}");
+            let expected = format!("[dimension, {inputs}]");
+            let found = format!("{:?}", weights.shape(tensor)?);
+            return Err(ModelError::setting(weights.path(), field, expected, found));
+        }
+        let weight = weights.take(tensor, &[outputs, inputs])?;
+        Ok(Self {
+            weight: transposed(&weight, inputs),
+            bias: None,
+            outputs,
+            activation: OutputActivation::Identity,
+            residual: None,
+        })
+    }
+
+    /// `config.json` of a layer without residual connection that reads and writes the vectors of
+    /// tokens.
+    pub(super) fn config(&self) -> Map<String, Value> {
+        let class = format!("torch.nn.modules.linear.{}", self.activation());
+        let entries = [
+            ("in_features", self.inputs().into()),
+            ("out_features", self.outputs.into()),
+            ("bias", self.bias.is_some().into()),
+            ("activation_function", class.into()),
+            ("module_input_name", "token_embeddings".into()),
+            ("module_output_name", "token_embeddings".into()),
+        ];
+        let entries = entries.into_iter();
+        entries.map(|(name, value)| (name.into(), value)).collect()
     }
 
     /// Dimension of the output.

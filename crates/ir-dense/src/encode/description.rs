@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::bi_encoder::{check_pair, open_towers};
 use super::{EncoderConfig, PoolingModes, Tower};
 use crate::error::ModelError;
+use crate::late_interaction::{self, LateInteractionDescription};
 use crate::model_folder::{TransformerConfig, base_folder, read_json, remote_code};
 use crate::similarity;
 use crate::transformer::{ModelWeights, tensor_problems};
@@ -25,6 +26,9 @@ pub struct ModelDescription {
     pub similarity: Option<VectorSimilarity>,
     /// One tower for both sides, or query tower and document tower.
     pub towers: Vec<TowerDescription>,
+    /// Vectors of tokens, in place of one vector per text. `None` for a bi-encoder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_interaction: Option<LateInteractionDescription>,
 }
 
 /// Description of a [`Tower`].
@@ -43,8 +47,8 @@ pub struct TowerDescription {
     pub weights: WeightDescription,
     /// Kind and size of the vocabulary, and truncation.
     pub tokenizer: TokenizerDescription,
-    /// Pooling of token vectors.
-    pub pooling: PoolingModes,
+    /// Pooling of token vectors. `None`: every token has a vector.
+    pub pooling: Option<PoolingModes>,
     /// If `false`, the tokens of the prompt are not pooled.
     pub include_prompt: bool,
     /// Modules after pooling; without Normalize modules at the end.
@@ -116,12 +120,13 @@ pub struct ModuleDescription {
     pub activation: Option<&'static str>,
 }
 
-/// Reads a model folder as [`BiEncoder::open_with`](crate::BiEncoder::open_with) does, without the
-/// weights of its transformers.
+/// Reads a model folder as [`BiEncoder::open_with`](crate::BiEncoder::open_with) does, or
+/// [`MultiVectorEncoder`](crate::MultiVectorEncoder) for late interaction, without the weights of
+/// its transformers.
 ///
 /// ```no_run
 /// let model = ir_dense::describe("embeddinggemma-300m", &Default::default())?;
-/// println!("{} dimensions, {} pooling", model.dim, model.towers[0].pooling);
+/// println!("{} dimensions, {} parameters", model.dim, model.towers[0].weights.parameters);
 /// # Ok::<(), ir_dense::ModelError>(())
 /// ```
 ///
@@ -133,6 +138,9 @@ pub fn describe(
     folder: impl AsRef<Path>,
     config: &EncoderConfig,
 ) -> Result<ModelDescription, ModelError> {
+    if let Some(description) = late_interaction::describe(folder.as_ref(), config)? {
+        return Ok(description);
+    }
     let [query, document] = open_towers(folder.as_ref(), config)?;
     check_pair(&query, &document)?;
     let towers = if Arc::ptr_eq(&query, &document) {
@@ -147,11 +155,12 @@ pub fn describe(
         dim: query.dim(),
         similarity: query.similarity.or(document.similarity),
         towers,
+        late_interaction: None,
     })
 }
 
 impl Tower {
-    fn describe(
+    pub(crate) fn describe(
         &self,
         sides: &[Side],
         config: &EncoderConfig,
@@ -197,7 +206,7 @@ impl Tower {
                     "right"
                 },
             },
-            pooling: self.pooling.clone(),
+            pooling: Some(self.pooling.clone()),
             include_prompt: self.include_prompt,
             modules: modules.collect(),
             truncate_dim: self.modules.truncate_dim(),

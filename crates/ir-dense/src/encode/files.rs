@@ -9,6 +9,7 @@ use super::router::{ROUTER_CONFIG, all_modules};
 use super::tokenizer_files::tokenizer_folder;
 use super::transformer_module::SENTENCE_BERT_CONFIGS;
 use crate::error::ModelError;
+use crate::late_interaction::STANFORD_METADATA;
 use crate::model_folder::{
     ADAPTER_CONFIG, ADAPTER_WEIGHTS, SAFETENSORS_INDEX, base_folder, read_bytes, read_json,
     shard_names, write_bytes,
@@ -92,6 +93,7 @@ pub fn model_files(folder: &Path) -> Vec<PathBuf> {
             let shards = shard_names(&own.join(SAFETENSORS_INDEX)).ok().flatten();
             others.extend(shards.into_iter().flatten().map(|name| own.join(name)));
         }
+        others.push(part.join(STANFORD_METADATA));
         others.retain(|file| !files.contains(file));
         files.extend(others);
     }

@@ -73,18 +73,23 @@ impl BiEncoder {
 
     fn model_checksum(&self, side: Side) -> u32 {
         let described = description(self.tower(side));
-        match self.inference_model(side) {
-            InferenceModel::Cpu(model) => model.checksum().with_text(&described),
-            // Tensors in memory cannot fail to be read.
-            InferenceModel::Module(model) => {
-                checksum(&described, &model.parameters()).unwrap_or_default()
-            }
+        model_checksum(self.inference_model(side), &described)
+    }
+}
+
+/// CRC-32 of a text and all weights as f32.
+pub(crate) fn model_checksum(model: &InferenceModel, described: &str) -> u32 {
+    match model {
+        InferenceModel::Cpu(model) => model.checksum().with_text(described),
+        // Tensors in memory cannot fail to be read.
+        InferenceModel::Module(model) => {
+            checksum(described, &model.parameters()).unwrap_or_default()
         }
     }
 }
 
 /// Text that identifies configuration and tokenizer in the checksum of a model.
-fn description(tower: &Tower) -> String {
+pub(crate) fn description(tower: &Tower) -> String {
     let config = serde_json::to_string(tower.config()).unwrap_or_default();
     let tokenizer = tokenizer_description(&tower.tokenizer);
     let modules = tower.modules.hash();

@@ -8,7 +8,7 @@ mod damaged_tests;
 mod dense;
 mod description;
 pub(crate) mod files;
-mod fingerprint;
+pub(crate) mod fingerprint;
 pub(crate) mod model_class;
 pub(crate) mod module_config;
 pub(crate) mod module_entry;
@@ -27,7 +27,7 @@ pub(crate) mod transformer_module;
 mod word_boundaries;
 
 pub use bi_encoder::BiEncoder;
-pub(crate) use bi_encoder::{batches, side_folders};
+pub(crate) use bi_encoder::{batches, missing_precision, side_folders};
 pub use config::{EncoderConfig, SideConfig};
 pub use description::{
     ModelDescription, ModuleDescription, SideDescription, TokenizerDescription, TowerDescription,

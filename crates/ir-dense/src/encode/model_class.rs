@@ -28,7 +28,7 @@ const HEADS: [(&str, &str); 4] = [
 /// Class of a model of transformers.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
-pub(super) struct ModelClass {
+pub(crate) struct ModelClass {
     architectures: Option<Vec<String>>,
     is_causal: Option<bool>,
     /// File of the class.
@@ -38,13 +38,13 @@ pub(super) struct ModelClass {
 
 impl ModelClass {
     /// Reads the class of the transformer of a folder.
-    pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = base_folder(folder)?.join("config.json");
         let class = read_json::<Self>(&path)?.unwrap_or_default();
         Ok(Self { path, ..class })
     }
 
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         let classes = self.architectures.as_deref().unwrap_or_default();
         classes.first().map_or("", String::as_str)
     }

@@ -36,19 +36,18 @@ pub(super) fn check_input(
 /// Name of the vector of a text.
 pub(crate) const SENTENCE_EMBEDDING: &str = "sentence_embedding";
 
-/// Checks that a module reads the vector of the text and writes `expected`; by default it writes
-/// what it reads.
+/// Checks that a module reads and writes the expected values: the vector of the text, the vectors of
+/// its tokens, or scores. By default it reads the first one and writes what it reads.
 pub(super) fn check_names(
     path: &Path,
-    input: &Option<String>,
-    output: &Option<String>,
-    expected: &str,
+    [reads, writes]: [&str; 2],
+    [input, output]: [&Option<String>; 2],
 ) -> Result<(), ModelError> {
-    let input = input.as_deref().unwrap_or(SENTENCE_EMBEDDING);
+    let input = input.as_deref().unwrap_or(reads);
     let output = output.as_deref().unwrap_or(input);
     for (field, name, expected) in [
-        ("module_input_name", input, SENTENCE_EMBEDDING),
-        ("module_output_name", output, expected),
+        ("module_input_name", input, reads),
+        ("module_output_name", output, writes),
     ] {
         if name != expected {
             return Err(ModelError::setting(path, field, expected, name));

@@ -40,6 +40,24 @@ impl SentenceTransformersModule {
         Ok(Self::new(path, "Normalize"))
     }
 
+    /// Folder of the module, at a position of `modules.json` in the model folder.
+    pub(crate) fn folder(&self, model: &Path, position: usize) -> Result<PathBuf, ModelError> {
+        let field = || format!("path of module {position}");
+        inner_path(&model.join("modules.json"), model, &self.path, field)
+    }
+
+    /// Error of a module of another class than expected.
+    pub(crate) fn unexpected(
+        &self,
+        model: &Path,
+        position: usize,
+        expected: impl Into<String>,
+    ) -> ModelError {
+        let field = format!("module {position}");
+        let found = format!("{} in {:?}", self.class, self.path);
+        ModelError::setting(&model.join("modules.json"), field, expected, found)
+    }
+
     /// Name of the class without its Python module, which differs between versions; empty for a
     /// class of another package.
     pub(crate) fn name(&self) -> &str {

@@ -17,8 +17,7 @@ use super::module_entry::SentenceTransformersModule;
 use super::pooling::{normalize, normalize_row};
 use crate::error::ModelError;
 use crate::model_folder::{
-    NamedTensor, TensorSource, WeightFile, create_folder, inner_path, read_json, write_json,
-    write_weights,
+    NamedTensor, TensorSource, WeightFile, create_folder, read_json, write_json, write_weights,
 };
 
 /// ε of `torch.nn.LayerNorm`.
@@ -78,55 +77,94 @@ impl VectorModules {
         truncate_dim: Option<usize>,
         output: &str,
     ) -> Result<Self, ModelError> {
-        let mut read = Self {
+        let mut read = Self::new(input);
+        // After Transformer and Pooling.
+        for (position, entry) in (2..).zip(entries) {
+            let name = entry.name();
+            let names = ["Dense", "LayerNorm", "Normalize", "Dropout"];
+            if !names.contains(&name) {
+                let expected = "Dense, LayerNorm, Normalize or Dropout of sentence_transformers";
+                return Err(entry.unexpected(folder, position, expected));
+            }
+            let own = entry.folder(folder, position)?;
+            let is_last = position == entries.len() + 1;
+            let writes = if is_last && name == "Dense" {
+                output
+            } else {
+                SENTENCE_EMBEDDING
+            };
+            read.add(&own, name, [SENTENCE_EMBEDDING, writes])?;
+        }
+        read.truncate(truncate_dim);
+        Ok(read)
+    }
+
+    /// No modules: vectors are the pooled vectors, or the hidden states of tokens.
+    pub(crate) fn new(input: usize) -> Self {
+        Self {
             modules: Vec::new(),
             input,
             truncate_dim: None,
-        };
-        // After Transformer and Pooling.
-        for (position, entry) in (2..).zip(entries) {
-            let list = folder.join("modules.json");
-            let field = || format!("path of module {position}");
-            let own = inner_path(&list, folder, &entry.path, field)?;
-            let path = own.join("config.json");
-            let config = read_json::<Map<String, Value>>(&path)?;
-            let operation = match entry.name() {
-                "Dense" => {
-                    let is_last = position == entries.len() + 1;
-                    let output = if is_last { output } else { SENTENCE_EMBEDDING };
-                    Operation::Dense(DenseLayer::read(&own, &config, read.dim(), output)?)
-                }
-                "LayerNorm" => {
-                    let shape: LayerNormConfig = parse(&path, &own, &config)?;
-                    check_input(&path, "dimension", shape.dimension, read.dim())?;
-                    let weights = WeightFile::open(&own)?;
-                    let shape = [shape.dimension];
-                    let scale = weights.take("norm.weight", &shape)?;
-                    let shift = weights.take("norm.bias", &shape)?;
-                    Operation::LayerNorm { scale, shift }
-                }
-                "Normalize" => {
-                    if config.is_some() {
-                        let names: NormalizeConfig = parse(&path, &own, &config)?;
-                        let [from, to] = [names.module_input_name, names.module_output_name];
-                        check_names(&path, &from, &to, SENTENCE_EMBEDDING)?;
-                    }
-                    Operation::Normalize
-                }
-                "Dropout" => Operation::Dropout,
-                _ => {
-                    let field = format!("module {position}");
-                    let expected =
-                        "Dense, LayerNorm, Normalize or Dropout of sentence_transformers";
-                    let found = format!("{} in {:?}", entry.class, entry.path);
-                    return Err(ModelError::setting(&list, field, expected, found));
-                }
-            };
-            let config = config.unwrap_or_default();
-            read.modules.push(VectorModule { config, operation });
         }
-        read.truncate_dim = truncate_dim.filter(|&dim| dim < read.dim());
-        Ok(read)
+    }
+
+    /// Adds the module of a folder, by the name of its class: Dense, LayerNorm, Normalize, or
+    /// Dropout for any other. The module must read the first of `features` and write the second.
+    pub(crate) fn add(
+        &mut self,
+        own: &Path,
+        name: &str,
+        features: [&str; 2],
+    ) -> Result<(), ModelError> {
+        let path = own.join("config.json");
+        let config = read_json::<Map<String, Value>>(&path)?;
+        let operation = match name {
+            "Dense" => Operation::Dense(DenseLayer::read(own, &config, self.dim(), features)?),
+            "LayerNorm" => {
+                let shape: LayerNormConfig = parse(&path, own, &config)?;
+                check_input(&path, "dimension", shape.dimension, self.dim())?;
+                let weights = WeightFile::open(own)?;
+                let shape = [shape.dimension];
+                let scale = weights.take("norm.weight", &shape)?;
+                let shift = weights.take("norm.bias", &shape)?;
+                Operation::LayerNorm { scale, shift }
+            }
+            "Normalize" => {
+                if config.is_some() {
+                    let names: NormalizeConfig = parse(&path, own, &config)?;
+                    let names = [&names.module_input_name, &names.module_output_name];
+                    check_names(&path, features, names)?;
+                }
+                Operation::Normalize
+            }
+            _ => Operation::Dropout,
+        };
+        let config = config.unwrap_or_default();
+        self.modules.push(VectorModule { config, operation });
+        Ok(())
+    }
+
+    /// Adds a projection without bias, a tensor `[outputs, input]` of a weight file.
+    pub(crate) fn add_projection(
+        &mut self,
+        weights: &WeightFile,
+        tensor: &str,
+    ) -> Result<(), ModelError> {
+        let dense = DenseLayer::projection(weights, tensor, self.dim())?;
+        let (config, operation) = (dense.config(), Operation::Dense(dense));
+        self.modules.push(VectorModule { config, operation });
+        Ok(())
+    }
+
+    /// Keeps at most `dim` dimensions of the output of the last module.
+    pub(crate) fn truncate(&mut self, dim: Option<usize>) {
+        self.truncate_dim = dim.filter(|&dim| dim < self.dim());
+    }
+
+    /// Returns `true` if a module projects.
+    pub(crate) fn has_projection(&self) -> bool {
+        let mut modules = self.modules.iter();
+        modules.any(|module| matches!(module.operation, Operation::Dense(_)))
     }
 
     /// Dimension of the vectors.
@@ -145,7 +183,7 @@ impl VectorModules {
     }
 
     /// Name of every module, its output dimension, and the activation function of Dense modules.
-    pub(super) fn describe(&self) -> Vec<(&'static str, usize, Option<&'static str>)> {
+    pub(crate) fn describe(&self) -> Vec<(&'static str, usize, Option<&'static str>)> {
         let mut dim = self.input;
         let modules = self.modules.iter().map(|module| {
             let mut activation = None;

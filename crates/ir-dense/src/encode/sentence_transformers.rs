@@ -11,6 +11,7 @@ use super::tokenizer_files::TextRules;
 use super::transformer_module::TransformerModule;
 use super::{Pooling, PoolingModes, router};
 use crate::error::ModelError;
+use crate::late_interaction::Format;
 use crate::model_folder::{create_folder, from_value, inner_path, read_json, write_json};
 use crate::similarity;
 
@@ -109,8 +110,8 @@ impl LengthLimits {
 
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
-struct PromptConfig {
-    prompts: std::collections::BTreeMap<String, Option<String>>,
+pub(crate) struct PromptConfig {
+    pub(crate) prompts: std::collections::BTreeMap<String, Option<String>>,
     default_prompt_name: Option<String>,
     similarity_fn_name: Option<String>,
     truncate_dim: Option<usize>,
@@ -182,8 +183,9 @@ impl SentenceTransformersConfig {
     /// `modules.json`, as in sentence-transformers: no other modules and mean pooling, or the last
     /// token of a causal language model.
     pub(crate) fn read(folder: &Path, side: Option<Side>) -> Result<Self, ModelError> {
+        Format::check_bi_encoder(folder)?;
         let path = folder.join("config_sentence_transformers.json");
-        let prompts: Option<PromptConfig> = read_json(&path)?;
+        let prompts = PromptConfig::read(&path)?;
         let has_prompts = prompts.is_some();
         let prompts = prompts.unwrap_or_default();
         if prompts.truncate_dim == Some(0) {
@@ -247,6 +249,7 @@ impl SentenceTransformersConfig {
             config.pooling = Pooling::LastToken.into();
         }
         let module = TransformerModule::read(&config.transformer)?;
+        module.check_unexpanded()?;
         config.max_tokens = module.max_seq_length;
         config.side_tokens = [module.query_length, module.document_length];
         config.texts.lowercase = module.do_lower_case;
@@ -275,6 +278,10 @@ impl Default for SentenceTransformersConfig {
 }
 
 impl PromptConfig {
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, ModelError> {
+        read_json(path)
+    }
+
     /// Returns `true` if a version that does not change texts wrote the file.
     fn is_since_5_4(&self) -> bool {
         let version = self.versions.get("sentence_transformers");
@@ -305,7 +312,7 @@ impl PromptConfig {
 
     /// Prompts of queries and of documents. The default prompt is for texts without a side, as in
     /// `encode` of sentence-transformers; `encode_query` and `encode_document` ignore it.
-    fn side_prompts(&self, path: &Path) -> Result<[String; 2], ModelError> {
+    pub(crate) fn side_prompts(&self, path: &Path) -> Result<[String; 2], ModelError> {
         let prompts = &self.prompts;
         // sentence-transformers adds empty prompts with these names.
         let is_known =

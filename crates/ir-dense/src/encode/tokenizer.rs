@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ir_core::Fnv1a;
 use serde_json::Value;
-use tokenizers::{Encoding, ModelWrapper, Tokenizer};
+use tokenizers::{AddedToken, Encoding, ModelWrapper, Tokenizer};
 
 use super::tokenizer_files::{
     TextRules, TokenizerSettings, add_lowercasing, read_tokenizer, tokenizer_folder,
@@ -41,6 +41,10 @@ pub struct ModelTokenizer {
     pub(super) texts: TextRules,
     /// `model_max_length` of `tokenizer_config.json`.
     pub(crate) model_max_length: Option<usize>,
+    /// Id of the mask token, or else of the end of a text.
+    pub(crate) mask: Option<u32>,
+    /// If `true`, texts are padded at their beginning.
+    pub(crate) pads_left: bool,
 }
 
 /// Token ids of a text, with special tokens.
@@ -49,6 +53,15 @@ pub(crate) struct TokenizedText {
     pub(crate) ids: Vec<u32>,
     /// If `true`, the text has more tokens than the limit.
     pub(crate) truncated: bool,
+}
+
+/// Tokens of a text without special tokens.
+struct Truncated {
+    encoding: Encoding,
+    /// Tokens that there is room for.
+    kept: Range<usize>,
+    /// If `true`, the text has more tokens.
+    is_cut: bool,
 }
 
 impl ModelTokenizer {
@@ -115,13 +128,16 @@ impl ModelTokenizer {
             .position(|window| window == bare);
         let at = at.ok_or_else(|| TokenizerError::Template { path: path.clone() })?;
         let special = [whole[..at].to_vec(), whole[at + bare.len()..].to_vec()];
-        let padding = settings.token("pad_token");
-        let padding = padding.and_then(|token| tokenizer.token_to_id(&token));
+        let named = |name| tokenizer.token_to_id(&settings.token(name)?);
+        let defaults = ["[MASK]", "<mask>"];
+        let masks = || defaults.iter().find_map(|mask| tokenizer.token_to_id(mask));
         Ok(Self {
             special,
-            padding: padding.unwrap_or(0),
+            padding: named("pad_token").unwrap_or(0),
+            mask: named("mask_token").or_else(masks).or(named("eos_token")),
             texts: TextRules::default(),
             truncates_left: false,
+            pads_left: settings.pads_left(),
             model_max_length,
             boundaries: caught(&path, || WordBoundaries::new(&tokenizer))?,
             tokenizer,
@@ -160,20 +176,10 @@ impl ModelTokenizer {
         limit: usize,
         ids: &mut Vec<u32>,
     ) -> Result<bool, TokenizerError> {
+        let text = self.stripped(text);
+        let truncated = self.truncate(text, limit, |part| self.encode_part(part))?;
         let [before, after] = &self.special;
-        let least = self.min_tokens();
-        if limit < least {
-            return Err(TokenizerError::Limit { limit, least });
-        }
-        let room = limit + 1 - least;
-        let (encoding, is_cut) = self.encode_start(text, room)?;
-        let middle = encoding.get_ids();
-        let truncated = is_cut || middle.len() > room;
-        let middle = if self.truncates_left {
-            &middle[middle.len().saturating_sub(room)..]
-        } else {
-            &middle[..middle.len().min(room)]
-        };
+        let middle = &truncated.encoding.get_ids()[truncated.kept];
         ids.clear();
         ids.reserve_exact(before.len() + middle.len() + after.len());
         ids.extend_from_slice(before);
@@ -183,7 +189,76 @@ impl ModelTokenizer {
         if ids.is_empty() {
             ids.push(self.padding);
         }
-        Ok(truncated)
+        Ok(truncated.is_cut)
+    }
+
+    /// [`Self::encode`] of `prefix` and `text`, which must be tokenized as they are, and the range
+    /// of each token in `text`, in bytes, without white space around it. The range of special
+    /// tokens and of the prefix is empty.
+    pub(crate) fn tokenize_with_spans(
+        &self,
+        prefix: &str,
+        text: &str,
+        limit: usize,
+    ) -> Result<(TokenizedText, Vec<Range<usize>>), TokenizerError> {
+        let whole = format!("{prefix}{text}");
+        let encode = |part: &str| {
+            let encoding = caught(&self.path, || self.tokenizer.encode(part, false))?;
+            encoding.map_err(|source| TokenizerError::Encode { source })
+        };
+        let truncated = self.truncate(&whole, limit, encode)?;
+        let [before, after] = &self.special;
+        let (encoding, kept) = (&truncated.encoding, truncated.kept);
+        let ids = [&before[..], &encoding.get_ids()[kept.clone()], after].concat();
+        let no_span = |_: &u32| 0..0;
+        let offsets = encoding.get_offsets()[kept].iter();
+        let spans = offsets.map(|&(start, end)| span(text, prefix.len(), start..end));
+        let spans = before.iter().map(no_span).chain(spans);
+        let spans = spans.chain(after.iter().map(no_span)).collect();
+        let truncated = truncated.is_cut;
+        Ok((TokenizedText { ids, truncated }, spans))
+    }
+
+    /// Tokens of a text without special tokens, of which as many are kept as `limit` has room for.
+    fn truncate(
+        &self,
+        text: &str,
+        limit: usize,
+        encode: impl Fn(&str) -> Result<Encoding, TokenizerError>,
+    ) -> Result<Truncated, TokenizerError> {
+        let least = self.min_tokens();
+        if limit < least {
+            return Err(TokenizerError::Limit { limit, least });
+        }
+        let room = limit + 1 - least;
+        let (encoding, is_cut) = self.start_of(text, room, encode)?;
+        let tokens = encoding.len();
+        Ok(Truncated {
+            kept: if self.truncates_left {
+                tokens.saturating_sub(room)..tokens
+            } else {
+                0..tokens.min(room)
+            },
+            is_cut: is_cut || tokens > room,
+            encoding,
+        })
+    }
+
+    /// Makes a text one special token, if the vocabulary has it and it is several tokens.
+    pub(crate) fn add_special_token(&mut self, token: &str) -> Result<(), TokenizerError> {
+        let read = |source| TokenizerError::Read {
+            path: self.path.clone(),
+            source,
+        };
+        let encode = || self.tokenizer.encode_fast(token, false);
+        let encoding = caught(&self.path, encode)?.map_err(read)?;
+        if self.token_id(token).is_none() || encoding.get_tokens() == [token] {
+            return Ok(());
+        }
+        let added = AddedToken::from(token, true);
+        self.tokenizer.add_special_tokens([added]).map_err(read)?;
+        self.boundaries = WordBoundaries::new(&self.tokenizer);
+        Ok(())
     }
 
     /// Tokens of a text without special tokens: all, or the first ones, more than `room`. Returns
@@ -193,7 +268,16 @@ impl ModelTokenizer {
         text: &str,
         room: usize,
     ) -> Result<(Encoding, bool), TokenizerError> {
-        let text = self.stripped(text);
+        self.start_of(self.stripped(text), room, |part| self.encode_part(part))
+    }
+
+    /// [`Self::encode_start`] with the function that encodes a part of the text.
+    fn start_of(
+        &self,
+        text: &str,
+        room: usize,
+        encode: impl Fn(&str) -> Result<Encoding, TokenizerError>,
+    ) -> Result<(Encoding, bool), TokenizerError> {
         let mut bytes = if self.truncates_left {
             text.len()
         } else {
@@ -207,7 +291,7 @@ impl ModelTokenizer {
             } else {
                 prefix
             };
-            let encoding = self.encode_part(prefix)?;
+            let encoding = encode(prefix)?;
             // One token more than there is room for tells that the text is truncated.
             let is_whole = prefix.len() == text.len();
             if encoding.len() > room || unbroken || is_whole {
@@ -222,6 +306,11 @@ impl ModelTokenizer {
         let encoding = self.encode_part(self.stripped(prompt))?;
         let [before, after] = &self.special;
         Ok(before.len() + encoding.len() + after.len().saturating_sub(1))
+    }
+
+    /// Smallest valid limit of texts with a prompt: the special tokens, the prompt and one more.
+    pub(crate) fn min_tokens_with(&self, prompt: &str) -> Result<usize, TokenizerError> {
+        Ok(self.min_tokens() + self.encode_part(prompt)?.len())
     }
 
     /// Returns `true` if white space around a text has tokens.
@@ -388,6 +477,30 @@ fn caught<T>(path: &Path, run: impl FnOnce() -> T) -> Result<T, TokenizerError> 
             message: message.unwrap_or("an unknown error").to_owned(),
         }
     })
+}
+
+/// Range of a token in `text`, which follows a prefix of `prefix` bytes, without white space around
+/// it. `range` is in bytes of both, and may split a character.
+fn span(text: &str, prefix: usize, range: Range<usize>) -> Range<usize> {
+    let inside = |at: usize| at.saturating_sub(prefix).min(text.len());
+    let (mut start, mut end) = (inside(range.start), inside(range.end));
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    if start >= end {
+        return 0..0;
+    }
+    let token = &text[start..end];
+    match token.trim() {
+        "" => start..end,
+        trimmed => {
+            let start = start + token.len() - token.trim_start().len();
+            start..start + trimmed.len()
+        }
+    }
 }
 
 /// Longest prefix of at most `bytes` bytes.

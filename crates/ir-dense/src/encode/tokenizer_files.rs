@@ -108,6 +108,12 @@ impl TokenizerSettings {
         }
     }
 
+    /// Returns `true` if texts are padded at their beginning, `padding_side`.
+    pub(super) fn pads_left(&self) -> bool {
+        let side = self.values.get("padding_side").and_then(Value::as_str);
+        side.is_some_and(|side| side.eq_ignore_ascii_case("left"))
+    }
+
     /// Overrides values of `tokenizer.json`, as transformers does.
     pub(super) fn apply(&self, tokenizer: &mut Value) -> Result<(), ModelError> {
         tokenizer["padding"] = Value::Null;

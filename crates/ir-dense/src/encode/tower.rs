@@ -47,7 +47,7 @@ pub struct Tower {
     /// Prompts of queries and of documents.
     prompts: [String; 2],
     /// Defaults of what the folder does not say, and values of it without effect.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Tower {
@@ -67,6 +67,21 @@ impl Tower {
         config: &EncoderConfig,
         side: Option<Side>,
     ) -> Result<Self, ModelError> {
+        let files = SentenceTransformersConfig::read(folder, side)?;
+        let (entries, truncate_dim) = (files.modules.clone(), files.truncate_dim);
+        Self::from_files(folder, config, files, |width| {
+            VectorModules::read(folder, &entries, width, truncate_dim, SENTENCE_EMBEDDING)
+        })
+    }
+
+    /// Opens a folder with the values of its files; `modules` reads the modules for an input of
+    /// some dimensions.
+    pub(crate) fn from_files(
+        folder: &Path,
+        config: &EncoderConfig,
+        mut files: SentenceTransformersConfig,
+        modules: impl FnOnce(usize) -> Result<VectorModules, ModelError>,
+    ) -> Result<Self, ModelError> {
         if config.precision != Precision::F32 && config.backend != Backend::Cpu {
             return Err(ModelError::Precision {
                 precision: config.precision,
@@ -74,7 +89,6 @@ impl Tower {
             });
         }
         let device = config.backend.device()?;
-        let mut files = SentenceTransformersConfig::read(folder, side)?;
         let shape = TransformerConfig::read(&files.transformer)?;
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {
@@ -101,13 +115,7 @@ impl Tower {
         }
         let pooling = config.pooling.map_or(files.pooling, PoolingModes::from);
         let width = shape.hidden_size * pooling.modes().len();
-        let mut modules = VectorModules::read(
-            folder,
-            &files.modules,
-            width,
-            files.truncate_dim,
-            SENTENCE_EMBEDDING,
-        )?;
+        let mut modules = modules(width)?;
         // Normalization before truncation does not give normalized vectors.
         let is_last = modules.truncate_dim().is_none() || config.normalize == Some(false);
         let normalizes = is_last && modules.remove_last_normalize();
@@ -211,7 +219,7 @@ impl Tower {
     }
 
     /// Returns an error if the layers of a weight file have tensors that were not read.
-    pub(super) fn check_unread(&self) -> Result<(), ModelError> {
+    pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
         match &self.weights {
             ModelWeights::File { file, .. } => file.check_unread(),
             ModelWeights::Module(_) => Ok(()),
@@ -340,16 +348,16 @@ impl Tower {
     }
 
     /// Prefix of a side: `config.prefix`, or else the folder's prompt.
-    pub(super) fn prefix<'a>(&'a self, side: Side, config: &'a SideConfig) -> &'a str {
+    pub(crate) fn prefix<'a>(&'a self, side: Side, config: &'a SideConfig) -> &'a str {
         config.prefix.as_deref().unwrap_or(self.prompt(side))
     }
 
     /// Maximum sequence length of a side: `config.max_tokens`, or else the folder's.
-    pub(super) fn limit(&self, side: Side, config: &SideConfig) -> usize {
+    pub(crate) fn limit(&self, side: Side, config: &SideConfig) -> usize {
         config.max_tokens.unwrap_or(self.max_tokens_of(side))
     }
 
-    pub(super) fn encode_error(
+    pub(crate) fn encode_error(
         &self,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> EncodeError {

@@ -1,6 +1,6 @@
 //! Configuration of the Transformer module of sentence-transformers, `sentence_bert_config.json`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -73,13 +73,16 @@ impl TransformerTask {
 pub(crate) struct TransformerModule {
     pub(crate) max_seq_length: Option<usize>,
     pub(crate) do_lower_case: bool,
-    pub(super) query_length: Option<usize>,
-    pub(super) document_length: Option<usize>,
+    pub(crate) query_length: Option<usize>,
+    pub(crate) document_length: Option<usize>,
     transformer_task: Option<String>,
     module_output_name: Option<String>,
     modality_config: Option<Map<String, Value>>,
     tokenizer_name_or_path: Option<String>,
-    query_expansion: Option<Value>,
+    pub(crate) query_expansion: Option<Value>,
+    /// File of the values.
+    #[serde(skip)]
+    pub(crate) path: PathBuf,
     processing_kwargs: Option<Map<String, Value>>,
     #[serde(alias = "tokenizer_args")]
     processor_kwargs: Option<Map<String, Value>>,
@@ -89,7 +92,7 @@ pub(crate) struct TransformerModule {
 
 impl TransformerModule {
     /// Reads the first of the files that exists; default if none does. The task is hidden states.
-    pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let (module, _) = Self::read_task(folder, &[TransformerTask::Features])?;
         Ok(module)
     }
@@ -103,10 +106,29 @@ impl TransformerModule {
             let path = folder.join(name);
             if let Some(module) = read_json::<Self>(&path)? {
                 let task = module.check(&path, tasks)?;
-                return Ok((module, task));
+                return Ok((Self { path, ..module }, task));
             }
         }
-        Ok((Self::default(), TransformerTask::Features))
+        let path = folder.join(SENTENCE_BERT_CONFIGS[0]);
+        let module = Self {
+            path,
+            ..Self::default()
+        };
+        Ok((module, TransformerTask::Features))
+    }
+
+    /// Returns an error if queries are expanded, which is for vectors of tokens.
+    pub(super) fn check_unexpanded(&self) -> Result<(), ModelError> {
+        let expansion = self.query_expansion.as_ref().filter(|it| !it.is_null());
+        expansion.map_or(Ok(()), |found| {
+            let expected = "null: MultiVectorEncoder expands queries";
+            Err(ModelError::setting(
+                &self.path,
+                "query_expansion",
+                expected,
+                found,
+            ))
+        })
     }
 
     /// Modality of chat messages; `None` if texts are read without a chat template.
@@ -161,15 +183,6 @@ impl TransformerModule {
                 let field = format!("modality_config.{name}");
                 return Err(ModelError::setting(path, field, expected, found));
             }
-        }
-        if let Some(expansion) = self.query_expansion.as_ref().filter(|it| !it.is_null()) {
-            let expected = "null: vectors per token are not supported";
-            return Err(ModelError::setting(
-                path,
-                "query_expansion",
-                expected,
-                expansion,
-            ));
         }
         if let Some(found) = &self.tokenizer_name_or_path {
             let expected = "no other tokenizer than the one of the folder";

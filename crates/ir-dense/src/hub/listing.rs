@@ -8,6 +8,7 @@ use super::connection::Connection;
 use crate::encode::files::CHAT_TEMPLATE;
 use crate::encode::tokenizer_files::VOCABULARIES;
 use crate::encode::transformer_module::SENTENCE_BERT_CONFIGS;
+use crate::late_interaction::STANFORD_METADATA;
 use crate::model_folder::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, SAFETENSORS_INDEX};
 
 /// Response of `GET /api/models/NAME/revision/REVISION?blobs=true`.
@@ -89,13 +90,10 @@ impl ModelListing {
             .chain(others)
             .chain(merges);
         let names = names.map(|name| format!("{folder}{name}"));
-        let prompts = "config_sentence_transformers.json".to_owned();
+        let settings = ["config_sentence_transformers.json", STANFORD_METADATA];
+        let settings = settings.map(str::to_owned);
         let adapter = self.first_of(folder, &ADAPTER_WEIGHTS);
-        Ok(names
-            .chain([prompts])
-            .chain(tokens)
-            .chain(adapter)
-            .collect())
+        Ok(names.chain(settings).chain(tokens).chain(adapter).collect())
     }
 
     /// Returns `true` if a folder has an adapter. Weights, configuration and tokenizer may be those

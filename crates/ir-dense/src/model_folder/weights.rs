@@ -366,6 +366,11 @@ impl WeightFile {
         }
     }
 
+    /// Returns the shape of a tensor.
+    pub(crate) fn shape(&self, name: &str) -> Result<&[usize], ModelError> {
+        Ok(self.info(name)?.1)
+    }
+
     /// Returns the element type of a tensor in lower case, such as `bf16`, and its shape.
     fn info(&self, name: &str) -> Result<(String, &[usize]), ModelError> {
         let info = match &self.format {

@@ -11,7 +11,10 @@
 //! | independent relevance labels | [`pointwise`]; of a cross-encoder [`binary_cross_entropy`] |
 //! | logits of a cross-encoder, with in-batch negatives | [`multiple_negatives`] |
 //! | only the order of positive and negatives matters | [`margin()`], [`rank_net`] |
+//! | any of these, with one vector per token | [`max_sim`] for the scores, then one of the losses |
 //! | teacher scores (of a cross-encoder) for every candidate | [`kl_divergence`], [`margin_mse`] |
+
+use std::ops::Range;
 
 use burn::tensor::activation::{log_sigmoid, log_softmax, sigmoid};
 use burn::tensor::{Bool, Int, Tensor, TensorData};
@@ -251,6 +254,81 @@ pub fn margin_mse(scores: Tensor<2>, teacher: Tensor<2>) -> Tensor<1> {
         .sum_dim(1)
         .mean()
         .div_scalar((candidates.max(2) - 1) as f64)
+}
+
+/// MaxSim of token vectors, the scores of late interaction: the sum over the query's tokens of the
+/// maximum dot product with a token of the document. The gradient of a maximum goes to the token
+/// that has it.
+///
+/// With [`softmax()`], this is the contrastive loss of ColBERT with in-batch and hard negatives;
+/// with [`kl_divergence`] or [`margin_mse`], distillation. A document without tokens is masked.
+///
+/// # Shapes
+/// `queries`: `[query tokens, dim]`, text by text; `query_lengths`: number of tokens of every
+/// query; `documents` and `document_lengths` likewise; result: `[queries, documents]`.
+///
+/// # Panics
+/// If the sum of the lengths is not the number of rows.
+///
+/// # Source
+/// Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late
+/// Interaction over BERT", SIGIR 2020, section 3.3.
+///
+/// ```
+/// use ir_dense::burn::tensor::{Device, Tensor};
+/// use ir_dense::train::loss;
+/// let device = Device::flex();
+/// let queries = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device);
+/// let documents = Tensor::from_floats([[0.6, 0.8], [0.8, 0.6], [0.0, 1.0]], &device);
+/// // One query of two tokens; documents of two tokens and of one.
+/// let scores = loss::max_sim(queries, &[2], documents, &[2, 1]);
+/// assert_eq!(scores.try_into_vec_as::<f32>().unwrap(), [1.6, 1.0]);
+/// ```
+pub fn max_sim(
+    queries: Tensor<2>,
+    query_lengths: &[usize],
+    documents: Tensor<2>,
+    document_lengths: &[usize],
+) -> Tensor<2> {
+    let [[rows, _], [columns, _]] = [queries.dims(), documents.dims()];
+    assert_eq!(
+        query_lengths.iter().sum::<usize>(),
+        rows,
+        "tokens of queries"
+    );
+    assert_eq!(
+        document_lengths.iter().sum::<usize>(),
+        columns,
+        "tokens of documents"
+    );
+    let device = queries.device();
+    let products = queries.matmul(documents.swap_dims(0, 1));
+    // Of every query token and document.
+    let best = ranges(document_lengths).map(|tokens| {
+        if tokens.is_empty() {
+            return Tensor::full([rows, 1], MASKED_SCORE, &device);
+        }
+        products.clone().slice([0..rows, tokens]).max_dim(1)
+    });
+    let best = Tensor::cat(best.collect(), 1);
+    let sums = ranges(query_lengths).map(|tokens| {
+        if tokens.is_empty() {
+            return Tensor::zeros([1, document_lengths.len()], &device);
+        }
+        best.clone()
+            .slice([tokens, 0..document_lengths.len()])
+            .sum_dim(0)
+    });
+    Tensor::cat(sums.collect(), 0)
+}
+
+/// Consecutive ranges of these lengths.
+fn ranges(lengths: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    lengths.iter().scan(0, |start, length| {
+        let from = *start;
+        *start += length;
+        Some(from..*start)
+    })
 }
 
 /// Returns one element of every row, `[rows, 1]`.

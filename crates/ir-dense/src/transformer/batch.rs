@@ -20,7 +20,8 @@ use crate::model_folder::TransformerConfig;
 pub struct TokenBatch {
     ids: Vec<u32>,
     blocks: Vec<TextBlock>,
-    /// Length of every text without padding; empty for a batch without padding.
+    /// Number of tokens of every text that are attended to, its first ones: all but padding. Empty
+    /// if all tokens are attended to.
     unpadded: Vec<usize>,
     /// Type of every token; empty if all tokens have type 0.
     types: Vec<u32>,
@@ -110,6 +111,15 @@ impl TokenBatch {
         }
     }
 
+    /// Sets the number of tokens of every text that are attended to: its first ones. The others have
+    /// hidden states, too, but are masked like padding.
+    #[must_use]
+    pub(crate) fn with_attended(mut self, attended: Vec<usize>) -> Self {
+        debug_assert_eq!(attended.len(), self.texts(), "one number per text");
+        self.unpadded = attended;
+        self
+    }
+
     /// Sets the type of every token, one row per text; padding and missing types are 0. Default: 0.
     ///
     /// ```
@@ -162,7 +172,7 @@ impl TokenBatch {
         blocks.flat_map(|block| std::iter::repeat_n(block.length, block.texts))
     }
 
-    /// Length of every text, without padding.
+    /// Number of tokens of every text that are attended to: its length without padding.
     pub(crate) fn unpadded_lengths(&self) -> impl Iterator<Item = usize> {
         let padded = !self.unpadded.is_empty();
         let unpadded = self.unpadded.iter().copied();
@@ -190,10 +200,10 @@ impl TokenBatch {
         })
     }
 
-    /// Returns `true` if a text is padded.
+    /// Returns `true` if a text has tokens that are not attended to, such as padding.
     pub(crate) fn has_padding(&self) -> bool {
-        let length = self.blocks.first().map_or(0, |block| block.length);
-        self.unpadded.iter().any(|&unpadded| unpadded != length)
+        let mut lengths = self.unpadded.iter().zip(self.lengths());
+        lengths.any(|(&unpadded, length)| unpadded != length)
     }
 
     /// Returns `true` if attention and pooling of `x` run text by text, in the kernels of this

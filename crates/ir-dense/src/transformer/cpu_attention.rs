@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::attended_tokens::{AttendedTokens, Span};
 use super::cpu_positions::CpuPositions;
 use super::relative_position::bucket;
 use super::{BLOCK_ROWS, TokenBatch, Transformer};
@@ -39,16 +40,6 @@ pub(crate) struct LayerAttention<'a> {
     /// Relative positions of disentangled attention.
     pub(crate) positions: Option<&'a CpuPositions>,
 }
-
-/// Queries of a text, and the keys that one of them attends to.
-#[derive(Debug, Clone)]
-struct Span {
-    queries: Range<usize>,
-    keys: Range<usize>,
-}
-
-/// Queries of a span, if not all tokens attend to each other.
-const SPAN_QUERIES: usize = 64;
 
 /// Dropout mask of the attention probabilities of a text of the batch, of a given length.
 pub(crate) type AttentionMask<'a> = &'a (dyn Fn(usize, usize) -> Vec<f32> + Sync);
@@ -118,7 +109,7 @@ impl CpuAttention {
         batch: &TokenBatch,
         out: &mut [f32],
     ) {
-        let run = |(length, qkv, out): (usize, &[f32], &mut [f32])| {
+        let run = |(length, qkv, out): (AttendedTokens, &[f32], &mut [f32])| {
             SCRATCH.with_borrow_mut(|scratch| {
                 let (heads, out) = (0..self.shape.heads, (out, self.shape.queries()));
                 self.text(layer, length, heads, qkv, out, scratch, &[], &mut []);
@@ -128,7 +119,7 @@ impl CpuAttention {
         if batch.texts() <= 1 || batch.ids().len() <= BLOCK_ROWS {
             return texts.for_each(run);
         }
-        let texts: Vec<(usize, &[f32], &mut [f32])> = texts.collect();
+        let texts: Vec<(AttendedTokens, &[f32], &mut [f32])> = texts.collect();
         texts.into_par_iter().for_each(run);
     }
 
@@ -145,7 +136,7 @@ impl CpuAttention {
         let (width, dim) = (self.shape.queries(), self.shape.head_size);
         for (length, qkv, out) in self.texts(qkv, batch, out) {
             let (shape, out) = ((width, dim), (out, width));
-            region.compute_columns(length, shape, out, |columns, out| {
+            region.compute_columns(length.queries, shape, out, |columns, out| {
                 let heads = columns.start / dim..columns.end / dim;
                 SCRATCH.with_borrow_mut(|scratch| {
                     self.text(layer, length, heads, qkv, out, scratch, &[], &mut []);
@@ -160,14 +151,15 @@ impl CpuAttention {
         qkv: &'a [f32],
         batch: &TokenBatch,
         out: &'a mut [f32],
-    ) -> impl Iterator<Item = (usize, &'a [f32], &'a mut [f32])> {
+    ) -> impl Iterator<Item = (AttendedTokens, &'a [f32], &'a mut [f32])> {
         let (mut qkv, mut out) = (qkv, out);
         let (qkv_width, width) = (self.shape.qkv(), self.shape.queries());
-        batch.lengths().map(move |length| {
-            let (text_qkv, other_qkv) = qkv.split_at(length * qkv_width);
-            let (text_out, other_out) = std::mem::take(&mut out).split_at_mut(length * width);
+        let lengths = batch.lengths().zip(batch.unpadded_lengths());
+        lengths.map(move |(queries, keys)| {
+            let (text_qkv, other_qkv) = qkv.split_at(queries * qkv_width);
+            let (text_out, other_out) = std::mem::take(&mut out).split_at_mut(queries * width);
             (qkv, out) = (other_qkv, other_out);
-            (length, text_qkv, text_out)
+            (AttendedTokens::all(queries, keys), text_qkv, text_out)
         })
     }
 
@@ -190,7 +182,8 @@ impl CpuAttention {
         mask: Option<AttentionMask<'_>>,
     ) {
         let texts = self.texts(qkv, batch, out).map(|text| {
-            let count = (self.shape.heads * text.0 * text.0).min(saved.len());
+            let length = text.0.queries;
+            let count = (self.shape.heads * length * length).min(saved.len());
             let (of_text, others) = std::mem::take(&mut saved).split_at_mut(count);
             saved = others;
             (text, of_text)
@@ -198,7 +191,7 @@ impl CpuAttention {
         let texts: Vec<_> = texts.collect();
         let texts = texts.into_par_iter().enumerate();
         texts.for_each(|(text, ((length, qkv, out), saved))| {
-            let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
+            let mask = mask.map_or_else(Vec::new, |mask| mask(text, length.queries));
             SCRATCH.with_borrow_mut(|scratch| {
                 let (heads, out) = (0..self.shape.heads, (out, self.shape.queries()));
                 let layer = LayerAttention::default();
@@ -214,7 +207,7 @@ impl CpuAttention {
     fn text(
         &self,
         layer: LayerAttention<'_>,
-        length: usize,
+        text: AttendedTokens,
         heads: Range<usize>,
         qkv: &[f32],
         (out, out_stride): (&mut [f32], usize),
@@ -229,16 +222,24 @@ impl CpuAttention {
             biases,
             bf16,
         } = scratch;
-        let dim = self.shape.head_size;
+        let (dim, length) = (self.shape.head_size, text.queries);
+        let text = AttendedTokens {
+            causal: self.causal,
+            window: layer.window,
+            ..text
+        };
         let cells = length * length;
         let first = heads.start;
-        let spans = |head| {
-            self.spans(length, layer.window)
-                .map(move |span| (head, span))
-        };
+        let spans = |head| text.spans().map(move |span| (head, span));
         for (head, span) in heads.flat_map(spans) {
             let span = &span;
             let count = span.keys.len();
+            let out = &mut out[span.queries.start * out_stride + (head - first) * dim..];
+            if count == 0 {
+                let rows = out.chunks_mut(out_stride).take(span.queries.len());
+                rows.for_each(|row| row[..dim].fill(0.0));
+                continue;
+            }
             let stride = PackedMatrix::padded(count);
             let scores = scores.resize_stale(span.queries.len() * stride);
             let rows = |part: Projection, tokens: &Range<usize>| StridedRows {
@@ -272,10 +273,9 @@ impl CpuAttention {
                 self.add_position_bias(head, length, rows, scale, biases);
                 scale = 1.0;
             }
-            if self.causal || layer.window.is_some() {
-                self.mask_scores(span, length, layer.window, (&mut scores[..], stride));
+            if text.is_masked() {
+                Self::mask_scores(span, text, (&mut scores[..], stride));
             }
-            let out = &mut out[span.queries.start * out_stride + (head - first) * dim..];
             if self.bf16 {
                 let Bf16Scratch {
                     values, rows: left, ..
@@ -286,6 +286,12 @@ impl CpuAttention {
                 continue;
             }
             elementwise::softmax(scores, stride, count, scale);
+            if text.is_masked() && text.keys < text.queries {
+                let rows = scores.chunks_exact_mut(stride).zip(span.queries.clone());
+                // The context of a token that attends to no token is 0.
+                let rows = rows.filter(|(_, query)| text.attended(*query).is_empty());
+                rows.for_each(|(row, _)| row.fill(0.0));
+            }
             if !saved.is_empty() {
                 let rows = saved[head * cells..].chunks_exact_mut(length);
                 for (saved, row) in rows.zip(scores.chunks_exact(stride)) {
@@ -308,47 +314,11 @@ impl CpuAttention {
         }
     }
 
-    /// Spans of a text: one, unless a token attends to a part of the tokens. The keys of a window
-    /// are few, so that time is linear in the length.
-    fn spans(&self, length: usize, window: Option<usize>) -> impl Iterator<Item = Span> {
-        let queries = if self.causal || window.is_some_and(|window| window < length) {
-            SPAN_QUERIES
-        } else {
-            length.max(1)
-        };
-        (0..length).step_by(queries).map(move |first| {
-            let queries = first..length.min(first + queries);
-            let start = self.attended(queries.start, length, window).start;
-            let end = self.attended(queries.end - 1, length, window).end;
-            Span {
-                queries,
-                keys: start..end,
-            }
-        })
-    }
-
-    /// Tokens that a token attends to.
-    fn attended(&self, token: usize, length: usize, window: Option<usize>) -> Range<usize> {
-        let window = window.unwrap_or(length);
-        let end = if self.causal {
-            token
-        } else {
-            token.saturating_add(window)
-        };
-        token.saturating_sub(window)..length.min(end + 1)
-    }
-
     /// Replaces the scores of tokens that are not attended to by -∞.
-    fn mask_scores(
-        &self,
-        span: &Span,
-        length: usize,
-        window: Option<usize>,
-        (scores, stride): (&mut [f32], usize),
-    ) {
+    fn mask_scores(span: &Span, text: AttendedTokens, (scores, stride): (&mut [f32], usize)) {
         let rows = scores.chunks_exact_mut(stride);
         for (row, query) in rows.zip(span.queries.clone()) {
-            let attended = self.attended(query, length, window);
+            let attended = text.attended(query);
             let before = attended.start.saturating_sub(span.keys.start);
             row[..before].fill(f32::NEG_INFINITY);
             let count = span.keys.len();

@@ -7,6 +7,7 @@
 //! pass through all projections between two attentions while they are in the L2 cache. Tests check
 //! both against the hidden states of Python's transformers.
 
+mod attended_tokens;
 pub(crate) mod batch;
 pub(crate) mod cpu;
 pub(crate) mod cpu_attention;

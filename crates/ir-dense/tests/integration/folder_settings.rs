@@ -364,7 +364,7 @@ fn reads_lengths_per_side_and_rejects_other_settings() {
         ),
         (
             json!({"query_expansion": {"length": 32}}),
-            "query_expansion is {\"length\":32}, expected null: vectors per token are not supported",
+            "query_expansion is {\"length\":32}, expected null: MultiVectorEncoder expands queries",
         ),
         (
             json!({"processing_kwargs": {"text": {"max_length": 8}}}),

@@ -13,6 +13,8 @@ mod families;
 mod family_settings;
 mod folder_settings;
 mod golden;
+mod late_interaction;
+mod late_interaction_settings;
 mod losses;
 mod model_folder;
 mod precision;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use ir_core::VectorSimilarity;
-use ir_dense::{ModelDescription, TowerDescription, describe};
+use ir_dense::{LateInteractionDescription, ModelDescription, TowerDescription, describe};
 use serde_json::{Value, json};
 
 use super::check::{self, Comparison};
@@ -81,7 +81,9 @@ fn row(name: impl ToString, value: impl ToString) -> [String; 2] {
 }
 
 fn model_rows(model: &ModelDescription) -> Vec<[String; 2]> {
+    let late = model.late_interaction.as_ref();
     let similarity = match model.similarity {
+        _ if late.is_some() => late.map_or("", |late| late.similarity.name()),
         Some(VectorSimilarity::Cosine) => "cosine",
         Some(VectorSimilarity::Euclidean) => "euclidean",
         Some(VectorSimilarity::InnerProduct) => "inner product",
@@ -91,6 +93,7 @@ fn model_rows(model: &ModelDescription) -> Vec<[String; 2]> {
         row("dimension", grouped(model.dim as u64)),
         row("similarity", similarity),
     ];
+    rows.extend(late.into_iter().flat_map(late_interaction_rows));
     for tower in &model.towers {
         if let [side] = &tower.sides[..] {
             rows.push(row("", ""));
@@ -99,6 +102,36 @@ fn model_rows(model: &ModelDescription) -> Vec<[String; 2]> {
         rows.extend(tower_rows(tower));
     }
     rows
+}
+
+fn late_interaction_rows(model: &LateInteractionDescription) -> [[String; 2]; 3] {
+    let expansion = match &model.query_expansion {
+        None => "none".to_owned(),
+        Some(expansion) => format!(
+            "{} length of {}, token {}, {}",
+            expansion.strategy,
+            counted(expansion.length as u64, "token"),
+            expansion.token,
+            if expansion.attend {
+                "attended to"
+            } else {
+                "not attended to"
+            },
+        ),
+    };
+    let skipped = [model.query_skip_list, model.document_skip_list];
+    let [query, document] = skipped.map(|count| counted(count as u64, "token"));
+    [
+        row(
+            "late interaction",
+            format!("one vector per token, {} folder", model.format),
+        ),
+        row("query expansion", expansion),
+        row(
+            "skip list",
+            format!("{query} of queries, {document} of documents"),
+        ),
+    ]
 }
 
 fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
@@ -168,7 +201,8 @@ fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
     } else {
         " of the tokens after the prompt"
     };
-    rows.push(row("pooling", format!("{}{excluded}", tower.pooling)));
+    let pooling = tower.pooling.as_ref();
+    rows.extend(pooling.map(|pooling| row("pooling", format!("{pooling}{excluded}"))));
     for module in &tower.modules {
         let shape = match (module.class, module.activation) {
             ("Dense", activation) => format!(

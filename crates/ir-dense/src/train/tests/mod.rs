@@ -2,6 +2,7 @@
 
 mod cross_encoder;
 mod families;
+mod late_interaction;
 
 use std::path::{Path, PathBuf};
 

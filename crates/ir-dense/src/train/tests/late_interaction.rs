@@ -1,0 +1,108 @@
+//! Gradients of the contrastive loss of MaxSim against PyTorch: `gradients.json` of
+//! `.ci/encoder-folders --late-interaction`.
+
+use burn::tensor::Tensor;
+use ir_core::Side;
+
+use super::families::{by_tensor, read};
+use super::*;
+use crate::late_interaction::{MultiVectorConfig, MultiVectorEncoder};
+use crate::model_folder::{TensorSource, WeightFile};
+use crate::train::loss;
+
+/// Maximum difference, as a fraction of the norm of the gradient of the tensor.
+const TOLERANCE: f64 = 1e-4;
+
+/// Maximum difference, as a fraction of the largest norm of a gradient.
+const FLOOR: f64 = 1e-6;
+
+/// `gradients.json`.
+#[derive(serde::Deserialize)]
+struct Expected {
+    queries: Vec<String>,
+    documents: Vec<String>,
+    /// Column of the positive of every query.
+    positives: Vec<usize>,
+    temperature: f64,
+    scores: Vec<Vec<f32>>,
+    loss: f32,
+    /// L2 norm and projection of the gradient of every tensor of the weight file.
+    tensors: std::collections::BTreeMap<String, [f64; 2]>,
+}
+
+fn check(folder: &Path, expected: &Expected) {
+    let name = folder.display();
+    let config = MultiVectorConfig::default().with_backend(backend());
+    let encoder = MultiVectorEncoder::open_with(folder, &config).unwrap();
+    let model = encoder.transformer().unwrap();
+    let sides = [
+        (Side::Query, &expected.queries),
+        (Side::Document, &expected.documents),
+    ];
+    let batches = sides.map(|(side, texts)| {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        encoder.batch(side, &texts).unwrap()
+    });
+    let passes = batches.each_ref().map(|batch| ForwardPass {
+        save: true,
+        ..ForwardPass::inference(&model, &batch.tokens)
+    });
+    let [(queries, saved_queries), (documents, saved_documents)] =
+        passes.each_ref().map(ForwardPass::run);
+    let leaves = [queries, documents].map(|states| states.autodiff().require_grad());
+    let [q, d] = [0, 1].map(|side| encoder.project(leaves[side].clone(), &batches[side]));
+    let scores = loss::max_sim(q, &batches[0].lengths, d, &batches[1].lengths);
+    let found = scores.clone().into_data().try_into_vec::<f32>().unwrap();
+    for (found, expected) in found.iter().zip(expected.scores.concat()) {
+        assert!(
+            (found - expected).abs() < 1e-4,
+            "{name}: {found}, expected {expected}"
+        );
+    }
+    let value = loss::softmax(scores.div_scalar(expected.temperature), &expected.positives);
+    let mut gradients = value.backward();
+    let value: f32 = value.into_scalar();
+    assert!((value - expected.loss).abs() < 1e-5, "{name}: {value}");
+    let mut sums: Vec<Vec<f32>> = vec![Vec::new(); model.parameters().len()];
+    let saved = [saved_queries, saved_documents];
+    for ((pass, saved), leaf) in passes.iter().zip(saved).zip(leaves) {
+        let d_states: Tensor<2> = leaf.grad_remove(&mut gradients).unwrap();
+        let mut of_pass = ModelGradients::default();
+        propagate_gradients(pass, saved.unwrap(), d_states, &mut of_pass);
+        for (sum, parameter) in sums.iter_mut().zip(model.parameters()) {
+            let gradient = of_pass
+                .take(&parameter.name)
+                .map_or(Vec::new(), Gradient::into_vec);
+            sum.resize(sum.len().max(gradient.len()), 0.0);
+            sum.iter_mut().zip(gradient).for_each(|(sum, x)| *sum += x);
+        }
+    }
+    let names = WeightFile::open(folder).unwrap().names();
+    let found = by_tensor(model.config(), &names, &sums);
+    let largest = expected.tensors.values().fold(0.0, |a: f64, b| a.max(b[0]));
+    assert!(largest > 0.0 && expected.tensors.keys().all(|name| found.contains_key(name)));
+    for (tensor, found) in found {
+        let expected = expected.tensors.get(&tensor).copied().unwrap_or_default();
+        let most = TOLERANCE * expected[0] + FLOOR * largest;
+        let is_near = (0..2).all(|at| (found[at] - expected[at]).abs() <= most);
+        assert!(
+            is_near,
+            "{name}, {tensor}: {found:?}, expected {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn gradients_of_max_sim_equal_pytorch() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/late-interaction");
+    let mut count = 0;
+    for name in ["bert-attended", "modernbert", "pylate", "stanford"] {
+        let folder = root.join(name);
+        let path = folder.join("gradients.json");
+        if path.exists() {
+            check(&folder, &read(&path));
+            count += 1;
+        }
+    }
+    assert_eq!(count, 3);
+}
