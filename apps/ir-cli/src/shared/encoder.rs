@@ -222,6 +222,13 @@ pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEn
     })
 }
 
+/// Prints the defaults of what the folder of an encoder does not say, and values without effect.
+pub(crate) fn print_notes(encoder: &BiEncoder, model: &Path, console: &Console) {
+    for note in encoder.notes() {
+        console.note(format_args!("{}: {note}", model.display()));
+    }
+}
+
 /// Note on the output channels that are f32 although the precision is int8; `None` without any.
 pub(crate) fn outlier_note(encoder: &BiEncoder, side: Side) -> Option<String> {
     let outliers = encoder.outlier_channels(side);

@@ -196,7 +196,15 @@ fn inspect_prints_how_a_folder_is_understood() {
     let json: serde_json::Value = serde_json::from_str(&json.ok().out).unwrap();
     assert_eq!((&json["dim"], &json["check"]), (&20.into(), &().into()));
     assert_eq!(json["towers"][0]["tokenizer"]["truncation_side"], "right");
+    assert_eq!(json["towers"][0]["problems"], serde_json::json!([]));
     ir(&here, NO_HUB, &["models", "inspect", "none"]).fails(1, &["none", "found neither"]);
+
+    // Headers are compared with the configuration, elements are not read.
+    let config = std::fs::read_to_string(here.at("model/config.json")).unwrap();
+    let inner = "\"intermediate_size\": ";
+    here.write("model/config.json", config.replace(inner, &format!("{inner}1")));
+    let inspected = ir(&here, NO_HUB, &["models", "inspect", "model"]);
+    inspected.fails(1, &["model: expected the tensors", "found 6 problems"]);
 }
 
 #[test]

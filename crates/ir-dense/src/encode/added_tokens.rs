@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::tokenizer_files::TokenizerSettings;
-use crate::error::ModelError;
+use crate::error::{ModelError, TokenizerError};
 
 /// Named special tokens, in the order in which those that are not in the vocabulary get ids.
 const NAMED_TOKENS: [&str; 7] = [
@@ -105,7 +105,7 @@ impl TokenizerSettings {
             }
         }
         let count = tokenizer.add_tokens(added);
-        count.map_err(|source| crate::error::TokenizerError::Read {
+        count.map_err(|source| TokenizerError::Read {
             path: path.into(),
             source,
         })?;

@@ -132,11 +132,15 @@ impl Tower {
         let layers = count_layers(&shape, &weights);
         if layers > shape.stored_layers() {
             let path = base_folder(&files.transformer)?.join("config.json");
-            let expected = format!("{layers}, the layers in {}", weights.path().display());
-            let (field, found) = match shape.layer.shared_layers {
-                None => ("num_hidden_layers", shape.layers),
-                Some(shared) => ("num_hidden_groups", shared.groups),
+            let (field, found, expected) = match shape.layer.shared_layers {
+                None => ("num_hidden_layers", shape.layers, layers),
+                Some(it) => (
+                    "num_hidden_groups",
+                    it.groups,
+                    layers.div_ceil(it.group_size),
+                ),
             };
+            let expected = format!("{expected}, the layers in {}", weights.path().display());
             return Err(ModelError::setting(&path, field, expected, found));
         }
         Ok(Self {

@@ -148,10 +148,9 @@ impl ResolvedNames {
         };
         let inner = rest.strip_prefix(self.names.inner_layer.get(1..)?)?;
         let (inner, _) = inner.split_once('.')?;
-        // A layer beyond the size of a group has a number of its own.
-        let inner = inner.parse::<usize>().ok()?;
-        let number = number.checked_mul(size)?.checked_add(inner)?;
-        Some(if inner < size { number } else { usize::MAX - 1 })
+        number
+            .checked_mul(size)?
+            .checked_add(inner.parse::<usize>().ok()?)
     }
 }
 

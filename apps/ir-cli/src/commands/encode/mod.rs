@@ -17,7 +17,8 @@ use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
-    EncoderOptions, find_model, hashes_of, is_model, open_encoder, outlier_note, similarity,
+    EncoderOptions, find_model, hashes_of, is_model, open_encoder, outlier_note, print_notes,
+    similarity,
 };
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::warn_of_skipped;
@@ -352,6 +353,7 @@ fn encode(
     let texts = texts.shard(args.shard.shard);
     let found = find_model(model)?;
     let encoder = open_encoder(&found.folder, &found.with_catalog_defaults(args.config()))?;
+    print_notes(&encoder, model, console);
     let side = args.side();
     let total = Some(texts.hashes.len() as u64);
     let origin = VectorOrigin::new(model, &encoder.fingerprint(side), texts.template)?;

@@ -17,7 +17,7 @@ use ir_system::saved_vectors::{TextHashes, VectorOrigin, text_hash};
 
 use super::Args;
 use crate::shared::console::{Console, Resumable, bail_usage};
-use crate::shared::encoder::{find_model, open_encoder, similarity};
+use crate::shared::encoder::{find_model, open_encoder, print_notes, similarity};
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::warn_of_skipped;
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};
@@ -155,6 +155,7 @@ impl Source {
         let found = find_model(model)?;
         let config = found.with_catalog_defaults(args.config());
         let encoder = open_encoder(&found.folder, &config)?;
+        print_notes(&encoder, model, console);
         let text = Some(template.to_string());
         let fingerprint = encoder.fingerprint(Side::Document);
         Ok(Self {

@@ -18,6 +18,8 @@ use crate::shared::output::OutputSink;
 
 /// Number of settings of layers on a line.
 const LAYER_SETTINGS: usize = 4;
+/// Maximum number of problems of tensors that are listed.
+const LISTED_PROBLEMS: usize = 10;
 /// Bytes of a parameter in memory, in f32.
 const F32_BYTES: u64 = 4;
 
@@ -45,7 +47,11 @@ pub(super) fn run(args: &InspectArgs, console: &Console) -> Result<()> {
     let model = find_model(&args.model)?;
     let config = model.with_catalog_defaults(Default::default());
     let description = describe(&model.folder, &config)?;
+    let problems = description.towers.iter().map(|it| it.problems.len());
+    let problems: usize = problems.sum();
     let comparison = match &args.check {
+        // The model does not open.
+        _ if problems > 0 => None,
         None => None,
         Some(reference) => {
             let encoder = open_encoder(&model.folder, &config)?;
@@ -65,6 +71,13 @@ pub(super) fn run(args: &InspectArgs, console: &Console) -> Result<()> {
         writeln!(out, "{}", table_with_text(rows, 1))?;
     }
     out.commit()?;
+    if problems > 0 {
+        let problems = counted(problems as u64, "problem");
+        bail!(
+            "{}: expected the tensors that the configuration describes, found {problems}",
+            model.folder.display()
+        );
+    }
     match (comparison, &args.check) {
         (Some(found), Some(name)) if found.largest_fraction > args.tolerance => bail!(
             "{name}:{}: expected differences of at most {:e} of the largest component, found {:.1e}",
@@ -220,6 +233,12 @@ fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
     }
     rows.push(row("normalize", tower.normalize));
     rows.extend(tower.notes.iter().map(|note| row("note", note)));
+    let listed = tower.problems.iter().take(LISTED_PROBLEMS);
+    rows.extend(listed.map(|problem| row("problem", problem)));
+    if tower.problems.len() > LISTED_PROBLEMS {
+        let others = (tower.problems.len() - LISTED_PROBLEMS) as u64;
+        rows.push(row("", format!("and {}", counted(others, "other problem"))));
+    }
     rows
 }
 

@@ -21,7 +21,7 @@ use super::search_index::SearchIndex;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
-    EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of, probe,
+    EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of, print_notes, probe,
 };
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
@@ -333,6 +333,7 @@ impl DenseOptions {
         let model = find_model(folder)?;
         let config = model.with_catalog_defaults(self.encoder_options.config(Side::Query));
         let encoder = open_encoder(&model.folder, &config)?;
+        print_notes(&encoder, folder, console);
         if let Some(origin) = origin {
             let queries = QueryEncoder {
                 model: folder,
