@@ -202,7 +202,10 @@ fn inspect_prints_how_a_folder_is_understood() {
     // Headers are compared with the configuration, elements are not read.
     let config = std::fs::read_to_string(here.at("model/config.json")).unwrap();
     let inner = "\"intermediate_size\": ";
-    here.write("model/config.json", config.replace(inner, &format!("{inner}1")));
+    here.write(
+        "model/config.json",
+        config.replace(inner, &format!("{inner}1")),
+    );
     let inspected = ir(&here, NO_HUB, &["models", "inspect", "model"]);
     inspected.fails(1, &["model: expected the tensors", "found 6 problems"]);
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use crate::error::ModelError;
 use crate::model_folder::{base_folder, read_json};
 
@@ -69,4 +71,16 @@ impl ModelClass {
         let field = "architectures";
         Err(ModelError::setting(&self.path, field, expected, class))
     }
+}
+
+/// Returns an error if a model has an adapter, which is not merged into its weights.
+pub(crate) fn check_adapter(folder: &Path) -> Result<(), ModelError> {
+    let path = folder.join("adapter_config.json");
+    let Some(adapted) = read_json::<Map<String, Value>>(&path)? else {
+        return Ok(());
+    };
+    let expected = "no adapter: merge it into the model, in Python model.merge_and_unload()";
+    let found = adapted.get("peft_type");
+    let found = found.map_or("another".into(), Value::to_string);
+    Err(ModelError::setting(&path, "peft_type", expected, found))
 }
