@@ -119,9 +119,15 @@ enum InputKind {
     Papers,
 }
 
-/// Ids of the arguments that name an encoder: a folder in Hugging Face layout, or a downloaded
-/// model.
-const MODEL_ARGUMENTS: [&str; 4] = ["model", "document_model", "encoder", "nearest-encoder"];
+/// Ids of the arguments that name an encoder or a cross-encoder: a folder in Hugging Face layout, or
+/// a downloaded model.
+const MODEL_ARGUMENTS: [&str; 5] = [
+    "model",
+    "document_model",
+    "encoder",
+    "nearest-encoder",
+    "rerank",
+];
 
 /// Id of the argument that names a folder of papers.
 const PAPERS_ARGUMENT: &str = "papers";
