@@ -1,7 +1,8 @@
 //! Reranking beside ONNX Runtime with a graph of its fused operators, in alternating rounds.
 //!
 //! The model is a cross-encoder: the encoder `IR_MODEL`, a BERT folder such as all-MiniLM-L6-v2,
-//! with a head of random weights, or `IR_CROSS_ENCODER`, a folder of `BertForSequenceClassification`.
+//! with a head of random weights, or `IR_CROSS_ENCODER`, a folder of
+//! `BertForSequenceClassification`.
 //! A pair is the query with words of ArguAna's documents, or of the bundled collection without
 //! `IR_DATA`, and has exactly `--tokens` tokens.
 //!

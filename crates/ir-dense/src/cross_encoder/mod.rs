@@ -33,6 +33,7 @@ use scoring::ScoringHead;
 
 use crate::backend::Backend;
 use crate::encode::ModelTokenizer;
+use crate::encode::model_class::check_adapter;
 use crate::encode::tokenizer_files::TextRules;
 use crate::encode::tower::max_tokens;
 use crate::error::ModelError;
@@ -145,6 +146,7 @@ impl CrossEncoder {
         let device = config.backend.device()?;
         let files = CrossEncoderFolder::read(root, missing == MissingHead::Error)?;
         let folder = &files.transformer;
+        check_adapter(folder)?;
         let shape = TransformerConfig::read(folder)?;
         let texts = TextRules {
             lowercase: files.lowercase,

@@ -303,3 +303,36 @@ fn longest_first([first, second]: [usize; 2], room: usize) -> [usize; 2] {
         [shorter, longer]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokenizers::utils::truncation::{
+        TruncationDirection, TruncationParams, TruncationStrategy, truncate_encodings,
+    };
+    use tokenizers::{Encoding, Token};
+
+    use super::longest_first;
+
+    #[test]
+    fn truncation_equals_the_library() {
+        let encoding = |tokens: usize| {
+            let tokens = (0..tokens).map(|id| Token::new(id as u32, "a".into(), (0, 1)));
+            Encoding::from_tokens(tokens.collect(), 0)
+        };
+        for room in 0..9 {
+            let params = TruncationParams {
+                max_length: room,
+                strategy: TruncationStrategy::LongestFirst,
+                stride: 0,
+                direction: TruncationDirection::Right,
+            };
+            for lengths in (0..121).map(|pair| [pair / 11, pair % 11]) {
+                let [first, second] = lengths.map(encoding);
+                let truncated = truncate_encodings(first, Some(second), &params);
+                let (first, second) = truncated.ok().unwrap_or_default();
+                let expected = [first.len(), second.map_or(0, |it| it.len())];
+                assert_eq!(longest_first(lengths, room), expected, "{lengths:?} {room}");
+            }
+        }
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use crate::error::ModelError;
 use crate::model_folder::read_json;
 
@@ -64,4 +66,16 @@ impl ModelClass {
         let path = folder.join("config.json");
         Err(ModelError::setting(&path, "architectures", expected, class))
     }
+}
+
+/// Returns an error if a model has an adapter, which is not merged into its weights.
+pub(crate) fn check_adapter(folder: &Path) -> Result<(), ModelError> {
+    let path = folder.join("adapter_config.json");
+    let Some(adapted) = read_json::<Map<String, Value>>(&path)? else {
+        return Ok(());
+    };
+    let expected = "no adapter: merge it into the model, in Python model.merge_and_unload()";
+    let found = adapted.get("peft_type");
+    let found = found.map_or("another".into(), Value::to_string);
+    Err(ModelError::setting(&path, "peft_type", expected, found))
 }

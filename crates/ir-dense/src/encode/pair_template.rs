@@ -127,12 +127,15 @@ mod tests {
 
     #[test]
     fn windows_overlap_and_end_with_the_text() {
-        let ranges = |tokens, room, stride| window_ranges(tokens, room, stride).collect::<Vec<_>>();
-        assert_eq!(ranges(0, 4, 1), [0..0]);
-        assert_eq!(ranges(4, 4, 1), [0..4]);
-        assert_eq!(ranges(5, 4, 1), [0..4, 3..5]);
-        assert_eq!(ranges(7, 4, 1), [0..4, 3..7]);
-        assert_eq!(ranges(8, 4, 1), [0..4, 3..7, 6..8]);
-        assert_eq!(ranges(3, 1, 0), [0..1, 1..2, 2..3]);
+        let ranges = |tokens, room, stride| {
+            let ranges = window_ranges(tokens, room, stride);
+            ranges.map(|it| (it.start, it.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(ranges(0, 4, 1), [(0, 0)]);
+        assert_eq!(ranges(4, 4, 1), [(0, 4)]);
+        assert_eq!(ranges(5, 4, 1), [(0, 4), (3, 5)]);
+        assert_eq!(ranges(7, 4, 1), [(0, 4), (3, 7)]);
+        assert_eq!(ranges(8, 4, 1), [(0, 4), (3, 7), (6, 8)]);
+        assert_eq!(ranges(3, 1, 0), [(0, 1), (1, 2), (2, 3)]);
     }
 }

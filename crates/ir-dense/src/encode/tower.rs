@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side, VectorSimilarity};
-use serde_json::{Map, Value};
 
-use super::model_class::ModelClass;
+use super::model_class::{ModelClass, check_adapter};
 use super::module_config::SENTENCE_EMBEDDING;
 use super::modules::VectorModules;
 use super::pooling::normalize;
@@ -16,7 +15,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, PoolingModes, SideConfig};
 use crate::backend::Backend;
 use crate::error::ModelError;
-use crate::model_folder::{TransformerConfig, WeightFile, read_json};
+use crate::model_folder::{TransformerConfig, WeightFile};
 use crate::precision::Precision;
 use crate::transformer::{ModelWeights, TokenBatch, Transformer, count_layers};
 
@@ -76,15 +75,7 @@ impl Tower {
         }
         let device = config.backend.device()?;
         let mut files = SentenceTransformersConfig::read(folder, side)?;
-        let adapter = files.transformer.join("adapter_config.json");
-        if let Some(adapted) = read_json::<Map<String, Value>>(&adapter)? {
-            let expected =
-                "no adapter: merge it into the model, in Python model.merge_and_unload()";
-            let found = adapted
-                .get("peft_type")
-                .map_or("another".into(), Value::to_string);
-            return Err(ModelError::setting(&adapter, "peft_type", expected, found));
-        }
+        check_adapter(&files.transformer)?;
         let shape = TransformerConfig::read(&files.transformer)?;
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {

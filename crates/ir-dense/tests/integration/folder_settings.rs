@@ -506,7 +506,7 @@ fn rejects_heads_in_place_of_encoders() {
     for (class, part) in [
         (
             "BertForSequenceClassification",
-            "cross-encoders and classifiers",
+            "CrossEncoder (`ir search --rerank`)",
         ),
         ("BertForTokenClassification", "token classifiers"),
         (
