@@ -10,11 +10,11 @@ const TOPIC: f64 = 0.5;
 const BEST: usize = 50;
 
 /// Token vectors of documents and queries.
-pub struct Collection {
-    pub dim: usize,
+pub(crate) struct Collection {
+    pub(crate) dim: usize,
     /// Row-major `[tokens, dim]`.
-    pub documents: Vec<Vec<f32>>,
-    pub queries: Vec<TokenVectors>,
+    pub(crate) documents: Vec<Vec<f32>>,
+    pub(crate) queries: Vec<TokenVectors>,
 }
 
 fn direction(random: &mut Random, dim: usize) -> Vec<f64> {
@@ -22,7 +22,13 @@ fn direction(random: &mut Random, dim: usize) -> Vec<f64> {
 }
 
 impl Collection {
-    pub fn generate(count: usize, tokens: usize, dim: usize, queries: usize, noise: f64) -> Self {
+    pub(crate) fn generate(
+        count: usize,
+        tokens: usize,
+        dim: usize,
+        queries: usize,
+        noise: f64,
+    ) -> Self {
         let mut random = Random(7);
         let words: Vec<Vec<f64>> = (0..WORDS).map(|_| direction(&mut random, dim)).collect();
         // Frequent words are in many documents.
@@ -59,7 +65,7 @@ impl Collection {
         }
     }
 
-    pub fn vectors(&self, values: &[f32]) -> TokenVectors {
+    pub(crate) fn vectors(&self, values: &[f32]) -> TokenVectors {
         TokenVectors::new(
             self.dim,
             values.to_vec(),
@@ -69,7 +75,7 @@ impl Collection {
 }
 
 /// The documents with the highest scores and random others, in random order.
-pub fn candidates(seed: usize, scores: &[f32], count: usize) -> Vec<DocNum> {
+pub(crate) fn candidates(seed: usize, scores: &[f32], count: usize) -> Vec<DocNum> {
     let mut random = Random(seed as u64);
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
     order.sort_by(|&a, &b| scores[b as usize].total_cmp(&scores[a as usize]));

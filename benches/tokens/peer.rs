@@ -26,7 +26,7 @@ struct Reply {
 }
 
 /// Measures next-plaid with 4 and 2 bits over the same vectors and candidates.
-pub fn measure(
+pub(crate) fn measure(
     program: &Path,
     collection: &Collection,
     workload: &Workload,
