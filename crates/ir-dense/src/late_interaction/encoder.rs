@@ -252,7 +252,7 @@ impl MultiVectorEncoder {
         }
     }
 
-    /// Threads for a batch: those of the process for a short text that no thread of rayon encodes.
+    /// Threads of a batch: the team of the process for a short text, outside the threads of rayon.
     /// In int8, one thread is faster.
     fn region(&self, batch: &TokenBatch) -> ParallelRegion<'static> {
         let is_short = batch.texts() == 1 && batch.ids().len() <= BLOCK_ROWS;

@@ -57,7 +57,7 @@ pub(crate) enum Format {
 pub(super) struct LateInteractionFolder {
     pub(super) tower: Tower,
     pub(super) expansion: Option<ExpansionSettings>,
-    /// Tokens without a vector; `None`: all tokens have one, except those of the expansion.
+    /// Tokens without a vector. `None`: all tokens have one, except the tokens of the expansion.
     pub(super) mask: Option<MaskSettings>,
     /// File of the mask.
     pub(super) mask_path: PathBuf,
@@ -403,7 +403,7 @@ fn tower_files(transformer: &Path, settings: &mut Settings) -> SentenceTransform
         transformer: transformer.into(),
         has_modules: true,
         is_sentence_transformers: false,
-        // MultiVectorEncoder is younger than the version that leaves texts unchanged.
+        // Texts are unchanged since version 5.4, before MultiVectorEncoder.
         texts: TextRules {
             lowercase: false,
             is_unchanged: true,
