@@ -119,12 +119,13 @@ fn side_failures(
         let rows = found.rows().zip(expected);
         let difference = |(a, b): (&[f32], &Vec<f32>)| {
             assert_eq!(a.len(), b.len(), "dimension");
+            assert!(a.iter().all(|x| x.is_finite()), "{a:?}");
             let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
             differences.fold(0.0, f32::max)
         };
         let differences: Vec<f32> = rows.map(difference).collect();
         let most = differences.iter().copied().fold(0.0, f32::max) / largest;
-        if !(most <= TOLERANCE) {
+        if most > TOLERANCE {
             let tokens = differences.iter().filter(|it| **it > TOLERANCE * largest);
             let (count, all) = (tokens.count(), differences.len());
             failures.push(format!(

@@ -515,7 +515,8 @@ fn similarities_have_names() {
         "{error}"
     );
     let none = TokenVectors::new(2, Vec::new(), Vec::new());
-    let one = TokenVectors::new(2, vec![0.6, 0.8], vec![0..1]);
+    let span = 0..1;
+    let one = TokenVectors::new(2, vec![0.6, 0.8], vec![span]);
     assert_eq!(TokenSimilarity::MeanMaxSim.score(&none, &one), 0.0);
     assert_eq!(
         TokenSimilarity::MaxSim.score(&one, &none),

@@ -17,10 +17,14 @@ use serde::Deserialize;
 
 use crate::common::{backend, copy_folder, on_default_backend, replace, testdata, tiny};
 
+/// Text with its teacher score.
+type ScoredText = (String, f32);
+
 #[derive(Deserialize)]
 struct Golden {
     max_tokens: usize,
-    examples: Vec<(String, (String, f32), Vec<(String, f32)>)>,
+    /// Query, positive, negatives.
+    examples: Vec<(String, ScoredText, Vec<ScoredText>)>,
     training: BTreeMap<String, GoldenTraining>,
 }
 
@@ -390,7 +394,7 @@ fn encoder_learns_a_toy_task() {
             panic!("expected words");
         };
         let text = |word: &str, at: usize| TrainingText::new(format!("{} {word}", rest[at]));
-        TrainingExample::new(format!("{key}"))
+        TrainingExample::new(*key)
             .positive(text(key, 0))
             .negative(text(other, 1))
             .negative(text(rest[2], 3))

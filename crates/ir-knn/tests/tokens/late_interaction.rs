@@ -301,8 +301,10 @@ impl TokenEncoder for Broken {
 
 #[test]
 fn encoders_that_fail() {
-    let tokens = |dim: usize, value: f32| TokenVectors::new(dim, vec![value; dim], vec![0..0]);
-    assert_eq!(tokens(2, 1.0).len(), 1);
+    fn token(dim: usize, value: f32) -> TokenVectors {
+        let span = 0..0;
+        TokenVectors::new(dim, vec![value; dim], vec![span])
+    }
     let candidates = [Candidate::new("a", "x"), Candidate::new("b", "y")];
     let scores = |broken: Broken| LateInteraction::new(broken).scores("q", &candidates);
     let error = scores(Broken(|_| Ok(Vec::new()))).unwrap_err();
@@ -318,15 +320,11 @@ fn encoders_that_fail() {
         })
     }));
     assert!(matches!(error, Err(SearchError::Encode(_))));
-    let error = scores(Broken(|texts| {
-        let nan = TokenVectors::new(DIM, vec![f32::NAN; DIM], vec![0..0]);
-        Ok(vec![nan; texts.len()])
-    }));
+    let error = scores(Broken(|texts| Ok(vec![token(DIM, f32::NAN); texts.len()])));
     assert!(matches!(error, Err(SearchError::NotFinite { .. })));
     let error = scores(Broken(|texts| {
         let dim = DIM - usize::from(texts[0] == "x");
-        let other = TokenVectors::new(dim, vec![1.0; dim], vec![0..0]);
-        Ok(vec![other; texts.len()])
+        Ok(vec![token(dim, 1.0); texts.len()])
     }));
     assert!(matches!(error, Err(SearchError::Dimensions { .. })));
 }

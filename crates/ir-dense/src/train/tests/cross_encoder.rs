@@ -25,10 +25,14 @@ const TOLERANCE: f64 = 1e-4;
 /// Maximum difference, as a fraction of the largest norm of a gradient.
 const FLOOR: f64 = 1e-6;
 
+/// Text with its teacher score.
+type ScoredText = (String, f32);
+
 #[derive(Deserialize)]
 struct Golden {
     max_tokens: usize,
-    examples: Vec<(String, (String, f32), Vec<(String, f32)>)>,
+    /// Query, positive, negatives.
+    examples: Vec<(String, ScoredText, Vec<ScoredText>)>,
     training: BTreeMap<String, GoldenTraining>,
 }
 
