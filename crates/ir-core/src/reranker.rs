@@ -16,14 +16,14 @@ use crate::macros::forward;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Candidate<'a> {
-    /// Document id.
+    /// Id of the document in its collection.
     pub id: &'a str,
     /// Text of the document; empty if the reranker does not read texts.
     pub text: &'a str,
 }
 
 impl<'a> Candidate<'a> {
-    /// Creates a candidate.
+    /// Creates a candidate with a text, which rerankers that do not read texts ignore.
     #[must_use]
     pub fn new(id: &'a str, text: &'a str) -> Self {
         Self { id, text }

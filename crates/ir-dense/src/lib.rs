@@ -5,6 +5,7 @@ mod activation;
 mod architectures;
 mod backend;
 mod cross_encoder;
+mod description;
 mod encode;
 mod error;
 mod hub;
@@ -23,11 +24,11 @@ pub use activation::Activation;
 pub use backend::{Backend, BackendError};
 pub use burn;
 pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, CrossEncoderFingerprint, Windows};
+pub use description::{ModelDescription, describe};
 pub use encode::{
-    BiEncoder, EncoderConfig, EncoderFingerprint, ModelDescription, ModelTokenizer,
-    ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,
-    Tower, TowerDescription, UnknownPooling, WeightDescription, describe, encode_stream,
-    model_files,
+    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, ModuleDescription, Pooling,
+    PoolingModes, SideConfig, SideDescription, TokenizerDescription, Tower, TowerDescription,
+    UnknownPooling, WeightDescription, encode_stream, model_files,
 };
 pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};

@@ -154,7 +154,7 @@ impl OpenSystem {
 /// Cross-encoder that is open, shared between systems.
 #[derive(Clone)]
 pub struct OpenReranker {
-    /// Reranker of texts.
+    /// Scores candidates by their texts.
     pub reranker: Arc<dyn Reranker<Query = str>>,
     pub(crate) long_documents: Arc<dyn Fn() -> u64 + Send + Sync>,
 }

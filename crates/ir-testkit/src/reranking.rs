@@ -193,17 +193,18 @@ pub fn check_reranker(reranker: &dyn Reranker<Query = str>) {
 ///   `k` is larger.
 /// - The hits are the candidates with a score, ordered by score, then document number; at most `k`.
 /// - `search_batch` equals `search` per query.
-/// - `explain` equals the score of every candidate bit for bit; other documents have no explanation.
+/// - `explain` equals the score of every candidate bit for bit; other documents have no
+///   explanation.
 pub struct RerankedContract<'a, Q: ?Sized> {
     /// First stage, with distinct ids.
     pub first: &'a dyn Retriever<Query = Q>,
-    /// Second stage.
+    /// Second stage, which scores the candidates.
     pub reranker: &'a dyn Reranker<Query = Q>,
     /// Texts of the candidates; `None` if the reranker does not read texts.
     pub texts: Option<&'a dyn CandidateTexts>,
-    /// Number of candidates.
+    /// Number of hits of the first stage that are candidates.
     pub depth: usize,
-    /// Valid queries.
+    /// Queries that both stages accept.
     pub queries: Vec<&'a Q>,
 }
 

@@ -11,7 +11,6 @@ use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
 use super::console::bail_usage;
 use super::language::LanguageName;
 
-/// Reranker of texts.
 type SharedReranker = Arc<dyn Reranker<Query = str>>;
 
 /// Encoder, weights and reranker of answer retrieval.
@@ -43,8 +42,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "WEIGHT", requires = "model")]
     alpha: Option<f32>,
 
-    /// Cross-encoder that ranks the first --candidates answers: a folder in Hugging Face layout, or a
-    /// downloaded model
+    /// Cross-encoder that ranks the first --candidates answers: a folder in Hugging Face layout, or
+    /// a downloaded model
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL")]
     rerank: Option<PathBuf>,

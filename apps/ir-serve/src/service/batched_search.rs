@@ -10,7 +10,6 @@ use ir_qa::retrieval::RelatedQuestion;
 use rayon::ThreadPoolBuilder;
 
 use super::Suggestion;
-use super::reranking::RankedAnswers;
 use crate::batching::BatchQueue;
 use crate::error::ServiceError;
 use crate::published::{PublishedState, is_displayed};
@@ -25,6 +24,13 @@ pub(super) struct QuestionHits {
     /// Why the answers are not reranked.
     pub(super) warning: Option<String>,
     pub(super) related: Vec<Suggestion>,
+}
+
+/// Answers to a question, by the reranker unless it takes too long.
+struct RankedAnswers {
+    answers: Ranking,
+    is_reranked: bool,
+    warning: Option<String>,
 }
 
 /// Search of a question in the state that was published when it was asked.
@@ -109,6 +115,35 @@ impl QuestionSearch {
             None => search,
             Some(filter) => search.within(filter),
         }
+    }
+
+    /// Answers by the reranker, or in the order of the index if there is none or its time limit is
+    /// exceeded.
+    fn ranked_answers(&self, search: &Search<'_>) -> Result<RankedAnswers, SearchError> {
+        let mut warning = None;
+        if let Some(reranked) = self.state.reranked() {
+            match reranked.search(&self.text, search) {
+                Err(SearchError::TimeLimit { limit, .. }) => {
+                    let message = format!(
+                        "reranking exceeded its time limit, {limit:?}: the answers have the order \
+                         and the scores of the search before it"
+                    );
+                    warning = Some(message);
+                }
+                answers => {
+                    return Ok(RankedAnswers {
+                        answers: answers?,
+                        is_reranked: true,
+                        warning: None,
+                    });
+                }
+            }
+        }
+        Ok(RankedAnswers {
+            answers: self.state.index().search(&self.text, search)?,
+            is_reranked: false,
+            warning,
+        })
     }
 
     fn run(&self) -> Result<QuestionHits, SearchError> {

@@ -1,13 +1,12 @@
-//! Answers and texts that are ranked by the reranker.
+//! Texts and answers that are ranked by the reranker.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ir_core::{Candidate, Ranking, Reranker, Retriever, Search, SearchError, TimeLimited};
+use ir_core::{Candidate, Reranker, SearchError, TimeLimited};
 use ir_qa::retrieval::{AnswerIndex, AnswerIndexError, RerankedAnswers};
 
 use super::Service;
-use super::batched_search::QuestionSearch;
 use crate::config::ServiceReranker;
 use crate::error::ServiceError;
 
@@ -19,13 +18,6 @@ pub struct RerankedText {
     pub index: usize,
     /// Score of the reranker; higher is better.
     pub score: f32,
-}
-
-/// Answers to a question, by the reranker unless it takes too long.
-pub(super) struct RankedAnswers {
-    pub(super) answers: Ranking,
-    pub(super) is_reranked: bool,
-    pub(super) warning: Option<String>,
 }
 
 impl ServiceReranker {
@@ -40,37 +32,6 @@ impl ServiceReranker {
     ) -> Result<RerankedAnswers, AnswerIndexError> {
         self.answers
             .rerank(index, Arc::new(self.limited(self.time)))
-    }
-}
-
-impl QuestionSearch {
-    /// Answers by the reranker, or in the order of the index if there is none or its time limit is
-    /// exceeded.
-    pub(super) fn ranked_answers(&self, search: &Search<'_>) -> Result<RankedAnswers, SearchError> {
-        let mut warning = None;
-        if let Some(reranked) = self.state.reranked() {
-            match reranked.search(&self.text, search) {
-                Err(SearchError::TimeLimit { limit, .. }) => {
-                    let message = format!(
-                        "reranking exceeded its time limit, {limit:?}: the answers have the order \
-                         and the scores of the search before it"
-                    );
-                    warning = Some(message);
-                }
-                answers => {
-                    return Ok(RankedAnswers {
-                        answers: answers?,
-                        is_reranked: true,
-                        warning: None,
-                    });
-                }
-            }
-        }
-        Ok(RankedAnswers {
-            answers: self.state.index().search(&self.text, search)?,
-            is_reranked: false,
-            warning,
-        })
     }
 }
 

@@ -12,9 +12,9 @@ use crate::search::Search;
 /// [`Reranker`] with the scores of a [`Retriever`], such as dense retrieval over the candidates of
 /// BM25.
 ///
-/// Documents are matched by id. Of several records with one id, the best score counts. The retriever
-/// searches the candidates alone, by a filter. A candidate that the retriever does not return is
-/// removed. Texts are not read.
+/// Documents are matched by id. Of several records with one id, the best score counts. The
+/// retriever searches the candidates alone, by a filter. A candidate that the retriever does not
+/// return is removed. Texts are not read.
 ///
 /// ```
 /// use ir_core::fusion::{DocumentPrior, RetrieverScores};

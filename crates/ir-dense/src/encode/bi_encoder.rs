@@ -332,7 +332,7 @@ pub(crate) fn missing_precision(tower: &Tower, precision: Precision) -> ModelErr
 }
 
 /// Opens the query tower and the document tower of a folder, which may be the same.
-pub(super) fn open_towers(
+pub(crate) fn open_towers(
     folder: &Path,
     config: &EncoderConfig,
 ) -> Result<[Arc<Tower>; 2], ModelError> {
@@ -350,7 +350,7 @@ pub(super) fn open_towers(
 }
 
 /// Checks that vectors of both towers can be compared.
-pub(super) fn check_pair(query: &Tower, document: &Tower) -> Result<(), ModelError> {
+pub(crate) fn check_pair(query: &Tower, document: &Tower) -> Result<(), ModelError> {
     let dims = [query, document].map(Tower::dim);
     if dims[0] != dims[1] {
         return Err(ModelError::Dimensions {

@@ -1,35 +1,15 @@
-//! Description of a model folder: how its files are understood.
+//! Description of a tower: how the files of its folder are understood.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use ir_core::{Side, VectorSimilarity};
+use ir_core::Side;
 use serde::Serialize;
 
-use super::bi_encoder::{check_pair, open_towers};
 use super::{EncoderConfig, PoolingModes, Tower};
 use crate::error::ModelError;
-use crate::late_interaction::{self, LateInteractionDescription};
 use crate::model_folder::{TransformerConfig, base_folder, read_json, remote_code};
-use crate::similarity;
 use crate::transformer::{ModelWeights, tensor_problems};
-
-/// How a model folder is understood. [`describe`] reads it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ModelDescription {
-    /// Dimension of the vectors, after all modules and truncation.
-    pub dim: usize,
-    /// Similarity function ([`BiEncoder::similarity`](crate::BiEncoder::similarity)).
-    #[serde(serialize_with = "similarity::serialize_option")]
-    pub similarity: Option<VectorSimilarity>,
-    /// One tower for both sides, or query tower and document tower.
-    pub towers: Vec<TowerDescription>,
-    /// Vectors of tokens, in place of one vector per text. `None` for a bi-encoder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub late_interaction: Option<LateInteractionDescription>,
-}
 
 /// Description of a [`Tower`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -118,45 +98,6 @@ pub struct ModuleDescription {
     pub outputs: usize,
     /// Activation function of a Dense module, by its class in `torch.nn`.
     pub activation: Option<&'static str>,
-}
-
-/// Reads a model folder as [`BiEncoder::open_with`](crate::BiEncoder::open_with) does, or
-/// [`MultiVectorEncoder`](crate::MultiVectorEncoder) for late interaction, without the weights of
-/// its transformers.
-///
-/// ```no_run
-/// let model = ir_dense::describe("embeddinggemma-300m", &Default::default())?;
-/// println!("{} dimensions, {} parameters", model.dim, model.towers[0].weights.parameters);
-/// # Ok::<(), ir_dense::ModelError>(())
-/// ```
-///
-/// # Errors
-/// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
-/// supported. Of the weights, names and shapes are compared with the configuration
-/// ([`TowerDescription::problems`]); their elements are not read.
-pub fn describe(
-    folder: impl AsRef<Path>,
-    config: &EncoderConfig,
-) -> Result<ModelDescription, ModelError> {
-    if let Some(description) = late_interaction::describe(folder.as_ref(), config)? {
-        return Ok(description);
-    }
-    let [query, document] = open_towers(folder.as_ref(), config)?;
-    check_pair(&query, &document)?;
-    let towers = if Arc::ptr_eq(&query, &document) {
-        vec![query.describe(&[Side::Query, Side::Document], config)?]
-    } else {
-        vec![
-            query.describe(&[Side::Query], config)?,
-            document.describe(&[Side::Document], config)?,
-        ]
-    };
-    Ok(ModelDescription {
-        dim: query.dim(),
-        similarity: query.similarity.or(document.similarity),
-        towers,
-        late_interaction: None,
-    })
 }
 
 impl Tower {

@@ -9,7 +9,6 @@ use super::router::{ROUTER_CONFIG, all_modules};
 use super::tokenizer_files::tokenizer_folder;
 use super::transformer_module::SENTENCE_BERT_CONFIGS;
 use crate::error::ModelError;
-use crate::late_interaction::STANFORD_METADATA;
 use crate::model_folder::{
     ADAPTER_CONFIG, ADAPTER_WEIGHTS, SAFETENSORS_INDEX, base_folder, read_bytes, read_json,
     shard_names, write_bytes,
@@ -29,6 +28,8 @@ const TOKENIZER_FILES: [&str; 8] = [
 
 /// Chat template beside the tokenizer.
 pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
+/// Settings of Stanford's ColBERT.
+pub(crate) const STANFORD_METADATA: &str = "artifact.metadata";
 
 /// Configurations and weights, without the shards that an index names.
 const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [

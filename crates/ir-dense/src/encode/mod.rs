@@ -1,7 +1,7 @@
 //! Encoding: text to vectors with a bi-encoder.
 
 mod added_tokens;
-mod bi_encoder;
+pub(crate) mod bi_encoder;
 mod config;
 #[cfg(test)]
 mod damaged_tests;
@@ -9,6 +9,7 @@ mod dense;
 mod description;
 pub(crate) mod files;
 pub(crate) mod fingerprint;
+pub(crate) mod late_interaction_format;
 pub(crate) mod model_class;
 pub(crate) mod module_config;
 pub(crate) mod module_entry;
@@ -30,8 +31,7 @@ pub use bi_encoder::BiEncoder;
 pub(crate) use bi_encoder::{batches, missing_precision, side_folders};
 pub use config::{EncoderConfig, SideConfig};
 pub use description::{
-    ModelDescription, ModuleDescription, SideDescription, TokenizerDescription, TowerDescription,
-    WeightDescription, describe,
+    ModuleDescription, SideDescription, TokenizerDescription, TowerDescription, WeightDescription,
 };
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;

@@ -36,8 +36,8 @@ pub(super) fn check_input(
 /// Name of the vector of a text.
 pub(crate) const SENTENCE_EMBEDDING: &str = "sentence_embedding";
 
-/// Checks that a module reads and writes the expected values: the vector of the text, the vectors of
-/// its tokens, or scores. By default it reads the first one and writes what it reads.
+/// Checks that a module reads and writes the expected values: the vector of the text, the vectors
+/// of its tokens, or scores. By default it reads the first one and writes what it reads.
 pub(super) fn check_names(
     path: &Path,
     [reads, writes]: [&str; 2],

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use ir_core::{Side, VectorSimilarity};
 use serde_json::{Map, Value, json};
 
+use super::late_interaction_format::LateInteractionFormat;
 use super::model_class::ModelClass;
 use super::module_entry::SentenceTransformersModule;
 use super::tokenizer_files::TextRules;
 use super::transformer_module::TransformerModule;
 use super::{Pooling, PoolingModes, router};
 use crate::error::ModelError;
-use crate::late_interaction::Format;
 use crate::model_folder::{create_folder, from_value, inner_path, read_json, write_json};
 use crate::similarity;
 
@@ -183,7 +183,7 @@ impl SentenceTransformersConfig {
     /// `modules.json`, as in sentence-transformers: no other modules and mean pooling, or the last
     /// token of a causal language model.
     pub(crate) fn read(folder: &Path, side: Option<Side>) -> Result<Self, ModelError> {
-        Format::check_bi_encoder(folder)?;
+        LateInteractionFormat::check_bi_encoder(folder)?;
         let path = folder.join("config_sentence_transformers.json");
         let prompts = PromptConfig::read(&path)?;
         let has_prompts = prompts.is_some();

@@ -5,10 +5,9 @@ use serde::Deserialize;
 
 use super::HubError;
 use super::connection::Connection;
-use crate::encode::files::CHAT_TEMPLATE;
+use crate::encode::files::{CHAT_TEMPLATE, STANFORD_METADATA};
 use crate::encode::tokenizer_files::VOCABULARIES;
 use crate::encode::transformer_module::SENTENCE_BERT_CONFIGS;
-use crate::late_interaction::STANFORD_METADATA;
 use crate::model_folder::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, SAFETENSORS_INDEX};
 
 /// Response of `GET /api/models/NAME/revision/REVISION?blobs=true`.

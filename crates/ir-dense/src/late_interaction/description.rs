@@ -6,9 +6,10 @@ use ir_core::Side;
 use serde::Serialize;
 
 use super::encoder::rules;
-use super::folder::{Format, LateInteractionFolder};
+use super::folder::LateInteractionFolder;
 use super::{MultiVectorConfig, TokenSimilarity};
-use crate::encode::{EncoderConfig, ModelDescription};
+use crate::encode::late_interaction_format::LateInteractionFormat;
+use crate::encode::{EncoderConfig, TowerDescription};
 use crate::error::ModelError;
 
 /// What a folder says about vectors of tokens ([`MultiVectorEncoder`](crate::MultiVectorEncoder)).
@@ -27,7 +28,7 @@ pub struct LateInteractionDescription {
     pub document_skip_list: usize,
 }
 
-/// Query expansion.
+/// Tokens that are appended to queries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpansionDescription {
@@ -41,22 +42,13 @@ pub struct ExpansionDescription {
     pub attend: bool,
 }
 
-impl Format {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::SentenceTransformers => "sentence-transformers",
-            Self::PyLate => "PyLate",
-            Self::Stanford => "ColBERT",
-        }
-    }
-}
-
-/// Describes the folder of a late-interaction model; `None` if it is another one.
+/// Describes the folder of a late-interaction model; `None` if it is another one. Returns the
+/// tower, the dimension and the rest.
 pub(crate) fn describe(
     folder: &Path,
     config: &EncoderConfig,
-) -> Result<Option<ModelDescription>, ModelError> {
-    let Some(format) = Format::read(folder)? else {
+) -> Result<Option<(TowerDescription, usize, LateInteractionDescription)>, ModelError> {
+    let Some(format) = LateInteractionFormat::read(folder)? else {
         return Ok(None);
     };
     let config = MultiVectorConfig::from_encoder(config);
@@ -76,16 +68,12 @@ pub(crate) fn describe(
         attend: expansion.attend,
     });
     let [query_skip_list, document_skip_list] = sides.map(|side| rules.mask.skipped(side).len());
-    Ok(Some(ModelDescription {
-        dim: folder.tower.dim(),
-        similarity: None,
-        towers: vec![tower],
-        late_interaction: Some(LateInteractionDescription {
-            format: format.name(),
-            similarity: folder.similarity,
-            query_expansion: expansion,
-            query_skip_list,
-            document_skip_list,
-        }),
-    }))
+    let description = LateInteractionDescription {
+        format: format.name(),
+        similarity: folder.similarity,
+        query_expansion: expansion,
+        query_skip_list,
+        document_skip_list,
+    };
+    Ok(Some((tower, folder.tower.dim(), description)))
 }

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::MultiVectorConfig;
 use super::expansion::ExpansionSettings;
 use super::mask::MaskSettings;
 use super::similarity::TokenSimilarity;
 use crate::encode::Tower;
+use crate::encode::files::STANFORD_METADATA;
+use crate::encode::late_interaction_format::{
+    CONFIG, LateInteractionFormat, MODULES, STANFORD_CLASS, Values,
+};
 use crate::encode::model_class::ModelClass;
 use crate::encode::module_entry::SentenceTransformersModule;
 use crate::encode::modules::VectorModules;
@@ -19,39 +23,12 @@ use crate::encode::transformer_module::TransformerModule;
 use crate::error::ModelError;
 use crate::model_folder::{WeightFile, from_value, read_json};
 
-const CONFIG: &str = "config_sentence_transformers.json";
-const MODULES: &str = "modules.json";
-pub(crate) const STANFORD_METADATA: &str = "artifact.metadata";
-/// Class of Stanford's ColBERT.
-const STANFORD_CLASS: &str = "HF_ColBERT";
 /// Projection of Stanford's ColBERT, in the weight file of the transformer.
 const STANFORD_PROJECTION: &str = "linear.weight";
-/// Keys of [`CONFIG`] that only PyLate writes.
-const PYLATE_KEYS: [&str; 9] = [
-    "query_prefix",
-    "document_prefix",
-    "query_length",
-    "document_length",
-    "query_expansion",
-    "do_query_expansion",
-    "attend_to_expansion_tokens",
-    "attend_to_mask_tokens",
-    "skiplist_words",
-];
 /// Length of expanded queries without a value, as in ColBERT.
 const EXPANDED_LENGTH: usize = 32;
 /// Name of the vectors of tokens in the configuration of modules.
 const TOKENS: &str = "token_embeddings";
-
-/// Format of the folder of a late-interaction model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// MultiVectorEncoder of sentence-transformers.
-    SentenceTransformers,
-    PyLate,
-    /// Stanford's ColBERT: the projection is in the weight file of the transformer.
-    Stanford,
-}
 
 /// Folder of a late-interaction model.
 pub(super) struct LateInteractionFolder {
@@ -62,100 +39,6 @@ pub(super) struct LateInteractionFolder {
     /// File of the mask.
     pub(super) mask_path: PathBuf,
     pub(super) similarity: TokenSimilarity,
-}
-
-/// Values of a JSON file.
-struct Values {
-    path: PathBuf,
-    map: Map<String, Value>,
-}
-
-impl Values {
-    fn read(path: PathBuf) -> Result<Self, ModelError> {
-        let map = read_json(&path)?.unwrap_or_default();
-        Ok(Self { path, map })
-    }
-
-    /// Returns a value that is neither missing nor null.
-    fn get(&self, key: &str) -> Option<&Value> {
-        self.map.get(key).filter(|value| !value.is_null())
-    }
-
-    fn typed<'a, T>(
-        &'a self,
-        key: &str,
-        expected: &str,
-        convert: impl Fn(&'a Value) -> Option<T>,
-    ) -> Result<Option<T>, ModelError> {
-        let Some(value) = self.get(key) else {
-            return Ok(None);
-        };
-        let converted = convert(value);
-        let error = || ModelError::setting(&self.path, key, expected, value);
-        converted.map(Some).ok_or_else(error)
-    }
-
-    fn text(&self, key: &str) -> Result<Option<&str>, ModelError> {
-        self.typed(key, "a text", Value::as_str)
-    }
-
-    fn flag(&self, key: &str) -> Result<Option<bool>, ModelError> {
-        self.typed(key, "true or false", Value::as_bool)
-    }
-
-    fn count(&self, key: &str) -> Result<Option<usize>, ModelError> {
-        let count = |value: &Value| value.as_u64().filter(|&it| it > 0);
-        let count = self.typed(key, "a number of tokens, 1 or more", count)?;
-        Ok(count.map(|it| it as usize))
-    }
-
-    fn words(&self, key: &str) -> Result<Option<Vec<String>>, ModelError> {
-        self.typed(key, "a list of words", |value| {
-            serde_json::from_value(value.clone()).ok()
-        })
-    }
-
-    fn is_pylate(&self) -> bool {
-        PYLATE_KEYS.iter().any(|key| self.map.contains_key(*key))
-    }
-}
-
-impl Format {
-    /// Returns the format of a folder; `None` if it is not of a late-interaction model.
-    pub(super) fn read(folder: &Path) -> Result<Option<Self>, ModelError> {
-        let config = Values::read(folder.join(CONFIG))?;
-        let modules = read_json::<Vec<SentenceTransformersModule>>(&folder.join(MODULES))?;
-        let is_stanford = modules.is_none() && ModelClass::read(folder)?.name() == STANFORD_CLASS;
-        Ok(match config.text("model_type")? {
-            Some("MultiVectorEncoder") if is_stanford => Some(Self::Stanford),
-            Some("MultiVectorEncoder") => Some(Self::SentenceTransformers),
-            Some("ColBERT") => Some(Self::PyLate),
-            Some(_) => None,
-            None if modules.is_some() && config.is_pylate() => Some(Self::PyLate),
-            None => match modules {
-                Some(modules) => {
-                    let has_mask = modules.iter().any(|it| it.name() == "MultiVectorMask");
-                    has_mask.then_some(Self::SentenceTransformers)
-                }
-                None => is_stanford.then_some(Self::Stanford),
-            },
-        })
-    }
-
-    /// Returns an error if the folder is of a late-interaction model.
-    pub(crate) fn check_bi_encoder(folder: &Path) -> Result<(), ModelError> {
-        let Some(format) = Self::read(folder)? else {
-            return Ok(());
-        };
-        let what = match format {
-            Self::SentenceTransformers => "MultiVectorEncoder",
-            Self::PyLate => "ColBERT of PyLate",
-            Self::Stanford => STANFORD_CLASS,
-        };
-        let expected = "a bi-encoder: MultiVectorEncoder reads late-interaction models, which have \
-                        one vector per token";
-        Err(ModelError::setting(folder, "the model", expected, what))
-    }
 }
 
 /// Error of a folder that is not of a late-interaction model.
@@ -190,7 +73,7 @@ struct ModuleList {
 }
 
 impl ModuleList {
-    fn read(folder: &Path, format: Format) -> Result<Self, ModelError> {
+    fn read(folder: &Path, format: LateInteractionFormat) -> Result<Self, ModelError> {
         let entries = read_json::<Vec<SentenceTransformersModule>>(&folder.join(MODULES))?;
         let entries = entries.ok_or_else(|| ModelError::MissingFile {
             folder: folder.into(),
@@ -211,7 +94,7 @@ impl ModuleList {
             let own = entry.folder(folder, position)?;
             let config = Values::read(own.join("config.json"))?;
             let input = config.text("module_input_name")?;
-            let is_pylate = format == Format::PyLate;
+            let is_pylate = format == LateInteractionFormat::PyLate;
             let name = match entry.class.as_str() {
                 "pylate.models.Dense.Dense" => "Dense",
                 _ => entry.name(),
@@ -379,13 +262,18 @@ fn is_pylate_3(config: &Values) -> Result<bool, ModelError> {
 
 /// Returns the similarity function of a folder. Early versions of PyLate write a name that is
 /// without effect.
-fn similarity(config: &Values, format: Format) -> Result<TokenSimilarity, ModelError> {
+fn similarity(
+    config: &Values,
+    format: LateInteractionFormat,
+) -> Result<TokenSimilarity, ModelError> {
     let Some(name) = config.text("similarity_fn_name")? else {
         return Ok(TokenSimilarity::MaxSim);
     };
     match name.parse() {
         Ok(similarity) => Ok(similarity),
-        Err(_) if format != Format::SentenceTransformers => Ok(TokenSimilarity::MaxSim),
+        Err(_) if format != LateInteractionFormat::SentenceTransformers => {
+            Ok(TokenSimilarity::MaxSim)
+        }
         Err(_) => {
             let expected = TokenSimilarity::ALL.map(TokenSimilarity::name).join(" or ");
             let field = "similarity_fn_name";
@@ -433,7 +321,7 @@ fn open_stanford(
 fn open_modules(
     folder: &Path,
     config: &MultiVectorConfig,
-    format: Format,
+    format: LateInteractionFormat,
     values: &Values,
     prompts: [String; 2],
 ) -> Result<OpenedTower, ModelError> {
@@ -445,7 +333,7 @@ fn open_modules(
     files.texts.lowercase = module.do_lower_case;
     let modules = |width| list.vector_modules(width);
     let tower = Tower::from_files(folder, &config.encoder(), files, modules)?;
-    if format == Format::PyLate && !tower.modules.has_projection() {
+    if format == LateInteractionFormat::PyLate && !tower.modules.has_projection() {
         let expected = "a Dense module, the projection";
         let path = folder.join(MODULES);
         return Err(ModelError::setting(&path, "modules", expected, "none"));
@@ -455,7 +343,7 @@ fn open_modules(
 
 impl LateInteractionFolder {
     pub(super) fn open(folder: &Path, config: &MultiVectorConfig) -> Result<Self, ModelError> {
-        let Some(format) = Format::read(folder)? else {
+        let Some(format) = LateInteractionFormat::read(folder)? else {
             return Err(other_model(folder)?);
         };
         let values = Values::read(folder.join(CONFIG))?;
@@ -463,10 +351,10 @@ impl LateInteractionFolder {
         let prompts = PromptConfig::read(&values.path)?.unwrap_or_default();
         let prompts = prompts.side_prompts(&values.path)?;
         let (mut tower, mut settings, mut mask) = match format {
-            Format::Stanford => open_stanford(folder, config, prompts)?,
+            LateInteractionFormat::Stanford => open_stanford(folder, config, prompts)?,
             _ => open_modules(folder, config, format, &values, prompts)?,
         };
-        if format != Format::SentenceTransformers {
+        if format != LateInteractionFormat::SentenceTransformers {
             tower.normalize = true;
             let settings = settings.mask.take().unwrap_or_default();
             mask = mask.or(Some((values.path.clone(), settings)));

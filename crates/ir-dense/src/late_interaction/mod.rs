@@ -22,6 +22,5 @@ pub(crate) use description::describe;
 pub use description::{ExpansionDescription, LateInteractionDescription};
 pub use encoder::MultiVectorEncoder;
 pub use fingerprint::MultiVectorFingerprint;
-pub(crate) use folder::{Format, STANFORD_METADATA};
 pub use similarity::{TokenSimilarity, UnknownTokenSimilarity};
 pub use training::TokenVectorBatch;

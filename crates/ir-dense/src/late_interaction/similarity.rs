@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TokenSimilarity {
-    /// Sum over the query's tokens of the maximum dot product with a token of the document. Default.
+    /// Sum over the query's tokens of the maximum dot product with a token of the document. The
+    /// default.
     #[default]
     MaxSim,
     /// MaxSim divided by the number of tokens of the query. The order of documents is the same.
@@ -33,7 +34,7 @@ pub enum TokenSimilarity {
 pub struct UnknownTokenSimilarity(String);
 
 impl TokenSimilarity {
-    /// All functions.
+    /// Every function, in the order of this page.
     pub const ALL: [Self; 2] = [Self::MaxSim, Self::MeanMaxSim];
 
     /// Name in `config_sentence_transformers.json`.

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Which tokens of a text attend to which.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AttendedTokens {
-    /// Number of tokens.
+    /// Number of tokens of the text.
     pub(super) queries: usize,
     /// Number of tokens that are attended to: the first ones.
     pub(super) keys: usize,

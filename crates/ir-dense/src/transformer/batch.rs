@@ -111,8 +111,8 @@ impl TokenBatch {
         }
     }
 
-    /// Sets the number of tokens of every text that are attended to: its first ones. The others have
-    /// hidden states, too, but are masked like padding.
+    /// Sets the number of tokens of every text that are attended to: its first ones. The others
+    /// have hidden states, too, but are masked like padding.
     #[must_use]
     pub(crate) fn with_attended(mut self, attended: Vec<usize>) -> Self {
         debug_assert_eq!(attended.len(), self.texts(), "one number per text");

@@ -23,7 +23,6 @@ type ScoredText = (String, f32);
 #[derive(Deserialize)]
 struct Golden {
     max_tokens: usize,
-    /// Query, positive, negatives.
     examples: Vec<(String, ScoredText, Vec<ScoredText>)>,
     training: BTreeMap<String, GoldenTraining>,
 }

@@ -4,6 +4,7 @@ pub(crate) mod analyzer;
 pub(crate) mod bm25;
 pub(crate) mod cleaning;
 pub(crate) mod model_parameters;
+mod rerank;
 
 pub use analyzer::{AnalysisEntry, AnalyzerEntry, AnalyzerName, StopWordsEntry};
 pub use bm25::expansion::ExpansionEntry;
@@ -20,6 +21,7 @@ pub use bm25::{
 };
 pub use cleaning::{CleaningEntry, StopWordList};
 pub use model_parameters::ModelParameters;
+pub use rerank::{RerankSystem, WindowsName};
 
 use ir_bm25::feedback::FeedbackModel;
 use ir_bm25::models::NamedModel;

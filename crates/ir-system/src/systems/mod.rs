@@ -31,8 +31,8 @@ pub use crate::entries::{
     AnalysisEntry, AnalyzerEntry, AnalyzerName, BlankDocsName, Bm25Preset, Bm25System,
     CleaningEntry, DecayName, DocOrderName, EncoderEntry, EncoderReference, ExpansionEntry,
     IndexedFieldsEntry, IndexedFieldsName, LossName, MiningEntry, ModelParameters, PoolingName,
-    PrecisionName, QuerySyntaxName, RandomEntry, StopWordList, StopWordsEntry, TrainingEntry,
-    TrainingPrecisionName, TrainingPreset, unknown_encoder,
+    PrecisionName, QuerySyntaxName, RandomEntry, RerankSystem, StopWordList, StopWordsEntry,
+    TrainingEntry, TrainingPrecisionName, TrainingPreset, WindowsName, unknown_encoder,
 };
 pub use cleaning::Cleaner;
 use existing_file::existing_file;
@@ -43,7 +43,6 @@ pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 #[cfg(feature = "remote")]
 pub use remote::RemoteSystem;
-pub use rerank::{RerankSystem, WindowsName};
 pub use run::{RUN, RunSystem};
 pub use sparse::SparseSystem;
 pub use tfidf::{LsiSystem, TfidfSystem};

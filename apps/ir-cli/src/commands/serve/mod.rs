@@ -116,8 +116,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     answers: AnswerOptions,
 
-    /// Time limit of --rerank per question, in ms. Questions that exceed it are answered in the order
-    /// before reranking, with a warning [default: 1000]
+    /// Time limit of --rerank per question, in ms. Questions that exceed it are answered in the
+    /// order before reranking, with a warning [default: 1000]
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MS", value_parser = positive, requires = "rerank", help_heading = LIMITS)]
     rerank_timeout: Option<usize>,

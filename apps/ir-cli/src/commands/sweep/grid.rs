@@ -412,7 +412,8 @@ fn below_rerankings(spec: &SystemSpec, root: String) -> String {
     below(spec, root, &[("rerank", "first")])
 }
 
-/// Name of the system below systems of some types. Each type has the key that names the system below.
+/// Name of the system below systems of some types. Each type has the key that names the system
+/// below.
 fn below(spec: &SystemSpec, root: String, types: &[(&str, &str)]) -> String {
     let find = |name: &str| spec.systems.iter().find(|it| it.name == name);
     let base = |name: &str| {

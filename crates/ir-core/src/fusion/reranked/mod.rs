@@ -15,16 +15,16 @@ use crate::reranker::{Candidate, CandidateTexts, Reranker};
 use crate::retriever::Retriever;
 use crate::search::Search;
 
-/// Size of the texts that are held for one call of the reranker, in bytes. The candidates of a query
-/// are never divided.
+/// Size of the texts that are held for one call of the reranker, in bytes. The candidates of a
+/// query are never divided.
 const BLOCK_BYTES: usize = 64 << 20;
 
 /// Retriever that ranks the first hits of another retriever by the scores of a [`Reranker`]: the
 /// BM25 top 100 re-ranked by a cross-encoder.
 ///
 /// The candidates are the first `depth` hits of the retriever that pass the filter, or `k` hits if
-/// that is larger. Candidates without a score are removed. A filtered search has its own candidates,
-/// so it is exempt from the filter contract of [`Retriever`].
+/// that is larger. Candidates without a score are removed. A filtered search has its own
+/// candidates, so it is exempt from the filter contract of [`Retriever`].
 ///
 /// The candidates of all queries of a batch are scored together. Their texts are checked first: a
 /// candidate without a text is an error before anything is scored.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use ir_dense::{CrossEncoder, CrossEncoderConfig, ModelFolder, Precision, Windows};
 
-use crate::entries::PrecisionName;
+use crate::entries::{PrecisionName, RerankSystem, WindowsName};
 use crate::error::SystemError;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
 use crate::systems::model_folder::{find_model, folder_content};
-use crate::systems::rerank::{RerankSystem, WindowsName};
 
 /// Configuration of the model, without defaults of its folder.
 fn config(system: &RerankSystem) -> CrossEncoderConfig {
@@ -42,7 +41,6 @@ pub(in crate::systems) fn content(
     folder_content(context, &find(system, context.source)?.folder)
 }
 
-/// Opens the model.
 pub(in crate::systems) fn open_model(
     system: &RerankSystem,
     source: &SourceMap,

@@ -1,9 +1,9 @@
 //! Cross-encoders of a build without the feature `dense`.
 
+use crate::entries::RerankSystem;
 use crate::error::SystemError;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
-use crate::systems::rerank::RerankSystem;
 
 fn unavailable() -> SystemError {
     let message = "cross-encoders need the feature `dense`, with which this program was not built";

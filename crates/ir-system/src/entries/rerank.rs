@@ -1,0 +1,87 @@
+//! Parameters of the type `rerank`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::PrecisionName;
+
+/// First hits of one system, ranked by a cross-encoder, or by the scores of another system.
+///
+/// A cross-encoder reads the texts of the candidates: of the collection, or of an index that stores
+/// them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RerankSystem {
+    /// Name of the system that finds the candidates.
+    pub first: String,
+    /// Name of the system that ranks the candidates, in place of `model`. Candidates that it does
+    /// not return are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<String>,
+    /// Cross-encoder that ranks the candidates: model folder in Hugging Face layout, relative to
+    /// the experiment file, or the name of a downloaded model (`ir models`). A path may start with
+    /// an environment variable: `$IR_MODEL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Number of candidates. A search for more hits has as many candidates as hits. Range: ≥ 1.
+    /// Default: 100.
+    #[serde(default = "default_depth")]
+    #[schemars(range(min = 1))]
+    pub depth: usize,
+    /// Number format of the linear layers of the cross-encoder. Default: `f32`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionName>,
+    /// Maximum sequence length of query and document in tokens. Range: ≥ 1. Default: from the
+    /// model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<usize>,
+    /// Windows of a document that exceeds the sequence length, and its score. Default: `first`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<WindowsName>,
+    /// Number of tokens that consecutive windows of a long document share, for `maximum` and
+    /// `mean`. Range: ≥ 0. Default: a third of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub stride: Option<usize>,
+    /// Number of tokens of the pairs of query and document that are scored together. Does not
+    /// change scores. Range: ≥ 1. Default: 2048.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub batch: Option<usize>,
+    /// Template of the document texts. Default: `{title} {text}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+}
+
+/// Windows of a document that exceeds the sequence length of a cross-encoder, and its score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowsName {
+    /// Score of the start of the document.
+    First,
+    /// Maximum of the scores of all windows.
+    Maximum,
+    /// Mean of the scores of all windows.
+    Mean,
+}
+
+fn default_depth() -> usize {
+    100
+}
+
+impl RerankSystem {
+    /// Keys of the parameters of the model that are given.
+    pub(crate) fn of_the_model(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("precision", self.precision.is_some()),
+            ("max_tokens", self.max_tokens.is_some()),
+            ("windows", self.windows.is_some()),
+            ("stride", self.stride.is_some()),
+            ("batch", self.batch.is_some()),
+            ("template", self.template.is_some()),
+        ];
+        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(key, _)| key)
+    }
+}
