@@ -207,7 +207,7 @@ fn inspect_prints_how_a_folder_is_understood() {
         config.replace(inner, &format!("{inner}1")),
     );
     let inspected = ir(&here, NO_HUB, &["models", "inspect", "model"]);
-    inspected.fails(1, &["model: expected the tensors", "found 6 problems"]);
+    inspected.fails(1, &["model: expected the tensors", "found 36 problems"]);
 }
 
 #[test]

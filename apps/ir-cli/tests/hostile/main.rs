@@ -153,7 +153,7 @@ fn every_option_is_generated() {
                 .map(|option| name(command, &option.name)),
         );
     }
-    for number in 0..4000 {
+    for number in 0..6000 {
         let case = Case::generate(1, number, &commands, &fixtures);
         expected.retain(|expected| {
             !case

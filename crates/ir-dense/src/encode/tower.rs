@@ -69,9 +69,21 @@ impl Tower {
     ) -> Result<Self, ModelError> {
         let files = SentenceTransformersConfig::read(folder, side)?;
         let (entries, truncate_dim) = (files.modules.clone(), files.truncate_dim);
-        Self::from_files(folder, config, files, |width| {
-            VectorModules::read(folder, &entries, width, truncate_dim, SENTENCE_EMBEDDING)
-        })
+        let side_tokens = files.side_tokens;
+        let tower = Self::from_files(folder, config, files, |width| {
+            let output = SENTENCE_EMBEDDING;
+            VectorModules::read(folder, &entries, width, truncate_dim, output)
+        })?;
+        let path = tower.transformer_folder.join("sentence_bert_config.json");
+        for (tokens, field) in side_tokens
+            .into_iter()
+            .zip(["query_length", "document_length"])
+        {
+            if let Some(tokens) = tokens {
+                check_room(&path, field, tokens, &tower.tokenizer)?;
+            }
+        }
+        Ok(tower)
     }
 
     /// Opens a folder with the values of its files; `modules` reads the modules for an input of
@@ -105,13 +117,8 @@ impl Tower {
         let folder_limit = (files.transformer.as_path(), files.max_tokens);
         let max_tokens = max_tokens(&shape, folder_limit, &tokenizer, &mut notes)?;
         let mut side_limits = side_limits(folder, &shape, &tokenizer)?;
-        let fields = ["query_length", "document_length"];
-        for ((limit, file), field) in side_limits.iter_mut().zip(files.side_tokens).zip(fields) {
-            if let Some(tokens) = file {
-                let path = files.transformer.join("sentence_bert_config.json");
-                check_room(&path, field, tokens, &tokenizer)?;
-                *limit = limit.or(Some(tokens.min(shape.position_limit())));
-            }
+        for (limit, file) in side_limits.iter_mut().zip(files.side_tokens) {
+            *limit = limit.or(file.map(|tokens| tokens.min(shape.position_limit())));
         }
         let pooling = config.pooling.map_or(files.pooling, PoolingModes::from);
         let width = shape.hidden_size * pooling.modes().len();

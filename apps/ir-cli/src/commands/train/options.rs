@@ -20,7 +20,7 @@ pub(crate) struct CommonOptions {
     /// Model to fine-tune: a folder, or the name of a downloaded model (see `ir models`)
     pub(super) model: PathBuf,
 
-    #[command(flatten, next_help_heading = "Examples")]
+    #[command(flatten)]
     pub(super) examples: ExampleOptions,
 
     /// Output folder of the trained model
@@ -44,27 +44,28 @@ pub(crate) struct CommonOptions {
 }
 
 pub(super) const EXECUTION: &str = "Execution";
+const EXAMPLES: &str = "Examples";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExampleOptions {
     /// File of training examples, in the format of `ir mine`
-    #[arg(value_name = "EXAMPLES", help_heading = "Arguments")]
+    #[arg(value_name = "EXAMPLES")]
     pub(super) file: PathBuf,
 
     /// Collection that resolves document ids in the examples
-    #[arg(long, value_name = "COLLECTION")]
+    #[arg(long, value_name = "COLLECTION", help_heading = EXAMPLES)]
     pub(super) texts: Option<String>,
 
     /// JSON field of the query, for example keyphrase_query
-    #[arg(long, default_value = "query", value_name = "FIELD", value_hint = ValueHint::Other)]
+    #[arg(long, default_value = "query", value_name = "FIELD", value_hint = ValueHint::Other, help_heading = EXAMPLES)]
     pub(super) query_field: String,
 
     /// Template of a document's text for --texts and --dev, as in `ir encode`
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = EXAMPLES)]
     pub(super) template: Option<DocTemplate>,
 
     /// Skip invalid examples and unknown ids
-    #[arg(long)]
+    #[arg(long, help_heading = EXAMPLES)]
     pub(super) leave_out: bool,
 }
 

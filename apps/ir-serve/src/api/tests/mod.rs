@@ -494,7 +494,7 @@ fn description_has_every_route() {
     assert_eq!(status, StatusCode::OK.as_u16());
     let description: Value = serde_json::from_str(&text).unwrap();
     let paths: Vec<&String> = description["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 12, "{paths:?}");
+    assert_eq!(paths.len(), 13, "{paths:?}");
     for path in paths {
         let path = path.replace("{name}", "x").replace("{op_id}", "x");
         let status = server.status("POST", &path, None);
