@@ -12,7 +12,7 @@ use crate::shared::suggest::did_you_mean;
 
 /// Commands with more options than a screen has lines, and their common options in the order of
 /// use. `-h` lists these alone; `--help` starts with them.
-const COMMON: [(&str, &[&str]); 8] = [
+const COMMON: [(&str, &[&str]); 9] = [
     (
         "index",
         &[
