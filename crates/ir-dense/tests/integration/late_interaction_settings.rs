@@ -174,7 +174,7 @@ fn stanford_folders_are_checked() {
         .unwrap()
         .replace("[MASK]", "[OTHER]");
     fs::write(path, text).unwrap();
-    let expected = "mask_token is missing, expected a token that expands queries";
+    let expected = "id of token \"[MASK]\" is 347, expected below 347";
     assert_error(folder.path(), &config, &[expected]);
 
     let folder = copy("stanford");
