@@ -134,7 +134,7 @@ def pooled(transformer):
 def pooled_cls(transformer):
     size = transformer.get_embedding_dimension()
     dense = st.Dense(size, 3, bias=False, activation_function=torch.nn.Identity(), module_output_name="scores")
-    return [st.Pooling(size, ("cls", "max")[:1]), fill(dense, 104)]
+    return [st.Pooling(size, ("cls",)), fill(dense, 104)]
 
 
 def config_edit(**fields):
@@ -362,4 +362,5 @@ def main(arguments):
         write(name, root / name)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -276,7 +276,9 @@ def main(arguments):
     torch.set_num_threads(1)
     tf.logging.set_verbosity_error()
     tf.logging.disable_progress_bar()
-    committed = arguments[0] == "--committed"
+    committed = arguments[:1] == ["--committed"]
+    if not arguments:
+        sys.exit("expected --committed, or FOLDER [NAME ...]")
     root = TESTDATA / "late-interaction" if committed else Path(arguments[0])
     names = COMMITTED if committed else arguments[1:] or MODELS
     for name in names:

@@ -2,9 +2,8 @@
 //!
 //! The model is a cross-encoder: the encoder `IR_MODEL`, a BERT folder such as all-MiniLM-L6-v2,
 //! with a head of random weights, or `IR_CROSS_ENCODER`, a folder of
-//! `BertForSequenceClassification`.
-//! A pair is the query with words of ArguAna's documents, or of the bundled collection without
-//! `IR_DATA`, and has exactly `--tokens` tokens.
+//! `BertForSequenceClassification`. A pair is the query with words of ArguAna's documents, or of
+//! the bundled collection without `IR_DATA`, and has exactly `--tokens` tokens.
 //!
 //! Every precision is timed in every round: f32, bf16 and int8 of ir-dense, f32 and dynamically
 //! quantized int8 of ONNX Runtime, which has batches of `--peer-batch` pairs. Logits in f32 are
@@ -23,21 +22,22 @@
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
+mod onnx_peer;
+mod texts;
+
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use bench_common::{Clock, Options, Python, Seconds};
+use bench_common::{Clock, Options, Seconds};
 use ir_core::{Candidate, Reranker};
-use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation, Precision};
+use onnx_peer::add_peers;
 use serde_json::json;
+use texts::{read_documents, texts_of_length};
 
 const QUERY: &str = "what are the effects of tea on the health of sailors";
-/// Documents that are read.
-const MAX_DOCUMENTS: usize = 2000;
 /// Maximum difference of a logit in f32, as a fraction of the largest.
 const TOLERANCE: f32 = 1e-5;
 /// Name of the workload of the peer.
@@ -71,21 +71,19 @@ fn main() -> Result<()> {
         anyhow::bail!("expected a cross-encoder");
     };
     let texts = texts(encoder, count, tokens)?;
-    let pairs = Pairs {
-        texts,
-        peer_batch: options.number("--peer-batch", 32)?,
-        file: folder.path().join("logits"),
-    };
-    for precision in [Precision::F32, Precision::Int8] {
-        let peer = start_peer(&model, &pairs, [threads, tokens], precision, folder.path())?;
-        systems.extend(peer.map(|peer| System::OnnxRuntime(precision, peer)));
-    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let pairs: Vec<[&str; 2]> = texts.iter().map(|&text| [QUERY, text]).collect();
+    let (lists, settings) = (json!({WORKLOAD: pairs}), [threads, tokens]);
+    add_peers(&mut systems, &model, &lists, settings, folder.path())?;
+    let peer_batch: usize = options.number("--peer-batch", 32)?;
+    let request = format!("{WORKLOAD} {peer_batch}");
     println!("{count} pairs of {tokens} tokens, {threads} thread(s)");
-    compare(&mut systems, &pairs)?;
+    let file = folder.path().join("logits");
+    compare(&mut systems, &texts, &request, &file)?;
     let mut times = vec![Vec::new(); systems.len()];
     for _ in 0..=rounds {
         for (system, times) in systems.iter_mut().zip(&mut times) {
-            times.push(system.time(&pairs)?);
+            times.push(system.time(&request, |model| logits(model, &texts))?);
         }
     }
     println!(
@@ -109,12 +107,7 @@ fn main() -> Result<()> {
         let System::IrDense(_, model) = system else {
             continue;
         };
-        let some: Vec<&str> = pairs
-            .texts
-            .iter()
-            .take(candidates)
-            .map(String::as_str)
-            .collect();
+        let some: Vec<&str> = texts.iter().copied().cycle().take(candidates).collect();
         let mut times = Vec::new();
         for _ in 0..repetitions {
             let clock = Clock::process();
@@ -136,59 +129,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Documents of the pairs.
-struct Pairs {
-    texts: Vec<String>,
-    /// Pairs of a batch of the peer.
-    peer_batch: usize,
-    /// File of the logits of the peer.
-    file: PathBuf,
-}
-
 /// A cross-encoder of a precision.
-enum System {
-    IrDense(Precision, Box<CrossEncoder>),
-    OnnxRuntime(Precision, Python),
-}
-
-impl System {
-    fn name(&self) -> String {
-        match self {
-            Self::IrDense(precision, _) => format!("ir-dense, {precision}"),
-            Self::OnnxRuntime(precision, _) => format!("ONNX Runtime, {precision}"),
-        }
-    }
-
-    fn time(&mut self, pairs: &Pairs) -> Result<Seconds> {
-        match self {
-            Self::IrDense(_, model) => {
-                let texts: Vec<&str> = pairs.texts.iter().map(String::as_str).collect();
-                let clock = Clock::process();
-                logits(model, &texts)?;
-                Ok(clock.seconds())
-            }
-            Self::OnnxRuntime(_, peer) => peer.ask(&format!("{WORKLOAD} {}", pairs.peer_batch)),
-        }
-    }
-
-    fn logits(&mut self, pairs: &Pairs) -> Result<Vec<f32>> {
-        match self {
-            Self::IrDense(_, model) => {
-                let texts: Vec<&str> = pairs.texts.iter().map(String::as_str).collect();
-                logits(model, &texts)
-            }
-            Self::OnnxRuntime(_, peer) => {
-                let file = pairs.file.display();
-                let request = format!("{WORKLOAD} {} {file}", pairs.peer_batch);
-                let _: Seconds = peer.ask(&request)?;
-                let bytes = fs::read(&pairs.file)?;
-                let (values, _) = bytes.as_chunks::<4>();
-                let values = values.iter().map(|&value| f32::from_le_bytes(value));
-                Ok(values.collect())
-            }
-        }
-    }
-}
+type System = onnx_peer::System<CrossEncoder>;
 
 fn logits(model: &CrossEncoder, texts: &[&str]) -> Result<Vec<f32>> {
     let candidates: Vec<Candidate<'_>> =
@@ -212,82 +154,20 @@ fn model(folder: &Path) -> Result<PathBuf> {
 
 /// Documents that have exactly so many tokens with the query and special tokens.
 fn texts(model: &CrossEncoder, count: usize, tokens: usize) -> Result<Vec<String>> {
+    let documents = read_documents(&Catalog::from_env())?;
+    let words = documents.iter().flat_map(|text| text.split_whitespace());
     let length = |text: &str| -> Result<usize> {
         Ok(model.token_ids(QUERY, text)?.iter().map(Vec::len).sum())
     };
-    let empty = length("")?;
-    ensure!(
-        empty < tokens,
-        "--tokens: expected more than {empty}, found {tokens}"
-    );
-    let catalog = Catalog::from_env();
-    let name = match catalog.has("beir/arguana") {
-        Ok(true) => "beir/arguana",
-        _ => "bundled",
-    };
-    let template = DocTemplate::default();
-    let mut documents = Vec::new();
-    for document in catalog.open(name)?.corpus().docs()?.take(MAX_DOCUMENTS) {
-        documents.push(template.render(&document?));
-    }
-    let words = documents.iter().flat_map(|text| text.split_whitespace());
-    let mut words = words.cycle();
-    let mut texts = Vec::new();
-    while texts.len() < count {
-        let (mut text, mut room) = (String::new(), tokens - empty);
-        for word in words.by_ref().take(100 * tokens) {
-            let found = length(word)? - empty;
-            if (1..=room).contains(&found) {
-                text.push_str(word);
-                text.push(' ');
-                room -= found;
-            }
-            if room == 0 {
-                break;
-            }
-        }
-        let found = length(&text)?;
-        ensure!(
-            found == tokens,
-            "expected a pair of {tokens} tokens, found {found}"
-        );
-        texts.push(text);
-    }
-    Ok(texts)
-}
-
-fn start_peer(
-    model: &Path,
-    pairs: &Pairs,
-    settings: [usize; 2],
-    precision: Precision,
-    folder: &Path,
-) -> Result<Option<Python>> {
-    let Some(python) = env::var_os("IR_ONNX_PYTHON") else {
-        eprintln!("IR_ONNX_PYTHON is not set: not timing ONNX Runtime, {precision}");
-        return Ok(None);
-    };
-    let file = folder.join("workloads.json");
-    let list: Vec<[&str; 2]> = pairs.texts.iter().map(|text| [QUERY, text]).collect();
-    fs::write(&file, serde_json::to_vec(&json!({WORKLOAD: list}))?)?;
-    let [threads, max_tokens] = settings.map(|number| number.to_string());
-    let arguments = [
-        model.as_os_str(),
-        file.as_ref(),
-        threads.as_ref(),
-        max_tokens.as_ref(),
-        precision.name().as_ref(),
-    ];
-    let mut peer = Python::start(Path::new(&python), "encoding/onnx_peer.py", arguments)?;
-    println!("{}", peer.line()?);
-    Ok(Some(peer))
+    let texts = texts_of_length(&mut words.cycle(), count, tokens, length);
+    texts.context("--tokens")
 }
 
 /// Checks that all logits in f32 are the same, and prints how near the others are.
-fn compare(systems: &mut [System], pairs: &Pairs) -> Result<()> {
+fn compare(systems: &mut [System], texts: &[&str], request: &str, file: &Path) -> Result<()> {
     let mut exact: Vec<f32> = Vec::new();
     for system in systems {
-        let found = system.logits(pairs)?;
+        let found = system.outputs(request, file, |model| logits(model, texts))?;
         let name = system.name();
         if exact.is_empty() {
             exact = found;

@@ -18,6 +18,11 @@
     dead_code,
     reason = "workloads are those of the benchmark onnx_runtime"
 )]
+mod texts;
+#[allow(
+    dead_code,
+    reason = "workloads are those of the benchmark onnx_runtime"
+)]
 mod workloads;
 
 use std::env;

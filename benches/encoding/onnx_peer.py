@@ -4,13 +4,13 @@
 
 Builds a graph of ONNX Runtime's fused operators (EmbedLayerNormalization, Attention,
 SkipLayerNormalization, BiasGelu) from a BERT folder with mean pooling and L2 normalization, as in
-all-MiniLM-L6-v2, or with pooler and classifier (BertForSequenceClassification). PRECISION is `f32`, or `int8` for dynamic quantization. WORKLOADS.json maps names to
-lists of texts, or of pairs of texts.
+all-MiniLM-L6-v2, or with pooler and classifier (BertForSequenceClassification). PRECISION is `f32`,
+or `int8` for dynamic quantization. WORKLOADS.json maps names to lists of texts, or of pairs of texts.
 
 The first output line has the versions. An input line `WORKLOAD BATCH` encodes the texts of a workload,
 sorted by length, in batches of BATCH texts, tokenization included; the response is a line of JSON with
-wall time and CPU time in seconds. `WORKLOAD BATCH FILE` also writes the vectors, or the
-logits of pairs, to FILE as little-endian f32, in the order of the texts.
+wall time and CPU time in seconds. `WORKLOAD BATCH FILE` also writes the vectors, or the logits of
+pairs, to FILE as little-endian f32, in the order of the texts.
 """
 
 import json
@@ -37,6 +37,7 @@ config = json.loads((folder / "config.json").read_text())
 weights = {name.removeprefix("bert."): values for name, values in load_file(folder / "model.safetensors").items()}
 is_classifier = config["architectures"][0].endswith("ForSequenceClassification")
 hidden, epsilon = config["hidden_size"], config["layer_norm_eps"]
+width = len(weights["classifier.bias"]) if is_classifier else hidden
 
 
 def build_graph():
@@ -102,7 +103,7 @@ def build_graph():
         x = node("Gemm", [x, tensor("pooler.dense.weight"), tensor("pooler.dense.bias")], "pooler", transB=1)
         x = node("Tanh", [x], "pooled")
         node("Gemm", [x, tensor("classifier.weight"), tensor("classifier.bias")], "vectors", transB=1)
-        return finish(nodes, initializers, len(weights["classifier.bias"]))
+        return finish(nodes, initializers)
     # Mean pooling and L2 normalization.
     axes = {name: numpy_helper.from_array(np.array([axis]), name) for name, axis in [("last", 2), ("tokens", 1)]}
     initializers.extend(axes.values())
@@ -112,10 +113,10 @@ def build_graph():
     count = node("ReduceSum", [mask, "tokens"], "count", keepdims=0)
     mean = node("Div", [total, count], "mean")
     node("LpNormalization", [mean], "vectors", axis=1, p=2)
-    return finish(nodes, initializers, hidden)
+    return finish(nodes, initializers)
 
 
-def finish(nodes, initializers, width):
+def finish(nodes, initializers):
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT32, ["texts", "length"])
         for name in ("input_ids", "segment_ids", "mask")
@@ -157,7 +158,7 @@ workloads = json.loads(Path(workloads).read_text())
 
 def encode(texts, batch):
     """Vectors of texts in the order of the texts; one batch of one text at a time if `batch` is 1."""
-    vectors = np.empty((len(texts), len(weights["classifier.bias"]) if is_classifier else hidden), dtype=np.float32)
+    vectors = np.empty((len(texts), width), dtype=np.float32)
     texts = [tuple(text) if isinstance(text, list) else text for text in texts]
     if batch == 1:
         encodings = None

@@ -30,18 +30,21 @@
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
+mod onnx_peer;
 mod peak;
+mod texts;
 mod workloads;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use bench_common::{Clock, Options, Python, Seconds, median};
+use bench_common::{Options, Seconds, median};
 use ir_core::{Encoder, Side};
 use ir_dense::{BiEncoder, EncoderConfig, Precision};
+use onnx_peer::add_peers;
+use serde_json::json;
 use workloads::{Texts, Workload, read_lengths};
 
 /// Maximum sequence length of both sides.
@@ -90,11 +93,10 @@ fn main() -> Result<()> {
         [] => texts.workloads(&options)?,
         lengths => texts.workloads_of_lengths(lengths, &encoder, &options)?,
     };
-    for precision in [Precision::F32, Precision::Int8] {
-        let settings = [threads, max_tokens];
-        let peer = start_peer(&model, &workloads, settings, precision, folder.path())?;
-        systems.extend(peer.map(|peer| System::OnnxRuntime(precision, peer)));
-    }
+    let lists = workloads.iter().map(|w| (&*w.list, &w.texts));
+    let lists: BTreeMap<&str, &Vec<String>> = lists.collect();
+    let (lists, settings) = (json!(lists), [threads, max_tokens]);
+    add_peers(&mut systems, &model, &lists, settings, folder.path())?;
     println!(
         "medians of {rounds} rounds after a warm-up round, {threads} thread(s)\n\
          {:<24}{:>10}{:>10}{:>20}   ratios of CPU time (wall time)",
@@ -112,12 +114,13 @@ fn main() -> Result<()> {
             operations / tokens as f64 / 1e6
         );
         compare_vectors(&mut systems, workload, &file)?;
+        let request = request(workload);
         let mut times = vec![Vec::new(); systems.len()];
         let mut peaks = Vec::new();
         for _ in 0..=rounds {
             let mut peak = peak::gflops();
             for (system, times) in systems.iter_mut().zip(&mut times) {
-                times.push(system.time(workload)?);
+                times.push(system.time(&request, |encoder| encode(encoder, workload))?);
             }
             peak = peak.max(peak::gflops());
             peaks.push(peak);
@@ -143,47 +146,7 @@ fn main() -> Result<()> {
 }
 
 /// An encoder of a precision.
-enum System {
-    IrDense(Precision, Box<BiEncoder>),
-    OnnxRuntime(Precision, Python),
-}
-
-impl System {
-    fn name(&self) -> String {
-        match self {
-            Self::IrDense(precision, _) => format!("ir-dense, {precision}"),
-            Self::OnnxRuntime(precision, _) => format!("ONNX Runtime, {precision}"),
-        }
-    }
-
-    fn time(&mut self, workload: &Workload) -> Result<Seconds> {
-        match self {
-            Self::IrDense(_, encoder) => {
-                let clock = Clock::process();
-                encode(encoder, workload)?;
-                Ok(clock.seconds())
-            }
-            Self::OnnxRuntime(_, peer) => peer.ask(&request(workload)),
-        }
-    }
-
-    /// Vectors of a workload; `file` is a temporary file.
-    fn vectors(&mut self, workload: &Workload, file: &Path) -> Result<Vec<f32>> {
-        match self {
-            Self::IrDense(_, encoder) => encode(encoder, workload),
-            Self::OnnxRuntime(_, peer) => {
-                let request = format!("{} {}", request(workload), file.display());
-                let _: Seconds = peer.ask(&request)?;
-                let bytes = fs::read(file)?;
-                let (values, _) = bytes.as_chunks::<4>();
-                Ok(values
-                    .iter()
-                    .map(|&value| f32::from_le_bytes(value))
-                    .collect())
-            }
-        }
-    }
-}
+type System = onnx_peer::System<BiEncoder>;
 
 /// Prints the rate of an encoder of ir-dense in units of those of ONNX Runtime in the same
 /// precision and of ir-dense in f32.
@@ -206,34 +169,6 @@ fn print_ratios(system: &System, time: &Seconds, systems: &[System], medians: &[
         }
     }
     println!();
-}
-
-fn start_peer(
-    model: &Path,
-    workloads: &[Workload],
-    settings: [usize; 2],
-    precision: Precision,
-    folder: &Path,
-) -> Result<Option<Python>> {
-    let Some(python) = env::var_os("IR_ONNX_PYTHON") else {
-        eprintln!("IR_ONNX_PYTHON is not set: not timing ONNX Runtime, {precision}");
-        return Ok(None);
-    };
-    let file = folder.join("workloads.json");
-    let lists = workloads.iter().map(|w| (&*w.list, &w.texts));
-    let lists: BTreeMap<&str, &Vec<String>> = lists.collect();
-    fs::write(&file, serde_json::to_vec(&lists)?)?;
-    let [threads, max_tokens] = settings.map(|number| number.to_string());
-    let arguments = [
-        model.as_os_str(),
-        file.as_ref(),
-        threads.as_ref(),
-        max_tokens.as_ref(),
-        precision.name().as_ref(),
-    ];
-    let mut peer = Python::start(Path::new(&python), "encoding/onnx_peer.py", arguments)?;
-    println!("{}", peer.line()?);
-    Ok(Some(peer))
 }
 
 fn request(workload: &Workload) -> String {
@@ -273,7 +208,8 @@ fn operations(encoder: &BiEncoder, length: usize) -> f64 {
 fn compare_vectors(systems: &mut [System], workload: &Workload, file: &Path) -> Result<()> {
     let mut exact: Vec<f32> = Vec::new();
     for system in systems {
-        let found = system.vectors(workload, file)?;
+        let encoder = |encoder: &BiEncoder| encode(encoder, workload);
+        let found = system.outputs(&request(workload), file, encoder)?;
         if exact.is_empty() {
             exact = found;
             continue;

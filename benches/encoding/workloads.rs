@@ -5,12 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use bench_common::Options;
 use ir_core::Side;
-use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::{BiEncoder, RandomModel};
 
-/// Documents that are read.
-const MAX_DOCUMENTS: usize = 2000;
+use super::texts::{collection_name, read_documents, texts_of_length};
+
 /// Texts of a batch of the peer.
 const PEER_BATCH: usize = 32;
 
@@ -34,23 +33,11 @@ pub(crate) struct Texts {
 impl Texts {
     pub(crate) fn read() -> Result<Self> {
         let catalog = Catalog::from_env();
-        let name = |name| match catalog.has(name) {
-            Ok(true) => name,
-            _ => "bundled",
-        };
-        let arguana = catalog.open(name("beir/arguana"))?;
-        let nfcorpus = catalog.open(name("beir/nfcorpus"))?;
-        let template = DocTemplate::default();
-        let mut documents = Vec::new();
-        for document in arguana.corpus().docs()?.take(MAX_DOCUMENTS) {
-            documents.push(template.render(&document?));
-        }
+        let documents = read_documents(&catalog)?;
+        let nfcorpus = catalog.open(collection_name(&catalog, "beir/nfcorpus"))?;
         let queries = nfcorpus.all_queries()?.into_iter().map(|query| query.text);
         let queries: Vec<String> = queries.collect();
-        ensure!(
-            !documents.is_empty() && !queries.is_empty(),
-            "the collection is empty"
-        );
+        ensure!(!queries.is_empty(), "the collection is empty");
         Ok(Self { documents, queries })
     }
 
@@ -92,39 +79,15 @@ impl Texts {
         let total: usize = options.number("--length-tokens", 16_384)?;
         let count_tokens =
             |text: &str| -> Result<usize> { Ok(encoder.token_ids(Side::Document, text)?.len()) };
-        let special = count_tokens("")?;
         let words = self
             .documents
             .iter()
             .flat_map(|text| text.split_whitespace());
         let mut words = words.cycle();
         let mut workload = |length: usize| -> Result<Workload> {
-            ensure!(
-                length > special,
-                "--lengths: expected more than {special} tokens, found {length}"
-            );
-            let mut texts = Vec::new();
-            while texts.len() < (total / length).max(1) {
-                let (mut text, mut room) = (String::new(), length - special);
-                // Most words have one token; a word that does not fit is skipped.
-                for word in words.by_ref().take(100 * length) {
-                    let tokens = count_tokens(word)? - special;
-                    if (1..=room).contains(&tokens) {
-                        text.push_str(word);
-                        text.push(' ');
-                        room -= tokens;
-                    }
-                    if room == 0 {
-                        break;
-                    }
-                }
-                let found = count_tokens(&text)?;
-                ensure!(
-                    room == 0 && found == length,
-                    "expected a text of {length} tokens, found {found}"
-                );
-                texts.push(text);
-            }
+            let count = (total / length.max(1)).max(1);
+            let texts = texts_of_length(&mut words, count, length, count_tokens);
+            let texts = texts.context("--lengths")?;
             Ok(Workload {
                 name: format!("texts of {length} tokens"),
                 list: format!("tokens-{length}"),

@@ -10,8 +10,9 @@ const CHUNK: usize = 8;
 /// [`Reranker`] with a time limit for the scores of a query: an error after the limit, so that the
 /// caller can return the ranking of the first stage.
 ///
-/// The time is checked before every 8 candidates. The reranker must score each candidate
-/// independently of the others, as cross-encoders do. Explanations have no limit.
+/// The time is checked before every 8 candidates. The reranker scores 8 candidates per call, so a
+/// model that encodes the query encodes it again for every 8 candidates. It must score each
+/// candidate independently of the others, as cross-encoders do. Explanations have no limit.
 ///
 /// ```
 /// use std::time::Duration;

@@ -59,6 +59,33 @@ impl TokenVectors {
 /// The score of a document is the sum over the query's tokens of the maximum dot product with a
 /// token of the document (MaxSim).
 ///
+/// # Examples
+/// An encoder with a token of one dimension per byte:
+/// ```
+/// use ir_core::{EncodeError, Side, TokenEncoder, TokenVectors};
+///
+/// struct Bytes;
+///
+/// impl TokenEncoder for Bytes {
+///     fn dim(&self) -> usize {
+///         1
+///     }
+///     fn encode_tokens(&self, _: Side, texts: &[&str]) -> Result<Vec<TokenVectors>, EncodeError> {
+///         let encode = |text: &&str| {
+///             let values: Vec<f32> = text.bytes().map(f32::from).collect();
+///             let spans = (0..text.len()).map(|at| at..at + 1);
+///             TokenVectors::new(1, values, spans.collect())
+///         };
+///         Ok(texts.iter().map(encode).collect())
+///     }
+/// }
+///
+/// let vectors = Bytes.encode_tokens(Side::Document, &["ab", ""])?;
+/// assert_eq!(vectors[0].values, [97.0, 98.0]);
+/// assert!(vectors[1].is_empty());
+/// # Ok::<(), EncodeError>(())
+/// ```
+///
 /// # Source
 /// Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late
 /// Interaction over BERT", SIGIR 2020.

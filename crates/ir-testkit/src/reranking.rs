@@ -65,11 +65,8 @@ impl<Q: ?Sized + Sync + Debug> RerankerContract<'_, Q> {
     /// Verifies that the order of the candidates does not change their scores.
     fn check_orders(&self, reranker: &dyn Reranker<Query = Q>, query: &Q, expected: &Scores) {
         let n = self.candidates.len();
-        let mut random = SplitMix64::new(7, 0);
         let mut shuffled: Vec<usize> = (0..n).collect();
-        for at in (1..n).rev() {
-            shuffled.swap(at, random.below(at + 1));
-        }
+        SplitMix64::new(7, 0).partial_shuffle(&mut shuffled, n);
         for order in [(0..n).rev().collect(), shuffled] {
             let candidates: Vec<Candidate<'_>> =
                 order.iter().map(|&n| self.candidates[n]).collect();

@@ -48,7 +48,7 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "MODEL")]
     rerank: Option<PathBuf>,
 
-    /// Number of answers that --rerank ranks [default: 20]
+    /// Number of answers that --rerank ranks, or of answers asked for if that is more [default: 20]
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "N", value_parser = super::options::positive, requires = "rerank")]
     candidates: Option<usize>,
@@ -105,6 +105,8 @@ impl AnswerOptions {
         let config = ir_dense::CrossEncoderConfig::default();
         let config = config.with_precision(self.rerank_precision.unwrap_or_default());
         let reranker = ir_dense::CrossEncoder::open_with(folder, &config)?;
+        // A model with several labels is an error before papers are read.
+        Reranker::scores(&reranker, "", &[])?;
         let mut reranking = AnswerReranking::default();
         reranking.depth = self.candidates.unwrap_or(reranking.depth);
         reranking.with_context = self.rerank_context;

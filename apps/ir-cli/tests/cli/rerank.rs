@@ -204,6 +204,15 @@ fn other_commands_rerank() {
     let mine = ["mine", "tiny", "-o", "mined.jsonl", "--rerank", MODEL];
     here.ir(&mine).ok();
     assert!(here.read("mined.jsonl").contains("d2"));
+    // One candidate leaves no negative: the only one is the positive.
+    let one = [&mine[..], &["--candidates", "1"]].concat();
+    let ran = here.ir(&one);
+    let mined = if ran.code == 0 {
+        here.read("mined.jsonl")
+    } else {
+        String::new()
+    };
+    assert!(!mined.contains("d2"), "{mined}");
 }
 
 #[test]
@@ -224,6 +233,13 @@ fn wrong_rerankings_are_rejected() {
         1,
         &["--rerank: no/such/model: expected a model folder"],
     );
+    let labels = MODEL.to_owned() + "-3-labels";
+    for command in [
+        &["search", "tiny", "--query", "tea", "--rerank", &labels][..],
+        &["ask", "bundled", "tea", "--rerank", &labels],
+    ] {
+        fails(command, 1, &["3", "label"]);
+    }
     // A bi-encoder.
     fails(
         &[&["search", "tiny", "--rerank", BERT][..], &tea].concat(),

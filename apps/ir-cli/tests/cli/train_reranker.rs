@@ -29,7 +29,8 @@ fn train_save_and_resume() {
     let config = fs::read_to_string(here.path().join("tuned/config.json")).unwrap();
     assert!(config.contains("BertForSequenceClassification"), "{config}");
 
-    // One thread, other candidates in checkpoints are an error, a trained head goes on.
+    // One thread gives the same bytes. A checkpoint with other candidates is an error. A trained
+    // head is trained further.
     let weights = |folder: &str| fs::read(here.path().join(folder).join("model.safetensors"));
     let again = train.replace("-o tuned", "-o again --threads 1 --keep-checkpoints");
     here.ir(&again).ok();
@@ -69,6 +70,8 @@ fn bad_input() {
           1: ir mine bundled
         train-reranker MODEL train.jsonl -o r --epochs 0
           2: --epochs: epochs is 0, expected 1 or more
+        train-reranker MODEL train.jsonl -o r --negatives 0
+          2: --negatives: hard_negatives is 0, expected 1 or more
         train-reranker MODEL train.jsonl -o r --candidates 5
           2: --dev
         train-reranker MODEL train.jsonl -o r --max-tokens 4

@@ -88,7 +88,7 @@ fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
 }
 
 /// Runs a command, which takes `time`, and kills it at a random moment. Half of these are near the
-/// end, where files are renamed and removed. Returns whether the command had not ended before.
+/// end, where files are renamed and removed. Returns `true` if the command had not ended before.
 pub(crate) fn kill_once(here: &Path, line: &str, time: Duration, random: &mut SplitMix64) -> bool {
     let moment = match random.below(2) {
         0 => random.below(1100),
@@ -137,6 +137,14 @@ fn killed_encode() {
     );
 }
 
+/// Writes training examples of the bundled collection.
+fn mine(here: &Path) {
+    let mined = ir(here)
+        .args(["mine", "bundled", "-o", "examples.jsonl", "--quiet"])
+        .status();
+    assert!(mined.unwrap().success());
+}
+
 #[test]
 fn killed_train() {
     let train = format!(
@@ -145,12 +153,6 @@ fn killed_train() {
     );
     let evaluated =
         format!("{train} --dev bundled --dev-split test --evaluate-every 3 --curves curves.svg");
-    let mine = |here: &Path| {
-        let mined = ir(here)
-            .args(["mine", "bundled", "-o", "examples.jsonl", "--quiet"])
-            .status();
-        assert!(mined.unwrap().success());
-    };
     kill("train", mine, &[&train, &evaluated]);
 }
 
@@ -162,12 +164,6 @@ fn killed_train_reranker() {
     );
     let evaluated =
         format!("{train} --dev bundled --dev-split test --candidates 5 --evaluate-every 3");
-    let mine = |here: &Path| {
-        let mined = ir(here)
-            .args(["mine", "bundled", "-o", "examples.jsonl", "--quiet"])
-            .status();
-        assert!(mined.unwrap().success());
-    };
     kill("train-reranker", mine, &[&train, &evaluated]);
 }
 

@@ -97,7 +97,8 @@ pub(super) struct QueryResponse {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aggs: BTreeMap<String, Vec<ValueCount>>,
     /// What may be an error of the request, such as a filter on a field that no document has, or
-    /// with a limit that values cannot be compared with.
+    /// with a limit that values cannot be compared with; and a reranking that exceeded its time
+    /// limit, so that the search before it ranks the answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::{slice, thread};
 
 use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
-use ir_qa::retrieval::RelatedQuestion;
+use ir_qa::retrieval::{RelatedQuestion, RerankedAnswers};
 use rayon::ThreadPoolBuilder;
 
 use super::Suggestion;
@@ -39,6 +39,8 @@ pub(super) struct QuestionSearch {
     pub(super) text: String,
     pub(super) limit: usize,
     pub(super) filter: Option<DocSet>,
+    /// If `true`, the reranker of the state, if there is one, ranks the answers.
+    pub(super) reranks: bool,
     /// Held until the search has ended, which may wait and run after its request.
     pub(super) _permit: RequestPermit,
 }
@@ -117,11 +119,16 @@ impl QuestionSearch {
         }
     }
 
+    /// The answers that the reranker ranks, if it ranks the answers to this question.
+    fn reranked(&self) -> Option<&RerankedAnswers> {
+        self.state.reranked().filter(|_| self.reranks)
+    }
+
     /// Answers by the reranker, or in the order of the index if there is none or its time limit is
     /// exceeded.
     fn ranked_answers(&self, search: &Search<'_>) -> Result<RankedAnswers, SearchError> {
         let mut warning = None;
-        if let Some(reranked) = self.state.reranked() {
+        if let Some(reranked) = self.reranked() {
             match reranked.search(&self.text, search) {
                 Err(SearchError::TimeLimit { limit, .. }) => {
                     let message = format!(
@@ -176,18 +183,21 @@ fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<QuestionHits, ServiceErr
         found.into_iter().next().ok_or(ServiceError::Panic)
     };
     let of_one_state = searches.chunk_by(|a, b| Arc::ptr_eq(&a.state, &b.state));
-    let results = of_one_state.flat_map(|searches| match caught(searches) {
-        Some(Ok(found)) => found.into_iter().map(Ok).collect(),
-        _ => searches.iter().map(alone).collect::<Vec<_>>(),
+    let results = of_one_state.flat_map(|searches| {
+        // Each question has its own time for reranking.
+        let reranks = searches.iter().any(|search| search.reranked().is_some());
+        let together = if reranks { None } else { caught(searches) };
+        match together {
+            Some(Ok(found)) => found.into_iter().map(Ok).collect(),
+            _ => searches.iter().map(alone).collect::<Vec<_>>(),
+        }
     });
     results.collect()
 }
 
-/// Searches questions of one state.
+/// Searches questions of one state; several of them without reranking.
 fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, SearchError> {
-    // Each question has its own time for reranking.
-    let together = |first: &&QuestionSearch| first.state.reranked().is_none() && searches.len() > 1;
-    let Some(first) = searches.first().filter(together) else {
+    let [first, _, ..] = searches else {
         return searches.iter().map(QuestionSearch::run).collect();
     };
     let index = first.state.index();

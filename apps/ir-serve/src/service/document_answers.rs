@@ -32,7 +32,8 @@ impl Service {
     /// Finds all answers to a question in a document of a state: hits for which `has_word` returns
     /// true, and hits with at least half the score of the best, such as sentences with the words in
     /// their contexts. Other hits have a word in a context, or a positive cosine only. Logs the
-    /// question unless it continues another. Filters and limit of the question are ignored.
+    /// question unless it continues another. Filters and limit of the question are ignored, and the
+    /// answers are not reranked.
     ///
     /// # Errors
     /// A limit is exceeded, or the encoder fails.
@@ -55,6 +56,8 @@ impl Service {
             text: question.text.clone(),
             limit: answers.len(),
             filter: Some(filter),
+            // Scores of a reranker may be negative, and a document has many sentences.
+            reranks: false,
             state: Arc::clone(state),
             _permit: RequestPermit::current(),
         })?;

@@ -301,6 +301,7 @@ impl Service {
             text: question.text.clone(),
             limit: question.limit,
             filter,
+            reranks: true,
             state,
             _permit: RequestPermit::current(),
         })

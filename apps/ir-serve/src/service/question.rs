@@ -42,8 +42,8 @@ pub struct AnswerList {
     pub answers: Vec<ScoredAnswer>,
     /// Questions that resemble the question, the best first.
     pub related: Vec<Suggestion>,
-    /// Warnings of fields in the filters that no document has, and of values that limits cannot be
-    /// compared with.
+    /// Warnings of fields in the filters that no document has, of values that limits cannot be
+    /// compared with, and of a reranking that exceeded its time limit.
     pub warnings: Vec<String>,
 }
 

@@ -36,13 +36,8 @@ impl ServiceReranker {
 }
 
 impl Service {
-    /// Returns `true` if there is a reranker.
-    #[must_use]
-    pub const fn has_reranker(&self) -> bool {
-        self.reranker.is_some()
-    }
-
-    /// Ranks texts by the reranker: the `limit` best ones, by score, then position.
+    /// Ranks texts by the reranker: the `limit` best ones, by score, then position. A text is a
+    /// pair of an id, which errors name, and the text.
     ///
     /// # Errors
     /// Returns [`ServiceError::NoReranker`] without a reranker, [`ServiceError::Limit`] for a long
@@ -67,6 +62,10 @@ impl Service {
         let candidates: Vec<Candidate<'_>> = candidates.collect();
         let scores = reranker.limited(self.limits.time);
         let scores = scores.scores(query, &candidates)?;
+        if scores.len() != candidates.len() {
+            let (expected, found) = (candidates.len(), scores.len());
+            return Err(SearchError::ScoreCount { expected, found }.into());
+        }
         let mut ranked = Vec::with_capacity(scores.len());
         for (index, score) in scores.into_iter().enumerate() {
             let Some(score) = score else { continue };

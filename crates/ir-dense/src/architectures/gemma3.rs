@@ -31,13 +31,14 @@ pub(super) const GEMMA3: Definition = Definition {
         }
         let window = file.integer("sliding_window")?.unwrap_or(4096);
         let bidirectional = file.flag("use_bidirectional_attention")?.unwrap_or(false);
-        let causal = !bidirectional && file.flag("is_causal")?.unwrap_or(true);
-        let distance = match (bidirectional, file.flag("is_causal")?) {
-            (false, Some(false)) => window,
-            (false, _) => window.saturating_sub(1),
-            // Of a mask to both sides, the bound of which is half of the window and 1.
-            (true, Some(false)) => window / 2 + 1,
-            (true, _) => window / 2,
+        let is_causal = file.flag("is_causal")?.unwrap_or(true);
+        let causal = !bidirectional && is_causal;
+        let distance = match (bidirectional, is_causal) {
+            (false, true) => window.saturating_sub(1),
+            (false, false) => window,
+            (true, true) => window / 2,
+            // transformers adds 1 to half of the window and includes this bound.
+            (true, false) => window / 2 + 1,
         };
         let every = match file.integer("sliding_window_pattern")? {
             Some(every) => every,

@@ -117,29 +117,36 @@ impl TransformerConfig {
         let Some(fields) = read_json::<Map<String, Value>>(path)? else {
             return Ok(None);
         };
-        let given: BTreeSet<String> = fields.keys().cloned().collect();
         let mut file = ConfigFile::new(path, fields);
         let definition = find(&file)?;
-        for (name, other) in definition.field_names.aliases {
-            let Some(another) = file.fields.remove(*other) else {
-                continue;
-            };
-            let fields = &mut file.fields;
-            let one = fields.entry(*name).or_insert_with(|| another.clone());
-            if *one != another {
-                let expected = format!("{one}, as {name} says");
-                return Err(file.error(other, expected, another));
-            }
-        }
-        let read = (definition.read)(&file);
-        let config = read.and_then(|config| config.validate(path).map(|()| config));
-        config.map(Some).map_err(|error| {
-            let FieldNames { own, aliases } = definition.field_names;
-            let own = own.iter().filter(|(name, _)| !given.contains(*name));
-            let aliases = aliases.iter().filter(|(_, other)| given.contains(*other));
-            error.with_field_names(own.chain(aliases).copied())
-        })
+        read_fields(&mut file, definition).map(Some)
     }
+}
+
+/// Reads and validates the fields of an architecture. Errors name a field as the file does.
+fn read_fields(
+    file: &mut ConfigFile<'_>,
+    definition: &Definition,
+) -> Result<TransformerConfig, ModelError> {
+    let given: BTreeSet<String> = file.fields.keys().cloned().collect();
+    for (name, other) in definition.field_names.aliases {
+        // A field that is null is absent.
+        let value = file.fields.remove(*other).filter(|it| !it.is_null());
+        let Some(value) = value else { continue };
+        if let Some(one) = file.get(name).filter(|one| **one != value) {
+            let expected = format!("{one}, as {name} says");
+            return Err(file.error(other, expected, value));
+        }
+        file.fields.insert((*name).to_owned(), value);
+    }
+    let read = (definition.read)(file);
+    let read = read.and_then(|config| config.validate(file.path).map(|()| config));
+    read.map_err(|error| {
+        let FieldNames { own, aliases } = definition.field_names;
+        let own = own.iter().filter(|(name, _)| !given.contains(*name));
+        let aliases = aliases.iter().filter(|(_, other)| given.contains(*other));
+        error.with_field_names(own.chain(aliases).copied())
+    })
 }
 
 impl HeadLayout {
@@ -191,8 +198,9 @@ fn find(file: &ConfigFile<'_>) -> Result<&'static Definition, ModelError> {
 /// Says what of a configuration an architecture misses, and what it does not read.
 fn differences(file: &ConfigFile<'_>, definition: &Definition) -> String {
     const MAX_FIELDS: usize = 6;
-    let file = ConfigFile::new(file.path, file.fields.clone());
-    if let Err(ModelError::Setting { field, found, .. }) = (definition.read)(&file) {
+    let mut file = ConfigFile::new(file.path, file.fields.clone());
+    let read = read_fields(&mut file, definition);
+    if let Err(ModelError::Setting { field, found, .. }) = read {
         return format!("here {field} is {found}");
     }
     let unread = file.unread();

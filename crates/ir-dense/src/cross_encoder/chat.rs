@@ -121,7 +121,7 @@ impl ChatSettings {
     /// # Errors
     /// If the template is invalid, or does not contain query and document.
     pub(super) fn compile(
-        self,
+        &self,
         prompt: &str,
         tokenizer: &ModelTokenizer,
     ) -> Result<ChatTemplate, ModelError> {
@@ -146,7 +146,7 @@ impl ChatSettings {
             path: self.path.clone(),
             environment,
             is_structured: self.is_structured,
-            values: self.values,
+            values: self.values.clone(),
             prompt: prompt.to_owned(),
             suffix: Vec::new(),
         };
@@ -215,10 +215,15 @@ impl ChatTemplate {
         }
     }
 
-    /// Text that identifies the template.
+    /// Values that identify the template.
     pub(super) fn identity(&self) -> Value {
-        let rendered = self.render("query", "document").unwrap_or_default();
-        json!({"rendered": rendered, "is_structured": self.is_structured})
+        let template = self.environment.get_template(NAME);
+        json!({
+            "source": template.map_or(String::new(), |template| template.source().to_owned()),
+            "values": self.values,
+            "prompt": self.prompt,
+            "is_structured": self.is_structured,
+        })
     }
 }
 

@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{CrossEncoder, Windows};
-use crate::model_folder::safetensors::checksum;
+use crate::encode::fingerprint::model_checksum;
 use crate::output_activation::OutputActivation;
 use crate::precision::Precision;
-use crate::transformer::InferenceModel;
 
 /// What determines the scores of a [`CrossEncoder`], besides texts and backend.
 ///
@@ -70,13 +69,7 @@ impl CrossEncoder {
             "head": format!("{:016x}", self.head.hash()),
         });
         let described = described.to_string();
-        match self.inference.as_deref() {
-            Some(InferenceModel::Cpu(model)) => model.checksum().with_text(&described),
-            // Tensors in memory cannot fail to be read.
-            Some(InferenceModel::Module(model)) => {
-                checksum(&described, &model.parameters()).unwrap_or_default()
-            }
-            None => 0,
-        }
+        let model = self.inference.as_deref();
+        model.map_or(0, |model| model_checksum(model, &described))
     }
 }

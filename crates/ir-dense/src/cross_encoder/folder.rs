@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::chat::ChatSettings;
 use crate::encode::module_entry::{SentenceTransformersModule, transformer_folder};
 use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
-use crate::model_folder::{inner_path, read_json};
+use crate::model_folder::read_json;
 use crate::output_activation::OutputActivation;
 
 /// `model_type` of a cross-encoder.
@@ -104,7 +105,7 @@ impl CrossEncoderFolder {
 
     /// Reads a folder of transformers.
     fn read_plain(folder: &Path, needs_head: bool) -> Result<Self, ModelError> {
-        let (path, config) = model_config(folder)?;
+        let (path, config) = config_file::<Map<String, Value>>(folder)?;
         let class = config.get("architectures").and_then(|it| it[0].as_str());
         let class = class.unwrap_or_default();
         let scoring = if class.ends_with(CLASSIFIER) {
@@ -174,31 +175,25 @@ impl CrossEncoderFolder {
         };
         let prompt = config.prompt(&path)?;
 
-        let list = folder.join("modules.json");
         let unexpected = |position: usize, expected: &str| {
-            let found = modules.get(position);
-            let found = found.map_or("missing".into(), |it| {
-                format!("{} in {:?}", it.class, it.path)
-            });
             let expected = format!("{expected} of sentence_transformers");
-            let field = format!("module {position}");
-            Err(ModelError::setting(&list, field, expected, found))
+            let Some(found) = modules.get(position) else {
+                let (list, field) = (folder.join("modules.json"), format!("module {position}"));
+                return Err(ModelError::setting(&list, field, expected, "missing"));
+            };
+            Err(found.unexpected(folder, position, expected))
         };
         let Some(first) = modules.first().filter(|it| it.name() == "Transformer") else {
             return unexpected(0, "Transformer");
         };
-        let own = |position: usize, module: &SentenceTransformersModule| {
-            let field = || format!("path of module {position}");
-            inner_path(&list, folder, &module.path, field)
-        };
-        let transformer = own(0, first)?;
+        let transformer = first.folder(folder, 0)?;
         let tasks = [
             TransformerTask::Features,
             TransformerTask::Classification,
             TransformerTask::Generation,
         ];
         let (module, task) = TransformerModule::read_task(&transformer, &tasks)?;
-        let (config_path, of_model) = model_config(&transformer)?;
+        let (config_path, of_model) = config_file::<Map<String, Value>>(&transformer)?;
         let second = modules.get(1).map_or("", SentenceTransformersModule::name);
         let scoring = match (task, second, modules.len()) {
             (TransformerTask::Classification, _, 1) => Scoring::Classification {
@@ -207,7 +202,7 @@ impl CrossEncoderFolder {
             (TransformerTask::Classification, ..) => return unexpected(1, "no module"),
             (TransformerTask::Generation, "LogitScore", 2) => {
                 check_logits(&config_path, &of_model)?;
-                logit_score(&own(1, &modules[1])?, tied(&of_model))?
+                logit_score(&modules[1].folder(folder, 1)?, tied(&of_model))?
             }
             (TransformerTask::Generation, "LogitScore", _) => return unexpected(2, "no module"),
             (TransformerTask::Generation, ..) => return unexpected(1, "LogitScore"),
@@ -217,7 +212,7 @@ impl CrossEncoderFolder {
                     return unexpected(last.max(2), "Dense");
                 }
                 Scoring::Modules {
-                    pooling: own(1, &modules[1])?,
+                    pooling: modules[1].folder(folder, 1)?,
                     modules: modules[2..].to_vec(),
                 }
             }
@@ -271,8 +266,8 @@ impl ModelConfig {
     }
 }
 
-/// `config.json` with its path.
-fn model_config(folder: &Path) -> Result<(PathBuf, Map<String, Value>), ModelError> {
+/// `config.json` of a folder with its path.
+fn config_file<T: DeserializeOwned>(folder: &Path) -> Result<(PathBuf, T), ModelError> {
     let path = folder.join("config.json");
     match read_json(&path)? {
         Some(config) => Ok((path, config)),
@@ -284,13 +279,7 @@ fn model_config(folder: &Path) -> Result<(PathBuf, Map<String, Value>), ModelErr
 }
 
 fn logit_score(folder: &Path, tied: Option<bool>) -> Result<Scoring, ModelError> {
-    let path = folder.join("config.json");
-    let Some(config) = read_json::<LogitScoreConfig>(&path)? else {
-        return Err(ModelError::MissingFile {
-            folder: folder.into(),
-            expected: "config.json",
-        });
-    };
+    let (path, config) = config_file::<LogitScoreConfig>(folder)?;
     let expected = "causal_logits";
     let input = config.module_input_name.as_deref();
     if let Some(found) = input.filter(|&it| it != expected) {

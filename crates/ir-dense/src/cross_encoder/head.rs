@@ -112,7 +112,7 @@ impl ClassificationHead {
         }
         let mut pooled = vec![0.0; width];
         pooling.pool_text(states, 0, &mut pooled);
-        self.classify(pooled)
+        self.classify(&pooled)
     }
 
     /// Last token of a pair that is not padding.
@@ -126,16 +126,16 @@ impl ClassificationHead {
         let count = rows.len().max(1) as f32;
         let mut sums = vec![0.0; self.labels()];
         for row in rows {
-            let logits = self.classify(row.to_vec());
+            let logits = self.classify(row);
             sums.iter_mut().zip(logits).for_each(|(sum, x)| *sum += x);
         }
         sums.into_iter().map(|sum| sum / count).collect()
     }
 
-    fn classify(&self, pooled: Vec<f32>) -> Vec<f32> {
+    fn classify(&self, pooled: &[f32]) -> Vec<f32> {
         match &self.dense {
-            Some(dense) => self.classifier.apply(&dense.apply(&pooled)),
-            None => self.classifier.apply(&pooled),
+            Some(dense) => self.classifier.apply(&dense.apply(pooled)),
+            None => self.classifier.apply(pooled),
         }
     }
 

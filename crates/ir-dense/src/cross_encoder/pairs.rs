@@ -71,7 +71,7 @@ impl PairBuilder {
         }
         let (form, special) = match &files.chat {
             Some(chat) => {
-                let chat = chat.clone().compile(&prompt, tokenizer)?;
+                let chat = chat.compile(&prompt, tokenizer)?;
                 let empty = tokenizer.encode_start(&chat.render("", "")?, usize::MAX)?;
                 (PairForm::Chat(Box::new(chat)), empty.0.len())
             }
@@ -80,11 +80,7 @@ impl PairBuilder {
                 if shape.token_types < 2 || !files.has_types {
                     template.clear_types();
                 }
-                let found = template.last_type();
-                if found > 0 && found as usize >= shape.token_types {
-                    let expected = format!("{} or more, for pairs of texts", found + 1);
-                    return invalid("type_vocab_size", expected, shape.token_types);
-                }
+                template.check_types(&path, shape)?;
                 let special = template.len();
                 (PairForm::Template(template), special)
             }

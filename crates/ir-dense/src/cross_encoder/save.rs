@@ -8,8 +8,8 @@ use super::CrossEncoder;
 use super::head::ClassificationHead;
 use crate::encode::files::copy_tokenizer;
 use crate::error::ModelError;
-use crate::model_folder::{NamedTensor, write_folder, write_json, write_weights};
-use crate::reader::class_stem;
+use crate::model_folder::{write_folder, write_json, write_weights};
+use crate::reader::{body_tensors, class_stem};
 
 /// Version of sentence-transformers with this layout.
 const VERSION: &str = "6.0.0";
@@ -87,19 +87,8 @@ impl CrossEncoder {
         });
         write_json(&folder.join("config_sentence_transformers.json"), &model)?;
 
-        // Names of classes with a head.
-        let prefix = architecture.definition().body;
-        let prefix = if prefix.is_empty() {
-            String::new()
-        } else {
-            format!("{prefix}.")
-        };
-        let body = self.weights.transformer()?.named_tensors().into_iter();
-        let body = body.map(|tensor| NamedTensor {
-            name: format!("{prefix}{}", tensor.name),
-            ..tensor
-        });
-        let tensors: Vec<NamedTensor> = body.chain(head.named_tensors(&prefix)).collect();
+        let (prefix, mut tensors) = body_tensors(&self.weights)?;
+        tensors.extend(head.named_tensors(&prefix));
         write_weights(folder, &tensors)
     }
 }

@@ -35,23 +35,29 @@ impl CrossEncoder {
     /// ```
     ///
     /// # Errors
-    /// If tokenization fails, or a score is not finite.
+    /// If tokenization or the chat template of the model fails, or a score is not finite.
     pub fn predict(&self, pairs: &[(&str, &str)]) -> Result<Vec<Vec<f32>>, ModelError> {
+        self.pair_scores(pairs, |pair| format!("pair {pair}"))
+    }
+
+    /// Returns the scores of pairs, one per label. `name` names a pair in errors by its index.
+    fn pair_scores(
+        &self,
+        pairs: &[(&str, &str)],
+        name: impl Fn(usize) -> String,
+    ) -> Result<Vec<Vec<f32>>, ModelError> {
         let mut scores = Vec::with_capacity(pairs.len());
-        for (chunk, first) in pairs.chunks(CHUNK).zip((0..).step_by(CHUNK)) {
-            for (logits, pair) in self.pair_logits(chunk)?.iter().zip(first..) {
-                let name = || format!("pair {pair}");
-                scores.push(self.document_scores(logits, name)?);
+        for chunk in pairs.chunks(CHUNK) {
+            for logits in self.pair_logits(chunk)? {
+                let pair = scores.len();
+                scores.push(self.document_scores(&logits, || name(pair))?);
             }
         }
         Ok(scores)
     }
 
     /// Returns the logits of the windows of every pair.
-    pub(super) fn pair_logits(
-        &self,
-        pairs: &[(&str, &str)],
-    ) -> Result<Vec<DocumentLogits>, ModelError> {
+    fn pair_logits(&self, pairs: &[(&str, &str)]) -> Result<Vec<DocumentLogits>, ModelError> {
         let documents = self.tokenize(pairs)?;
         let long = documents.iter().filter(|it| it.is_long).count();
         self.long_documents
@@ -104,7 +110,7 @@ impl CrossEncoder {
 
     /// Returns the logits of sequences, one per label.
     pub(crate) fn window_logits(&self, windows: &[&Window]) -> Result<Vec<Vec<f32>>, ModelError> {
-        let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
+        let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
         let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
         let threads = rayon::current_num_threads();
         // A thread that waits for the end of a batch starts another one.
@@ -186,7 +192,7 @@ impl CrossEncoder {
     }
 
     /// Returns the score of a document from the scores of its windows.
-    pub(super) fn combined(&self, scores: impl ExactSizeIterator<Item = f32>) -> f32 {
+    fn combined(&self, scores: impl ExactSizeIterator<Item = f32>) -> f32 {
         let count = scores.len();
         if self.pairs.windows == Windows::Mean && count > 1 {
             let sum: f64 = scores.map(f64::from).sum();
@@ -217,19 +223,13 @@ impl CrossEncoder {
         pairs: &[(&str, Candidate<'_>)],
     ) -> Result<Vec<Option<f32>>, ModelError> {
         self.one_label()?;
-        let mut scores = Vec::with_capacity(pairs.len());
-        for pairs in pairs.chunks(CHUNK) {
-            let texts = pairs
-                .iter()
-                .map(|(query, candidate)| (*query, candidate.text));
-            let texts: Vec<(&str, &str)> = texts.collect();
-            for (logits, (_, candidate)) in self.pair_logits(&texts)?.iter().zip(pairs) {
-                let name = || format!("candidate {}", candidate.id);
-                let labels = self.document_scores(logits, name)?;
-                scores.push(labels.first().copied());
-            }
-        }
-        Ok(scores)
+        let texts = pairs
+            .iter()
+            .map(|(query, candidate)| (*query, candidate.text));
+        let texts: Vec<(&str, &str)> = texts.collect();
+        let name = |pair: usize| format!("candidate {}", pairs[pair].1.id);
+        let scores = self.pair_scores(&texts, name)?.into_iter();
+        Ok(scores.map(|labels| labels.first().copied()).collect())
     }
 }
 
@@ -276,7 +276,7 @@ impl Reranker for CrossEncoder {
     }
 }
 
-pub(super) fn failed(source: ModelError) -> SearchError {
+fn failed(source: ModelError) -> SearchError {
     SearchError::Engine {
         engine: "cross-encoder",
         source: Box::new(source),

@@ -433,14 +433,18 @@ pub(super) fn write_batch(batch: &[usize], vectors: &[f32], out: &mut [f32], dim
 
 /// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
 /// decreasing length. With `padded`, every text counts as long as the longest of its batch.
-pub(crate) fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) -> Vec<Vec<usize>> {
+pub(crate) fn batches<T: AsRef<[u32]>>(
+    ids: &[T],
+    config: &EncoderConfig,
+    padded: bool,
+) -> Vec<Vec<usize>> {
     let max_texts = config.batch_texts.unwrap_or(usize::MAX);
     let mut order: Vec<usize> = (0..ids.len()).collect();
-    order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
+    order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].as_ref().len()), text));
     let mut batches: Vec<Vec<usize>> = Vec::new();
     let (mut room, mut longest) = (0, 0);
     for text in order {
-        let length = ids[text].len();
+        let length = ids[text].as_ref().len();
         let cost = if padded { longest } else { length };
         match batches.last_mut() {
             Some(batch) if cost <= room && batch.len() < max_texts => {

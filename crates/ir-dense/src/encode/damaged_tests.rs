@@ -148,7 +148,7 @@ fn damaged_tokenizers_do_not_panic() {
     assert!(opened > 0);
 }
 
-/// A character map that the `tokenizers` library indexes out of its bounds.
+/// A character map of three bytes, less than its length field: the `tokenizers` library panics.
 #[test]
 fn panics_of_the_library_are_errors_with_the_path() {
     let all = folders();
@@ -160,6 +160,9 @@ fn panics_of_the_library_are_errors_with_the_path() {
     let path = folder.path().join("tokenizer.json");
     fs::write(&path, json.to_string()).unwrap();
     let found = ModelTokenizer::open(folder.path()).unwrap_err().to_string();
-    let start = format!("{} is ", path.display());
+    let start = format!(
+        "{} is damaged: the tokenizers library fails with ",
+        path.display()
+    );
     assert!(found.starts_with(&start), "{found}");
 }

@@ -111,12 +111,11 @@ impl DenseLayer {
     /// `config.json` of a layer without residual connection that reads and writes the vectors of
     /// tokens.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let class = format!("torch.nn.modules.linear.{}", self.activation());
         let entries = [
             ("in_features", self.inputs().into()),
             ("out_features", self.outputs.into()),
             ("bias", self.bias.is_some().into()),
-            ("activation_function", class.into()),
+            ("activation_function", self.activation.path().into()),
             ("module_input_name", "token_embeddings".into()),
             ("module_output_name", "token_embeddings".into()),
         ];

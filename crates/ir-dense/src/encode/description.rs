@@ -66,7 +66,8 @@ pub struct WeightDescription {
     pub files: Vec<String>,
     /// Total size of the files in bytes.
     pub bytes: u64,
-    /// Number of parameters in the files, heads included.
+    /// Number of parameters in the files, heads included. The parameters of an adapter are not
+    /// counted.
     pub parameters: u64,
     /// Number of parameters by element type, such as `bf16`.
     pub precisions: BTreeMap<String, u64>,

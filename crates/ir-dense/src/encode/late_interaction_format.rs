@@ -1,4 +1,4 @@
-//! LateInteractionFormats of late-interaction models, which a bi-encoder does not read.
+//! Folder formats of late-interaction models, which a bi-encoder does not read.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ const PYLATE_KEYS: [&str; 9] = [
     "skiplist_words",
 ];
 
-/// LateInteractionFormat of the folder of a late-interaction model.
+/// Folder format of a late-interaction model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateInteractionFormat {
     /// Layout of `MultiVectorEncoder.save_pretrained`.

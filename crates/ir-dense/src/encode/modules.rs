@@ -1,5 +1,5 @@
-//! Modules of sentence-transformers after pooling: Dense, LayerNorm, Normalize and Dropout, and the
-//! truncation of `truncate_dim`.
+//! Modules of sentence-transformers after pooling, or of the vectors of tokens: Dense, LayerNorm,
+//! Normalize and Dropout, and the truncation of `truncate_dim`.
 //!
 //! Inference on the CPU runs row by row, so that a vector does not depend on its batch. Other
 //! backends and training use burn's operations. The weights are not trained.
@@ -27,7 +27,7 @@ const LAYER_NORM_EPS: f32 = 1e-5;
 #[derive(Debug, Clone)]
 pub(crate) struct VectorModules {
     modules: Vec<VectorModule>,
-    /// Dimension of pooled vectors.
+    /// Dimension of pooled vectors or of the hidden states of tokens.
     input: usize,
     /// Number of dimensions that are kept of the output of the last module.
     truncate_dim: Option<usize>,
@@ -177,7 +177,7 @@ impl VectorModules {
         self.truncate_dim.unwrap_or(output.unwrap_or(self.input))
     }
 
-    /// Dimension of pooled vectors.
+    /// Dimension of pooled vectors or of the hidden states of tokens.
     pub(crate) fn input_dim(&self) -> usize {
         self.input
     }

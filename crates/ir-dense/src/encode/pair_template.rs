@@ -1,9 +1,11 @@
 //! Pairs of texts as one sequence: special tokens, token types, windows of the second text.
 
 use std::ops::Range;
+use std::path::Path;
 
 use super::ModelTokenizer;
-use crate::error::TokenizerError;
+use crate::error::{ModelError, TokenizerError};
+use crate::model_folder::TransformerConfig;
 use crate::transformer::batch::TokenSequence;
 
 /// Special tokens around the texts of a pair, each with its type: for BERT
@@ -81,10 +83,21 @@ impl PairTemplate {
         tokens.chain(&mut self.after).for_each(|(_, of)| *of = 0);
     }
 
-    /// Largest token type of the template.
-    pub(crate) fn last_type(&self) -> u32 {
+    /// Returns an error if the template has a token type without an embedding. `path` is the
+    /// `config.json` of the model.
+    pub(crate) fn check_types(
+        &self,
+        path: &Path,
+        shape: &TransformerConfig,
+    ) -> Result<(), ModelError> {
         let types = self.special().map(|(_, of)| *of).chain(self.types);
-        types.max().unwrap_or(0)
+        let last = types.max().unwrap_or(0);
+        if last == 0 || (last as usize) < shape.token_types {
+            return Ok(());
+        }
+        let expected = format!("{} or more, for pairs of texts", last + 1);
+        let (field, found) = ("type_vocab_size", shape.token_types);
+        Err(ModelError::setting(path, field, expected, found))
     }
 
     /// Returns the sequence of two texts without special tokens.

@@ -20,8 +20,7 @@ const BYTES_PER_TOKEN: usize = 8;
 /// Maximum number of bytes that are tokenized of a text without boundaries.
 const MAX_UNBROKEN: usize = 1 << 20;
 
-/// Maximum number of rows of an embedding table without a token, unless they are few in relation to
-/// the table.
+/// Maximum number of embedding rows without a token, or an eighth of all rows if that is more.
 const MAX_UNUSED_ROWS: usize = 1024;
 
 /// Tokenizer of a model: text to token ids, by the Hugging Face `tokenizers` library.
@@ -257,7 +256,7 @@ impl ModelTokenizer {
         }
         let added = AddedToken::from(token, true);
         self.tokenizer.add_special_tokens([added]).map_err(read)?;
-        self.boundaries = WordBoundaries::new(&self.tokenizer);
+        self.boundaries = caught(&self.path, || WordBoundaries::new(&self.tokenizer))?;
         Ok(())
     }
 

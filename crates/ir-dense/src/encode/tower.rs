@@ -199,7 +199,7 @@ impl Tower {
         let limit = self.limit(side, config);
         let positions = self.config().position_limit();
         if let Some(found) = config.max_tokens.filter(|_| limit > positions) {
-            let path = self.transformer_folder.join("config.json");
+            let path = base_folder(&self.transformer_folder)?.join("config.json");
             let expected = format!("at most {positions}, the positions of the model");
             return Err(ModelError::setting(&path, "max_tokens", expected, found));
         }

@@ -22,7 +22,8 @@ impl ModelCache {
     /// Python's `huggingface_hub`, are resumed. Every file is verified by its checksum. Python's
     /// `huggingface_hub` finds the model afterwards.
     ///
-    /// Of an adapter, the base model is not downloaded: opening the folder says which one it is.
+    /// The base model of an adapter is not downloaded; the error of
+    /// [`BiEncoder::open`](crate::BiEncoder::open) names it.
     ///
     /// `name` is as in [`ModelCache::find`]. The commit of a branch is looked up in every call.
     ///

@@ -95,8 +95,8 @@ impl ModelListing {
         Ok(names.chain(settings).chain(tokens).chain(adapter).collect())
     }
 
-    /// Returns `true` if a folder has an adapter. Weights, configuration and tokenizer may be those
-    /// of its base model, which is another model of the hub.
+    /// Returns `true` if a folder has an adapter. It may lack weights, configuration and tokenizer,
+    /// which are files of the base model, another model of the hub.
     pub(super) fn has_adapter(&self, folder: &str) -> bool {
         self.first_of(folder, &[ADAPTER_CONFIG]).is_some()
     }

@@ -199,7 +199,7 @@ impl MultiVectorEncoder {
         let truncated = texts.iter().filter(|text| text.truncated).count();
         self.truncated[side as usize].fetch_add(truncated as u64, Ordering::Relaxed);
         let is_padded = matches!(*self.model, InferenceModel::Module(_));
-        let ids: Vec<Vec<u32>> = texts.iter().map(|text| text.ids.clone()).collect();
+        let ids: Vec<&[u32]> = texts.iter().map(|text| &text.ids[..]).collect();
         let mut batches = batches(&ids, &self.config.encoder(), is_padded);
         // Without special tokens, an empty text has no tokens.
         batches

@@ -46,8 +46,9 @@ impl TokenSimilarity {
         }
     }
 
-    /// Returns the score of a document, in a loop over all pairs of tokens. A query without tokens
-    /// has the score 0, a document without tokens -∞.
+    /// Returns the score of a document, in a loop over all pairs of tokens. Query and document must
+    /// have the same dimension. A query without tokens has the score 0, a document without tokens
+    /// -∞.
     #[must_use]
     pub fn score(self, query: &TokenVectors, document: &TokenVectors) -> f32 {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

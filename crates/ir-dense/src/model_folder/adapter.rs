@@ -58,6 +58,14 @@ struct LoraConfig {
     fields: Map<String, Value>,
 }
 
+/// Entry of `rank_pattern` or `alpha_pattern`: the value of the modules with a matching name.
+struct ModulePattern<'a> {
+    /// Field and key, for errors.
+    field: String,
+    regex: Regex,
+    value: &'a Value,
+}
+
 /// LoRA adapter: W' = W + s·B·A for weights W of a base model, with the scale s = α/r, or α/√r.
 ///
 /// # Source
@@ -78,6 +86,19 @@ struct LoraUpdate {
     is_embedding: bool,
 }
 
+impl LoraUpdate {
+    /// Shapes of A and B for a tensor `[to, from]`.
+    fn shapes(&self, [to, from]: [usize; 2]) -> [[usize; 2]; 2] {
+        // B·A has the rows of W; the table of embeddings is its transpose.
+        let (rows, columns) = if self.is_embedding {
+            (from, to)
+        } else {
+            (to, from)
+        };
+        [[self.rank, columns], [rows, self.rank]]
+    }
+}
+
 /// Returns the folder with `config.json` and weights of a transformer: the base model of an
 /// adapter, or else the folder itself.
 ///
@@ -86,7 +107,6 @@ struct LoraUpdate {
 /// folder nor in the cache of the hub.
 pub(crate) fn base_folder(folder: &Path) -> Result<PathBuf, ModelError> {
     match LoraConfig::read(folder)? {
-        Some(_) if has_weights(folder) => Ok(folder.into()),
         Some(config) => config.base_folder(folder),
         None => Ok(folder.into()),
     }
@@ -160,8 +180,12 @@ impl LoraConfig {
         }
     }
 
-    /// Folder of the base model: a folder relative to the adapter, or a model in the cache.
+    /// Folder of the base model: the folder of the adapter if it has weights, a folder relative to
+    /// it, or a model in the cache.
     fn base_folder(&self, folder: &Path) -> Result<PathBuf, ModelError> {
+        if has_weights(folder) {
+            return Ok(folder.into());
+        }
         let field = "base_model_name_or_path";
         let found = self.fields.get(field).unwrap_or(&Value::Null);
         let Some(name) = found.as_str().filter(|name| !name.is_empty()) else {
@@ -195,27 +219,42 @@ impl LoraConfig {
         Ok(base)
     }
 
-    /// Value of a module in a field with regular expressions as keys, such as `rank_pattern`.
-    fn pattern(&self, field: &str, module: &str) -> Result<Option<f64>, ModelError> {
+    /// Entries of a field with regular expressions as keys, such as `rank_pattern`.
+    fn patterns(&self, field: &str) -> Result<Vec<ModulePattern<'_>>, ModelError> {
         let patterns = match self.fields.get(field) {
-            None | Some(Value::Null) => return Ok(None),
+            None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Object(patterns)) => patterns,
             Some(other) => return Err(self.error(field, "an object", other)),
         };
-        let mut found: Option<f64> = None;
+        let mut all = Vec::new();
         for (pattern, value) in patterns {
             let field = format!("{field}.{pattern}");
             let regex = Regex::new(&format!(r"^(?:.*\.)?(?:{pattern})$")).map_err(|_| {
                 ModelError::setting(&self.path, field.as_str(), "a regular expression", pattern)
             })?;
-            if !regex.is_match(module) {
-                continue;
-            }
+            all.push(ModulePattern {
+                field,
+                regex,
+                value,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Value of a module; `None` if no pattern matches its name.
+    fn value_of(
+        &self,
+        patterns: &[ModulePattern<'_>],
+        module: &str,
+    ) -> Result<Option<f64>, ModelError> {
+        let mut found: Option<f64> = None;
+        for pattern in patterns.iter().filter(|it| it.regex.is_match(module)) {
+            let (field, value) = (&pattern.field, pattern.value);
             let number = value.as_f64();
-            let number = number.ok_or_else(|| self.error(&field, "a number", value))?;
+            let number = number.ok_or_else(|| self.error(field, "a number", value))?;
             if found.is_some_and(|other| other != number) {
                 let expected = format!("the value of the other patterns that match {module}");
-                return Err(self.error(&field, expected, value));
+                return Err(self.error(field, expected, value));
             }
             found = Some(number);
         }
@@ -232,9 +271,13 @@ impl LoraConfig {
         }
     }
 
-    /// Rank and scale of a module.
-    fn scale(&self, module: &str) -> Result<(usize, f64), ModelError> {
-        let rank = match self.pattern("rank_pattern", module)? {
+    /// Rank and scale of a module, with the entries of `rank_pattern` and `alpha_pattern`.
+    fn scale(
+        &self,
+        [ranks, alphas]: &[Vec<ModulePattern<'_>>; 2],
+        module: &str,
+    ) -> Result<(usize, f64), ModelError> {
+        let rank = match self.value_of(ranks, module)? {
             Some(rank) => rank,
             None => self.number("r", 8.0)?,
         };
@@ -242,7 +285,7 @@ impl LoraConfig {
             let expected = format!("1 or more in module {module}");
             return Err(ModelError::setting(&self.path, "r", expected, rank));
         }
-        let alpha = match self.pattern("alpha_pattern", module)? {
+        let alpha = match self.value_of(alphas, module)? {
             Some(alpha) => alpha,
             None => self.number("lora_alpha", 8.0)?,
         };
@@ -259,20 +302,19 @@ impl WeightFile {
     /// Opens the weights of a folder, or of the base model of its adapter, to which the adapter is
     /// added.
     pub(crate) fn open(folder: &Path) -> Result<Self, ModelError> {
-        let mut file = Self::open_base(&base_folder(folder)?)?;
-        let adapter = LoraAdapter::open(folder, &file.names())?;
-        file.adapter = adapter.map(|it| Box::new(it) as Box<dyn TensorUpdate>);
+        let Some(config) = LoraConfig::read(folder)? else {
+            return Self::open_base(folder);
+        };
+        let mut file = Self::open_base(&config.base_folder(folder)?)?;
+        let adapter = LoraAdapter::open(folder, &config, &file.names())?;
+        file.adapter = Some(Box::new(adapter));
         Ok(file)
     }
 }
 
 impl LoraAdapter {
-    /// Opens the adapter of a folder for a base model with the tensors `all`; `None` if the folder
-    /// has no adapter.
-    fn open(folder: &Path, all: &[String]) -> Result<Option<Self>, ModelError> {
-        let Some(config) = LoraConfig::read(folder)? else {
-            return Ok(None);
-        };
+    /// Opens the adapter of a folder for a base model with the tensors `all`.
+    fn open(folder: &Path, config: &LoraConfig, all: &[String]) -> Result<Self, ModelError> {
         let path = ADAPTER_WEIGHTS.map(|name| folder.join(name));
         let file = match &path {
             [path, _] if path.exists() => WeightFile::open_safetensors(path.clone())?,
@@ -284,7 +326,11 @@ impl LoraAdapter {
                 });
             }
         };
-        let mut updates = BTreeMap::new();
+        let patterns = [
+            config.patterns("rank_pattern")?,
+            config.patterns("alpha_pattern")?,
+        ];
+        let mut updates: BTreeMap<String, LoraUpdate> = BTreeMap::new();
         let mut names = file.names();
         names.sort_unstable();
         for name in &names {
@@ -302,7 +348,11 @@ impl LoraAdapter {
                 // Heads and poolers are not read.
                 continue;
             };
-            let (rank, scale) = config.scale(module)?;
+            // A and B of a module have the same update.
+            if updates.contains_key(tensor) {
+                continue;
+            }
+            let (rank, scale) = config.scale(&patterns, module)?;
             let update = LoraUpdate {
                 names,
                 rank,
@@ -311,13 +361,22 @@ impl LoraAdapter {
             };
             updates.insert(tensor.clone(), update);
         }
-        Ok(Some(Self { file, updates }))
+        Ok(Self { file, updates })
     }
 }
 
 impl TensorUpdate for LoraAdapter {
     fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    fn check(&self, name: &str, shape: &[usize]) -> Result<(), ModelError> {
+        if let (Some(update), &[to, from]) = (self.updates.get(name), shape) {
+            for (name, shape) in update.names.iter().zip(update.shapes([to, from])) {
+                self.file.check_header(name, &shape)?;
+            }
+        }
+        Ok(())
     }
 
     fn apply(
@@ -331,14 +390,9 @@ impl TensorUpdate for LoraAdapter {
         };
         let (rank, scale) = (update.rank, update.scale as f32);
         let [a, b] = &update.names;
-        // B·A has the rows of W; the table of embeddings is its transpose.
-        let (rows, columns) = if update.is_embedding {
-            (from, to)
-        } else {
-            (to, from)
-        };
-        let a = self.file.take(a, &[rank, columns])?;
-        let b = self.file.take(b, &[rows, rank])?;
+        let [shape_a, shape_b] = update.shapes([to, from]);
+        let a = self.file.take(a, &shape_a)?;
+        let b = self.file.take(b, &shape_b)?;
         let (left, right) = if update.is_embedding {
             (transposed(&a, to), transposed(&b, rank))
         } else {

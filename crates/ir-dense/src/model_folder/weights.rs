@@ -42,6 +42,9 @@ pub(crate) trait TensorUpdate: Send + Sync {
     /// File of the change.
     fn path(&self) -> &Path;
 
+    /// Checks shapes and element types of the change of a tensor.
+    fn check(&self, name: &str, shape: &[usize]) -> Result<(), ModelError>;
+
     /// Returns the changed elements of a tensor.
     fn apply(
         &self,
@@ -302,7 +305,8 @@ impl WeightFile {
         unread
     }
 
-    /// Checks shape and element type of a tensor, which counts as read. Returns the element type.
+    /// Checks shape and element type of a tensor, which counts as read, and of its adapter. Returns
+    /// the element type of the tensor.
     pub(crate) fn check_header(&self, name: &str, shape: &[usize]) -> Result<String, ModelError> {
         let read = self.read.lock();
         read.unwrap_or_else(PoisonError::into_inner)
@@ -316,6 +320,9 @@ impl WeightFile {
         if !["f64", "f32", "f16", "bf16"].contains(&&element[..]) {
             let (field, expected) = (format!("element type of {name}"), "f32, f16, bf16 or f64");
             return Err(ModelError::setting(&self.path, field, expected, element));
+        }
+        if let Some(adapter) = &self.adapter {
+            adapter.check(name, shape)?;
         }
         Ok(element)
     }
@@ -497,8 +504,8 @@ fn head(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(8 + header)]
 }
 
-/// Length of a safetensors file according to its header; `None` without a header. The error of the
-/// library does not have it.
+/// Length of a safetensors file according to its header; `None` without a header.
+/// `safetensors` does not report it.
 fn length_in_header(bytes: &[u8]) -> Option<u64> {
     /// Tensor, or `__metadata__`, which has no offsets.
     #[derive(serde::Deserialize)]

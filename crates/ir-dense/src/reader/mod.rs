@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 pub use config::ReaderConfig;
 use head::{HEAD_WEIGHT, SpanHead};
-pub(crate) use save::class_stem;
+pub(crate) use save::{body_tensors, class_stem};
 use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
@@ -219,7 +219,7 @@ impl ExtractiveReader {
 
     /// Logits of start and end for every token of every window.
     fn window_logits(&self, windows: &[Window]) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
-        let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
+        let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
         let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
         let is_padded = self.is_padded();
         let batches = batches(&ids, &config, is_padded);

@@ -8,6 +8,7 @@ use super::ExtractiveReader;
 use crate::encode::files::copy_tokenizer;
 use crate::error::ModelError;
 use crate::model_folder::{Architecture, NamedTensor, write_folder, write_json, write_weights};
+use crate::transformer::ModelWeights;
 
 impl ExtractiveReader {
     /// Writes a folder in the layout of transformers, which `AutoModelForQuestionAnswering` and
@@ -27,20 +28,28 @@ impl ExtractiveReader {
         config.insert("architectures".into(), vec![class].into());
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
-        // Name of the transformer in the classes with a head.
-        let prefix = architecture.definition().body;
-        let body = self.weights.transformer()?.named_tensors().into_iter();
-        let body = body.map(|tensor| NamedTensor {
-            name: if prefix.is_empty() {
-                tensor.name
-            } else {
-                format!("{prefix}.{}", tensor.name)
-            },
-            ..tensor
-        });
-        let tensors: Vec<NamedTensor> = body.chain(self.head.named_tensors()).collect();
+        let (_, mut tensors) = body_tensors(&self.weights)?;
+        tensors.extend(self.head.named_tensors());
         write_weights(folder, &tensors)
     }
+}
+
+/// Returns the prefix of the transformer's tensors in classes with a head, such as `bert.`, and the
+/// tensors with it.
+pub(crate) fn body_tensors(
+    weights: &ModelWeights,
+) -> Result<(String, Vec<NamedTensor>), ModelError> {
+    let prefix = match weights.config().architecture.definition().body {
+        "" => String::new(),
+        body => format!("{body}."),
+    };
+    let tensors = weights.transformer()?.named_tensors().into_iter();
+    let tensors = tensors.map(|tensor| NamedTensor {
+        name: format!("{prefix}{}", tensor.name),
+        ..tensor
+    });
+    let tensors = tensors.collect();
+    Ok((prefix, tensors))
 }
 
 /// Start of the names of the model's classes, such as `Bert`.

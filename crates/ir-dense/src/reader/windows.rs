@@ -42,11 +42,7 @@ impl WindowBuilder {
         if shape.architecture != Architecture::BERT {
             template.clear_types();
         }
-        let last = Some(template.last_type());
-        if let Some(found) = last.filter(|&it| it > 0 && it as usize >= shape.token_types) {
-            let expected = format!("{} or more, for pairs of texts", found + 1);
-            return invalid("type_vocab_size", expected, shape.token_types);
-        }
+        template.check_types(&path, shape)?;
         let limit = tokenizer.model_max_length.unwrap_or(usize::MAX);
         let limit = limit.min(shape.max_tokens());
         let max_tokens = config.max_tokens.unwrap_or(limit.min(MAX_TOKENS));

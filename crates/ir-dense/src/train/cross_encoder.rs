@@ -20,7 +20,7 @@ use super::{
 };
 use crate::cross_encoder::head::ClassificationHead;
 use crate::cross_encoder::scoring::ScoringHead;
-use crate::cross_encoder::{CrossEncoder, CrossEncoderConfig, Windows};
+use crate::cross_encoder::{CrossEncoder, Windows};
 use crate::error::ModelError;
 use crate::reader::MissingHead;
 use crate::transformer::ModelWeights;
@@ -89,8 +89,9 @@ impl CrossEncoderTrainer {
     /// head with one label; weights of the head that the folder lacks are random.
     ///
     /// # Errors
-    /// If the model cannot be read, its head has several labels, or a configuration value is out of
-    /// range.
+    /// Returns [`TrainError`] if the model cannot be read, its head is not a classification head
+    /// with one label, a configuration value is out of range, or the layers of the model have no
+    /// kernels for the precision of training.
     pub fn open(
         folder: impl AsRef<Path>,
         config: &CrossEncoderTrainingConfig,
@@ -129,11 +130,6 @@ impl CrossEncoderTrainer {
     pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
         self.checkpoints.set_every(steps);
         self
-    }
-
-    /// Configuration of the cross-encoder.
-    pub fn cross_encoder_config(&self) -> &CrossEncoderConfig {
-        &self.config.cross_encoder
     }
 
     /// Returns the [fingerprint](CrossEncoderTrainingResult::fingerprint) that training would have.
@@ -212,7 +208,7 @@ impl CrossEncoderTrainer {
         let task = CrossEncoderTask {
             cross_encoder,
             models: vec![model],
-            sampler: BatchSampler::new(data, config.sampling()),
+            sampler: BatchSampler::new(data, &config),
             config: &config,
         };
         let observers = Observers {

@@ -33,7 +33,8 @@ pub struct CrossEncoderTrainingConfig {
     /// Number of queries per step. Range: ≥ 1. Default: 8.
     pub batch_size: usize,
     /// Number of hard negatives per query and epoch; an example with fewer takes part with all.
-    /// Range: 0..=65,536. Default: 7.
+    /// Range: 0..=65,536, and ≥ 1 without in-batch negatives, except for binary cross-entropy.
+    /// Default: 7.
     pub hard_negatives: usize,
     /// Number of in-batch negatives per query: documents of the other queries of the step, drawn at
     /// random; all if there are fewer. Range: 0..=65,536, and 0 for distillation. Default: 0.
@@ -172,7 +173,7 @@ impl CrossEncoderTrainingConfig {
     }
 
     pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
-        examples.div_ceil(self.batch_size.max(1)) as u64
+        Sampling::from(self).steps_per_epoch(examples)
     }
 
     /// Checks that every value is in its range.
@@ -234,6 +235,11 @@ impl CrossEncoderTrainingConfig {
             let found = self.in_batch_negatives.to_string();
             return setting("in_batch_negatives", expected, found);
         }
+        let has_negatives = self.hard_negatives > 0 || self.in_batch_negatives > 0;
+        if self.loss.is_contrastive() && !has_negatives {
+            let expected = "1 or more, as the loss compares candidates and in_batch_negatives is 0";
+            return setting("hard_negatives", expected, "0".to_owned());
+        }
         if self.cross_encoder.precision != Precision::F32 {
             let expected = "f32 (the trained model can be opened with another precision)";
             let found = self.cross_encoder.precision.to_string();
@@ -241,17 +247,19 @@ impl CrossEncoderTrainingConfig {
         }
         Ok(())
     }
+}
 
-    pub(super) fn sampling(&self) -> Sampling {
-        Sampling {
-            seed: self.seed,
-            batch_size: self.batch_size,
+impl From<&CrossEncoderTrainingConfig> for Sampling {
+    fn from(config: &CrossEncoderTrainingConfig) -> Self {
+        Self {
+            seed: config.seed,
+            batch_size: config.batch_size,
             drop_last: false,
-            hard_negatives: self.hard_negatives,
+            hard_negatives: config.hard_negatives,
             repeats_negatives: false,
-            needs_scores: self.loss.is_distillation(),
+            needs_scores: config.loss.is_distillation(),
             needs_negatives: false,
-            skip_known_positives: self.skip_known_positives,
+            skip_known_positives: config.skip_known_positives,
         }
     }
 }

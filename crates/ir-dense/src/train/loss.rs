@@ -268,7 +268,7 @@ pub fn margin_mse(scores: Tensor<2>, teacher: Tensor<2>) -> Tensor<1> {
 /// query; `documents` and `document_lengths` likewise; result: `[queries, documents]`.
 ///
 /// # Panics
-/// If the sum of the lengths is not the number of rows.
+/// If the sum of the lengths is not the number of rows, or there is no query or no document.
 ///
 /// # Source
 /// Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late

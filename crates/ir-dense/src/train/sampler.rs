@@ -45,10 +45,11 @@ pub(super) struct Sampling {
 impl Sampling {
     /// Number of steps of an epoch for a number of examples.
     pub(super) fn steps_per_epoch(self, examples: usize) -> u64 {
+        let size = self.batch_size.max(1);
         let steps = if self.drop_last {
-            (examples / self.batch_size).max(usize::from(examples > 0))
+            (examples / size).max(usize::from(examples > 0))
         } else {
-            examples.div_ceil(self.batch_size)
+            examples.div_ceil(size)
         };
         steps as u64
     }

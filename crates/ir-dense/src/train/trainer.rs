@@ -166,7 +166,7 @@ impl Trainer {
         data: &dyn TrainingSet,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        self.run(data, None, &mut |_| Ok(()), progress)
+        self.train_with_callback(data, None, &mut |_| Ok(()), progress)
     }
 
     /// Trains with periodic evaluation and early stopping, and keeps the best weights.
@@ -180,7 +180,7 @@ impl Trainer {
         evaluate: &mut EvaluateFn<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        self.run(data, Some(evaluate), &mut |_| Ok(()), progress)
+        self.train_with_callback(data, Some(evaluate), &mut |_| Ok(()), progress)
     }
 
     /// Trains, with periodic evaluation if given, and calls `callback` with the history when
@@ -190,35 +190,6 @@ impl Trainer {
     /// Returns the errors of [`Trainer::train_and_evaluate`], and [`TrainError::Callback`] if
     /// `callback` fails.
     pub fn train_with_callback(
-        self,
-        data: &dyn TrainingSet,
-        evaluate: Option<&mut EvaluateFn<'_>>,
-        callback: &mut HistoryCallback<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<TrainingResult, TrainError> {
-        self.run(data, evaluate, callback, progress)
-    }
-
-    /// Checks that some query has more candidates than its positive.
-    fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
-        let config = &self.config;
-        if data.len().min(config.batch_size) > 1
-            || !config.loss.is_contrastive()
-            || config.loss.is_distillation()
-        {
-            return Ok(());
-        }
-        if config.hard_negatives > 0 {
-            for index in 0..data.len() {
-                if !data.get(index)?.negatives.is_empty() {
-                    return Ok(());
-                }
-            }
-        }
-        Err(TrainError::OneCandidate)
-    }
-
-    fn run(
         self,
         data: &dyn TrainingSet,
         evaluate: Option<&mut EvaluateFn<'_>>,
@@ -263,6 +234,25 @@ impl Trainer {
             fingerprint: finished.fingerprint,
             history: finished.history,
         })
+    }
+
+    /// Checks that some query has more candidates than its positive.
+    fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
+        let config = &self.config;
+        if data.len().min(config.batch_size) > 1
+            || !config.loss.is_contrastive()
+            || config.loss.is_distillation()
+        {
+            return Ok(());
+        }
+        if config.hard_negatives > 0 {
+            for index in 0..data.len() {
+                if !data.get(index)?.negatives.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+        Err(TrainError::OneCandidate)
     }
 }
 

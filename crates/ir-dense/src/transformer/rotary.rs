@@ -97,8 +97,8 @@ fn frequencies(rotary: Rotary) -> Vec<f32> {
             }) => {
                 // Number of rotations over the positions of pretraining.
                 let rotations = original_positions as f64 * frequency / TAU;
-                let share = ((rotations - low) / (high - low)).clamp(0.0, 1.0);
-                (1.0 - share) * frequency / factor + share * frequency
+                let fraction = ((rotations - low) / (high - low)).clamp(0.0, 1.0);
+                (1.0 - fraction) * frequency / factor + fraction * frequency
             }
             Some(RotaryScaling::Yarn {
                 factor,
@@ -119,8 +119,8 @@ fn frequencies(rotary: Rotary) -> Vec<f32> {
                 }
                 let (low, high) = (low.max(0.0), high.min(dim - 1.0));
                 let width = if low == high { 0.001 } else { high - low };
-                let share = ((at as f64 - low) / width).clamp(0.0, 1.0);
-                share * frequency / factor + (1.0 - share) * frequency
+                let fraction = ((at as f64 - low) / width).clamp(0.0, 1.0);
+                fraction * frequency / factor + (1.0 - fraction) * frequency
             }
         }
     });

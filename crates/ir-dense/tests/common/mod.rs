@@ -103,6 +103,8 @@ pub fn replace(folder: &Path, file: &str, from: &str, to: &str) {
 /// Maximum absolute difference of two vectors.
 pub fn apart(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
+    // The maximum ignores NaN.
+    assert!(a.iter().chain(b).all(|x| x.is_finite()), "{a:?} {b:?}");
     a.iter()
         .zip(b)
         .map(|(a, b)| (a - b).abs())

@@ -44,7 +44,7 @@ fn adapters_change_fingerprint_and_vectors_and_are_saved_merged() {
     assert_eq!(model(&adapted), model(&saved));
 }
 
-/// An adapter without tokenizer and configuration has those of its base model.
+/// The base model has the configuration, and the tokenizer if the adapter has none.
 #[test]
 fn base_models_are_folders_that_the_adapter_names() {
     let family = testdata("families").join("qwen3-lora");
@@ -125,6 +125,11 @@ fn adapters_that_are_not_merged_are_errors() {
         assert!(error.starts_with(&start), "{error}");
         assert!(error.contains(expected), "{fields}: {error}");
     }
+    // Without reading weights, `describe` finds the error of opening the model.
+    let folder = changed("bert-lora", &json!({"r": 5}));
+    let described = describe(folder.path(), &Default::default()).unwrap();
+    let problems = &described.towers[0].problems;
+    assert!(problems.contains(&error(folder.path())), "{problems:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn error(folder: &Path) -> ModelError {
     BiEncoder::open(folder).unwrap_err()
 }
 
-/// Errors have the names of the file, not those of BERT.
+/// Errors name a field as the file does, not as BERT does.
 #[test]
 fn errors_name_the_fields_of_the_file() {
     for (family, field, value, expected) in [

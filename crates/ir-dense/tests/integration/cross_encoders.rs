@@ -99,7 +99,7 @@ fn failures(folder: &Path) -> Vec<String> {
 #[test]
 fn scores_equal_sentence_transformers() {
     let folders = folders();
-    assert!(!folders.is_empty());
+    assert!(folders.len() >= 18);
     let lines = folders.iter().flat_map(|folder| {
         let failures = failures(folder).into_iter();
         failures.map(|failure| format!("{}: {failure}", folder.display()))

@@ -87,7 +87,7 @@ fn failures(folder: &Path) -> Vec<String> {
         for (document, expected) in vectors[1].iter().zip(expected) {
             let found = encoder.similarity().score(query, document);
             let most = TOLERANCE * expected.abs().max(query.len() as f32);
-            if (found - expected).abs() > most {
+            if !found.is_finite() || (found - expected).abs() > most {
                 failures.push(format!("score {found}, expected {expected}"));
             }
         }

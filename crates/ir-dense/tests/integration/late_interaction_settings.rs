@@ -5,32 +5,16 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{on_backend, replace, testdata, tiny};
+use crate::common::{copy_tree, on_backend, replace, testdata, tiny};
 use ir_core::{Side, TokenEncoder, TokenVectors};
 use ir_dense::{
     BiEncoder, MultiVectorConfig, MultiVectorEncoder, SideConfig, TokenSimilarity, describe,
 };
 use serde_json::{Value, json};
 
-/// Temporary copy of a committed folder, with its folders.
+/// Temporary copy of a committed folder.
 fn copy(name: &str) -> tempfile::TempDir {
-    fn copy_all(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let (from, to) = (
-                entry.as_ref().unwrap().path(),
-                to.join(entry.unwrap().file_name()),
-            );
-            if from.is_dir() {
-                copy_all(&from, &to);
-            } else {
-                fs::copy(from, to).unwrap();
-            }
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    copy_all(&testdata("late-interaction").join(name), folder.path());
-    folder
+    copy_tree(&testdata("late-interaction").join(name))
 }
 
 /// Sets a value of a JSON file; `pointer` is the object.

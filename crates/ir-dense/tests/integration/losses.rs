@@ -326,6 +326,7 @@ fn losses_of_cross_encoders_equal_pytorch() {
     let leaf_device = device().autodiff();
     let teacher = tensor(&teacher, &leaf_device);
     let labels: Rows = vec![vec![1.0, 0.0, 0.0, 0.0, 0.0]; 3];
+    assert_eq!(golden.losses.len(), 7);
     for (name, expected) in &golden.losses {
         let leaf = tensor(&scores, &leaf_device).require_grad();
         let (s, t) = (leaf.clone(), teacher.clone());
@@ -346,8 +347,9 @@ fn losses_of_cross_encoders_equal_pytorch() {
         let value: f32 = value.into_scalar();
         let apart = (f64::from(value) - expected.value).abs();
         assert!(apart < 1e-6 * expected.value.max(1.0), "{name}: {value}");
-        let gradient = gradient.as_slice::<f32>().unwrap().iter();
-        for (found, expected) in gradient.zip(&expected.gradient) {
+        let gradient = gradient.as_slice::<f32>().unwrap();
+        assert_eq!(gradient.len(), expected.gradient.len(), "{name}");
+        for (found, expected) in gradient.iter().zip(&expected.gradient) {
             let apart = (f64::from(*found) - expected).abs();
             assert!(apart < 1e-6, "{name}: {found}, expected {expected}");
         }

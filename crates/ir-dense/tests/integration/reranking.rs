@@ -109,6 +109,7 @@ fn bits(cross_encoder: &CrossEncoder, golden: &Golden) -> Vec<u32> {
 #[test]
 fn training_equals_pytorch() {
     let golden = golden();
+    assert_eq!(golden.training.len(), 7);
     for (name, expected) in &golden.training {
         for mini_batch_size in [None, Some(4)] {
             let mut config = config(&golden, expected.loss);
@@ -136,6 +137,7 @@ fn training_equals_pytorch() {
                 });
             let pairs: Vec<(&str, &str)> = pairs.collect();
             let scores = trained.cross_encoder.predict(&pairs).unwrap().concat();
+            assert_eq!(scores.len(), expected.scores_after.len());
             for (found, expected) in scores.iter().zip(&expected.scores_after) {
                 let apart = (found - expected).abs();
                 assert!(apart < 2e-4, "{name}: {found}, expected {expected}");
@@ -176,8 +178,8 @@ fn training_does_not_depend_on_threads() {
     }
 }
 
-/// A training that is interrupted after every number of steps, and whose process is killed, resumes
-/// with the bytes of an undisturbed one.
+/// Training that is interrupted after 1, 2 and 4 steps, or killed after a checkpoint, resumes and
+/// ends with the bytes of an uninterrupted run.
 #[test]
 fn interrupted_training_resumes() {
     if !on_default_backend() {
@@ -274,7 +276,7 @@ fn checkpoints_of_other_trainings_are_rejected() {
         field(train(&model(), &config, &data[1..].to_vec())),
         "training_data"
     );
-    // Another tokenizer, other weights of the same shape, another head.
+    // Another tokenizer, another seed, another model.
     let other = copy_folder(&model());
     replace(other.path(), "vocab.txt", "tea\n", "tee\n");
     let found = field(train(other.path(), &config, &data));
@@ -366,6 +368,11 @@ fn errors_of_training() {
             |it| it.cross_encoder.precision = Precision::Int8,
             "cross_encoder.precision is int8, expected f32 (the trained model can be opened with \
              another precision)",
+        ),
+        (
+            |it| it.hard_negatives = 0,
+            "hard_negatives is 0, expected 1 or more, as the loss compares candidates and \
+             in_batch_negatives is 0",
         ),
         (|it| it.epochs = 0, "epochs is 0, expected 1 or more"),
     ] {

@@ -131,12 +131,16 @@ impl PartialFile {
         let mut bytes = Vec::new();
         let read = self.journal.read_to_end(&mut bytes);
         read.map_err(|source| self.failed(source))?;
-        let Some((found, mut blocks)) = split_block(&bytes).and_then(|(header, rest)| {
-            let header: H = serde_json::from_slice(header).ok()?;
-            Some((header, rest))
-        }) else {
+        let Some((found, mut blocks)) = split_block(&bytes) else {
             return Ok(self.start(header)?);
         };
+        let found = serde_json::from_slice(found).map_err(|source| {
+            let what =
+                "expected the journal of an index of this kind; delete the file to start again";
+            let source = io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {source}"));
+            let path = self.journal_path.clone();
+            PartialFileError::Io { path, source }
+        })?;
         check(found, &self.journal_path)?;
         self.journal_end = (bytes.len() - blocks.len()) as u64;
         let mut format_header = [0; HEADER_LEN];
@@ -178,7 +182,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Appends a block of `data`, which consists of so many units.
+    /// Appends a block of `data`, which consists of `units` units.
     pub(super) fn append(
         &mut self,
         units: u32,
@@ -201,8 +205,8 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Completes the index with the sections that `write` adds, syncs it to disk and renames it to
-    /// the destination.
+    /// Completes the index with the sections that `write` adds, syncs it and renames it to the path
+    /// of the index.
     pub(super) fn finish(
         &self,
         write: impl FnOnce(&mut IndexFileWriter<BufWriter<&File>>) -> io::Result<()>,

@@ -156,7 +156,9 @@ proptest! {
         let picked: Vec<Candidate<'_>> = picks.iter().map(|&n| all[n]).collect();
         let stored = store(&config(encoding), &encoded(&texts));
         let stored = LateInteraction::new(Words(None)).with_store(stored).unwrap();
-        for reranker in [LateInteraction::new(Words(None)), stored] {
+        let plain = store(&TokenStoreConfig::new(DIM), &encoded(&texts));
+        let plain = LateInteraction::new(Words(None)).with_store(plain).unwrap();
+        for reranker in [LateInteraction::new(Words(None)), stored, plain] {
             let scores = reranker.scores(query, &picked).unwrap();
             let mut sorted: Vec<f32> = scores.iter().flatten().copied().collect();
             sorted.sort_by(|a, b| b.total_cmp(a));
@@ -281,9 +283,12 @@ fn candidates_that_are_not_in_the_store() {
         message,
         "candidate \"d77\": expected a document of the token store, found none"
     );
-    assert!(stored.explain("tea", &candidates, texts.len()).is_err());
+    let explained = stored.explain("tea", &candidates, texts.len());
+    let batch = stored.scores_batch(&[("tea", &candidates)]);
+    for error in [explained.unwrap_err(), batch.unwrap_err()] {
+        assert_eq!(error.source().unwrap().to_string(), message);
+    }
     assert_eq!(stored.explain("tea", &candidates, 99).unwrap(), None);
-    assert!(stored.scores_batch(&[("tea", &candidates)]).is_err());
 }
 
 /// An encoder that fails, or returns other vectors than it should.

@@ -257,7 +257,7 @@ fn codebooks_of_segments() {
     assert_eq!(store.config().codebook, Some(codebooks[1].clone()));
 }
 
-/// Segments with other centroids are not one store.
+/// A segment of another store, with other centroids.
 #[test]
 fn a_segment_with_another_codebook() {
     let documents = documents(3, 20, DIM);

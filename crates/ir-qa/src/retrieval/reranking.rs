@@ -14,7 +14,7 @@ pub type RerankedAnswers = Reranked<Arc<AnswerIndex>, Arc<dyn Reranker<Query = s
 #[non_exhaustive]
 pub struct AnswerReranking {
     /// Number of answers that are ranked by the reranker: the first ones of the index that pass the
-    /// filter. Default: 20.
+    /// filter. A search for more answers has as many candidates as answers. Default: 20.
     pub depth: usize,
     /// If `true`, the reranker gets the answer with its context, `answer [SEP] context`; otherwise
     /// the answer alone. Default: false.
@@ -103,5 +103,9 @@ impl CandidateTexts for AnswerTexts {
                 Cow::Borrowed(&*frame.answer)
             }
         }))
+    }
+
+    fn contains(&self, id: &str) -> Result<bool, SearchError> {
+        Ok(self.index.ids().get(id).is_some())
     }
 }

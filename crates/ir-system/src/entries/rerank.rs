@@ -9,7 +9,7 @@ use super::PrecisionName;
 ///
 /// A cross-encoder reads the texts of the candidates: of the collection, or of an index that stores
 /// them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerankSystem {
     /// Name of the system that finds the candidates.

@@ -1,15 +1,27 @@
-//! Model folders by the key `model`: found by path or name, and the hashes of their files.
+//! Model folders by the key `model`: found by path or name, the hashes of their files, and
+//! precisions.
 
 use std::path::{Path, PathBuf};
 
-use ir_dense::{ModelFolder, model_files};
+use ir_dense::{ModelFolder, Precision, model_files};
 
+use crate::entries::PrecisionName;
 use crate::error::SystemError;
 use crate::source::SourceMap;
 use crate::system::SystemContext;
 
 /// Key of the model of an entry.
 pub(crate) const MODEL_KEY: &str = "model";
+
+impl From<PrecisionName> for Precision {
+    fn from(name: PrecisionName) -> Self {
+        match name {
+            PrecisionName::F32 => Self::F32,
+            PrecisionName::Bf16 => Self::Bf16,
+            PrecisionName::Int8 => Self::Int8,
+        }
+    }
+}
 
 /// Finds a model folder by its path, or by the name of a downloaded model.
 ///

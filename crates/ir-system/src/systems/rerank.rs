@@ -19,17 +19,19 @@ impl RerankSystem {
     ///
     /// # Errors
     /// Returns [`SystemError::Missing`] if there is no such model, or the program was built without
-    /// the feature `dense`, and [`SystemError::Stage`] if the folder is not a cross-encoder.
+    /// the feature `dense`, and [`SystemError::Stage`] if the folder is not a cross-encoder with
+    /// one label.
     pub fn open_model(&self, source: &SourceMap) -> Result<OpenReranker, SystemError> {
         super::cross_encoder::open_model(self, source)
     }
 
-    /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts are
-    /// those of the index.
+    /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts
+    /// come from the index.
     ///
     /// # Errors
-    /// Returns the errors of [`RerankSystem::open_model`], and [`SystemError::Parameter`] if the
-    /// index stores no texts.
+    /// Returns the errors of [`RerankSystem::open_model`], [`SystemError::Parameter`] if the index
+    /// stores no texts or the template is invalid, and [`SystemError::Stage`] if a retriever holds
+    /// too many documents.
     pub fn rerank(
         &self,
         firsts: Vec<SharedRetriever>,

@@ -95,12 +95,12 @@ fn row(name: impl ToString, value: impl ToString) -> [String; 2] {
 
 fn model_rows(model: &ModelDescription) -> Vec<[String; 2]> {
     let late = model.late_interaction.as_ref();
-    let similarity = match model.similarity {
-        _ if late.is_some() => late.map_or("", |late| late.similarity.name()),
-        Some(VectorSimilarity::Cosine) => "cosine",
-        Some(VectorSimilarity::Euclidean) => "euclidean",
-        Some(VectorSimilarity::InnerProduct) => "inner product",
-        None => "inner product, by default",
+    let similarity = match (late, model.similarity) {
+        (Some(late), _) => late.similarity.name(),
+        (None, Some(VectorSimilarity::Cosine)) => "cosine",
+        (None, Some(VectorSimilarity::Euclidean)) => "euclidean",
+        (None, Some(VectorSimilarity::InnerProduct)) => "inner product",
+        (None, None) => "inner product, by default",
     };
     let mut rows = vec![
         row("dimension", grouped(model.dim as u64)),

@@ -1,12 +1,12 @@
-//! Options of the training configuration.
+//! Options of the training configuration of `ir train`.
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
 use ir_dense::{Backend, ModelError, Pooling, Precision, TokenizerError};
 
-use super::options::{EXECUTION, EvaluationOptions};
+use super::options::{EXECUTION, EvaluationOptions, out_of_range, read_config, set};
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::encoder::{POOLINGS, TRAINING_PRECISIONS, backend};
 use crate::shared::options::{choice, positive};
@@ -103,22 +103,12 @@ impl ConfigurationOptions {
     /// Training configuration, and the error of a value out of range with its option.
     pub(super) fn settings(&self, evaluation: &EvaluationOptions) -> Result<TrainingConfig> {
         let mut config = match &self.config {
-            Some(path) => {
-                let name = path.display();
-                let text =
-                    std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
-                serde_json::from_slice(&text).with_context(|| format!("{name}"))?
-            }
+            Some(path) => read_config(path)?,
             None => self
                 .preset
                 .clone()
                 .unwrap_or_else(TrainingConfig::small_data),
         };
-        fn set<T: Clone>(field: &mut T, option: &Option<T>) {
-            if let Some(value) = option {
-                field.clone_from(value);
-            }
-        }
         set(&mut config.epochs, &self.epochs);
         set(&mut config.batch_size, &self.batch);
         set(&mut config.hard_negatives, &self.negatives);
@@ -128,11 +118,7 @@ impl ConfigurationOptions {
         set(&mut config.precision, &self.precision);
         set(&mut config.seed, &self.seed);
         config.mini_batch_size = self.block.or(config.mini_batch_size);
-        config.evaluate_every = evaluation.evaluate_every.or(config.evaluate_every);
-        config.patience = match evaluation.patience {
-            Some(0) => None,
-            other => other.or(config.patience),
-        };
+        evaluation.apply(&mut config.evaluate_every, &mut config.patience);
         if self.constant {
             config.schedule.decay = LearningRateDecay::Constant;
         }
@@ -150,21 +136,18 @@ impl ConfigurationOptions {
         encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
         encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
         config.validate().map_err(|error| {
-            Usage(match (self.option(&error, evaluation), &self.config) {
-                (Some(option), _) => format!("--{option}: {error}"),
-                (None, Some(file)) => format!("{}: {error}", file.display()),
-                (None, None) => error.to_string(),
-            })
+            let fields = self.field_options(evaluation);
+            out_of_range(&error, &fields, self.config.as_deref())
         })?;
         Ok(config)
     }
 
-    /// Given option with a value that is out of range.
-    fn option(&self, error: &TrainError, evaluation: &EvaluationOptions) -> Option<&'static str> {
-        let TrainError::Setting { field, .. } = error else {
-            return None;
-        };
-        let options = [
+    /// Fields of the configuration with their options, and `true` if the option is given.
+    fn field_options(
+        &self,
+        evaluation: &EvaluationOptions,
+    ) -> [(&'static str, &'static str, bool); 10] {
+        [
             ("epochs", "epochs", self.epochs.is_some()),
             ("batch_size", "batch", self.batch.is_some()),
             ("mini_batch_size", "block", self.block.is_some()),
@@ -187,11 +170,7 @@ impl ConfigurationOptions {
                 "evaluate-every",
                 evaluation.evaluate_every.is_some(),
             ),
-        ];
-        let given = options
-            .iter()
-            .find(|(name, _, given)| name == field && *given);
-        given.map(|(_, option, _)| *option)
+        ]
     }
 
     /// Adds the options of the maximum lengths to an error about them.

@@ -1,4 +1,4 @@
-//! Validation set of `ir train`.
+//! Validation set of `ir train` and `ir train-reranker`.
 
 use std::collections::HashSet;
 use std::sync::Arc;

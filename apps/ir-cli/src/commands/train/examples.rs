@@ -1,4 +1,4 @@
-//! Training examples of `ir train`.
+//! Training examples of `ir train` and `ir train-reranker`.
 
 use std::io::BufRead;
 use std::path::Path;

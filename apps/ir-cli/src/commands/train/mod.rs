@@ -57,8 +57,9 @@ after training, and the best weights are kept.
 
 --config reads JSON with any of the fields epochs, batch_size, hard_negatives
 (--negatives), mini_batch_size (--block), drop_last, loss, similarity,
-dropout, learning_rate, schedule, optimizer, max_gradient_norm, seed,
-evaluate_every, patience, encoder; other options override it:
+skip_known_positives, dropout, learning_rate, schedule, optimizer,
+max_gradient_norm, precision, seed, evaluate_every, patience, encoder; other
+options override it:
   {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}
 Losses: softmax (temperature), symmetric (temperature), pointwise (scale),
 margin (margin) and, with scores of a teacher in the examples, kl_divergence

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_data::DocTemplate;
+use ir_dense::train::TrainError;
 use ir_eval::Measure;
+use serde::de::DeserializeOwned;
 
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Usage, bail_usage};
 use crate::shared::encoder::is_model;
 use crate::shared::input::{is_collection, split_of_collection};
 use crate::shared::options::QueryForm;
@@ -95,7 +97,7 @@ pub(super) struct EvaluationOptions {
     pub(super) evaluate_every: Option<u64>,
 
     /// Early stopping: number of evaluations without improvement; 0 disables it
-    /// [default: 2 for small-data, 0 for datafinder]
+    /// [default: 2 for ir train with small-data, otherwise 0]
     #[arg(long, value_name = "N", requires = "dev")]
     pub(super) patience: Option<u64>,
 
@@ -130,6 +132,52 @@ impl CommonOptions {
         check_arguments(self, command)?;
         Ok(checkpoints)
     }
+}
+
+impl EvaluationOptions {
+    /// Sets the fields of a training configuration that are given as options.
+    pub(super) fn apply(&self, evaluate_every: &mut Option<u64>, patience: &mut Option<u64>) {
+        *evaluate_every = self.evaluate_every.or(*evaluate_every);
+        *patience = match self.patience {
+            Some(0) => None,
+            other => other.or(*patience),
+        };
+    }
+}
+
+/// Reads a training configuration from a JSON file.
+pub(super) fn read_config<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let name = path.display();
+    let text = std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
+    serde_json::from_slice(&text).with_context(|| format!("{name}"))
+}
+
+/// Sets a field of a training configuration to the value of its option, if given.
+pub(super) fn set<T: Clone>(field: &mut T, option: &Option<T>) {
+    if let Some(value) = option {
+        field.clone_from(value);
+    }
+}
+
+/// Error of a configuration value out of range, with its option, if given, or the file.
+///
+/// `options`: fields with their options, and `true` if the option is given.
+pub(super) fn out_of_range(
+    error: &TrainError,
+    options: &[(&str, &str, bool)],
+    file: Option<&Path>,
+) -> Usage {
+    let option = match error {
+        TrainError::Setting { field, .. } => options
+            .iter()
+            .find(|(name, _, given)| name == field && *given),
+        _ => None,
+    };
+    Usage(match (option, file) {
+        (Some((_, option, _)), _) => format!("--{option}: {error}"),
+        (None, Some(file)) => format!("{}: {error}", file.display()),
+        (None, None) => error.to_string(),
+    })
 }
 
 /// Names the mistake in arguments that are swapped, or a collection in place of examples.

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::training::TrainingSet;
 use ir_core::{Candidate, Document, NoProgress, Reranker, Run};
 use ir_dense::train::{
-    CrossEncoderLoss, CrossEncoderTrainer, CrossEncoderTrainingConfig, EvaluateFn, TrainError,
+    CrossEncoderLoss, CrossEncoderTrainer, CrossEncoderTrainingConfig, EvaluateFn,
 };
 use ir_dense::{Backend, CrossEncoder, Precision};
 use serde_json::json;
 
 use super::dev::DevSet;
-use super::options::{CommonOptions, EXECUTION};
+use super::options::{CommonOptions, EXECUTION, out_of_range, read_config, set};
 use super::run::{RunSteps, prepare, train};
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::Console;
 use crate::shared::encoder::{TRAINING_PRECISIONS, backend, find_model};
 use crate::shared::input::fingerprint;
 use crate::shared::options::{choice, positive, use_threads};
@@ -46,8 +46,8 @@ kept.
 --config reads JSON with any of the fields epochs, batch_size, hard_negatives
 (--negatives), in_batch_negatives, mini_batch_size (--block), loss,
 skip_known_positives, dropout, learning_rate, schedule, optimizer,
-max_gradient_norm, seed, evaluate_every, patience, cross_encoder; other options
-override it:
+max_gradient_norm, precision, seed, evaluate_every, patience, cross_encoder;
+other options override it:
   {\"epochs\": 2, \"loss\": {\"kind\": \"softmax\", \"temperature\": 0.5}}";
 
 #[derive(Debug, clap::Args)]
@@ -150,12 +150,12 @@ const LOSSES: [(&str, &str, CrossEncoderLoss); 6] = [
     ),
     (
         "margin-mse",
-        "Squared error of the margins of a teacher, whose scores the examples have",
+        "Squared error of the margins of a teacher; the examples need teacher scores",
         CrossEncoderLoss::MarginMse,
     ),
     (
         "kl-divergence",
-        "KL divergence from a teacher, whose scores the examples have, temperature 1",
+        "KL divergence from a teacher, temperature 1; the examples need teacher scores",
         CrossEncoderLoss::KlDivergence { temperature: 1.0 },
     ),
 ];
@@ -170,19 +170,9 @@ impl Args {
     fn settings(&self) -> Result<CrossEncoderTrainingConfig> {
         let options = &self.configuration;
         let mut config = match &options.config {
-            Some(path) => {
-                let name = path.display();
-                let text =
-                    std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
-                serde_json::from_slice(&text).with_context(|| format!("{name}"))?
-            }
+            Some(path) => read_config(path)?,
             None => CrossEncoderTrainingConfig::default(),
         };
-        fn set<T: Clone>(field: &mut T, option: &Option<T>) {
-            if let Some(value) = option {
-                field.clone_from(value);
-            }
-        }
         set(&mut config.loss, &options.loss);
         set(&mut config.epochs, &options.epochs);
         set(&mut config.batch_size, &options.batch);
@@ -195,31 +185,21 @@ impl Args {
         set(&mut config.seed, &options.seed);
         config.mini_batch_size = options.block.or(config.mini_batch_size);
         let validation = &self.common.evaluation;
-        config.evaluate_every = validation.evaluate_every.or(config.evaluate_every);
-        config.patience = match validation.patience {
-            Some(0) => None,
-            other => other.or(config.patience),
-        };
+        validation.apply(&mut config.evaluate_every, &mut config.patience);
         set(&mut config.cross_encoder.backend, &options.backend);
         let model = &mut config.cross_encoder;
         model.max_tokens = options.max_tokens.or(model.max_tokens);
         config.validate().map_err(|error| {
-            Usage(match (self.option(&error), &options.config) {
-                (Some(option), _) => format!("--{option}: {error}"),
-                (None, Some(file)) => format!("{}: {error}", file.display()),
-                (None, None) => error.to_string(),
-            })
+            let fields = self.field_options();
+            out_of_range(&error, &fields, options.config.as_deref())
         })?;
         Ok(config)
     }
 
-    /// Given option with a value that is out of range.
-    fn option(&self, error: &TrainError) -> Option<&'static str> {
-        let TrainError::Setting { field, .. } = error else {
-            return None;
-        };
+    /// Fields of the configuration with their options, and `true` if the option is given.
+    fn field_options(&self) -> [(&'static str, &'static str, bool); 10] {
         let (options, validation) = (&self.configuration, &self.common.evaluation);
-        let given = [
+        [
             ("epochs", "epochs", options.epochs.is_some()),
             ("batch_size", "batch", options.batch.is_some()),
             ("mini_batch_size", "block", options.block.is_some()),
@@ -242,11 +222,7 @@ impl Args {
                 "evaluate-every",
                 validation.evaluate_every.is_some(),
             ),
-        ];
-        let given = given
-            .iter()
-            .find(|(name, _, given)| name == field && *given);
-        given.map(|(_, option, _)| *option)
+        ]
     }
 }
 

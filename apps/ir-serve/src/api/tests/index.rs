@@ -94,15 +94,7 @@ fn lines_of_ten_megabytes_are_asked() {
         };
         assert_eq!(server.answers(query), expected, "{id}");
         // The page has the whole text, and its words are found there.
-        let request = Request::get(format!("/document/{id}?q=oolong"));
-        let request = request.header(header::HOST, "localhost");
-        let request = request.body(Body::empty()).unwrap();
-        let page = server.runtime.block_on(async {
-            let response = server.router.clone().oneshot(request).await.unwrap();
-            assert_eq!(response.status(), 200);
-            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
-            String::from_utf8(body.unwrap().to_vec()).unwrap()
-        });
+        let page = server.page(&format!("/document/{id}?q=oolong"));
         assert!(page.len() >= text.len(), "{id}");
         assert!(page.contains("<b>oolong</b>"), "{id}");
     }

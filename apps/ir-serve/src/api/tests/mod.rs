@@ -98,6 +98,19 @@ impl TestServer {
         })
     }
 
+    /// Page with the status 200.
+    #[track_caller]
+    fn page(&self, path: &str) -> String {
+        let request = Request::get(path).header(header::HOST, "localhost");
+        let request = request.body(Body::empty()).unwrap();
+        self.runtime.block_on(async {
+            let response = self.router.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), StatusCode::OK);
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
+            String::from_utf8(body.unwrap().to_vec()).unwrap()
+        })
+    }
+
     fn post(&self, path: &str, key: &str, body: &Value) -> (u16, Value) {
         let (status, text) = self.request("POST", path, Some(key), &body.to_string());
         (

@@ -170,4 +170,21 @@ fn an_exceeded_time_limit_is_a_warning() {
         warning.starts_with("reranking exceeded its time limit, 0ns: "),
         "{warning}"
     );
+    let page = server.page("/?q=questions+about+farming+leaflets");
+    assert!(page.contains(&format!("Warning: {warning}.")), "{page}");
+}
+
+/// Scores of this reranker are negative, and a paper has more sentences than there are candidates.
+#[test]
+fn answers_that_a_paper_marks_are_those_of_the_search() {
+    let marks = |server: &TestServer| {
+        let page = server.page("/document/harvestqa.xml?q=questions+about+farming+leaflets");
+        page.matches(" id=\"answer-").count()
+    };
+    let expected = marks(&TestServer::with_bundled_papers());
+    assert!(expected > 2, "{expected}");
+    assert_eq!(
+        marks(&server(&Arc::default(), Duration::from_secs(60))),
+        expected
+    );
 }

@@ -412,6 +412,7 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
     html! {
         section aria-labelledby="results" {
             h2 #results .visually-hidden { "Answers" }
+            @for warning in &list.warnings { p.hint role="status" { "Warning: " (warning) "." } }
             @if answers.is_empty() {
                 (no_answers(form, result))
             } @else {

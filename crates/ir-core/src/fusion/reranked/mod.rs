@@ -187,7 +187,6 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         queries: &[(&Q, Search<'_>)],
         found: &[DocumentHits],
     ) -> Result<Vec<Vec<Option<f32>>>, SearchError> {
-        self.check_texts(found)?;
         let mut scores = Vec::with_capacity(queries.len());
         while scores.len() < queries.len() {
             let start = scores.len();
@@ -199,6 +198,10 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
                 let of_query = self.texts(found)?;
                 bytes += of_query.iter().map(|text| text.len()).sum::<usize>();
                 texts.push(of_query);
+            }
+            if start == 0 {
+                // The texts of later blocks are checked before anything is scored.
+                self.check_texts(&found[texts.len()..])?;
             }
             let block = found[start..].iter().zip(&texts);
             let block: Vec<Vec<Candidate<'_>>> = block
@@ -226,7 +229,6 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         found: &DocumentHits,
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.check_texts(std::slice::from_ref(found))?;
         let texts = self.texts(found)?;
         let candidates = self.as_candidates(found, &texts);
         if let Some(tree) = self.reranker.explain(query, &candidates, n)? {

@@ -5,7 +5,7 @@ use super::*;
 use crate::fusion::RetrieverScores;
 use crate::tests::ConstantScores;
 
-/// What is wrong with the scores of [`Lengths`].
+/// Fault of the scores of [`Lengths`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use burn::tensor::TensorData;
 use serde::Deserialize;
 
-use super::families::{by_tensor, cosine, read};
+use super::families::{by_tensor, cosine, mismatches, read};
 use super::*;
 use crate::cross_encoder::head::ClassificationHead;
 use crate::cross_encoder::{CrossEncoder, CrossEncoderConfig};
@@ -19,11 +19,6 @@ use crate::train::headed::{
 };
 use crate::train::{CrossEncoderLoss, CrossEncoderTrainingConfig};
 use crate::transformer::encoder_prefix;
-
-/// Maximum difference, as a fraction of the norm of the gradient of the tensor.
-const TOLERANCE: f64 = 1e-4;
-/// Maximum difference, as a fraction of the largest norm of a gradient.
-const FLOOR: f64 = 1e-6;
 
 /// Text with its teacher score.
 type ScoredText = (String, f32);
@@ -92,23 +87,7 @@ fn failures(
         let projection = elements.enumerate().map(|(at, x)| x * cosine(0.11, at));
         found.insert(tensor.name, [norm, projection.sum()]);
     }
-    let largest = expected.values().map(|it| it[0]).fold(0.0, f64::max);
-    let unread = expected.keys().filter(|name| !found.contains_key(*name));
-    let mut failures: Vec<String> = unread
-        .map(|name| format!("{name} has a gradient, but is not read"))
-        .collect();
-    for (tensor, found) in &found {
-        let expected = expected.get(tensor).copied().unwrap_or_default();
-        let most = TOLERANCE * expected[0] + FLOOR * largest;
-        // Not for NaN.
-        if ![0, 1]
-            .iter()
-            .all(|&at: &usize| (found[at] - expected[at]).abs() <= most)
-        {
-            failures.push(format!("{tensor}: {found:?}, expected {expected:?}"));
-        }
-    }
-    failures
+    mismatches(&found, expected)
 }
 
 fn examples_of(golden: &Golden) -> Vec<TrainingExample> {
@@ -142,9 +121,7 @@ fn gradients_of_losses_equal_pytorch() {
     for (name, training) in &golden.training {
         let config = config_of(&golden, training);
         let (cross_encoder, model) = open(&testdata("reranking/bert"), &config.cross_encoder);
-        let batch = BatchSampler::new(&data, config.sampling())
-            .batch(0)
-            .unwrap();
+        let batch = BatchSampler::new(&data, &config).batch(0).unwrap();
         let pairs = StepPairs::new(&batch, &config, 0);
         let gradients = pairs.gradients(&cross_encoder, &model, &config, 0);
         let (_, gradients) = gradients.unwrap();
@@ -162,13 +139,12 @@ fn gradients_of_heads_equal_finite_differences() {
     for (name, training) in &golden.training {
         let config = config_of(&golden, training);
         let (cross_encoder, model) = open(&testdata("reranking/bert"), &config.cross_encoder);
-        let batch = BatchSampler::new(&data, config.sampling())
-            .batch(0)
-            .unwrap();
+        let batch = BatchSampler::new(&data, &config).batch(0).unwrap();
         let pairs = StepPairs::new(&batch, &config, 0);
         let of = |model: &Model| pairs.gradients(&cross_encoder, model, &config, 0).unwrap();
         let (_, gradients) = of(&model);
         let tensors = model.head.named_tensors("").into_iter();
+        let mut checked = 0;
         for (tensor, gradient) in tensors.zip(gradients.head) {
             let norm = gradient.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>();
             let norm = norm.sqrt();
@@ -189,7 +165,9 @@ fn gradients_of_heads_equal_finite_differences() {
                 (slope / norm - 1.0).abs() < 0.01,
                 "{name}, {tensor}: {slope}, {norm}"
             );
+            checked += 1;
         }
+        assert!(checked >= 3, "{name}: {checked} of 4 parameters");
     }
 }
 

@@ -121,6 +121,29 @@ pub(super) fn by_tensor(
         .collect()
 }
 
+/// Returns the tensors with another norm or projection than expected, or that the model does not
+/// read.
+pub(super) fn mismatches(
+    found: &BTreeMap<String, [f64; 2]>,
+    expected: &BTreeMap<String, [f64; 2]>,
+) -> Vec<String> {
+    let largest = expected.values().fold(0.0, |a: f64, b| a.max(b[0]));
+    let unread = expected.keys().filter(|name| !found.contains_key(*name));
+    let mut mismatches: Vec<String> = unread
+        .map(|name| format!("{name} has a gradient, but is not read"))
+        .collect();
+    for (name, found) in found {
+        let expected = expected.get(name).copied().unwrap_or_default();
+        let most = TOLERANCE * expected[0] + FLOOR * largest;
+        let differences = [0, 1].map(|at: usize| (found[at] - expected[at]).abs());
+        // Not for NaN.
+        if !differences.iter().all(|difference| *difference <= most) {
+            mismatches.push(format!("{name}: {found:?}, expected {expected:?}"));
+        }
+    }
+    mismatches
+}
+
 /// Returns what is wrong with the gradients of a folder.
 fn failures(folder: &Path) -> Vec<String> {
     let ExpectedGradients { texts, tensors } = read(&folder.join("gradients.json"));
@@ -142,7 +165,6 @@ fn failures(folder: &Path) -> Vec<String> {
     let names = WeightFile::open(&tower.tower.transformer_folder)
         .unwrap()
         .names();
-    let largest = tensors.values().fold(0.0, |a: f64, b| a.max(b[0]));
     let batches = [
         ("unpadded", TokenBatch::new(&ids)),
         (
@@ -154,17 +176,8 @@ fn failures(folder: &Path) -> Vec<String> {
     for (kind, batch) in batches {
         let gradients = gradients_of_cosines(&tower, &batch);
         let found = by_tensor(tower.model.config(), &names, &gradients);
-        let unread = tensors.keys().filter(|name| !found.contains_key(*name));
-        failures.extend(unread.map(|name| format!("{name} has a gradient, but is not read")));
-        for (name, found) in found {
-            let expected = tensors.get(&name).copied().unwrap_or_default();
-            let most = TOLERANCE * expected[0] + FLOOR * largest;
-            let differences = [0, 1].map(|at| (found[at] - expected[at]).abs());
-            // Not for NaN.
-            if !differences.iter().all(|difference| *difference <= most) {
-                failures.push(format!("{kind}, {name}: {found:?}, expected {expected:?}"));
-            }
-        }
+        let mismatches = mismatches(&found, &tensors).into_iter();
+        failures.extend(mismatches.map(|it| format!("{kind}, {it}")));
     }
     failures
 }
@@ -173,6 +186,7 @@ fn failures(folder: &Path) -> Vec<String> {
 fn gradients_of_families_equal_pytorch() {
     let mut folders = folders();
     folders.retain(|folder| folder.join("gradients.json").exists());
+    assert!(!folders.is_empty());
     if let Some(root) = std::env::var_os("IR_ENCODER_FOLDERS") {
         let entries = read_dir(root).unwrap().map(|entry| entry.unwrap().path());
         // tests/integration/families.rs has the folders that are not supported.

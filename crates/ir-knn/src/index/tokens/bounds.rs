@@ -9,7 +9,7 @@
 //! bound of cos β per token; x is computed once per query token and centroid. A negative x is
 //! replaced by 0, which raises the bound and keeps the rounding error of x below a factor of 2.
 
-use ir_core::SearchError;
+use ir_core::{DocNum, SearchError};
 
 use super::codebook::{TokenCodebook, norm};
 use super::codec::{DocumentBytes, MAX_COSINE, MAX_LENGTH, NO_BOUND};
@@ -19,7 +19,7 @@ use crate::simd::{Cpu, PRODUCT_LANES};
 
 /// Maximum number of candidates with bounds that decide about the bounds of the others.
 const MAX_SAMPLE: usize = 16;
-/// Bounds are used if they exclude at least one of so many candidates.
+/// Bounds are used if they exclude at least 1/3 of the sample.
 const MIN_EXCLUDED: usize = 3;
 
 /// The best of some candidates, and the work that it took to find them.
@@ -40,6 +40,8 @@ pub struct TopCandidates {
 pub(super) trait Candidates {
     /// Number of candidates, repeated ones included.
     fn len(&self) -> usize;
+    /// Number of the document of a candidate.
+    fn doc(&self, at: usize) -> DocNum;
     /// Parts of the document of a candidate.
     fn document(&self, at: usize) -> Result<DocumentBytes<'_>, SearchError>;
     /// Decodes the vectors of a document of the candidates.
@@ -122,7 +124,7 @@ impl<C: Candidates> TopSearch<'_, C> {
         };
         self.scored_pairs += scored * document.tokens;
         if score.is_nan() {
-            let doc = ir_core::DocNum::new(at as u32);
+            let doc = self.candidates.doc(at);
             return Err(SearchError::NanScore { doc });
         }
         if scored == query.tokens {

@@ -71,8 +71,8 @@ pub struct TokenCodebookConfig {
     /// Number of tokens of the whole collection, from which the number of centroids follows:
     /// 16·√tokens, rounded down to a power of two. Default: the number of sample vectors.
     pub tokens: Option<usize>,
-    /// Number of centroids; at most the number of sample vectors. Default: from the number of
-    /// tokens.
+    /// Number of centroids; at most the number of sample vectors that are not held out. Default:
+    /// from the number of tokens.
     pub centroids: Option<usize>,
     /// Number of iterations of k-means. Default: 4.
     pub iterations: usize,

@@ -212,7 +212,8 @@ impl TokenCodec {
             });
         }
         let values = vectors.values.len();
-        if !vectors.is_empty() && (vectors.dim != self.dim || values != vectors.len() * self.dim) {
+        let is_other_dim = !vectors.is_empty() && vectors.dim != self.dim;
+        if is_other_dim || values != vectors.len() * self.dim {
             return Err(TokenStoreError::DocumentDim {
                 id: id(),
                 expected: self.dim,

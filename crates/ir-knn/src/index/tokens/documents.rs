@@ -1,4 +1,4 @@
-//! Encoded documents that are not yet in a file, and the sections after them.
+//! Encoded documents, their ids and table, and the sections of a store.
 
 use std::io::{self, Write};
 
@@ -58,7 +58,7 @@ impl DocumentTable {
     }
 }
 
-/// Encoded documents in memory.
+/// Encoded documents: ids and table, and the bytes that are not yet in a file.
 #[derive(Debug, Default)]
 pub(super) struct EncodedDocuments {
     pub(super) bytes: Vec<u8>,

@@ -138,8 +138,9 @@ impl<E: TokenEncoder> LateInteraction<E> {
     }
 
     /// Keeps the candidates with the `k` highest scores, and those with a score equal to the last
-    /// of them; removes the others. With a store that has a codebook, not all of the others are
-    /// scored ([`SegmentedTokenStore::top`]). Default: keeps all candidates.
+    /// of them; removes the others. With a store that has a codebook, bounds may exclude some of
+    /// the others before they are scored ([`SegmentedTokenStore::top`]). Default: keeps all
+    /// candidates.
     #[must_use]
     pub fn with_top(mut self, k: usize) -> Self {
         self.top = Some(k);
@@ -193,7 +194,10 @@ impl<E: TokenEncoder> LateInteraction<E> {
             Some(store) => {
                 let docs = find_all(store, candidates)?;
                 match self.top {
-                    Some(k) if k < docs.len() => return top_scores(store, query, &docs, k),
+                    Some(k) if k < docs.len() && store.config().codebook.is_some() => {
+                        return top_scores(store, query, &docs, k);
+                    }
+                    // Without bounds, all candidates are scored, on all threads.
                     _ => store.scores(query, &docs)?,
                 }
             }

@@ -121,3 +121,37 @@ pub(super) fn merge_segments(
     finish().map_err(failed)?;
     Ok(SegmentIndex::open(path, config, Verify::SmallSections)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use ir_core::TokenVectors;
+
+    use super::*;
+    use crate::index::tokens::codebook::{TokenCodebook, TokenCodebookConfig};
+    use crate::index::tokens::writer::TokenStoreWriter;
+
+    /// The checksums of a manifest do not find a writer that changes the codebook.
+    #[test]
+    fn segments_with_different_codebooks_are_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let segment = |number: u64, centroids: usize| {
+            let config = TokenCodebookConfig::default().with_centroids(centroids);
+            let codebook = TokenCodebook::train(2, &[1.0, 0.0, 0.0, 1.0], &config).unwrap();
+            let config = TokenStoreConfig::new(2).with_codebook(codebook);
+            let path = folder.path().join(number.to_string());
+            let mut writer = TokenStoreWriter::create(&path, &config).unwrap();
+            let vectors = TokenVectors::new(2, vec![1.0, 0.0], vec![0..1; 1]);
+            writer.push("a", &vectors).unwrap();
+            writer.finish().unwrap();
+            Segment::new(number, TokenStore::open(&path).unwrap())
+        };
+        check_codebooks(&[]).unwrap();
+        check_codebooks(&[segment(0, 2), segment(1, 2)]).unwrap();
+        let error = check_codebooks(&[segment(2, 2), segment(3, 2), segment(4, 1)]).unwrap_err();
+        assert!(
+            matches!(&error, OpenIndexError::Malformed { path, section, .. }
+                if path.ends_with("4") && section == section::CENTROIDS),
+            "{error}"
+        );
+    }
+}

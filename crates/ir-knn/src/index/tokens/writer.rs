@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::TokenCodec;
 use super::config::TokenStoreConfig;
-use super::documents::DocumentTable;
+use super::documents::EncodedDocuments;
 use super::error::TokenStoreError;
 use super::file::{TOKENS, section};
 use crate::index::partial_file::{BLOCK_SIZE, PartialFile};
@@ -48,12 +48,11 @@ pub struct TokenStoreWriter {
     config: TokenStoreConfig,
     codec: TokenCodec,
     header: JournalHeader,
-    ids: DocIds,
+    /// Ids and table of all documents, and the bytes of the pending ones.
+    documents: EncodedDocuments,
     /// Hashes of the ids.
     hashes: FxHashSet<u64>,
-    table: DocumentTable,
-    /// Documents not yet written, and their journal entries.
-    pending: Vec<u8>,
+    /// Journal entries of the pending documents.
     entries: Vec<u8>,
 }
 
@@ -137,10 +136,8 @@ impl TokenStoreWriter {
                 codebook: config.codebook.as_ref().map(|book| book.checksum()),
             },
             config: config.clone(),
-            ids: DocIds::new(),
+            documents: EncodedDocuments::default(),
             hashes: FxHashSet::default(),
-            table: DocumentTable::default(),
-            pending: Vec::new(),
             entries: Vec::new(),
         })
     }
@@ -158,14 +155,14 @@ impl TokenStoreWriter {
                 found: found.describe(),
             })
         };
-        let (ids, hashes, table) = (&mut self.ids, &mut self.hashes, &mut self.table);
+        let (documents, hashes) = (&mut self.documents, &mut self.hashes);
         let add = |entries: Vec<JournalEntry>, data: &[u8]| {
             let mut rest = data;
             for JournalEntry { id, tokens, size } in entries {
                 let (bytes, after) = rest.split_at(size);
-                ids.push(&id)?;
+                documents.ids.push(&id)?;
                 hashes.insert(Fnv1a::hash(id.as_bytes()));
-                table.push(tokens, bytes);
+                documents.table.push(tokens, bytes);
                 rest = after;
             }
             Ok(())
@@ -181,31 +178,26 @@ impl TokenStoreWriter {
     /// appended, and the writer remains usable. If the file cannot be written.
     pub fn push(&mut self, id: &str, vectors: &TokenVectors) -> Result<(), TokenStoreError> {
         let hash = Fnv1a::hash(id.as_bytes());
-        if self.hashes.contains(&hash) && self.ids.iter().any(|other| other == id) {
+        if self.hashes.contains(&hash) && self.documents.ids.iter().any(|other| other == id) {
             return Err(TokenStoreError::Duplicate { id: id.to_owned() });
         }
-        if self.pending.len() >= BLOCK_SIZE {
+        if self.documents.bytes.len() >= BLOCK_SIZE {
             self.flush()?;
         }
-        let start = self.pending.len();
-        self.codec.encode(id, vectors, &mut self.pending)?;
-        if let Err(error) = self.ids.push(id) {
-            self.pending.truncate(start);
-            return Err(error.into());
-        }
+        let start = self.documents.bytes.len();
+        self.documents.push(&self.codec, id, vectors)?;
         self.hashes.insert(hash);
-        let bytes = &self.pending[start..];
-        self.table.push(vectors.len() as u32, bytes);
+        let size = self.documents.bytes.len() - start;
         write_sized(&mut self.entries, id.as_bytes());
         write_varint(&mut self.entries, vectors.len() as u64);
-        write_varint(&mut self.entries, bytes.len() as u64);
+        write_varint(&mut self.entries, size as u64);
         Ok(())
     }
 
     /// Returns the number of documents, including the documents of the resumed store.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.len()
+        self.documents.table.len()
     }
 
     /// Returns `true` if the store has no documents yet.
@@ -217,7 +209,7 @@ impl TokenStoreWriter {
     /// Returns the ids of the documents.
     #[must_use]
     pub fn ids(&self) -> &DocIds {
-        &self.ids
+        &self.documents.ids
     }
 
     /// Writes pending documents, so that they survive the end of the process.
@@ -228,9 +220,9 @@ impl TokenStoreWriter {
         if self.entries.is_empty() {
             return Ok(());
         }
-        let size = self.pending.len() as u32;
-        self.file.append(size, &self.pending, &self.entries)?;
-        self.pending.clear();
+        let bytes = &self.documents.bytes;
+        self.file.append(bytes.len() as u32, bytes, &self.entries)?;
+        self.documents.bytes.clear();
         self.entries.clear();
         Ok(())
     }
@@ -241,8 +233,8 @@ impl TokenStoreWriter {
     /// If the file cannot be written. An existing file at the destination is then unchanged.
     pub fn finish(mut self) -> Result<(), TokenStoreError> {
         self.flush()?;
-        let (table, config) = (&self.table, &self.config);
-        let ids = &self.ids;
+        let (table, config) = (&self.documents.table, &self.config);
+        let ids = &self.documents.ids;
         let finished = self
             .file
             .finish(|writer| table.write(writer, config, ids.iter()));
@@ -254,7 +246,7 @@ impl TokenStoreWriter {
     /// # Errors
     /// If the files cannot be deleted.
     pub fn discard(mut self) -> Result<(), TokenStoreError> {
-        self.pending.clear();
+        self.documents.bytes.clear();
         self.entries.clear();
         Ok(self.file.discard()?)
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use ir_core::Reranker;
 use ir_dense::{CrossEncoder, CrossEncoderConfig, ModelFolder, Precision, Windows};
 
-use crate::entries::{PrecisionName, RerankSystem, WindowsName};
+use crate::entries::{RerankSystem, WindowsName};
 use crate::error::SystemError;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
@@ -13,11 +14,7 @@ use crate::systems::model_folder::{find_model, folder_content};
 /// Configuration of the model, without defaults of its folder.
 fn config(system: &RerankSystem) -> CrossEncoderConfig {
     let mut config = CrossEncoderConfig::default();
-    config.precision = match system.precision {
-        None | Some(PrecisionName::F32) => Precision::F32,
-        Some(PrecisionName::Bf16) => Precision::Bf16,
-        Some(PrecisionName::Int8) => Precision::Int8,
-    };
+    config.precision = system.precision.map(Precision::from).unwrap_or_default();
     config.windows = match system.windows {
         None | Some(WindowsName::First) => Windows::First,
         Some(WindowsName::Maximum) => Windows::Maximum,
@@ -48,6 +45,9 @@ pub(in crate::systems) fn open_model(
     let folder = find(system, source)?.folder;
     let model = CrossEncoder::open_with(folder, &config(system));
     let model = Arc::new(model.map_err(SystemError::stage("opening the model"))?);
+    // A model with several labels is an error before anything is searched.
+    let scores = Reranker::scores(&*model, "", &[]);
+    scores.map_err(SystemError::stage("opening the model"))?;
     Ok(OpenReranker {
         reranker: model.clone(),
         long_documents: Arc::new(move || model.long_documents()),

@@ -11,7 +11,7 @@ use ir_dense::{BiEncoder, EncoderConfig, Pooling, Precision, SideConfig, encode_
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
 use crate::cache::Stage;
-use crate::entries::{EncoderEntry, EncoderReference, PoolingName, PrecisionName};
+use crate::entries::{EncoderEntry, EncoderReference, PoolingName};
 use crate::error::{SpecError, SystemError};
 use crate::model::similarity;
 use crate::observer::StageReport;
@@ -183,11 +183,7 @@ impl EncoderEntry {
             PoolingName::WeightedMean => Pooling::WeightedMean,
         });
         config.normalize = self.normalize;
-        config.precision = match self.precision {
-            None | Some(PrecisionName::F32) => Precision::F32,
-            Some(PrecisionName::Bf16) => Precision::Bf16,
-            Some(PrecisionName::Int8) => Precision::Int8,
-        };
+        config.precision = self.precision.map(Precision::from).unwrap_or_default();
         config
     }
 

@@ -1,6 +1,8 @@
 //! Help: one screen with `-h`, everything with `--help`, a group of options with `ir help COMMAND
 //! GROUP`.
 
+mod common_options;
+
 use std::io;
 use std::process::ExitCode;
 
@@ -9,196 +11,7 @@ use ir_bm25::models::NAMED_MODELS;
 
 use crate::shared::console::{one_line, print_line};
 use crate::shared::suggest::did_you_mean;
-
-/// Commands with more options than a screen has lines, and their common options in the order of
-/// use. `-h` lists these alone; `--help` starts with them.
-const COMMON: [(&str, &[&str]); 9] = [
-    (
-        "index",
-        &[
-            "output",
-            "analysis",
-            "stemmer",
-            "stop-words",
-            "fields",
-            "positions",
-            "store",
-            "template",
-            "memory",
-            "encoding",
-            "id-field",
-            "text-field",
-            "add",
-            "delete",
-            "compact",
-            "shard",
-            "threads",
-        ],
-    ),
-    (
-        "search",
-        &[
-            "query", "queries", "split", "hits", "output", "json", "explain", "filter", "model",
-            "preset", "k1", "b", "feedback", "vectors", "encoder", "alpha", "threads",
-        ],
-    ),
-    (
-        "mine",
-        &[
-            "output",
-            "split",
-            "examples",
-            "template",
-            "negatives",
-            "random",
-            "first-rank",
-            "last-rank",
-            "draw",
-            "margin",
-            "relative-margin",
-            "run",
-            "model",
-            "preset",
-            "filter",
-            "not-later-than-query",
-            "leave-out",
-            "seed",
-            "threads",
-        ],
-    ),
-    (
-        "sweep",
-        &[
-            "measure",
-            "queries",
-            "grid",
-            "query-file",
-            "split",
-            "model",
-            "preset",
-            "k1",
-            "b",
-            "feedback",
-            "system",
-            "fields",
-            "level",
-            "json",
-        ],
-    ),
-    (
-        "train",
-        &[
-            "output",
-            "preset",
-            "config",
-            "epochs",
-            "batch",
-            "negatives",
-            "learning-rate",
-            "warmup",
-            "temperature",
-            "precision",
-            "seed",
-            "texts",
-            "template",
-            "dev",
-            "measure",
-            "patience",
-            "history",
-            "curves",
-            "backend",
-            "threads",
-        ],
-    ),
-    (
-        "train-reranker",
-        &[
-            "output",
-            "config",
-            "loss",
-            "epochs",
-            "batch",
-            "negatives",
-            "learning-rate",
-            "precision",
-            "seed",
-            "max-tokens",
-            "texts",
-            "template",
-            "dev",
-            "measure",
-            "candidates",
-            "patience",
-            "history",
-            "curves",
-            "backend",
-            "threads",
-        ],
-    ),
-    (
-        "encode",
-        &[
-            "output",
-            "queries",
-            "split",
-            "template",
-            "prefix",
-            "max-tokens",
-            "pooling",
-            "normalize",
-            "precision",
-            "backend",
-            "add",
-            "hnsw",
-            "delete",
-            "batch-tokens",
-            "shard",
-            "threads",
-        ],
-    ),
-    (
-        "compare",
-        &[
-            "measure",
-            "baseline",
-            "all-pairs",
-            "test",
-            "correction",
-            "alpha",
-            "interval",
-            "samples",
-            "seed",
-            "level",
-            "common",
-            "per-topic",
-            "format",
-            "plots",
-            "output",
-        ],
-    ),
-    (
-        "serve",
-        &[
-            "data",
-            "listen",
-            "host",
-            "behind-tls",
-            "base-path",
-            "model",
-            "language",
-            "headings",
-            "questions",
-            "generate",
-            "collection",
-            "check",
-            "new-keys",
-            "rate-limit",
-            "max-requests",
-            "max-size",
-            "log",
-        ],
-    ),
-];
+use common_options::common_options;
 
 /// Name of the group of options without a heading.
 const OPTIONS: &str = "Options";
@@ -238,11 +51,6 @@ pub(crate) fn arranged(command: Command, arguments: &[String]) -> Command {
     } else {
         command
     }
-}
-
-fn common_options(command: &Command) -> Option<&'static [&'static str]> {
-    let mut known = COMMON.iter();
-    known.find_map(|(name, options)| (*name == command.get_name()).then_some(*options))
 }
 
 /// Rank of a common option.
@@ -498,6 +306,7 @@ fn list_models() -> String {
 mod tests {
     use clap::CommandFactory;
 
+    use super::common_options::COMMON;
     use super::*;
     use crate::cli::Cli;
 
@@ -505,25 +314,6 @@ mod tests {
         for command in command.get_subcommands() {
             check(command);
             for_each_command(command, check);
-        }
-    }
-
-    #[test]
-    fn common_options_exist() {
-        let command = Cli::command();
-        for (name, options) in COMMON {
-            let Some(command) = command.find_subcommand(name) else {
-                continue;
-            };
-            for option in options {
-                let mut known = command.get_arguments();
-                let is_optional = cfg!(not(feature = "dense"))
-                    && ["vectors", "encoder", "alpha", "model"].contains(option);
-                assert!(
-                    is_optional || known.any(|known| known.get_long() == Some(option)),
-                    "{name} --{option}"
-                );
-            }
         }
     }
 
