@@ -129,10 +129,12 @@ impl fmt::Debug for ServiceGenerator {
 pub struct ServiceReranker {
     /// Reranker of texts. Scores must not depend on other candidates.
     pub reranker: Arc<dyn Reranker<Query = str>>,
-    /// Number of answers that are ranked, and their texts.
+    /// Number of answers that are ranked, and their texts. Later answers keep the order of the
+    /// search.
     pub answers: AnswerReranking,
     /// Time limit of the scores of a question. A question that exceeds it is answered in the order
-    /// before reranking, with a warning. Default: 1 s.
+    /// before reranking, with a warning. The reranker explains scores within the same limit.
+    /// Default: 1 s.
     pub time: Duration,
 }
 

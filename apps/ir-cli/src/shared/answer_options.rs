@@ -48,7 +48,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "MODEL")]
     rerank: Option<PathBuf>,
 
-    /// Number of answers that --rerank ranks, or of answers asked for if that is more [default: 20]
+    /// Number of answers that --rerank ranks. `ir ask` ranks as many as it prints if that is more;
+    /// `ir serve` keeps later answers in the order of the search [default: 20]
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "N", value_parser = super::options::positive, requires = "rerank")]
     candidates: Option<usize>,

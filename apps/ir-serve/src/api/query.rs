@@ -130,7 +130,8 @@ struct SentenceFields {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct QueryResult {
-    /// Score; higher is better.
+    /// Score; higher is better. If the server has a reranker, the first answers have scores of the
+    /// reranker, and later answers scores of the search before it.
     score: f32,
     a: AnswerFields,
     /// Questions of the answer that may be shown.

@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use std::{slice, thread};
 
-use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
+use ir_core::fusion::RerankedHits;
+use ir_core::{DocSet, Hit, Ranking, Retriever, Search, SearchError};
 use ir_qa::retrieval::{RelatedQuestion, RerankedAnswers};
 use rayon::ThreadPoolBuilder;
 
@@ -17,20 +19,32 @@ use crate::request_permit::RequestPermit;
 
 /// Answers and related questions of a question.
 pub(super) struct QuestionHits {
-    /// Documents are the frames of the index.
-    pub(super) answers: Ranking,
-    /// If `true`, the answers have the scores of the reranker.
-    pub(super) is_reranked: bool,
+    pub(super) answers: AnswerHits,
     /// Why the answers are not reranked.
     pub(super) warning: Option<String>,
     pub(super) related: Vec<Suggestion>,
 }
 
-/// Answers to a question, by the reranker unless it takes too long.
-struct RankedAnswers {
-    answers: Ranking,
-    is_reranked: bool,
-    warning: Option<String>,
+/// Answers to a question. Documents are the frames of the index.
+pub(super) enum AnswerHits {
+    /// In the order of the index.
+    Ranked(Ranking),
+    /// The first ones in the order of the reranker.
+    Reranked {
+        found: RerankedHits,
+        /// Time of search and reranking.
+        time: Duration,
+    },
+}
+
+impl AnswerHits {
+    /// The answers, the best first.
+    pub(super) fn hits(&self) -> &[Hit] {
+        match self {
+            Self::Ranked(ranking) => ranking.hits(),
+            Self::Reranked { found, .. } => found.hits(),
+        }
+    }
 }
 
 /// Search of a question in the state that was published when it was asked.
@@ -125,11 +139,12 @@ impl QuestionSearch {
     }
 
     /// Answers by the reranker, or in the order of the index if there is none or its time limit is
-    /// exceeded.
-    fn ranked_answers(&self, search: &Search<'_>) -> Result<RankedAnswers, SearchError> {
+    /// exceeded; with a warning in the second case.
+    fn answers(&self, search: &Search<'_>) -> Result<(AnswerHits, Option<String>), SearchError> {
         let mut warning = None;
         if let Some(reranked) = self.reranked() {
-            match reranked.search(&self.text, search) {
+            let start = Instant::now();
+            match reranked.search_with_rest(self.text.as_str(), search) {
                 Err(SearchError::TimeLimit { limit, .. }) => {
                     let message = format!(
                         "reranking exceeded its time limit, {limit:?}: the answers have the order \
@@ -137,34 +152,23 @@ impl QuestionSearch {
                     );
                     warning = Some(message);
                 }
-                answers => {
-                    return Ok(RankedAnswers {
-                        answers: answers?,
-                        is_reranked: true,
-                        warning: None,
-                    });
+                found => {
+                    let (found, time) = (found?, start.elapsed());
+                    return Ok((AnswerHits::Reranked { found, time }, None));
                 }
             }
         }
-        Ok(RankedAnswers {
-            answers: self.state.index().search(&self.text, search)?,
-            is_reranked: false,
-            warning,
-        })
+        let ranking = self.state.index().search(&self.text, search)?;
+        Ok((AnswerHits::Ranked(ranking), warning))
     }
 
     fn run(&self) -> Result<QuestionHits, SearchError> {
         let index = self.state.index();
         let search = self.parameters();
-        let RankedAnswers {
-            answers,
-            is_reranked,
-            warning,
-        } = self.ranked_answers(&search)?;
+        let (answers, warning) = self.answers(&search)?;
         let related = index.related_questions(&self.text, &search.with_k(RELATED_CANDIDATES))?;
         Ok(QuestionHits {
             answers,
-            is_reranked,
             warning,
             related: related_questions(&self.text, related),
         })
@@ -213,8 +217,7 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, Search
     let related = index.related_questions_batch(&related)?;
     let found = answers.into_iter().zip(related).zip(searches);
     let found = found.map(|((answers, related), search)| QuestionHits {
-        answers,
-        is_reranked: false,
+        answers: AnswerHits::Ranked(answers),
         warning: None,
         related: related_questions(&search.text, related),
     });

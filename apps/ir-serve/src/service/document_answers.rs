@@ -61,9 +61,10 @@ impl Service {
             state: Arc::clone(state),
             _permit: RequestPermit::current(),
         })?;
-        let best = found.answers.iter().next().map_or(0.0, |hit| hit.score);
+        let hits = found.answers.hits();
+        let best = hits.first().map_or(0.0, |hit| hit.score);
         let (mut frames, mut total) = (Vec::new(), 0);
-        for hit in found.answers.iter().take_while(|hit| hit.score > 0.0) {
+        for hit in hits.iter().take_while(|hit| hit.score > 0.0) {
             let frame = &index.frames()[hit.doc.index()];
             if hit.score >= best * MIN_SCORE || has_word(frame) {
                 total += 1;

@@ -12,7 +12,7 @@ mod reranking;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ir_core::{
     AttributeValue, Attributes, DocSet, IncomparableValues, Predicate, Retriever, Search,
@@ -21,7 +21,7 @@ use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
 
-use self::batched_search::{BatchedSearch, QuestionHits, QuestionSearch};
+use self::batched_search::{AnswerHits, BatchedSearch, QuestionHits, QuestionSearch};
 pub use self::collections::CollectionHits;
 pub(crate) use self::document_answers::{DOCUMENT_ANSWERS, DocumentAnswers};
 use self::folder::FolderState;
@@ -316,15 +316,22 @@ impl Service {
         start: Instant,
     ) -> Result<AnswerList, ServiceError> {
         let index = state.index();
-        let mut answers = Vec::with_capacity(found.answers.len());
-        for (position, hit) in found.answers.iter().enumerate() {
+        let (text, hits) = (question.text.as_str(), found.answers.hits());
+        let mut answers = Vec::with_capacity(hits.len());
+        let explaining = Instant::now();
+        for (position, hit) in hits.iter().enumerate() {
             let explanation = if question.explains(position) {
-                // Scores do not depend on the filter; one document is searched fast.
+                // Scores of the index do not depend on the filter; one document is searched fast.
                 let only: DocSet = [hit.doc].into_iter().collect();
-                let search = Search::top(1).within(&only);
-                match state.reranked().filter(|_| found.is_reranked) {
-                    Some(reranked) => reranked.explain(&question.text, hit.doc, &search)?,
-                    None => index.explain(&question.text, hit.doc, &search)?,
+                let alone = Search::top(1).within(&only);
+                match (&found.answers, state.reranked()) {
+                    (AnswerHits::Reranked { found, time }, Some(reranked)) => {
+                        // The model explains scores in the time that the reranking has left.
+                        let limit = self.reranker.as_ref().map_or(Duration::ZERO, |it| it.time);
+                        let in_time = explaining.elapsed() < limit.saturating_sub(*time);
+                        reranked.explain_hit(text, found, position, in_time, &alone)?
+                    }
+                    _ => index.explain(text, hit.doc, &alone)?,
                 }
             } else {
                 None

@@ -53,7 +53,8 @@ pub struct AnswerList {
 pub struct ScoredAnswer {
     /// Answer with its context.
     pub frame: Frame,
-    /// Score; higher is better.
+    /// Score; higher is better. With a reranker, the first answers have scores of the reranker, and
+    /// later answers scores of the search before it.
     pub score: f32,
     /// Explanation of the score, if asked for.
     pub explanation: Option<Explanation>,

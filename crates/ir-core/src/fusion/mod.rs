@@ -61,6 +61,6 @@ pub use fused::Fused;
 pub use prior::DocumentPrior;
 pub use repository::{DocumentRepositories, RepositoryPriors};
 pub use repository_prior::{PriorCombination, PriorEstimate, RepositoryPrior};
-pub use reranked::Reranked;
+pub use reranked::{Reranked, RerankedHits};
 pub use retriever_scores::RetrieverScores;
 pub use weighted_sum::WeightedSum;

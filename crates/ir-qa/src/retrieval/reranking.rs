@@ -14,7 +14,8 @@ pub type RerankedAnswers = Reranked<Arc<AnswerIndex>, Arc<dyn Reranker<Query = s
 #[non_exhaustive]
 pub struct AnswerReranking {
     /// Number of answers that are ranked by the reranker: the first ones of the index that pass the
-    /// filter. A search for more answers has as many candidates as answers. Default: 20.
+    /// filter. A search for more answers has as many candidates as answers;
+    /// [`Reranked::search_with_rest`] keeps to this number. Default: 20.
     pub depth: usize,
     /// If `true`, the reranker gets the answer with its context, `answer [SEP] context`; otherwise
     /// the answer alone. Default: false.

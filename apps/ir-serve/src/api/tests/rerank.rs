@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use ir_core::{Candidate, Explanation, Reranker, SearchError};
@@ -12,6 +13,8 @@ use crate::config::ServiceReranker;
 #[derive(Debug, Default)]
 struct Brevity {
     fails: AtomicBool,
+    /// Duration of a call.
+    time: Duration,
 }
 
 impl Reranker for Brevity {
@@ -25,6 +28,7 @@ impl Reranker for Brevity {
         if self.fails.load(Ordering::Relaxed) {
             return Err(SearchError::ZeroVector);
         }
+        thread::sleep(self.time);
         let score = |it: &Candidate<'_>| match it.text {
             "nan" => f32::NAN,
             text => -(text.len() as f32),
@@ -155,6 +159,71 @@ fn the_first_answers_are_ranked() {
         assert_eq!(tree["parts"][0]["what"], "brevity");
     }
     assert_eq!(after["warnings"], Value::Null);
+}
+
+/// The answers after the candidates keep the order of the search, so that pages agree.
+#[test]
+fn pages_are_of_one_ranking() {
+    let before = ask(&TestServer::with_bundled_papers(), 30);
+    let server = server(&Arc::default(), Duration::from_secs(60));
+    let all = ask(&server, 30);
+    let mut expected = values(&before);
+    assert!(expected.len() > 8, "{expected:?}");
+    expected[..4].sort_by_key(|text| text.len());
+    assert_eq!(values(&all), expected);
+    for n_best in [1, 3, 4, 5, 8] {
+        let body = ask(&server, n_best);
+        assert_eq!(values(&body), expected[..n_best], "{n_best}");
+        assert_eq!(body["results"][0], all["results"][0], "{n_best}");
+    }
+    // Counts of 1,000 answers do not change the order.
+    let body = json!({
+        "query": {"query": QUESTION, "n_best": 8},
+        "aggs": {"years": {"field": "year"}},
+    });
+    let counted = server.success("/v1/search/query", &server.query, &body);
+    assert_eq!(values(&counted), expected[..8]);
+    let mut ranks = Vec::new();
+    for (n, result) in all["results"].as_array().unwrap().iter().enumerate() {
+        let tree = &result["explanation"];
+        let of = |value: &Value| value.as_f64().unwrap();
+        let difference = of(&tree["value"]) - of(&result["score"]);
+        assert!(difference.abs() < 1e-5, "{result}");
+        let what = tree["what"].as_str().unwrap();
+        if n < 4 {
+            assert_eq!(what, "score of the reranker");
+            let candidate = tree["parts"][1]["what"].as_str().unwrap();
+            assert!(candidate.contains(" of 4 by the first"), "{candidate}");
+            ranks.push(candidate.split(' ').nth(6).unwrap().to_owned());
+        } else {
+            assert_eq!(result["score"], before["results"][n]["score"]);
+            assert_eq!(
+                what,
+                "score of the first retriever: after its 4 candidates for the reranker"
+            );
+        }
+    }
+    ranks.sort_unstable();
+    assert_eq!(ranks, ["1", "2", "3", "4"]);
+}
+
+/// The model explains no score after the time limit.
+#[test]
+fn explanations_are_within_the_time_limit() {
+    for (time, expected) in [(0, "brevity"), (1100, "score (without details)")] {
+        let reranker = Brevity {
+            time: Duration::from_millis(time),
+            ..Brevity::default()
+        };
+        let server = server(&Arc::new(reranker), Duration::from_secs(1));
+        let body = ask(&server, 4);
+        for result in body["results"].as_array().unwrap() {
+            let tree = &result["explanation"];
+            assert_eq!(tree["value"], result["score"], "{tree}");
+            assert_eq!(tree["parts"][0]["what"], expected, "{tree}");
+        }
+        assert_eq!(body["warnings"], Value::Null);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::numbering::{DocumentHits, NumberedRetriever, Numbering};
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
-use crate::ranking::{Ranking, TopK};
+use crate::ranking::{Hit, Ranking, TopK};
 use crate::reranker::{Candidate, CandidateTexts, Reranker};
 use crate::retriever::Retriever;
 use crate::search::Search;
@@ -19,12 +19,16 @@ use crate::search::Search;
 /// query are never divided.
 const BLOCK_BYTES: usize = 64 << 20;
 
+/// Description of a score that the reranker does not explain.
+const UNEXPLAINED: &str = "score (this reranker has no explanations)";
+
 /// Retriever that ranks the first hits of another retriever by the scores of a [`Reranker`]: the
 /// BM25 top 100 re-ranked by a cross-encoder.
 ///
 /// The candidates are the first `depth` hits of the retriever that pass the filter, or `k` hits if
-/// that is larger. Candidates without a score are removed. A filtered search has its own
-/// candidates, so it is exempt from the filter contract of [`Retriever`].
+/// that is larger; [`Reranked::search_with_rest`] keeps to `depth`. Candidates without a score are
+/// removed. A filtered search has its own candidates, so it is exempt from the filter contract of
+/// [`Retriever`].
 ///
 /// The candidates of all queries of a batch are scored together. Their texts are checked first: a
 /// candidate without a text is an error before anything is scored.
@@ -49,6 +53,31 @@ pub struct Reranked<A, B> {
     depth: usize,
     /// [`BLOCK_BYTES`]; tests set it to a lower number.
     block_bytes: usize,
+}
+
+/// Hits of [`Reranked::search_with_rest`].
+#[derive(Debug, Clone, Default, PartialEq)]
+#[must_use]
+pub struct RerankedHits {
+    hits: Vec<Hit>,
+    reranked: usize,
+    /// Candidates with their scores in the first retriever, best first.
+    candidates: Vec<(DocNum, f32)>,
+}
+
+impl RerankedHits {
+    /// Returns the hits, best first: the candidates with the scores of the reranker, then the later
+    /// hits of the first retriever with their scores there.
+    #[must_use]
+    pub fn hits(&self) -> &[Hit] {
+        &self.hits
+    }
+
+    /// Returns the number of hits with a score of the reranker, which are the first hits.
+    #[must_use]
+    pub const fn reranked(&self) -> usize {
+        self.reranked
+    }
 }
 
 impl<A, B> fmt::Debug for Reranked<A, B> {
@@ -137,21 +166,144 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         })
     }
 
+    /// Ranks the first `depth` hits of the first retriever by the reranker, for any number of hits
+    /// `k`. Later hits follow in the order of the first retriever, with the scores of the first
+    /// retriever. A search for fewer hits returns the first hits of a search for more, so pages of
+    /// one ranking agree. Candidates that the reranker removes are not among the hits.
+    ///
+    /// ```
+    /// use ir_core::fusion::{DocumentPrior, Reranked, RetrieverScores};
+    /// use ir_core::Search;
+    ///
+    /// let first = DocumentPrior::new([("a", 3.0), ("b", 2.0), ("c", 1.0)])?;
+    /// let second = DocumentPrior::new([("a", 0.1), ("b", 0.2), ("c", 0.3)])?;
+    /// let reranked = Reranked::new(first, RetrieverScores::new(second)?, 2)?;
+    /// let found = reranked.search_with_rest("tea", &Search::top(3))?;
+    /// let hits = found.hits().iter().map(|hit| (hit.doc.get(), hit.score));
+    /// // b and a by the reranker, then c.
+    /// assert_eq!(hits.collect::<Vec<_>>(), [(1, 0.2), (0, 0.1), (2, 1.0)]);
+    /// assert_eq!(found.reranked(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Retriever::search`].
+    pub fn search_with_rest(
+        &self,
+        query: &Q,
+        search: &Search<'_>,
+    ) -> Result<RerankedHits, SearchError> {
+        let batch = [(query, *search)];
+        // Later hits replace the candidates that the reranker removes.
+        let depth = |k: usize| k.saturating_add(self.depth);
+        let mut found = self.first.search(&batch, depth)?;
+        let Some(candidates) = found.first_mut() else {
+            return Ok(RerankedHits::default());
+        };
+        let depth = self.depth.min(candidates.hits.len());
+        let rest = candidates.hits.split_off(depth);
+        let scores = self.scores(&batch, &found)?;
+        let candidates = found.pop().map(|found| found.hits).unwrap_or_default();
+        let mut best = TopK::new(search.k());
+        for ((doc, _), score) in candidates.iter().zip(scores.into_iter().flatten()) {
+            if let Some(score) = score {
+                best.push(*doc, score);
+            }
+        }
+        let mut hits: Vec<Hit> = best.finish()?.into();
+        let reranked = hits.len();
+        hits.extend(rest.into_iter().map(|(doc, score)| Hit::new(doc, score)));
+        hits.truncate(search.k());
+        Ok(RerankedHits {
+            hits,
+            reranked,
+            candidates,
+        })
+    }
+
+    /// Explains the score of `found.hits()[n]`, which [`Reranked::search_with_rest`] returned for
+    /// the query: [`Explanation::score`] equals the score bit for bit. `None` if there is no such
+    /// hit.
+    ///
+    /// `with_details`: if `true`, the reranker explains the score, which may run a model on the
+    /// candidate. `first`: parameters of the explanation of the first retriever. If the scores of
+    /// the first retriever do not depend on other documents, a filter with the document alone is
+    /// fastest.
+    ///
+    /// # Errors
+    /// Returns the errors of the explanations of the first retriever and the reranker.
+    pub fn explain_hit(
+        &self,
+        query: &Q,
+        found: &RerankedHits,
+        n: usize,
+        with_details: bool,
+        first: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let Some(hit) = found.hits.get(n) else {
+            return Ok(None);
+        };
+        let candidates = &found.candidates;
+        if n >= found.reranked {
+            let description = format!(
+                "score of the first retriever: after its {} candidates for the reranker",
+                candidates.len()
+            );
+            let tree = self.first.explain(query, (hit.doc, hit.score), first)?;
+            return Ok(Some(
+                Explanation::new(hit.score, description).with_detail(tree),
+            ));
+        }
+        let Some(rank) = candidates.iter().position(|it| it.0 == hit.doc) else {
+            return Ok(None);
+        };
+        let score = if with_details {
+            let texts = self.texts(candidates)?;
+            let candidates = self.as_candidates(candidates, &texts);
+            let tree = self.reranker.explain(query, &candidates, rank)?;
+            tree.unwrap_or_else(|| Explanation::new(hit.score, UNEXPLAINED))
+        } else {
+            Explanation::new(hit.score, "score (without details)")
+        };
+        self.tree(query, candidates, rank, score, first).map(Some)
+    }
+
+    /// Explanation of a candidate from the explanation of its score.
+    fn tree(
+        &self,
+        query: &Q,
+        candidates: &[(DocNum, f32)],
+        rank: usize,
+        score: Explanation,
+        first: &Search<'_>,
+    ) -> Result<Explanation, SearchError> {
+        let first = self.first.explain(query, candidates[rank], first)?;
+        let candidate = format!(
+            "not part of the score: candidate {} of {} by the first retriever, with the score",
+            rank + 1,
+            candidates.len()
+        );
+        // The sum with 0 turns -0 into 0, as `TopK` does.
+        let tree = Explanation::new(score.score() + 0.0, "score of the reranker");
+        let candidate = Explanation::new(candidates[rank].1, candidate).with_detail(first);
+        Ok(tree.with_detail(score).with_detail(candidate))
+    }
+
     /// Candidates of each query, best first.
     fn candidates(&self, queries: &[(&Q, Search<'_>)]) -> Result<Vec<DocumentHits>, SearchError> {
         self.first.search(queries, |k| k.max(self.depth))
     }
 
-    fn ids_of<'a>(&'a self, found: &'a DocumentHits) -> impl Iterator<Item = &'a str> {
-        found.hits.iter().map(|hit| self.ids.id(hit.0))
+    fn ids_of<'a>(&'a self, hits: &'a [(DocNum, f32)]) -> impl Iterator<Item = &'a str> {
+        hits.iter().map(|hit| self.ids.id(hit.0))
     }
 
     /// Texts of the candidates of a query, in order.
-    fn texts(&self, found: &DocumentHits) -> Result<Vec<Cow<'_, str>>, SearchError> {
+    fn texts(&self, hits: &[(DocNum, f32)]) -> Result<Vec<Cow<'_, str>>, SearchError> {
         let Some(texts) = &self.texts else {
-            return Ok(vec![Cow::default(); found.hits.len()]);
+            return Ok(vec![Cow::default(); hits.len()]);
         };
-        let texts = self.ids_of(found).map(|id| {
+        let texts = self.ids_of(hits).map(|id| {
             let text = texts.text(id)?;
             text.ok_or_else(|| SearchError::MissingText { id: id.to_owned() })
         });
@@ -163,7 +315,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         let Some(texts) = &self.texts else {
             return Ok(());
         };
-        for id in found.iter().flat_map(|found| self.ids_of(found)) {
+        for id in found.iter().flat_map(|found| self.ids_of(&found.hits)) {
             if !texts.contains(id)? {
                 return Err(SearchError::MissingText { id: id.to_owned() });
             }
@@ -173,10 +325,10 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
 
     fn as_candidates<'a>(
         &'a self,
-        found: &'a DocumentHits,
+        hits: &'a [(DocNum, f32)],
         texts: &'a [Cow<'_, str>],
     ) -> Vec<Candidate<'a>> {
-        let candidates = self.ids_of(found).zip(texts);
+        let candidates = self.ids_of(hits).zip(texts);
         let candidates = candidates.map(|(id, text)| Candidate::new(id, text));
         candidates.collect()
     }
@@ -195,7 +347,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
                 if bytes > self.block_bytes {
                     break;
                 }
-                let of_query = self.texts(found)?;
+                let of_query = self.texts(&found.hits)?;
                 bytes += of_query.iter().map(|text| text.len()).sum::<usize>();
                 texts.push(of_query);
             }
@@ -205,7 +357,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
             }
             let block = found[start..].iter().zip(&texts);
             let block: Vec<Vec<Candidate<'_>>> = block
-                .map(|(found, texts)| self.as_candidates(found, texts))
+                .map(|(found, texts)| self.as_candidates(&found.hits, texts))
                 .collect();
             let queries = queries[start..].iter().zip(&block);
             let queries: Vec<(&Q, &[Candidate<'_>])> = queries
@@ -229,15 +381,14 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         found: &DocumentHits,
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
-        let texts = self.texts(found)?;
-        let candidates = self.as_candidates(found, &texts);
+        let texts = self.texts(&found.hits)?;
+        let candidates = self.as_candidates(&found.hits, &texts);
         if let Some(tree) = self.reranker.explain(query, &candidates, n)? {
             return Ok(Some(tree));
         }
         let scores = self.reranker.scores(query, &candidates)?;
         check_scores(&candidates, &scores)?;
-        let leaf = "score (this reranker has no explanations)";
-        Ok(scores[n].map(|score| Explanation::new(score, leaf)))
+        Ok(scores[n].map(|score| Explanation::new(score, UNEXPLAINED)))
     }
 }
 
@@ -310,15 +461,6 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Retrieve
             return Ok(None);
         };
         let depth = search.with_k(search.k().max(self.depth));
-        let first = self.first.explain(query, found.hits[rank], &depth)?;
-        let candidate = format!(
-            "not part of the score: candidate {} of {} by the first retriever, with the score",
-            rank + 1,
-            found.hits.len()
-        );
-        // The sum with 0 turns -0 into 0, as `TopK` does.
-        let tree = Explanation::new(score.score() + 0.0, "score of the reranker");
-        let candidate = Explanation::new(found.hits[rank].1, candidate).with_detail(first);
-        Ok(Some(tree.with_detail(score).with_detail(candidate)))
+        self.tree(query, &found.hits, rank, score, &depth).map(Some)
     }
 }

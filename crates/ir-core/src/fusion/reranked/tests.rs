@@ -119,6 +119,91 @@ fn candidates_are_ranked_by_their_texts() {
     assert_eq!((explain(2), explain(3)), (None, None));
 }
 
+/// Documents and scores of a search that keeps the hits after the candidates.
+fn found_with_rest(
+    reranked: &Reranked<ConstantScores, Lengths>,
+    search: &Search<'_>,
+) -> Vec<(String, f32)> {
+    let found = reranked.search_with_rest("q", search).unwrap();
+    let hits = found.hits().iter();
+    hits.map(|hit| (reranked.ids().id(hit.doc).to_owned(), hit.score))
+        .collect()
+}
+
+#[test]
+fn hits_after_the_candidates_keep_their_order() {
+    let of_depth = |depth| {
+        Reranked::with_texts(first(), Lengths::new(Fault::None), all_texts(), depth).unwrap()
+    };
+    let hits = |hits: &[(&str, f32)]| -> Vec<(String, f32)> {
+        let hits = hits.iter();
+        hits.map(|(id, score)| ((*id).to_owned(), *score)).collect()
+    };
+    for (depth, expected) in [
+        (0, hits(&[("a", 4.0), ("b", 3.0), ("c", 2.0), ("d", 1.0)])),
+        (1, hits(&[("a", 1.0), ("b", 3.0), ("c", 2.0), ("d", 1.0)])),
+        (2, hits(&[("b", 3.0), ("a", 1.0), ("c", 2.0), ("d", 1.0)])),
+        // The reranker removes "c".
+        (3, hits(&[("b", 3.0), ("a", 1.0), ("d", 1.0)])),
+        (9, hits(&[("b", 3.0), ("d", 2.0), ("a", 1.0)])),
+    ] {
+        let reranked = of_depth(depth);
+        for k in 0..6 {
+            let found = found_with_rest(&reranked, &Search::top(k));
+            assert_eq!(found, expected[..k.min(expected.len())], "{depth}, {k}");
+        }
+    }
+    // The filter holds in the first stage.
+    let others = |doc: DocNum| doc.get() != 0;
+    let found = found_with_rest(&of_depth(1), &Search::top(2).within(&others));
+    assert_eq!(found, hits(&[("b", 3.0), ("c", 2.0)]));
+    // A candidate without a text is an error; a later hit needs none.
+    let few = texts(&[("a", "x"), ("b", "xx")]);
+    for (depth, is_found) in [(2, true), (3, false)] {
+        let reranker = Lengths::new(Fault::None);
+        let reranked = Reranked::with_texts(first(), reranker, few.clone(), depth).unwrap();
+        let found = reranked.search_with_rest("q", &Search::top(4));
+        assert_eq!(found.is_ok(), is_found, "{depth}");
+    }
+    let reranked = Reranked::with_texts(first(), Lengths::new(Fault::Nan), all_texts(), 2).unwrap();
+    let error = reranked.search_with_rest("q", &Search::top(1)).unwrap_err();
+    let expected = "document \"b\": expected a score of the reranker, found NaN";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn explanations_are_of_the_ranking() {
+    let reranked =
+        Reranked::with_texts(first(), Lengths::new(Fault::None), all_texts(), 2).unwrap();
+    let found = reranked.search_with_rest("q", &Search::top(3)).unwrap();
+    assert_eq!((found.hits().len(), found.reranked()), (3, 2));
+    reranked.reranker.calls.lock().unwrap().clear();
+    let explain = |n: usize, with_details: bool| {
+        let only = |doc: DocNum| doc == found.hits()[n].doc;
+        let alone = Search::top(1).within(&only);
+        let tree = reranked.explain_hit("q", &found, n, with_details, &alone);
+        let tree = tree.unwrap().unwrap();
+        assert_eq!(tree.score().to_bits(), found.hits()[n].score.to_bits());
+        tree.to_string()
+    };
+    let expected = "1  score of the reranker\n\
+                    \x20 1  score (this reranker has no explanations)\n\
+                    \x20 4  not part of the score: candidate 1 of 2 by the first retriever, with \
+                    the score\n    4  constant\n";
+    assert_eq!(explain(1, true), expected);
+    let without = expected.replace("(this reranker has no explanations)", "(without details)");
+    assert_eq!(explain(1, false), without);
+    let text = explain(0, false);
+    assert!(text.contains("candidate 2 of 2 by"), "{text}");
+    let expected = "2  score of the first retriever: after its 2 candidates for the reranker\n\
+                    \x20 2  constant\n";
+    assert_eq!(explain(2, true), expected);
+    let none = reranked.explain_hit("q", &found, 3, true, &Search::top(1));
+    assert_eq!(none.unwrap(), None);
+    // Nothing is scored again.
+    assert!(reranked.reranker.calls.lock().unwrap().is_empty());
+}
+
 #[test]
 fn texts_are_scored_in_blocks() {
     let mut reranked =
