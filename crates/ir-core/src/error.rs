@@ -23,12 +23,8 @@ pub enum SearchError {
     #[error("document {id:?}: expected a text to rerank, found no such document in the texts")]
     MissingText { id: String },
     /// The time limit of a [`TimeLimited`](crate::TimeLimited) reranker is exceeded.
-    #[error("reranker: time limit of {limit:?} exceeded after {scored} of {candidates} candidates")]
-    TimeLimit {
-        limit: Duration,
-        scored: usize,
-        candidates: usize,
-    },
+    #[error("reranker: expected scores of {candidates} candidates within {limit:?}, found none")]
+    TimeLimit { limit: Duration, candidates: usize },
     /// A ranking contains a document twice.
     #[error("document number {} occurs twice in one ranking", doc.get())]
     RepeatedHit { doc: DocNum },

@@ -6,6 +6,9 @@ use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::macros::forward;
 
+/// Number of candidates between two calls of the predicate of [`Reranker::scores_while`].
+const CHUNK: usize = 8;
+
 /// Document to score: id and text.
 ///
 /// ```
@@ -39,6 +42,7 @@ impl<'a> Candidate<'a> {
 /// `ir-testkit` verifies it for any implementation:
 /// - One score or `None` per candidate, in the order of the candidates; no score is NaN.
 /// - `scores_batch` equals `scores` per query, bit for bit, for any number of threads.
+/// - `scores_while` equals `scores` bit for bit, unless it stops.
 /// - Scores do not depend on the order of the candidates.
 /// - No candidates, an empty query and empty texts are valid.
 /// - `explain`, if implemented, equals the score of the candidate bit for bit.
@@ -101,6 +105,31 @@ pub trait Reranker: Send + Sync {
             .collect()
     }
 
+    /// Returns the scores of the candidates, or `None` once `goes_on` returns `false`, for searches
+    /// with a time limit. `goes_on` is called before every part of the work, possibly on several
+    /// threads.
+    ///
+    /// The default scores 8 candidates at a time with [`Reranker::scores`]. Rerankers that encode
+    /// the query override it, and rerankers with scores that depend on other candidates.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Reranker::scores`].
+    fn scores_while(
+        &self,
+        query: &Self::Query,
+        candidates: &[Candidate<'_>],
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Vec<Option<f32>>>, SearchError> {
+        let mut scores = Vec::with_capacity(candidates.len());
+        for chunk in candidates.chunks(CHUNK) {
+            if !goes_on() {
+                return Ok(None);
+            }
+            scores.extend(self.scores(query, chunk)?);
+        }
+        Ok(Some(scores))
+    }
+
     /// Explains the score of `candidates[n]`: [`Explanation::score`] equals the score bit for bit.
     /// `None` if the reranker removes the candidate or does not explain scores, which is the
     /// default.
@@ -125,6 +154,8 @@ forward!(Reranker {
         -> Result<Vec<Option<f32>>, SearchError>;
     fn scores_batch(&self, queries: &[(&T::Query, &[Candidate<'_>])])
         -> Result<Vec<Vec<Option<f32>>>, SearchError>;
+    fn scores_while(&self, query: &T::Query, candidates: &[Candidate<'_>],
+        goes_on: &(dyn Fn() -> bool + Sync)) -> Result<Option<Vec<Option<f32>>>, SearchError>;
     fn explain(&self, query: &T::Query, candidates: &[Candidate<'_>], n: usize)
         -> Result<Option<Explanation>, SearchError>;
 });

@@ -4,15 +4,11 @@ use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::reranker::{Candidate, Reranker};
 
-/// Number of candidates between two checks of the time.
-const CHUNK: usize = 8;
-
 /// [`Reranker`] with a time limit for the scores of a query: an error after the limit, so that the
 /// caller can return the ranking of the first stage.
 ///
-/// The time is checked before every 8 candidates. The reranker scores 8 candidates per call, so a
-/// model that encodes the query encodes it again for every 8 candidates. It must score each
-/// candidate independently of the others, as cross-encoders do. Explanations have no limit.
+/// The time is checked before every part of the work of [`Reranker::scores_while`], such as a batch
+/// of a model. Explanations have no limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,7 +21,7 @@ const CHUNK: usize = 8;
 /// let scores = TimeLimited::new(&prior, Duration::MAX).scores("tea", &candidates)?;
 /// assert_eq!(scores, [Some(1.0)]);
 /// let error = TimeLimited::new(&prior, Duration::ZERO).scores("tea", &candidates).unwrap_err();
-/// assert!(matches!(error, SearchError::TimeLimit { scored: 0, .. }));
+/// assert!(matches!(error, SearchError::TimeLimit { candidates: 1, .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -54,19 +50,23 @@ impl<R: Reranker> Reranker for TimeLimited<R> {
         query: &R::Query,
         candidates: &[Candidate<'_>],
     ) -> Result<Vec<Option<f32>>, SearchError> {
+        let scores = self.scores_while(query, candidates, &|| true)?;
+        scores.ok_or(SearchError::TimeLimit {
+            limit: self.limit,
+            candidates: candidates.len(),
+        })
+    }
+
+    /// Returns `None` after the limit, too.
+    fn scores_while(
+        &self,
+        query: &R::Query,
+        candidates: &[Candidate<'_>],
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Vec<Option<f32>>>, SearchError> {
         let start = Instant::now();
-        let mut scores = Vec::with_capacity(candidates.len());
-        for chunk in candidates.chunks(CHUNK) {
-            if start.elapsed() >= self.limit {
-                return Err(SearchError::TimeLimit {
-                    limit: self.limit,
-                    scored: scores.len(),
-                    candidates: candidates.len(),
-                });
-            }
-            scores.extend(self.reranker.scores(query, chunk)?);
-        }
-        Ok(scores)
+        let in_time = || start.elapsed() < self.limit && goes_on();
+        self.reranker.scores_while(query, candidates, &in_time)
     }
 
     fn explain(
@@ -76,5 +76,57 @@ impl<R: Reranker> Reranker for TimeLimited<R> {
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
         self.reranker.explain(query, candidates, n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Counts the candidates that are scored.
+    #[derive(Debug, Default)]
+    struct Counting(AtomicUsize);
+
+    impl Reranker for Counting {
+        type Query = str;
+
+        fn scores(
+            &self,
+            _: &str,
+            candidates: &[Candidate<'_>],
+        ) -> Result<Vec<Option<f32>>, SearchError> {
+            self.0.fetch_add(candidates.len(), Ordering::Relaxed);
+            Ok(candidates.iter().map(|it| it.id.parse().ok()).collect())
+        }
+    }
+
+    #[test]
+    fn the_time_is_checked_during_the_work() {
+        let ids: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+        let candidates: Vec<Candidate<'_>> = ids.iter().map(|id| Candidate::new(id, "")).collect();
+        let reranker = Counting::default();
+        let scored = || reranker.0.swap(0, Ordering::Relaxed);
+        let expected = reranker.scores("", &candidates).unwrap();
+        assert_eq!(scored(), 20);
+        let limited = TimeLimited::new(&reranker, Duration::MAX);
+        assert_eq!(limited.scores("", &candidates).unwrap(), expected);
+        assert_eq!(scored(), 20);
+        for (calls, count) in [(0, 0), (1, 8), (2, 16)] {
+            let made = AtomicUsize::new(0);
+            let goes_on = || made.fetch_add(1, Ordering::Relaxed) < calls;
+            let found = limited.scores_while("", &candidates, &goes_on);
+            assert_eq!(found.unwrap(), None, "{calls}");
+            assert_eq!(scored(), count, "{calls}");
+        }
+        let limited = TimeLimited::new(&reranker, Duration::ZERO);
+        let error = limited.scores("", &candidates).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "reranker: expected scores of 20 candidates within 0ns, found none"
+        );
+        assert_eq!(scored(), 0);
+        assert!(limited.scores("", &[]).unwrap().is_empty());
     }
 }

@@ -60,6 +60,35 @@ impl<Q: ?Sized + Sync + Debug> RerankerContract<'_, Q> {
             "expected a score for some candidate and query, found none"
         );
         self.check_batches(reranker);
+        self.check_stops(reranker);
+    }
+
+    /// Verifies that scores that may stop equal the scores, or stop.
+    fn check_stops(&self, reranker: &dyn Reranker<Query = Q>) {
+        for &query in &self.queries {
+            let scored = |candidates: &[Candidate<'_>], goes_on: bool| match reranker.scores_while(
+                query,
+                candidates,
+                &|| goes_on,
+            ) {
+                Ok(scores) => scores,
+                Err(error) => panic!("scores of candidates for {query:?} failed: {error:?}"),
+            };
+            let expected = bits(&scores(reranker, query, &self.candidates));
+            let found = scored(&self.candidates, true);
+            assert_eq!(
+                found.as_deref().map(bits),
+                Some(expected),
+                "{query:?}: scores_while differs from scores"
+            );
+            if !self.candidates.is_empty() {
+                let stopped = scored(&self.candidates, false);
+                assert!(
+                    stopped.is_none(),
+                    "{query:?}: scores_while returns scores that were to stop"
+                );
+            }
+        }
     }
 
     /// Verifies that the order of the candidates does not change their scores.

@@ -86,6 +86,20 @@ impl<R: Retriever> Reranker for RetrieverScores<R> {
         Ok(scores.collect())
     }
 
+    /// Scores all candidates in one search: scores of retrievers such as
+    /// [`Fused`](super::Fused) depend on the other candidates.
+    fn scores_while(
+        &self,
+        query: &R::Query,
+        candidates: &[Candidate<'_>],
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Vec<Option<f32>>>, SearchError> {
+        if !candidates.is_empty() && !goes_on() {
+            return Ok(None);
+        }
+        self.scores(query, candidates).map(Some)
+    }
+
     /// Returns the explanation of the retriever, or a node without details if the retriever does
     /// not explain scores.
     fn explain(

@@ -19,6 +19,9 @@ use crate::transformer::batch::{TokenBatch, TokenSequence};
 /// Number of pairs that are tokenized and scored at once.
 const CHUNK: usize = 1 << 12;
 
+/// Predicate that stops scoring when it returns `false`.
+type GoesOn<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// Logits of the windows of a document, one row of labels per window.
 pub(super) struct DocumentLogits {
     pub(super) windows: Vec<Vec<f32>>,
@@ -37,37 +40,50 @@ impl CrossEncoder {
     /// # Errors
     /// If tokenization or the chat template of the model fails, or a score is not finite.
     pub fn predict(&self, pairs: &[(&str, &str)]) -> Result<Vec<Vec<f32>>, ModelError> {
-        self.pair_scores(pairs, |pair| format!("pair {pair}"))
+        let scores = self.pair_scores(pairs, |pair| format!("pair {pair}"), &|| true)?;
+        Ok(scores.unwrap_or_default())
     }
 
-    /// Returns the scores of pairs, one per label. `name` names a pair in errors by its index.
+    /// Returns the scores of pairs, one per label, or `None` once `goes_on` returns `false`. `name`
+    /// names a pair in errors by its index.
     fn pair_scores(
         &self,
         pairs: &[(&str, &str)],
         name: impl Fn(usize) -> String,
-    ) -> Result<Vec<Vec<f32>>, ModelError> {
+        goes_on: GoesOn<'_>,
+    ) -> Result<Option<Vec<Vec<f32>>>, ModelError> {
         let mut scores = Vec::with_capacity(pairs.len());
         for chunk in pairs.chunks(CHUNK) {
-            for logits in self.pair_logits(chunk)? {
+            let Some(logits) = self.pair_logits(chunk, goes_on)? else {
+                return Ok(None);
+            };
+            for logits in logits {
                 let pair = scores.len();
                 scores.push(self.document_scores(&logits, || name(pair))?);
             }
         }
-        Ok(scores)
+        Ok(Some(scores))
     }
 
-    /// Returns the logits of the windows of every pair.
-    fn pair_logits(&self, pairs: &[(&str, &str)]) -> Result<Vec<DocumentLogits>, ModelError> {
+    /// Returns the logits of the windows of every pair, or `None` once `goes_on` returns `false`.
+    fn pair_logits(
+        &self,
+        pairs: &[(&str, &str)],
+        goes_on: GoesOn<'_>,
+    ) -> Result<Option<Vec<DocumentLogits>>, ModelError> {
         let documents = self.tokenize(pairs)?;
+        let windows: Vec<&Window> = documents.iter().flat_map(|it| &it.windows).collect();
+        let Some(logits) = self.window_logits_while(&windows, goes_on) else {
+            return Ok(None);
+        };
         let long = documents.iter().filter(|it| it.is_long).count();
         self.long_documents
             .fetch_add(long as u64, Ordering::Relaxed);
-        let windows: Vec<&Window> = documents.iter().flat_map(|it| &it.windows).collect();
-        let mut logits = self.window_logits(&windows)?.into_iter();
+        let mut logits = logits.into_iter();
         let logits = documents.iter().map(|document| DocumentLogits {
             windows: logits.by_ref().take(document.windows.len()).collect(),
         });
-        Ok(logits.collect())
+        Ok(Some(logits.collect()))
     }
 
     /// Tokenizes pairs: every distinct query once.
@@ -109,7 +125,18 @@ impl CrossEncoder {
     }
 
     /// Returns the logits of sequences, one per label.
-    pub(crate) fn window_logits(&self, windows: &[&Window]) -> Result<Vec<Vec<f32>>, ModelError> {
+    pub(super) fn window_logits(&self, windows: &[&Window]) -> Vec<Vec<f32>> {
+        self.window_logits_while(windows, &|| true)
+            .unwrap_or_default()
+    }
+
+    /// [`Self::window_logits`], or `None` once `goes_on` returns `false`, which is called before
+    /// every batch.
+    fn window_logits_while(
+        &self,
+        windows: &[&Window],
+        goes_on: GoesOn<'_>,
+    ) -> Option<Vec<Vec<f32>>> {
         let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
         let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
         let threads = rayon::current_num_threads();
@@ -124,20 +151,20 @@ impl CrossEncoder {
         let batches = batches(&ids, &config, is_padded);
         let run = |batch: &Vec<usize>| {
             let chosen: Vec<&Window> = batch.iter().map(|&window| windows[window]).collect();
-            self.batch_logits(&chosen, is_padded)
+            goes_on().then(|| self.batch_logits(&chosen, is_padded))
         };
         let _call = CALLS.start();
         // Other backends parallelize within a batch.
-        let found: Vec<Vec<Vec<f32>>> = if is_padded {
+        let found: Option<Vec<Vec<Vec<f32>>>> = if is_padded {
             batches.iter().map(run).collect()
         } else {
             batches.par_iter().map(run).collect()
         };
         let mut logits = vec![Vec::new(); windows.len()];
-        for (window, of_window) in batches.iter().flatten().zip(found.into_iter().flatten()) {
+        for (window, of_window) in batches.iter().flatten().zip(found?.into_iter().flatten()) {
             logits[*window] = of_window;
         }
-        Ok(logits)
+        Some(logits)
     }
 
     fn batch_logits(&self, windows: &[&Window], is_padded: bool) -> Vec<Vec<f32>> {
@@ -217,19 +244,24 @@ impl CrossEncoder {
         }
     }
 
-    /// Returns the scores of candidates, each with its query.
+    /// Returns the scores of candidates, each with its query, or `None` once `goes_on` returns
+    /// `false`.
     fn candidate_scores(
         &self,
         pairs: &[(&str, Candidate<'_>)],
-    ) -> Result<Vec<Option<f32>>, ModelError> {
+        goes_on: GoesOn<'_>,
+    ) -> Result<Option<Vec<Option<f32>>>, ModelError> {
         self.one_label()?;
         let texts = pairs
             .iter()
             .map(|(query, candidate)| (*query, candidate.text));
         let texts: Vec<(&str, &str)> = texts.collect();
         let name = |pair: usize| format!("candidate {}", pairs[pair].1.id);
-        let scores = self.pair_scores(&texts, name)?.into_iter();
-        Ok(scores.map(|labels| labels.first().copied()).collect())
+        let scores = self.pair_scores(&texts, name, goes_on)?;
+        Ok(scores.map(|scores| {
+            let scores = scores.into_iter();
+            scores.map(|labels| labels.first().copied()).collect()
+        }))
     }
 }
 
@@ -241,9 +273,20 @@ impl Reranker for CrossEncoder {
         query: &str,
         candidates: &[Candidate<'_>],
     ) -> Result<Vec<Option<f32>>, SearchError> {
+        let scores = self.scores_while(query, candidates, &|| true)?;
+        Ok(scores.unwrap_or_default())
+    }
+
+    /// Tokenizes the query once, and scores the candidates in batches by length.
+    fn scores_while(
+        &self,
+        query: &str,
+        candidates: &[Candidate<'_>],
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Vec<Option<f32>>>, SearchError> {
         let pairs = candidates.iter().map(|&candidate| (query, candidate));
         let pairs: Vec<_> = pairs.collect();
-        self.candidate_scores(&pairs).map_err(failed)
+        self.candidate_scores(&pairs, goes_on).map_err(failed)
     }
 
     /// Scores the candidates of all queries in the same batches.
@@ -256,7 +299,8 @@ impl Reranker for CrossEncoder {
             candidates.map(move |&candidate| (query, candidate))
         });
         let pairs: Vec<_> = pairs.collect();
-        let mut scores = self.candidate_scores(&pairs).map_err(failed)?.into_iter();
+        let scores = self.candidate_scores(&pairs, &|| true).map_err(failed)?;
+        let mut scores = scores.unwrap_or_default().into_iter();
         let counts = queries.iter().map(|(_, candidates)| candidates.len());
         Ok(counts
             .map(|count| scores.by_ref().take(count).collect())

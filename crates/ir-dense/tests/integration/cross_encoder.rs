@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{
     apart, copy_folder, copy_tree, on_default_backend, python, replace, run_python, testdata, tiny,
@@ -214,6 +215,24 @@ fn long_documents_are_counted() {
             .unwrap();
         assert_eq!(model.long_documents(), 3);
     }
+}
+
+/// A time limit is checked before every batch of the model.
+#[test]
+fn scores_stop_between_batches() {
+    let config = CrossEncoderConfig::default().with_batch_tokens(1);
+    let model = CrossEncoder::open_with(folder("bert"), &config).unwrap();
+    let all = candidates();
+    let expected = model.scores(QUERY, &all).unwrap();
+    for most in 0..=all.len() {
+        let calls = AtomicUsize::new(0);
+        let goes_on = || calls.fetch_add(1, Ordering::Relaxed) < most;
+        let found = model.scores_while(QUERY, &all, &goes_on).unwrap();
+        assert_eq!(found.is_some(), most == all.len(), "{most}");
+        assert!(found.is_none_or(|found| found == expected));
+    }
+    // Of the first scores and the last.
+    assert_eq!(model.long_documents(), 2);
 }
 
 #[test]

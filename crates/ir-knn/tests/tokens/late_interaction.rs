@@ -1,8 +1,12 @@
 //! The reranker, with and without a store.
 
 use std::error::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use ir_core::{Candidate, EncodeError, Reranker, SearchError, Side, TokenEncoder, TokenVectors};
+use ir_core::{
+    Candidate, EncodeError, Reranker, SearchError, Side, TimeLimited, TokenEncoder, TokenVectors,
+};
 use ir_knn::{
     LateInteraction, LateInteractionError, TokenCodebook, TokenCodebookConfig, TokenEncoding,
     TokenStoreConfig,
@@ -48,6 +52,23 @@ impl TokenEncoder for Words {
 
     fn fingerprint(&self) -> Option<String> {
         self.0.map(str::to_owned)
+    }
+}
+
+/// [`Words`] that counts the queries it encodes.
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+impl TokenEncoder for Counting {
+    fn dim(&self) -> usize {
+        DIM
+    }
+
+    fn encode_tokens(&self, side: Side, texts: &[&str]) -> Result<Vec<TokenVectors>, EncodeError> {
+        if side == Side::Query {
+            self.0.fetch_add(texts.len(), Ordering::Relaxed);
+        }
+        Words(None).encode_tokens(side, texts)
     }
 }
 
@@ -99,6 +120,31 @@ fn config(encoding: TokenEncoding) -> TokenStoreConfig {
 }
 
 const QUERIES: [&str; 4] = ["hot grün tea", "coffee", "", "leaves in water cup"];
+
+#[test]
+fn a_time_limit_encodes_the_query_once() {
+    let texts = texts();
+    let candidates = candidates(&texts);
+    for top in [None, Some(3)] {
+        let reranker = LateInteraction::new(Counting::default());
+        let reranker = match top {
+            None => reranker,
+            Some(k) => reranker.with_top(k),
+        };
+        let expected = reranker.scores(QUERIES[0], &candidates).unwrap();
+        reranker.encoder().0.store(0, Ordering::Relaxed);
+        let limited = TimeLimited::new(&reranker, Duration::MAX);
+        let scores = limited.scores(QUERIES[0], &candidates).unwrap();
+        assert_eq!(scores, expected, "{top:?}");
+        assert_eq!(reranker.encoder().0.load(Ordering::Relaxed), 1, "{top:?}");
+        let limited = TimeLimited::new(&reranker, Duration::ZERO);
+        let error = limited.scores(QUERIES[0], &candidates).unwrap_err();
+        assert!(matches!(
+            error,
+            SearchError::TimeLimit { candidates: 30, .. }
+        ));
+    }
+}
 
 #[test]
 fn scores_equal_the_naive_loop() {

@@ -9,6 +9,9 @@ use super::query::QueryTokens;
 use super::segmented_store::SegmentedTokenStore;
 use crate::simd::Cpu;
 
+/// Number of candidates between two checks of a time limit.
+const CHUNK: usize = 8;
+
 /// Reranker by late interaction: scores are MaxSim ([`max_sim`](crate::max_sim)) of the token
 /// vectors of the query and the candidate, as in ColBERT.
 ///
@@ -287,6 +290,29 @@ impl<E: TokenEncoder> Reranker for LateInteraction<E> {
             Some(_) => vectors.par_iter().zip(queries).map(score).collect(),
             None => vectors.iter().zip(queries).map(score).collect(),
         }
+    }
+
+    /// Encodes the query once, and scores 8 candidates at a time; all of them at once after
+    /// [`LateInteraction::with_top`].
+    fn scores_while(
+        &self,
+        query: &str,
+        candidates: &[Candidate<'_>],
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Vec<Option<f32>>>, SearchError> {
+        let queries = self.encode(Side::Query, &[query])?;
+        let chunk = match self.top {
+            None => CHUNK,
+            Some(_) => candidates.len().max(1),
+        };
+        let mut scores = Vec::with_capacity(candidates.len());
+        for chunk in candidates.chunks(chunk) {
+            if !goes_on() {
+                return Ok(None);
+            }
+            scores.extend(self.scores_of(&queries[0], chunk)?);
+        }
+        Ok(Some(scores))
     }
 
     fn explain(
