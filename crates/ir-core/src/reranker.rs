@@ -160,6 +160,30 @@ forward!(Reranker {
         -> Result<Option<Explanation>, SearchError>;
 });
 
+/// Checks the number of scores.
+pub(crate) const fn check_count(expected: usize, found: usize) -> Result<(), SearchError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(SearchError::ScoreCount { expected, found })
+}
+
+/// Checks that there is one score for each candidate, and that no score is NaN.
+pub(crate) fn check_scores(
+    candidates: &[Candidate<'_>],
+    scores: &[Option<f32>],
+) -> Result<(), SearchError> {
+    check_count(candidates.len(), scores.len())?;
+    let mut scored = candidates.iter().zip(scores);
+    match scored.find(|(_, score)| score.is_some_and(f32::is_nan)) {
+        None => Ok(()),
+        Some((candidate, _)) => {
+            let id = candidate.id.to_owned();
+            Err(SearchError::NanRerankerScore { id })
+        }
+    }
+}
+
 /// Texts of documents by id, for the candidates of a [`Reranker`].
 ///
 /// Implemented for maps from ids to texts.

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::SearchError;
 use crate::explanation::Explanation;
-use crate::reranker::{Candidate, Reranker};
+use crate::reranker::{Candidate, Reranker, check_scores};
 
 /// [`Reranker`] with a time limit for the scores of a query: an error after the limit, so that the
 /// caller can return the ranking of the first stage.
@@ -44,17 +44,21 @@ impl<R: Reranker> Reranker for TimeLimited<R> {
         self.reranker.needs_texts()
     }
 
-    /// Returns [`SearchError::TimeLimit`] if the limit is exceeded before the last candidates.
+    /// Returns [`SearchError::TimeLimit`] if the limit is exceeded before the last candidates,
+    /// [`SearchError::ScoreCount`] unless there is one score for each candidate, and
+    /// [`SearchError::NanRerankerScore`] if a score is NaN.
     fn scores(
         &self,
         query: &R::Query,
         candidates: &[Candidate<'_>],
     ) -> Result<Vec<Option<f32>>, SearchError> {
         let scores = self.scores_while(query, candidates, &|| true)?;
-        scores.ok_or(SearchError::TimeLimit {
+        let scores = scores.ok_or(SearchError::TimeLimit {
             limit: self.limit,
             candidates: candidates.len(),
-        })
+        })?;
+        check_scores(candidates, &scores)?;
+        Ok(scores)
     }
 
     /// Returns `None` after the limit, too.
@@ -85,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts the candidates that are scored.
+    /// Scores candidates by their ids, except for blank ones, and counts them.
     #[derive(Debug, Default)]
     struct Counting(AtomicUsize);
 
@@ -98,7 +102,8 @@ mod tests {
             candidates: &[Candidate<'_>],
         ) -> Result<Vec<Option<f32>>, SearchError> {
             self.0.fetch_add(candidates.len(), Ordering::Relaxed);
-            Ok(candidates.iter().map(|it| it.id.parse().ok()).collect())
+            let scored = candidates.iter().filter(|it| !it.id.is_empty());
+            Ok(scored.map(|it| it.id.parse().ok()).collect())
         }
     }
 
@@ -128,5 +133,21 @@ mod tests {
         );
         assert_eq!(scored(), 0);
         assert!(limited.scores("", &[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn invalid_scores_are_errors() {
+        let limited = TimeLimited::new(Counting::default(), Duration::MAX);
+        for (id, expected) in [
+            (
+                "NaN",
+                "document \"NaN\": expected a score of the reranker, found NaN",
+            ),
+            ("", "reranker: expected 2 scores, found 1"),
+        ] {
+            let candidates = ["1", id].map(|id| Candidate::new(id, ""));
+            let error = limited.scores("", &candidates).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

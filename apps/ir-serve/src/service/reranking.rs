@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ir_core::{Candidate, Reranker, SearchError, TimeLimited};
+use ir_core::{Candidate, Reranker, TimeLimited};
 use ir_qa::retrieval::{AnswerIndex, AnswerIndexError, RerankedAnswers};
 
 use super::Service;
@@ -62,20 +62,14 @@ impl Service {
         let candidates: Vec<Candidate<'_>> = candidates.collect();
         let scores = reranker.limited(self.limits.time);
         let scores = scores.scores(query, &candidates)?;
-        if scores.len() != candidates.len() {
-            let (expected, found) = (candidates.len(), scores.len());
-            return Err(SearchError::ScoreCount { expected, found }.into());
-        }
-        let mut ranked = Vec::with_capacity(scores.len());
-        for (index, score) in scores.into_iter().enumerate() {
-            let Some(score) = score else { continue };
-            if score.is_nan() {
-                let id = texts.get(index).map(|(id, _)| id.clone());
-                let id = id.unwrap_or_default();
-                return Err(SearchError::NanRerankerScore { id }.into());
-            }
-            ranked.push(RerankedText { index, score });
-        }
+        let scored = scores.into_iter().enumerate();
+        let scored = scored.filter_map(|(index, score)| {
+            Some(RerankedText {
+                index,
+                score: score?,
+            })
+        });
+        let mut ranked: Vec<RerankedText> = scored.collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
         ranked.truncate(limit);
         Ok(ranked)

@@ -11,7 +11,7 @@ use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
 use crate::ranking::{Hit, Ranking, TopK};
-use crate::reranker::{Candidate, CandidateTexts, Reranker};
+use crate::reranker::{Candidate, CandidateTexts, Reranker, check_count, check_scores};
 use crate::retriever::Retriever;
 use crate::search::Search;
 
@@ -389,26 +389,6 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         let scores = self.reranker.scores(query, &candidates)?;
         check_scores(&candidates, &scores)?;
         Ok(scores[n].map(|score| Explanation::new(score, UNEXPLAINED)))
-    }
-}
-
-const fn check_count(expected: usize, found: usize) -> Result<(), SearchError> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(SearchError::ScoreCount { expected, found })
-}
-
-/// Checks that there is one score for each candidate, and that no score is NaN.
-fn check_scores(candidates: &[Candidate<'_>], scores: &[Option<f32>]) -> Result<(), SearchError> {
-    check_count(candidates.len(), scores.len())?;
-    let mut scored = candidates.iter().zip(scores);
-    match scored.find(|(_, score)| score.is_some_and(f32::is_nan)) {
-        None => Ok(()),
-        Some((candidate, _)) => {
-            let id = candidate.id.to_owned();
-            Err(SearchError::NanRerankerScore { id })
-        }
     }
 }
 
