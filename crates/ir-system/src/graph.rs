@@ -1,4 +1,5 @@
-//! References between systems: order of evaluation, unknown names and cycles.
+//! References between systems: order of evaluation, unknown names and cycles, maximum numbers of
+//! hits.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,6 +8,7 @@ use crate::error::SpecError;
 use crate::registry::Registry;
 use crate::source::SourceMap;
 use crate::suggest::did_you_mean;
+use crate::system::ParsedSystem;
 
 /// Maximum number of systems inside of one another.
 const MAX_LEVELS: usize = 64;
@@ -42,6 +44,26 @@ pub fn order(
         graph.visit(n, "")?;
     }
     Ok(graph.order)
+}
+
+/// Returns the maximum number of hits of a system by name, if it has one: see
+/// [`System::max_hits`](crate::System::max_hits). `systems` finds the system and its parts.
+pub fn max_hits<'a>(
+    name: &str,
+    systems: &dyn Fn(&str) -> Option<&'a ParsedSystem>,
+) -> Option<usize> {
+    max_hits_within(name, systems, MAX_LEVELS)
+}
+
+/// [`max_hits`] of at most `levels` systems inside of one another.
+fn max_hits_within<'a>(
+    name: &str,
+    systems: &dyn Fn(&str) -> Option<&'a ParsedSystem>,
+    levels: usize,
+) -> Option<usize> {
+    let levels = levels.checked_sub(1)?;
+    let of_part = |part: &str| max_hits_within(part, systems, levels);
+    systems(name)?.system.max_hits(&of_part)
 }
 
 #[derive(Clone, Copy, PartialEq)]

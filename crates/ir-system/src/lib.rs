@@ -41,7 +41,7 @@ pub use cache::{CACHE_VERSION, Cache, Record, Stage};
 pub use collection::open_named;
 pub use entry::{COMMON_KEYS, FilterName, ScoreFormatName, SystemEntry};
 pub use error::{Location, SpecError, SystemError};
-pub use graph::order;
+pub use graph::{max_hits, order};
 pub use grid::{MAX_POINTS, check_points};
 pub use hash::ContentHash;
 pub use index_data::IndexData;

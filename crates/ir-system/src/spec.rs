@@ -12,7 +12,7 @@ use crate::cache::Cache;
 use crate::entries::EncoderEntry;
 use crate::entry::SystemEntry;
 use crate::error::SpecError;
-use crate::graph::order;
+use crate::graph::{max_hits, order};
 use crate::index_keys::{check_fields, check_index_keys};
 use crate::index_needs::IndexNeeds;
 use crate::observer::Observer;
@@ -303,9 +303,13 @@ impl SystemSpec {
     /// Returns [`SpecError::Key`] for the first invalid key.
     pub fn max_hits(&self, registry: &Registry) -> Result<Option<usize>, SpecError> {
         let root = &self.search_root()?.name;
-        let mut parsed = self.systems.iter().zip(self.parsed(registry)?);
-        let found = parsed.find(|(entry, _)| entry.name == *root);
-        Ok(found.and_then(|(_, (_, parsed))| parsed.system.max_hits()))
+        let parsed = self.parsed(registry)?;
+        let systems = |name: &str| {
+            let mut named = self.systems.iter().zip(&parsed);
+            let found = named.find(|(entry, _)| entry.name == name);
+            found.map(|(_, (_, parsed))| parsed)
+        };
+        Ok(max_hits(root, &systems))
     }
 
     /// Returns `true` if the system or a part has vectors of the queries of the data: see
@@ -432,6 +436,24 @@ mod tests {
         assert!(unknown.contains("new"), "{unknown}");
         let text = error("version = \"2\"\n");
         assert!(text.starts_with("line 1: version: "), "{text}");
+    }
+
+    #[test]
+    fn priors_have_the_maximum_of_their_part() {
+        let rerank = "name = \"r\"\ntype = \"rerank\"\nfirst = \"a\"\nsecond = \"a\"\ndepth = 7\n";
+        let systems = format!(
+            "{}hidden = true\n[[systems]]\n{rerank}hidden = true\n",
+            system("")
+        );
+        let most = |of: &str| {
+            let prior = format!("[[systems]]\nname = \"p\"\ntype = \"prior\"\nof = \"{of}\"\n");
+            let spec = SystemSpec::from_toml(&format!("{systems}{prior}")).unwrap();
+            spec.max_hits(&Registry::default()).unwrap()
+        };
+        assert_eq!(most("r"), Some(7));
+        assert_eq!(most("a"), None);
+        // A cycle, which is an error when the system is opened.
+        assert_eq!(most("p"), None);
     }
 
     #[derive(Default)]

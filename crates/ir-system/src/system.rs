@@ -66,8 +66,9 @@ pub trait System: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Maximum number of hits, if the system has one: the candidates of a reranking.
-    fn max_hits(&self) -> Option<usize> {
+    /// Maximum number of hits, if the system has one: the candidates of a reranking. `of_part`
+    /// returns the maximum of a part by name.
+    fn max_hits(&self, _of_part: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
         None
     }
 
@@ -126,8 +127,8 @@ pub struct OpenSystem {
     pub description: Option<String>,
     /// Feedback, which counts the queries with fewer hits than feedback documents.
     pub feedback: Option<Feedback>,
-    /// Cross-encoder of the system, which counts the documents that exceed its sequence length.
-    pub reranker: Option<OpenReranker>,
+    /// Cross-encoders of the system and its parts, each once.
+    pub rerankers: Vec<OpenReranker>,
 }
 
 impl fmt::Debug for OpenSystem {
@@ -146,8 +147,28 @@ impl OpenSystem {
             with_duplicates: None,
             description: None,
             feedback: None,
-            reranker: None,
+            rerankers: Vec::new(),
         }
+    }
+
+    /// Returns the number of documents that exceeded the sequence length of a cross-encoder of the
+    /// system: see [`OpenReranker::long_documents`].
+    #[must_use]
+    pub fn long_documents(&self) -> u64 {
+        let counts = self.rerankers.iter().map(OpenReranker::long_documents);
+        counts.sum()
+    }
+
+    /// Adds the cross-encoders of a part. Parts may share them.
+    pub(crate) fn with_rerankers(mut self, others: impl IntoIterator<Item = OpenReranker>) -> Self {
+        for other in others {
+            let is_same =
+                |it: &OpenReranker| Arc::ptr_eq(&it.long_documents, &other.long_documents);
+            if !self.rerankers.iter().any(is_same) {
+                self.rerankers.push(other);
+            }
+        }
+        self
     }
 }
 

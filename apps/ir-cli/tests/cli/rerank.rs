@@ -317,6 +317,46 @@ fn wrong_system_files_are_rejected() {
     assert_eq!(lists(&ran.out)["q1"], expected);
 }
 
+/// Documents that exceed the model are counted for rerankings that are parts of a system, too.
+#[test]
+fn long_documents_are_counted() {
+    let here = folder();
+    let config = CrossEncoderConfig::default().with_max_tokens(8_usize);
+    let model = CrossEncoder::open_with(MODEL, &config).unwrap();
+    scores(&model, "tea leaves", &TEXTS[..2]);
+    scores(&model, "rivers", &TEXTS[2..]);
+    let long = model.long_documents();
+    assert!(long > 1, "{long}");
+    let note = |count: u64| format!("note: {count} candidates longer than the model: ");
+    let options = ["--rerank", MODEL, "--rerank-max-tokens", "8"];
+    let ran = here.ir(&[&["search", "tiny"][..], &options].concat()).ok();
+    assert!(ran.err.contains(&note(long)), "{}", ran.err);
+    let reranking = |name: &str, depth: usize| {
+        format!(
+            "[[systems]]\nname = \"{name}\"\ntype = \"rerank\"\nfirst = \"a\"\nhidden = true\n\
+             model = {MODEL:?}\nmax_tokens = 8\ndepth = {depth}\n"
+        )
+    };
+    let bm25 = "[[systems]]\nname = \"a\"\ntype = \"bm25\"\nhidden = true\n";
+    let two = reranking("r", 10) + &reranking("s", 20);
+    for (root, count) in [
+        // The rerankings share the model: each of them scores the candidates.
+        ("type = \"hybrid\"\nof = [\"r\", \"s\"]", 2 * long),
+        (
+            "type = \"hybrid\"\nof = [\"a\", \"r\"]\nfusion = \"comb-sum\"",
+            long,
+        ),
+        ("type = \"rerank\"\nfirst = \"a\"\nsecond = \"r\"", long),
+    ] {
+        here.write(
+            "system.toml",
+            format!("{bm25}{two}[[systems]]\nname = \"h\"\n{root}\n"),
+        );
+        let ran = here.ir("search tiny --system system.toml").ok();
+        assert!(ran.err.contains(&note(count)), "{root}: {}", ran.err);
+    }
+}
+
 #[test]
 fn answers_are_reranked() {
     let here = Folder::new();

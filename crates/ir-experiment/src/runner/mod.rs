@@ -10,7 +10,7 @@ use ir_core::{Flow, Run};
 use ir_system::{
     Cache, FileHashes, Lookup, Observer, ParsedSystem, PreparedSystem, Registry, Session,
     SpecError, Stage, StageReport, StageStatus, SystemContext, SystemEntry, SystemError,
-    TrainingSet, Validation, find_or_lock,
+    TrainingSet, Validation, find_or_lock, max_hits,
 };
 use serde::Serialize;
 
@@ -429,7 +429,8 @@ impl<'a> TaskRun<'a> {
             None => return Ok(None),
         };
         let mut parameters = SearchParameters::new(self.experiment, self.data.entry(), entry);
-        if let Some(most) = parsed.system.max_hits() {
+        let systems = |name: &str| self.systems.get(name).map(|it| &*it.parsed);
+        if let Some(most) = max_hits(&entry.name, &systems) {
             parameters.hits = parameters.hits.min(most);
         }
         let parts = self.parts(&entry.name);

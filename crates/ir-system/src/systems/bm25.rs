@@ -154,7 +154,7 @@ impl System for Bm25System {
             with_duplicates: Some(searcher),
             description: Some(description),
             feedback,
-            reranker: None,
+            rerankers: Vec::new(),
         };
         CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }

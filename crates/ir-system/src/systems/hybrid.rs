@@ -103,9 +103,11 @@ impl System for HybridSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let mut parts: Vec<SharedRetriever> = Vec::new();
+        let (mut parts, mut rerankers) = (Vec::<SharedRetriever>::new(), Vec::new());
         for name in &self.of {
-            parts.push(context.system(name)?.retriever);
+            let part = context.system(name)?;
+            parts.push(part.retriever);
+            rerankers.extend(part.rerankers);
         }
         let failed = SystemError::stage("fusion");
         let fusion = match self.method() {
@@ -113,7 +115,7 @@ impl System for HybridSystem {
                 let ones = vec![1.0; parts.len()];
                 let weights = self.weights.clone().unwrap_or(ones);
                 let sum = WeightedSum::new(parts.into_iter().zip(weights)).map_err(failed)?;
-                return Ok(OpenSystem::new(Arc::new(sum)));
+                return Ok(OpenSystem::new(Arc::new(sum)).with_rerankers(rerankers));
             }
             FusionName::Rrf => Fusion {
                 normalization: ScoreNormalization::None,
@@ -126,6 +128,6 @@ impl System for HybridSystem {
             FusionName::Borda => Fusion::BORDA,
         };
         let fused = Fused::new(parts, fusion, self.depth.unwrap_or(100)).map_err(failed)?;
-        Ok(OpenSystem::new(Arc::new(fused)))
+        Ok(OpenSystem::new(Arc::new(fused)).with_rerankers(rerankers))
     }
 }

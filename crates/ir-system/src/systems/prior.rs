@@ -222,6 +222,10 @@ impl System for PriorSystem {
         vec![("of".to_owned(), self.of.clone())]
     }
 
+    fn max_hits(&self, of_part: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
+        of_part(&self.of)
+    }
+
     fn files(&self) -> Vec<(String, String)> {
         let qrels = self.qrels.iter();
         qrels

@@ -117,7 +117,7 @@ impl System for RerankSystem {
         std::iter::once(first).chain(second).collect()
     }
 
-    fn max_hits(&self) -> Option<usize> {
+    fn max_hits(&self, _: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
         Some(self.depth)
     }
 
@@ -137,11 +137,12 @@ impl System for RerankSystem {
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let first = context.system(&self.first)?;
-        let mut open_reranker = None;
+        let mut rerankers = first.rerankers;
         let retriever: SharedRetriever = match &self.second {
             Some(second) => {
-                let second = context.system(second)?.retriever;
-                let scores = RetrieverScores::new(second);
+                let second = context.system(second)?;
+                rerankers.extend(second.rerankers);
+                let scores = RetrieverScores::new(second.retriever);
                 let scores = scores.map_err(SystemError::stage("reranking"))?;
                 let reranked = Reranked::new(first.retriever, scores, self.depth);
                 Arc::new(reranked.map_err(SystemError::stage("reranking"))?)
@@ -150,17 +151,17 @@ impl System for RerankSystem {
                 let texts = candidate_texts(context, "model", self.template()?)?;
                 let reranker = super::cross_encoder::shared_model(self, context)?;
                 let reranked = self.with_texts(first.retriever, &reranker, texts)?;
-                open_reranker = Some(reranker);
+                rerankers.push(reranker);
                 reranked
             }
         };
         let label = self.label();
         let description = first.description;
-        Ok(OpenSystem {
+        let open = OpenSystem {
             description: description.map(|first| format!("{first}, reranked by {label}")),
             feedback: first.feedback,
-            reranker: open_reranker.or(first.reranker),
             ..OpenSystem::new(retriever)
-        })
+        };
+        Ok(open.with_rerankers(rerankers))
     }
 }

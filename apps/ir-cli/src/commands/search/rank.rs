@@ -31,7 +31,7 @@ pub(crate) struct QueryRunner {
     filters: QueryFilters,
     /// Reranking in words, after the first stage; empty without one.
     reranking: String,
-    reranker: Option<OpenReranker>,
+    rerankers: Vec<OpenReranker>,
     /// Vector of a fixed text by the query encoder of a shard.
     pub(crate) query_probe: Option<Vec<u32>>,
 }
@@ -70,7 +70,7 @@ impl QueryRunner {
         }
         let searcher = args.lexical.searcher(index)?;
         #[cfg_attr(not(feature = "dense"), allow(unused_mut))]
-        let mut reranker = open.reranker;
+        let mut rerankers = open.rerankers;
         #[cfg(feature = "dense")]
         let (mut retrievers, query_probe) = args.vectors.retrievers(
             &searcher,
@@ -83,7 +83,8 @@ impl QueryRunner {
         )?;
         #[cfg(feature = "dense")]
         if !retrievers.is_empty() {
-            (retrievers, reranker) = args.lexical.rerank_all(retrievers, index)?;
+            let (reranked, reranker) = args.lexical.rerank_all(retrievers, index)?;
+            (retrievers, rerankers) = (reranked, reranker.into_iter().collect());
         }
         #[cfg(not(feature = "dense"))]
         let (mut retrievers, query_probe) = (Vec::new(), None);
@@ -106,7 +107,7 @@ impl QueryRunner {
                 Some(system) => format!(", reranked by {}", system.label()),
                 None => String::new(),
             },
-            reranker,
+            rerankers,
             query_probe,
         })
     }
@@ -135,11 +136,8 @@ impl QueryRunner {
     /// Prints the number of documents that are longer than the model of the reranking, if there are
     /// any.
     pub(crate) fn note_long_documents(&self, console: &Console) {
-        let long = self
-            .reranker
-            .as_ref()
-            .map_or(0, OpenReranker::long_documents);
-        note_long_documents(long, console);
+        let long = self.rerankers.iter().map(OpenReranker::long_documents);
+        note_long_documents(long.sum(), console);
     }
 
     /// Number of runs: one, or one for each weight of BM25.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Predicate, Query, Run, Search};
-use ir_system::{FilterName, OpenReranker, OpenSystem, Registry, SystemSpec};
+use ir_system::{FilterName, OpenSystem, Registry, SystemSpec};
 
 use super::args::Args;
 use super::engine::without_queries;
@@ -174,8 +174,7 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     let run = open.run(args.tag_or(&root.name), filter, k);
     let mut run = run.with_context(|| format!("{}: search failed", args.collection))?;
     let took = began.elapsed();
-    let reranker = open.system.reranker.as_ref();
-    note_long_documents(reranker.map_or(0, OpenReranker::long_documents), console);
+    note_long_documents(open.system.long_documents(), console);
     let documents = grouped(open.system.retriever.ids().len() as u64);
     if args.is_list() {
         let found = write_list(&open, &run, out)?;
