@@ -50,6 +50,7 @@ impl SearchParameters {
             return Ok(run);
         }
         let open = context.system(name)?;
+        let before = open.long_documents();
         let retriever = match &open.with_duplicates {
             Some(raw) if self.filter.of_records().is_some() => raw.clone(),
             _ => open.retriever.clone(),
@@ -115,6 +116,15 @@ impl SearchParameters {
                 };
                 run.push_ranking(&query.id, &ranking, ids);
             }
+        }
+        let long = open.long_documents() - before;
+        if long > 0 {
+            let task = context.data.name();
+            let note = format!(
+                "{task}: {name}: candidates longer than the model, scored by the start or by \
+                 `windows`: {long}"
+            );
+            context.observer.note(&note);
         }
         if self.remove_self {
             run.remove_identical_ids();

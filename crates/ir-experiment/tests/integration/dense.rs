@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::{Recorder, computed, run};
 use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Search, Side};
 use ir_data::catalog;
-use ir_dense::{BiEncoder, RandomModel};
+use ir_dense::{BiEncoder, CrossEncoder, CrossEncoderConfig, RandomModel};
 use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, SpecError, Stage, StageStatus};
 use ir_knn::FlatIndex;
 
@@ -20,6 +20,55 @@ fn texts() -> Vec<(String, String)> {
             .unwrap()
     })
     .collect()
+}
+
+/// A run that reranks documents that are longer than the model has a note; a cached run has none.
+#[test]
+fn long_candidates_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let texts = texts();
+    let bodies: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+    let body = RandomModel::default().with_shape(8, 1, 2);
+    body.create(at("model"), &bodies).unwrap();
+    let model = CrossEncoder::with_random_head(at("model"), &CrossEncoderConfig::default(), 7);
+    model.unwrap().save(at("reranker")).unwrap();
+    let text = r#"
+        measures = ["AP"]
+        [[tasks]]
+        collection = "bundled"
+        query = "keyphrase_query"
+        [[systems]]
+        name = "BM25"
+        type = "bm25"
+        [[systems]]
+        name = "reranked"
+        type = "rerank"
+        first = "BM25"
+        model = "reranker"
+        max_tokens = 48
+        depth = 3
+        [[systems]]
+        name = "fused"
+        type = "hybrid"
+        of = ["BM25", "reranked"]
+    "#;
+    std::fs::write(at("e.toml"), text).unwrap();
+    let experiment = Experiment::open(at("e.toml")).unwrap();
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let notes = || {
+        let mut recorder = Recorder::default();
+        let results = Runner::new(&cache, &registry).run(&experiment, &mut recorder);
+        assert_eq!(results.unwrap().tasks[0].runs.len(), 3);
+        let notes = recorder.notes.into_iter();
+        let notes = notes.filter(|note| note.contains("candidates longer than the model, "));
+        notes.collect::<Vec<_>>()
+    };
+    let found = notes();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains(": reranked: "), "{found:?}");
+    assert!(found[1].contains(": fused: "), "{found:?}");
+    assert!(notes().is_empty());
 }
 
 #[test]
