@@ -115,8 +115,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let reader = args.reader.as_deref().map(open_reader).transpose()?;
     let reranker = args.answers.reranker()?;
     let index = Arc::new(index(args, &config, console)?);
+    let mut long_answers = None;
     let ranked: Arc<dyn Retriever<Query = str>> = match reranker {
-        Some((reranker, reranking)) => Arc::new(reranking.rerank(&index, reranker)?),
+        Some((reranker, reranking, long)) => {
+            long_answers = Some(long);
+            Arc::new(reranking.rerank(&index, reranker)?)
+        }
         None => Arc::clone(&index) as Arc<dyn Retriever<Query = str>>,
     };
     let filter = filter(&index, &args.filter, console);
@@ -187,7 +191,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             write().with_context(|| failed("standard output"))?;
         }
     }
-    out.commit()
+    out.commit()?;
+    let long = long_answers.map_or(0, |long| long());
+    if long > 0 {
+        let count = counted(long, "answer");
+        console.log(format_args!(
+            "note: {count} longer than the model of --rerank: scored by the start"
+        ));
+    }
+    Ok(())
 }
 
 /// Phrase of every answer; `None` without a reader, `Some(None)` if a reader finds none.

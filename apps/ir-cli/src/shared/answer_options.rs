@@ -13,6 +13,9 @@ use super::language::LanguageName;
 
 type SharedReranker = Arc<dyn Reranker<Query = str>>;
 
+/// Returns the number of answers so far that exceeded the sequence length of the reranker.
+type LongAnswers = Box<dyn Fn() -> u64>;
+
 /// Encoder, weights and reranker of answer retrieval.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Answers")]
@@ -59,6 +62,12 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "rerank")]
     rerank_precision: Option<ir_dense::Precision>,
 
+    /// Number of tokens of the pairs of question and answer that --rerank scores together. Does not
+    /// change scores [default: 2048]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "TOKENS", value_parser = super::options::positive, requires = "rerank")]
+    rerank_batch: Option<usize>,
+
     /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a cross-encoder
     /// that was trained so
     #[cfg(feature = "dense")]
@@ -98,25 +107,32 @@ impl AnswerOptions {
 
     /// Opens the reranker, if one is given.
     #[cfg(feature = "dense")]
-    pub(crate) fn reranker(&self) -> Result<Option<(SharedReranker, AnswerReranking)>> {
+    pub(crate) fn reranker(
+        &self,
+    ) -> Result<Option<(SharedReranker, AnswerReranking, LongAnswers)>> {
         let Some(model) = &self.rerank else {
             return Ok(None);
         };
         let folder = super::encoder::find_model(model)?.folder;
         let config = ir_dense::CrossEncoderConfig::default();
-        let config = config.with_precision(self.rerank_precision.unwrap_or_default());
-        let reranker = ir_dense::CrossEncoder::open_with(folder, &config)?;
+        let mut config = config.with_precision(self.rerank_precision.unwrap_or_default());
+        config.batch_tokens = self.rerank_batch.unwrap_or(config.batch_tokens);
+        let model = Arc::new(ir_dense::CrossEncoder::open_with(folder, &config)?);
         // A model with several labels is an error before papers are read.
-        Reranker::scores(&reranker, "", &[])?;
+        Reranker::scores(&*model, "", &[])?;
         let mut reranking = AnswerReranking::default();
         reranking.depth = self.candidates.unwrap_or(reranking.depth);
         reranking.with_context = self.rerank_context;
-        Ok(Some((Arc::new(reranker), reranking)))
+        let reranker: SharedReranker = model.clone();
+        let long_answers: LongAnswers = Box::new(move || model.long_documents());
+        Ok(Some((reranker, reranking, long_answers)))
     }
 
     /// Opens the reranker, which no option names in a build without the feature `dense`.
     #[cfg(not(feature = "dense"))]
-    pub(crate) fn reranker(&self) -> Result<Option<(SharedReranker, AnswerReranking)>> {
+    pub(crate) fn reranker(
+        &self,
+    ) -> Result<Option<(SharedReranker, AnswerReranking, LongAnswers)>> {
         Ok(None)
     }
 

@@ -76,6 +76,11 @@ fn candidates_have_the_scores_of_the_model() {
         assert_eq!(found["q2"], scores(&model, "rivers", &TEXTS[2..]));
         assert!(run.out.contains(" ir-bm25-reranked\n"), "{}", run.out);
     }
+    // The batch does not change scores.
+    let search = ["search", "tiny", "--rerank", MODEL];
+    let expected = here.ir(&search).ok().out;
+    let single = here.ir(&[&search[..], &["--rerank-batch", "1"]].concat());
+    assert_eq!(single.ok().out, expected);
     // One candidate: the first of BM25.
     let one = ["--rerank", MODEL, "--candidates", "1"];
     let run = here.ir(&[&["search", "tiny"][..], &one].concat()).ok();
@@ -408,6 +413,9 @@ fn answers_are_reranked() {
             pair[0]["score"].as_f64().unwrap() >= pair[1]["score"].as_f64().unwrap()
         }));
     }
+    // The batch does not change scores.
+    let reranked = ask(&["--rerank", MODEL]);
+    assert_eq!(ask(&["--rerank", MODEL, "--rerank-batch", "1"]), reranked);
     // One candidate, and one answer: the first of BM25.
     let one = ask(&["--rerank", MODEL, "--candidates", "1", "-k", "1"]);
     assert_eq!(text(&one[0], "answer"), text(&before[0], "answer"));
@@ -415,4 +423,14 @@ fn answers_are_reranked() {
         .fails(2, &["--rerank"]);
     here.ir(&["ask", "papers", "tea", "--rerank", BERT])
         .fails(1, &["BiEncoder (`ir encode`)"]);
+    // Answers that are longer than the model are reported.
+    let long = ", and tea is green or black".repeat(20);
+    here.write(
+        "long/tea.md",
+        format!("# On tea\n\nTea is a drink{long}. Cups hold tea.\n"),
+    );
+    let args = ["ask", "long", "What is tea?", "--rerank", MODEL];
+    let ran = here.ir(&args).ok();
+    let note = "note: 1 answer longer than the model of --rerank: scored by the start";
+    assert!(ran.err.contains(note), "{}", ran.err);
 }

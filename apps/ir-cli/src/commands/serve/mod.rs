@@ -358,7 +358,7 @@ fn config(
         config.generator = Some(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
-    if let Some((reranker, answers)) = args.answers.reranker()? {
+    if let Some((reranker, answers, _)) = args.answers.reranker()? {
         let mut reranker = ServiceReranker::new(reranker);
         reranker.answers = answers;
         if let Some(time) = args.rerank_timeout {
