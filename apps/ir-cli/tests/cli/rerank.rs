@@ -140,6 +140,45 @@ fn vectors_are_reranked() {
     );
 }
 
+/// Vectors of a document that the collection lacks: no candidate with the option, an error of a
+/// system file.
+#[test]
+fn candidates_are_documents_of_the_collection() {
+    let here = folder();
+    let vectors = "{\"id\": \"d9\", \"vector\": [1.0, 0.1]}\n";
+    here.write(
+        "files/more.jsonl",
+        format!("{vectors}{}", here.read("files/vectors.jsonl")),
+    );
+    let vectors = [
+        "search",
+        "tiny",
+        "--vectors",
+        "files/more.jsonl",
+        "--query-vectors",
+        "files/queries.jsonl",
+        "--rerank",
+        MODEL,
+    ];
+    let one = ["--candidates", "1"];
+    let run = here.ir(&[&vectors[..], &one].concat()).ok();
+    let expected = scores(&model(Precision::F32), "tea leaves", &TEXTS[..1]);
+    assert_eq!(lists(&run.out)["q1"], expected);
+    here.write(
+        "system.toml",
+        format!(
+            "[[systems]]\nname = \"v\"\ntype = \"dense\"\nvectors = \"files/more.jsonl\"\n\
+             queries = \"files/queries.jsonl\"\nhidden = true\n\
+             [[systems]]\nname = \"r\"\ntype = \"rerank\"\nfirst = \"v\"\nmodel = {MODEL:?}\n"
+        ),
+    );
+    let ran = here.ir("search tiny --system system.toml");
+    assert_ne!(ran.code, 0);
+    let expected =
+        "document \"d9\": expected a text to rerank, found no such document in the texts";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+}
+
 #[test]
 fn saved_rerankings_give_the_same_run() {
     let here = folder();
