@@ -45,6 +45,7 @@ pub struct Reranked<A, B> {
     ids: DocIds,
     first: NumberedRetriever<A>,
     reranker: B,
+    /// Texts to score, or to explain scores.
     texts: Option<Arc<dyn CandidateTexts>>,
     depth: usize,
     /// [`BLOCK_BYTES`]; tests set it to a lower number.
@@ -75,7 +76,8 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
     }
 
     /// Creates a retriever that ranks the first `depth` hits of `first` by the scores of a reranker
-    /// that reads `texts`.
+    /// that reads `texts`. For the scores of a reranker that reads none, texts are not read;
+    /// [`Reranker::explain`] gets the text of the explained candidate, if it has one.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -115,8 +117,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         texts: Arc<dyn CandidateTexts>,
         depth: usize,
     ) -> Result<Self, FusionError> {
-        let texts = Some(texts).filter(|_| reranker.needs_texts());
-        Self::build(first, reranker, texts, depth)
+        Self::build(first, reranker, Some(texts), depth)
     }
 
     fn build(
@@ -146,9 +147,15 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         found.hits.iter().map(|hit| self.ids.id(hit.0))
     }
 
+    /// Texts that the reranker reads to score candidates; `None` if it reads none.
+    fn scored_texts(&self) -> Option<&dyn CandidateTexts> {
+        let texts = self.texts.as_deref();
+        texts.filter(|_| self.reranker.needs_texts())
+    }
+
     /// Texts of the candidates of a query, in order.
     fn texts(&self, found: &DocumentHits) -> Result<Vec<Cow<'_, str>>, SearchError> {
-        let Some(texts) = &self.texts else {
+        let Some(texts) = self.scored_texts() else {
             return Ok(vec![Cow::default(); found.hits.len()]);
         };
         let texts = self.ids_of(found).map(|id| {
@@ -160,7 +167,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
 
     /// Returns an error if a candidate has no text.
     fn check_texts(&self, found: &[DocumentHits]) -> Result<(), SearchError> {
-        let Some(texts) = &self.texts else {
+        let Some(texts) = self.scored_texts() else {
             return Ok(());
         };
         for id in found.iter().flat_map(|found| self.ids_of(found)) {
@@ -229,7 +236,13 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         found: &DocumentHits,
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
-        let texts = self.texts(found)?;
+        let mut texts = self.texts(found)?;
+        if !self.reranker.needs_texts()
+            && let Some(source) = &self.texts
+            && let Some(text) = source.text(self.ids.id(found.hits[n].0))?
+        {
+            texts[n] = text;
+        }
         let candidates = self.as_candidates(found, &texts);
         if let Some(tree) = self.reranker.explain(query, &candidates, n)? {
             return Ok(Some(tree));
