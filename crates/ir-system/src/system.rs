@@ -126,7 +126,7 @@ pub struct OpenSystem {
     pub description: Option<String>,
     /// Feedback, which counts the queries with fewer hits than feedback documents.
     pub feedback: Option<Feedback>,
-    /// Cross-encoder of the system, which counts the documents that exceed its sequence length.
+    /// Model of a reranking, which counts the documents that exceed its sequence length.
     pub reranker: Option<OpenReranker>,
 }
 
@@ -151,7 +151,7 @@ impl OpenSystem {
     }
 }
 
-/// Cross-encoder that is open, shared between systems.
+/// Reranker with a model that is open, shared between systems.
 #[derive(Clone)]
 pub struct OpenReranker {
     /// Scores candidates by their texts.
@@ -160,8 +160,8 @@ pub struct OpenReranker {
 }
 
 impl OpenReranker {
-    /// Returns the number of documents that exceeded the sequence length beside their query, so
-    /// that they were truncated or split into windows, among all that were scored.
+    /// Returns the number of documents that exceeded the sequence length of the model, so that they
+    /// were truncated or split into windows, among all that were scored.
     #[must_use]
     pub fn long_documents(&self) -> u64 {
         (self.long_documents)()

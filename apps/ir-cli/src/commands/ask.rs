@@ -52,7 +52,8 @@ it is the cosine of the question and the answer plus --alpha (.05) times that;
 all answers are encoded first.
 
 With --rerank, the first --candidates of these answers are ranked by the score
-of a cross-encoder, which reads question and answer together.
+of a cross-encoder, which reads question and answer together, or of a
+late-interaction model, which compares their tokens.
 
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use ir_core::Reranker;
 use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
+#[cfg(feature = "dense")]
+use ir_system::systems::RerankSystem;
 
 use super::console::bail_usage;
 use super::language::LanguageName;
@@ -42,8 +44,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "WEIGHT", requires = "model")]
     alpha: Option<f32>,
 
-    /// Cross-encoder that ranks the first --candidates answers: a folder in Hugging Face layout, or
-    /// a downloaded model
+    /// Cross-encoder or late-interaction model (ColBERT) that ranks the first --candidates answers:
+    /// a folder in Hugging Face layout, or a downloaded model
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL")]
     rerank: Option<PathBuf>,
@@ -58,8 +60,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "rerank")]
     rerank_precision: Option<ir_dense::Precision>,
 
-    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a cross-encoder
-    /// that was trained so
+    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a model that
+    /// was trained so
     #[cfg(feature = "dense")]
     #[arg(long, requires = "rerank")]
     rerank_context: bool,
@@ -102,15 +104,16 @@ impl AnswerOptions {
             return Ok(None);
         };
         let folder = super::encoder::find_model(model)?.folder;
-        let config = ir_dense::CrossEncoderConfig::default();
-        let config = config.with_precision(self.rerank_precision.unwrap_or_default());
-        let reranker = ir_dense::CrossEncoder::open_with(folder, &config)?;
-        // A model with several labels is an error before papers are read.
-        Reranker::scores(&reranker, "", &[])?;
+        let precision = self.rerank_precision.unwrap_or_default();
+        let mut keys = toml::Table::new();
+        keys.insert("first".to_owned(), "answers".into());
+        keys.insert("precision".to_owned(), precision.name().into());
+        let system: RerankSystem = toml::Value::Table(keys).try_into()?;
+        let reranker = system.open_folder(&folder)?.reranker;
         let mut reranking = AnswerReranking::default();
         reranking.depth = self.candidates.unwrap_or(reranking.depth);
         reranking.with_context = self.rerank_context;
-        Ok(Some((Arc::new(reranker), reranking)))
+        Ok(Some((reranker, reranking)))
     }
 
     /// Opens the reranker, which no option names in a build without the feature `dense`.

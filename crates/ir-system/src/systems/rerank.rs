@@ -1,5 +1,7 @@
 //! The type `rerank`.
 
+#[cfg(feature = "dense")]
+use std::path::Path;
 use std::sync::Arc;
 
 use ir_bm25::{SegmentedIndex, StoredFields};
@@ -15,14 +17,25 @@ use crate::source::SourceMap;
 use crate::system::{OpenReranker, OpenSystem, SharedRetriever, System, SystemContext};
 
 impl RerankSystem {
-    /// Opens the cross-encoder of the key `model`, for programs that rank texts of their own.
+    /// Opens the cross-encoder or late-interaction model of the key `model`, for programs that rank
+    /// texts of their own.
     ///
     /// # Errors
     /// Returns [`SystemError::Missing`] if there is no such model, or the program was built without
-    /// the feature `dense`, and [`SystemError::Stage`] if the folder is not a cross-encoder with
-    /// one label.
+    /// the feature `dense`, [`SystemError::Stage`] if the folder is neither a cross-encoder with
+    /// one label nor a late-interaction model, and [`SystemError::Parameter`] for `windows` that
+    /// the model does not have.
     pub fn open_model(&self, source: &SourceMap) -> Result<OpenReranker, SystemError> {
-        super::cross_encoder::open_model(self, source)
+        super::reranker::open_model(self, source)
+    }
+
+    /// Opens the model in a folder, in place of the key `model`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RerankSystem::open_model`].
+    #[cfg(feature = "dense")]
+    pub fn open_folder(&self, folder: &Path) -> Result<OpenReranker, SystemError> {
+        super::reranker::open_folder(self, folder)
     }
 
     /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts
@@ -131,7 +144,7 @@ impl System for RerankSystem {
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         match self.model {
             None => Ok(String::new()),
-            Some(_) => super::cross_encoder::content(self, context),
+            Some(_) => super::reranker::content(self, context),
         }
     }
 
@@ -148,7 +161,7 @@ impl System for RerankSystem {
             }
             None => {
                 let texts = candidate_texts(context, "model", self.template()?)?;
-                let reranker = super::cross_encoder::shared_model(self, context)?;
+                let reranker = super::reranker::shared_model(self, context)?;
                 let reranked = self.with_texts(first.retriever, &reranker, texts)?;
                 open_reranker = Some(reranker);
                 reranked
