@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use ir_core::TokenEncoder;
 use ir_dense::{CrossEncoder, CrossEncoderConfig, MultiVectorEncoder, Precision};
-use ir_knn::max_sim;
+use ir_knn::{TokenEncoding, TokenStoreConfig, TokenStoreWriter, max_sim};
 
 use crate::common::{BERT, Folder, tiny};
 use crate::system_files::assert_same_run;
@@ -172,6 +173,101 @@ fn late_interaction_ranks_candidates() {
     assert_ne!(ran.code, 0);
     let expected = "--rerank-windows: expected \"first\" for a late-interaction model";
     assert!(ran.err.contains(expected), "{}", ran.err);
+}
+
+/// Writes a token store of these documents.
+fn write_tokens(here: &Folder, name: &str, model: &str, texts: &[(&str, &str)]) {
+    let model = MultiVectorEncoder::open(model).unwrap();
+    let config = TokenStoreConfig::new(model.dim())
+        .with_encoding(TokenEncoding::F32)
+        .with_encoder(model.fingerprint().unwrap())
+        .with_spans(true);
+    let mut writer = TokenStoreWriter::create(here.at(name), &config).unwrap();
+    for (id, text) in texts {
+        let vectors = &model.encode_documents(&[*text]).unwrap()[0];
+        writer.push(id, vectors).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn candidates_have_the_vectors_of_a_token_store() {
+    let here = folder();
+    write_tokens(&here, "docs.tokens", COLBERT, &TEXTS);
+    let rerank = ["--rerank", COLBERT];
+    let stored = [&rerank[..], &["--rerank-tokens", "docs.tokens"]].concat();
+    let vectors = [
+        "--vectors",
+        "files/vectors.jsonl",
+        "--query-vectors",
+        "files/queries.jsonl",
+    ];
+    let dense = [&["search", "tiny"][..], &vectors].concat();
+    for search in [&["search", "tiny"][..], &dense[..]] {
+        let of_texts = here.ir(&[search, &rerank[..]].concat()).ok().out;
+        assert_eq!(here.ir(&[search, &stored[..]].concat()).ok().out, of_texts);
+    }
+    assert_same_run(&here, &stored);
+    // An index without texts.
+    here.ir("index tiny -o bare.ir --store nothing").ok();
+    let bare = ["search", "bare.ir", "--queries", "tiny"];
+    let run = here.ir(&[&bare[..], &stored[..]].concat()).ok();
+    let expected = max_sims("tea leaves", &TEXTS[..2]);
+    assert_eq!(lists(&run.out)["q1"], expected);
+    // Explanations show the texts of tokens if there are texts.
+    let explain = [
+        "search",
+        "tiny",
+        "--query",
+        "tea leaves",
+        "--json",
+        "--explain",
+    ];
+    let ran = here.ir(&[&explain[..], &stored[..]].concat()).ok();
+    assert!(shown_tokens(&ran.out) > 0, "{}", ran.out);
+}
+
+#[test]
+fn wrong_token_stores_are_rejected() {
+    let here = folder();
+    write_tokens(&here, "docs.tokens", COLBERT, &TEXTS);
+    write_tokens(&here, "few.tokens", COLBERT, &TEXTS[..1]);
+    let other = COLBERT.replace("stanford", "bert-attended");
+    write_tokens(&here, "other.tokens", &other, &TEXTS);
+    for (model, store, expected) in [
+        (
+            COLBERT,
+            "few.tokens",
+            "candidate \"d2\": expected a document of the token store, found none",
+        ),
+        (
+            COLBERT,
+            "other.tokens",
+            "--rerank-tokens: other.tokens: token store: expected ",
+        ),
+        (
+            COLBERT,
+            "tiny/queries.jsonl",
+            "--rerank-tokens: tiny/queries.jsonl: not a token store",
+        ),
+        (
+            COLBERT,
+            "none.tokens",
+            "--rerank-tokens: none.tokens: cannot be read",
+        ),
+        (
+            MODEL,
+            "docs.tokens",
+            "--rerank-tokens: expected a late-interaction model, found a cross-encoder",
+        ),
+    ] {
+        let rerank = ["--rerank", model, "--rerank-tokens", store];
+        let search = ["search", "tiny", "--query", "tea leaves"];
+        here.ir(&[&search[..], &rerank].concat())
+            .fails(1, &[expected]);
+    }
+    here.ir("search tiny --query tea --rerank-tokens docs.tokens")
+        .fails(2, &["--rerank"]);
 }
 
 #[test]

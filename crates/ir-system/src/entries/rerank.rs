@@ -23,6 +23,12 @@ pub struct RerankSystem {
     /// models`). A path may start with an environment variable: `$IR_MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Token store with the vectors of the documents, for a late-interaction model, in place of
+    /// their texts: a file of `ir encode` with this model, precision and maximum length, or a
+    /// folder, relative to the experiment file. A candidate that is not in the store is an error.
+    /// Default: none, the model encodes the candidates of each query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<String>,
     /// Number of candidates. A search for more hits has as many candidates as hits. Range: ≥ 1.
     /// Default: 100.
     #[serde(default = "default_depth")]
@@ -50,7 +56,8 @@ pub struct RerankSystem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub batch: Option<usize>,
-    /// Template of the document texts. Default: `{title} {text}`.
+    /// Template of the document texts. With `tokens`, the template of the store, for explanations.
+    /// Default: `{title} {text}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
 }
@@ -75,6 +82,7 @@ impl RerankSystem {
     /// Keys of the parameters of the model that are given.
     pub(crate) fn of_the_model(&self) -> impl Iterator<Item = &'static str> {
         let given = [
+            ("tokens", self.tokens.is_some()),
             ("precision", self.precision.is_some()),
             ("max_tokens", self.max_tokens.is_some()),
             ("windows", self.windows.is_some()),

@@ -4,20 +4,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ir_core::store::OpenIndexError;
 use ir_core::{Reranker, Side};
 use ir_dense::{
     CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig, MultiVectorEncoder,
     Precision, Windows,
 };
-use ir_knn::LateInteraction;
+use ir_knn::{LateInteraction, SegmentedTokenStore, TokenStore};
 
 use crate::entries::{RerankSystem, WindowsName};
 use crate::error::SystemError;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
+use crate::systems::existing_file::{existing_path, folder_hash};
 use crate::systems::model_folder::{find_model, folder_content};
 
 const OPENING: &str = "opening the model";
+
+/// Key of the token store.
+const TOKENS: &str = "tokens";
 
 /// Configuration of a cross-encoder, without defaults of its folder.
 fn cross_encoder_config(system: &RerankSystem) -> CrossEncoderConfig {
@@ -52,25 +57,36 @@ fn find(system: &RerankSystem, source: &SourceMap) -> Result<ModelFolder, System
     find_model(source, system.model.as_deref().unwrap_or_default())
 }
 
-/// Hashes of the files of the model folder.
+/// Hashes of the files of the model folder and of the token store.
 pub(in crate::systems) fn content(
     system: &RerankSystem,
     context: &SystemContext<'_>,
 ) -> Result<String, SystemError> {
-    folder_content(context, &find(system, context.source)?.folder)
+    let mut content = folder_content(context, &find(system, context.source)?.folder)?;
+    if let Some(path) = &system.tokens {
+        let path = existing_path(context.source, TOKENS, path)?;
+        let hash = if path.is_dir() {
+            folder_hash(&path)?
+        } else {
+            context.file_hash(&path)?
+        };
+        content.push_str(&format!(" {TOKENS}:{hash}"));
+    }
+    Ok(content)
 }
 
 pub(in crate::systems) fn open_model(
     system: &RerankSystem,
     source: &SourceMap,
 ) -> Result<OpenReranker, SystemError> {
-    open_folder(system, &find(system, source)?.folder)
+    open_folder(system, &find(system, source)?.folder, source)
 }
 
-/// Opens the model in a folder.
+/// Opens the model in a folder, and the token store.
 pub(in crate::systems) fn open_folder(
     system: &RerankSystem,
     folder: &Path,
+    source: &SourceMap,
 ) -> Result<OpenReranker, SystemError> {
     let is_late_interaction = MultiVectorEncoder::is_model_folder(folder);
     if is_late_interaction.map_err(SystemError::stage(OPENING))? {
@@ -78,8 +94,12 @@ pub(in crate::systems) fn open_folder(
         let encoder = encoder.map_err(SystemError::stage(OPENING))?;
         // The clone counts the same texts.
         let counts = encoder.clone();
+        let mut reranker = LateInteraction::new(encoder);
+        if let Some(path) = &system.tokens {
+            reranker = with_store(reranker, path, source)?;
+        }
         return Ok(OpenReranker {
-            reranker: Arc::new(LateInteraction::new(encoder)),
+            reranker: Arc::new(reranker),
             long_documents: Arc::new(move || counts.truncated_texts(Side::Document)),
         });
     }
@@ -88,9 +108,38 @@ pub(in crate::systems) fn open_folder(
     // A model with several labels is an error before anything is searched.
     let scores = Reranker::scores(&*model, "", &[]);
     scores.map_err(SystemError::stage(OPENING))?;
+    if system.tokens.is_some() {
+        let message = "expected a late-interaction model, found a cross-encoder, which reads texts";
+        return Err(SystemError::parameter(TOKENS, message));
+    }
     Ok(OpenReranker {
         reranker: model.clone(),
         long_documents: Arc::new(move || model.long_documents()),
+    })
+}
+
+/// Reads the vectors of the documents from the token store at `path`.
+fn with_store(
+    reranker: LateInteraction<MultiVectorEncoder>,
+    path: &str,
+    source: &SourceMap,
+) -> Result<LateInteraction<MultiVectorEncoder>, SystemError> {
+    let path = existing_path(source, TOKENS, path)?;
+    let store = if path.is_dir() {
+        SegmentedTokenStore::open(&path)
+    } else {
+        TokenStore::open(&path).map(SegmentedTokenStore::from)
+    };
+    let store = store.map_err(|error| match error {
+        OpenIndexError::NotAnIndex { .. } => {
+            let message = format!("{error} (`ir encode` with a late-interaction model writes one)");
+            SystemError::parameter(TOKENS, message)
+        }
+        error => SystemError::stage("opening the token store")(error),
+    })?;
+    reranker.with_store(store).map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        SystemError::parameter(TOKENS, message)
     })
 }
 
