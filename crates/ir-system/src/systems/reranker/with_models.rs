@@ -10,10 +10,11 @@ use ir_dense::{
     CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig, MultiVectorEncoder,
     Precision, Windows,
 };
-use ir_knn::{LateInteraction, SegmentedTokenStore, TokenStore};
+use ir_knn::LateInteraction;
 
 use crate::entries::{RerankSystem, WindowsName};
 use crate::error::SystemError;
+use crate::saved_vectors::open_tokens;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
 use crate::systems::existing_file::{existing_path, folder_hash};
@@ -125,12 +126,7 @@ fn with_store(
     source: &SourceMap,
 ) -> Result<LateInteraction<MultiVectorEncoder>, SystemError> {
     let path = existing_path(source, TOKENS, path)?;
-    let store = if path.is_dir() {
-        SegmentedTokenStore::open(&path)
-    } else {
-        TokenStore::open(&path).map(SegmentedTokenStore::from)
-    };
-    let store = store.map_err(|error| match error {
+    let store = open_tokens(&path).map_err(|error| match error {
         OpenIndexError::NotAnIndex { .. } => {
             let message = format!("{error} (`ir encode` with a late-interaction model writes one)");
             SystemError::parameter(TOKENS, message)
