@@ -127,7 +127,8 @@ pub struct OpenSystem {
     pub description: Option<String>,
     /// Feedback, which counts the queries with fewer hits than feedback documents.
     pub feedback: Option<Feedback>,
-    /// Cross-encoders of the system and its parts, each once.
+    /// Models of the rerankings of the system and its parts, each once, which count the documents
+    /// that exceed their sequence length.
     pub rerankers: Vec<OpenReranker>,
 }
 
@@ -172,7 +173,7 @@ impl OpenSystem {
     }
 }
 
-/// Cross-encoder that is open, shared between systems.
+/// Reranker with a model that is open, shared between systems.
 #[derive(Clone)]
 pub struct OpenReranker {
     /// Scores candidates by their texts.
@@ -181,8 +182,8 @@ pub struct OpenReranker {
 }
 
 impl OpenReranker {
-    /// Returns the number of documents that exceeded the sequence length beside their query, so
-    /// that they were truncated or split into windows, among all that were scored.
+    /// Returns the number of documents that exceeded the sequence length of the model, so that they
+    /// were truncated or split into windows, among all that were scored.
     #[must_use]
     pub fn long_documents(&self) -> u64 {
         (self.long_documents)()

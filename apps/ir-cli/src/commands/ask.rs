@@ -52,7 +52,8 @@ it is the cosine of the question and the answer plus --alpha (.05) times that;
 all answers are encoded first.
 
 With --rerank, the first --candidates of these answers are ranked by the score
-of a cross-encoder, which reads question and answer together.
+of a cross-encoder, which reads question and answer together, or of a
+late-interaction model, which compares their tokens.
 
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The
@@ -115,12 +116,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let reader = args.reader.as_deref().map(open_reader).transpose()?;
     let reranker = args.answers.reranker()?;
     let index = Arc::new(index(args, &config, console)?);
-    let mut long_answers = None;
+    let open = reranker.as_ref().map(|(open, _)| open.clone());
     let ranked: Arc<dyn Retriever<Query = str>> = match reranker {
-        Some((reranker, reranking, long)) => {
-            long_answers = Some(long);
-            Arc::new(reranking.rerank(&index, reranker)?)
-        }
+        Some((open, reranking)) => Arc::new(reranking.rerank(&index, open.reranker)?),
         None => Arc::clone(&index) as Arc<dyn Retriever<Query = str>>,
     };
     let filter = filter(&index, &args.filter, console);
@@ -192,7 +190,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
     }
     out.commit()?;
-    let long = long_answers.map_or(0, |long| long());
+    let long = open.map_or(0, |open| open.long_documents());
     if long > 0 {
         let count = counted(long, "answer");
         console.log(format_args!(

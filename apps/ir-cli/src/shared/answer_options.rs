@@ -2,19 +2,15 @@
 
 #[cfg(feature = "dense")]
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Result;
-use ir_core::Reranker;
 use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
+use ir_system::OpenReranker;
+#[cfg(feature = "dense")]
+use ir_system::systems::RerankSystem;
 
 use super::console::bail_usage;
 use super::language::LanguageName;
-
-type SharedReranker = Arc<dyn Reranker<Query = str>>;
-
-/// Returns the number of answers so far that exceeded the sequence length of the reranker.
-type LongAnswers = Box<dyn Fn() -> u64>;
 
 /// Encoder, weights and reranker of answer retrieval.
 #[derive(Debug, clap::Args)]
@@ -45,8 +41,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "WEIGHT", requires = "model")]
     alpha: Option<f32>,
 
-    /// Cross-encoder that ranks the first --candidates answers: a folder in Hugging Face layout, or
-    /// a downloaded model
+    /// Cross-encoder or late-interaction model (ColBERT) that ranks the first --candidates answers:
+    /// a folder in Hugging Face layout, or a downloaded model
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL")]
     rerank: Option<PathBuf>,
@@ -68,8 +64,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "TOKENS", value_parser = super::options::positive, requires = "rerank")]
     rerank_batch: Option<usize>,
 
-    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a cross-encoder
-    /// that was trained so
+    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a model that
+    /// was trained so
     #[cfg(feature = "dense")]
     #[arg(long, requires = "rerank")]
     rerank_context: bool,
@@ -107,32 +103,29 @@ impl AnswerOptions {
 
     /// Opens the reranker, if one is given.
     #[cfg(feature = "dense")]
-    pub(crate) fn reranker(
-        &self,
-    ) -> Result<Option<(SharedReranker, AnswerReranking, LongAnswers)>> {
+    pub(crate) fn reranker(&self) -> Result<Option<(OpenReranker, AnswerReranking)>> {
         let Some(model) = &self.rerank else {
             return Ok(None);
         };
         let folder = super::encoder::find_model(model)?.folder;
-        let config = ir_dense::CrossEncoderConfig::default();
-        let mut config = config.with_precision(self.rerank_precision.unwrap_or_default());
-        config.batch_tokens = self.rerank_batch.unwrap_or(config.batch_tokens);
-        let model = Arc::new(ir_dense::CrossEncoder::open_with(folder, &config)?);
-        // A model with several labels is an error before papers are read.
-        Reranker::scores(&*model, "", &[])?;
+        let precision = self.rerank_precision.unwrap_or_default();
+        let mut keys = toml::Table::new();
+        keys.insert("first".to_owned(), "answers".into());
+        keys.insert("precision".to_owned(), precision.name().into());
+        if let Some(batch) = self.rerank_batch {
+            keys.insert("batch".to_owned(), i64::try_from(batch)?.into());
+        }
+        let system: RerankSystem = toml::Value::Table(keys).try_into()?;
+        let open = system.open_folder(&folder)?;
         let mut reranking = AnswerReranking::default();
         reranking.depth = self.candidates.unwrap_or(reranking.depth);
         reranking.with_context = self.rerank_context;
-        let reranker: SharedReranker = model.clone();
-        let long_answers: LongAnswers = Box::new(move || model.long_documents());
-        Ok(Some((reranker, reranking, long_answers)))
+        Ok(Some((open, reranking)))
     }
 
     /// Opens the reranker, which no option names in a build without the feature `dense`.
     #[cfg(not(feature = "dense"))]
-    pub(crate) fn reranker(
-        &self,
-    ) -> Result<Option<(SharedReranker, AnswerReranking, LongAnswers)>> {
+    pub(crate) fn reranker(&self) -> Result<Option<(OpenReranker, AnswerReranking)>> {
         Ok(None)
     }
 

@@ -63,6 +63,14 @@ impl EncoderOptions {
         ])
     }
 
+    /// First option that only models with one vector per text have.
+    pub(crate) fn first_of_one_vector(&self) -> Option<&'static str> {
+        first_set([
+            ("--pooling", self.pooling.is_some()),
+            ("--normalize", self.normalize.is_some()),
+        ])
+    }
+
     /// Keys of an encoder of queries in a system file.
     pub(crate) fn keys(&self) -> Result<toml::Table> {
         let mut keys = toml::Table::new();
@@ -328,9 +336,13 @@ impl QueryEncoder<'_> {
     }
 }
 
+/// Long text for [`probe`].
+pub(crate) fn probe_text() -> String {
+    "Ships seen by radar, number 1 of 7. ".repeat(80)
+}
+
 /// Vector of a fixed long text, as bits: differs for another model, CPU or backend.
 pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
-    let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
-    let vector = encoder.encode(side, &[&text])?;
+    let vector = encoder.encode(side, &[&probe_text()])?;
     Ok(vector.into_iter().map(f32::to_bits).collect())
 }

@@ -102,9 +102,9 @@ fn index_equals_npy() {
 }
 
 /// Kills the command after it has saved unfinished work.
-fn encode_and_kill(here: &Folder, output: &str, more: &[&str]) {
+pub(crate) fn encode_and_kill(here: &Folder, model: &str, output: &str, more: &[&str]) {
     let mut child = here
-        .command(&["encode", &model("bert"), "many.tsv", "-o", output])
+        .command(&["encode", model, "many.tsv", "-o", output])
         .args(["--threads", "1"])
         .args(more)
         .stderr(Stdio::null())
@@ -141,7 +141,7 @@ fn killed_encode_resumes_to_same_bytes() {
     here.ir(&["encode", &model, "many.tsv", "-o", "whole.ir"])
         .ok();
 
-    encode_and_kill(&here, "killed.ir", &[]);
+    encode_and_kill(&here, &model, "killed.ir", &[]);
     assert!(!here.at("killed.ir").exists());
     // Another job does not resume it.
     let other = format!("encode {model} many.tsv -o killed.ir --pooling cls");
@@ -160,7 +160,7 @@ fn killed_encode_resumes_to_same_bytes() {
     assert!(bytes("killed.ir") == bytes("whole.ir"));
 
     // The same for an array, with another number of threads.
-    encode_and_kill(&here, "killed.npy", &[]);
+    encode_and_kill(&here, &model, "killed.npy", &[]);
     let ran = here
         .ir(&["encode", &model, "many.tsv", "-o", "killed.npy"])
         .ok();
@@ -177,7 +177,7 @@ fn killed_encode_resumes_to_same_bytes() {
 fn different_queries_are_not_resumed() {
     let here = Folder::new();
     here.write("many.tsv", many_texts(40_000));
-    encode_and_kill(&here, "killed.ir", &["--queries"]);
+    encode_and_kill(&here, &model("bert"), "killed.ir", &["--queries"]);
     let others = here.read("many.tsv").replace("radar", "tea");
     here.write("many.tsv", others);
     let args = ["encode", &model("bert"), "many.tsv", "-o", "killed.ir"];

@@ -23,6 +23,8 @@ mod derived_outputs;
 #[cfg(feature = "dense")]
 mod encode;
 #[cfg(feature = "dense")]
+mod encode_tokens;
+#[cfg(feature = "dense")]
 mod encode_update;
 mod eval_input;
 mod experiments;

@@ -89,6 +89,33 @@ fn listing_needs_no_network() {
 }
 
 #[test]
+fn late_interaction_models_are_named() {
+    let here = Folder::new();
+    here.write("hub/models--org--colbert/refs/main", "abc");
+    let colbert = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../crates/ir-dense/testdata/late-interaction/stanford");
+    for file in std::fs::read_dir(colbert).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        let bytes = std::fs::read(file.path()).unwrap();
+        here.write(
+            &format!("hub/models--org--colbert/snapshots/abc/{name}"),
+            bytes,
+        );
+    }
+    let list = ir(&here, NO_HUB, &["models"]).ok().out;
+    let line = list.lines().find(|line| line.starts_with("org/colbert "));
+    assert!(line.unwrap().contains("late interaction"), "{list}");
+    let lines = ir(&here, NO_HUB, &["models", "--json"]).ok().out;
+    let line = lines.lines().find(|line| line.contains("org/colbert"));
+    let model: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+    assert_eq!(model["late_interaction"], true);
+    let inspected = ir(&here, NO_HUB, &["models", "inspect", "org/colbert"]).ok();
+    let expected = "one vector per token, ColBERT folder";
+    assert!(inspected.out.contains(expected), "{}", inspected.out);
+}
+
+#[test]
 fn where_prints_folder_and_settings() {
     let here = Folder::new();
     let shown = ir(&here, NO_HUB, &["models", "where", "e5-small-v2"])

@@ -66,8 +66,16 @@ impl MultiVectorConfig {
         [&self.query, &self.document][side as usize]
     }
 
-    /// Values of the configuration of a bi-encoder that apply.
-    pub(crate) fn from_encoder(config: &EncoderConfig) -> Self {
+    /// Creates the configuration from the values of a bi-encoder's configuration that apply:
+    /// backend, precision, sides and batches.
+    ///
+    /// ```
+    /// use ir_dense::{EncoderConfig, MultiVectorConfig};
+    /// let encoder = EncoderConfig::default().with_batch_tokens(64);
+    /// assert_eq!(MultiVectorConfig::from_encoder(&encoder).batch_tokens, 64);
+    /// ```
+    #[must_use]
+    pub fn from_encoder(config: &EncoderConfig) -> Self {
         Self {
             backend: config.backend,
             precision: config.precision,

@@ -11,6 +11,7 @@ use super::folder::LateInteractionFolder;
 use super::tokens::{TextTokens, TokenRules};
 use super::{MultiVectorConfig, TokenSimilarity};
 use crate::backend::Backend;
+use crate::encode::late_interaction_format::LateInteractionFormat;
 use crate::encode::{Tower, batches, missing_precision, normalize_row};
 use crate::error::ModelError;
 use crate::kernels::memory;
@@ -95,6 +96,27 @@ impl MultiVectorEncoder {
             similarity,
             truncated: Default::default(),
         })
+    }
+
+    /// Returns `true` if a folder contains a late-interaction model, in a layout that
+    /// [`MultiVectorEncoder::open`] reads.
+    ///
+    /// ```
+    /// use ir_dense::MultiVectorEncoder;
+    /// let folder = tempfile::tempdir()?;
+    /// std::fs::write(folder.path().join("modules.json"), "[]")?;
+    /// let config = folder.path().join("config_sentence_transformers.json");
+    /// std::fs::write(&config, r#"{"model_type": "MultiVectorEncoder"}"#)?;
+    /// assert!(MultiVectorEncoder::is_model_folder(folder.path())?);
+    /// std::fs::write(&config, r#"{"model_type": "CrossEncoder"}"#)?;
+    /// assert!(!MultiVectorEncoder::is_model_folder(folder.path())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ModelError`] if a configuration file is unreadable or invalid.
+    pub fn is_model_folder(folder: impl AsRef<Path>) -> Result<bool, ModelError> {
+        Ok(LateInteractionFormat::read(folder.as_ref())?.is_some())
     }
 
     /// Similarity function of the folder.

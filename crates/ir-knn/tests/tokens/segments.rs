@@ -120,6 +120,8 @@ impl SegmentedIndexTest for TokenTest {
         store.verify().unwrap();
         assert!(store.ids().iter().eq(documents.iter().map(|(id, _)| id)));
         let docs: Vec<DocNum> = (0..documents.len() as u32).map(DocNum::new).collect();
+        let tokens = documents.iter().map(|(_, it)| it.len() as u64);
+        assert_eq!(store.tokens(), tokens.sum::<u64>());
         let query = vectors(&vec![[1, 2, -1], [0, 1, 0], [3, -1, 2]]);
         let expected = crate::store(&self.config, &Self::all(documents));
         let mut scores = Vec::new();

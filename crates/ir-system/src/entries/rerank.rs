@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::PrecisionName;
 
-/// First hits of one system, ranked by a cross-encoder, or by the scores of another system.
+/// First hits of one system, ranked by a cross-encoder or a late-interaction model, or by the
+/// scores of another system.
 ///
-/// A cross-encoder reads the texts of the candidates: of the collection, or of an index that stores
-/// them.
+/// Models read the texts of the candidates: of the collection, or of an index that stores them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerankSystem {
@@ -18,25 +18,32 @@ pub struct RerankSystem {
     /// not return are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<String>,
-    /// Cross-encoder that ranks the candidates: model folder in Hugging Face layout, relative to
-    /// the experiment file, or the name of a downloaded model (`ir models`). A path may start with
-    /// an environment variable: `$IR_MODEL`.
+    /// Cross-encoder or late-interaction model (ColBERT) that ranks the candidates: model folder in
+    /// Hugging Face layout, relative to the experiment file, or the name of a downloaded model (`ir
+    /// models`). A path may start with an environment variable: `$IR_MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Token store with the vectors of the documents, for a late-interaction model, in place of
+    /// their texts: a file of `ir encode` with this model, precision and maximum length, or a
+    /// folder, relative to the experiment file. A candidate that is not in the store is an error.
+    /// Default: none, the model encodes the candidates of each query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<String>,
     /// Number of candidates. A search for more hits has as many candidates as hits. Range: ≥ 1.
     /// Default: 100.
     #[serde(default = "default_depth")]
     #[schemars(range(min = 1))]
     pub depth: usize,
-    /// Number format of the linear layers of the cross-encoder. Default: `f32`.
+    /// Number format of the linear layers of the model. Default: `f32`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<PrecisionName>,
-    /// Maximum sequence length of query and document in tokens. Range: ≥ 1. Default: from the
-    /// model.
+    /// Maximum sequence length in tokens: of query and document together for a cross-encoder, of
+    /// the document for a late-interaction model. Range: ≥ 1. Default: from the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<usize>,
-    /// Windows of a document that exceeds the sequence length, and its score. Default: `first`.
+    /// Windows of a document that exceeds the sequence length, and its score. A late-interaction
+    /// model encodes the `first` window. Default: `first`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<WindowsName>,
     /// Number of tokens that consecutive windows of a long document share, for `maximum` and
@@ -44,12 +51,13 @@ pub struct RerankSystem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub stride: Option<usize>,
-    /// Number of tokens of the pairs of query and document that are scored together. Does not
-    /// change scores. Range: ≥ 1. Default: 2048.
+    /// Number of tokens of the texts, or pairs of query and document, of a batch. Does not change
+    /// scores. Range: ≥ 1. Default: 2048.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub batch: Option<usize>,
-    /// Template of the document texts. Default: `{title} {text}`.
+    /// Template of the document texts. With `tokens`, the template of the store, for explanations.
+    /// Default: `{title} {text}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
 }
@@ -74,6 +82,7 @@ impl RerankSystem {
     /// Keys of the parameters of the model that are given.
     pub(crate) fn of_the_model(&self) -> impl Iterator<Item = &'static str> {
         let given = [
+            ("tokens", self.tokens.is_some()),
             ("precision", self.precision.is_some()),
             ("max_tokens", self.max_tokens.is_some()),
             ("windows", self.windows.is_some()),

@@ -1,9 +1,9 @@
-//! Files and folders of vectors.
+//! Files and folders of vectors, of texts and of tokens.
 
 use std::path::Path;
 
 use ir_core::store::{OpenIndexError, Verify};
-use ir_knn::{FlatIndex, SegmentedVectorIndex};
+use ir_knn::{FlatIndex, SegmentedTokenStore, SegmentedVectorIndex, TokenStore};
 
 use super::other_formats::read_vectors;
 use crate::error::SystemError;
@@ -73,4 +73,30 @@ pub fn open_vectors(
         path.display()
     );
     Err(SystemError::parameter(key, message))
+}
+
+/// Opens the token store in a file or folder. Documents are verified on first use.
+///
+/// ```
+/// use ir_core::TokenVectors;
+/// use ir_knn::{TokenStoreConfig, TokenStoreWriter};
+/// use ir_system::saved_vectors::open_tokens;
+/// let path = std::env::temp_dir().join(format!("ir-system-tokens-{}.ir", std::process::id()));
+/// let mut writer = TokenStoreWriter::create(&path, &TokenStoreConfig::new(2))?;
+/// writer.push("d1", &TokenVectors::new(2, vec![1.0, 0.0, 0.6, 0.8], vec![0..5, 6..9]))?;
+/// writer.finish()?;
+/// assert_eq!(open_tokens(&path)?.tokens(), 2);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns [`OpenIndexError`] if the file or folder is no token store, cannot be read or is
+/// damaged.
+pub fn open_tokens(path: &Path) -> Result<SegmentedTokenStore, OpenIndexError> {
+    if path.is_dir() {
+        SegmentedTokenStore::open(path)
+    } else {
+        TokenStore::open(path).map(SegmentedTokenStore::from)
+    }
 }

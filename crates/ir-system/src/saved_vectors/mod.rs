@@ -9,7 +9,7 @@ mod queries;
 mod text_hashes;
 mod vector_ids;
 
-pub use files::open_vectors;
+pub use files::{open_tokens, open_vectors};
 pub use origin::{COMPARED_FIELDS, VectorOrigin};
 pub(crate) use other_formats::vectors_hash;
 pub use queries::QueryVectors;

@@ -3,7 +3,6 @@
 mod bm25;
 mod candidate_texts;
 mod cleaning;
-mod cross_encoder;
 mod data_documents;
 mod document_texts;
 pub(crate) mod encoder;
@@ -20,6 +19,7 @@ mod random_indexing;
 #[cfg(feature = "remote")]
 mod remote;
 mod rerank;
+mod reranker;
 mod run;
 mod sparse;
 mod tfidf;
@@ -102,6 +102,7 @@ fn register(registry: &mut Registry) {
     registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");
     registry.register::<RerankSystem>(
         "rerank",
-        "First hits of one system, ranked by a cross-encoder or by the scores of another system.",
+        "First hits of one system, ranked by a cross-encoder, by a late-interaction model or by the \
+         scores of another system.",
     );
 }

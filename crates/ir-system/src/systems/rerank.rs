@@ -1,5 +1,7 @@
 //! The type `rerank`.
 
+#[cfg(feature = "dense")]
+use std::path::Path;
 use std::sync::Arc;
 
 use ir_bm25::{SegmentedIndex, StoredFields};
@@ -15,18 +17,30 @@ use crate::source::SourceMap;
 use crate::system::{OpenReranker, OpenSystem, SharedRetriever, System, SystemContext};
 
 impl RerankSystem {
-    /// Opens the cross-encoder of the key `model`, for programs that rank texts of their own.
+    /// Opens the cross-encoder or late-interaction model of the key `model`, for programs that rank
+    /// texts of their own.
     ///
     /// # Errors
     /// Returns [`SystemError::Missing`] if there is no such model, or the program was built without
-    /// the feature `dense`, and [`SystemError::Stage`] if the folder is not a cross-encoder with
-    /// one label.
+    /// the feature `dense`, [`SystemError::Stage`] if the folder is neither a cross-encoder with
+    /// one label nor a late-interaction model, and [`SystemError::Parameter`] for `windows` that
+    /// the model does not have, and for `tokens` that are no token store of the model.
     pub fn open_model(&self, source: &SourceMap) -> Result<OpenReranker, SystemError> {
-        super::cross_encoder::open_model(self, source)
+        super::reranker::open_model(self, source)
+    }
+
+    /// Opens the model in a folder, in place of the key `model`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RerankSystem::open_model`].
+    #[cfg(feature = "dense")]
+    pub fn open_folder(&self, folder: &Path) -> Result<OpenReranker, SystemError> {
+        super::reranker::open_folder(self, folder, &SourceMap::default())
     }
 
     /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts
-    /// come from the index.
+    /// come from the index. With the key `tokens`, the index may store none: explanations are then
+    /// without the texts of tokens.
     ///
     /// # Errors
     /// Returns the errors of [`RerankSystem::open_model`], [`SystemError::Parameter`] if the index
@@ -38,7 +52,11 @@ impl RerankSystem {
         index: &SegmentedIndex,
         source: &SourceMap,
     ) -> Result<(Vec<SharedRetriever>, OpenReranker), SystemError> {
-        let texts = stored_texts("model", index, self.template()?)?;
+        let texts = stored_texts("model", index, self.template()?);
+        let texts = match self.tokens {
+            None => Some(texts?),
+            Some(_) => texts.ok(),
+        };
         let reranker = self.open_model(source)?;
         let firsts = firsts.into_iter();
         let reranked = firsts.map(|first| self.with_texts(first, &reranker, texts.clone()));
@@ -53,9 +71,13 @@ impl RerankSystem {
         &self,
         first: SharedRetriever,
         reranker: &OpenReranker,
-        texts: Arc<dyn CandidateTexts>,
+        texts: Option<Arc<dyn CandidateTexts>>,
     ) -> Result<SharedRetriever, SystemError> {
-        let reranked = Reranked::with_texts(first, reranker.reranker.clone(), texts, self.depth);
+        let reranker = reranker.reranker.clone();
+        let reranked = match texts {
+            Some(texts) => Reranked::with_texts(first, reranker, texts, self.depth),
+            None => Reranked::new(first, reranker, self.depth),
+        };
         Ok(Arc::new(reranked.map_err(SystemError::stage("reranking"))?))
     }
 
@@ -122,16 +144,18 @@ impl System for RerankSystem {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let model = self.model.iter();
-        model
-            .map(|path| ("model".to_owned(), path.clone()))
-            .collect()
+        let files = [("model", &self.model), ("tokens", &self.tokens)];
+        let given = files.into_iter().filter_map(|(key, path)| {
+            let path = path.as_ref()?;
+            Some((key.to_owned(), path.clone()))
+        });
+        given.collect()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         match self.model {
             None => Ok(String::new()),
-            Some(_) => super::cross_encoder::content(self, context),
+            Some(_) => super::reranker::content(self, context),
         }
     }
 
@@ -148,8 +172,14 @@ impl System for RerankSystem {
                 Arc::new(reranked.map_err(SystemError::stage("reranking"))?)
             }
             None => {
-                let texts = candidate_texts(context, "model", self.template()?)?;
-                let reranker = super::cross_encoder::shared_model(self, context)?;
+                let data = context.data;
+                let texts = match (&self.tokens, data.index()) {
+                    (None, _) => Some(candidate_texts(context, "model", self.template()?)?),
+                    // Explanations show the texts of tokens.
+                    (Some(_), Some(index)) => stored_texts("tokens", index, self.template()?).ok(),
+                    (Some(_), None) => None,
+                };
+                let reranker = super::reranker::shared_model(self, context)?;
                 let reranked = self.with_texts(first.retriever, &reranker, texts)?;
                 rerankers.push(reranker);
                 reranked

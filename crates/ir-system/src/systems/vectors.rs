@@ -1,9 +1,8 @@
 //! The type `dense`.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "dense")]
+use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::Verify;
@@ -14,15 +13,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data_documents::{blank_documents, of_the_data};
-use super::existing_file;
+use super::existing_file::{existing_path, folder_hash};
 use crate::entries::{BlankDocsName, CleaningEntry, EncoderReference, cleaning, template};
 use crate::error::SystemError;
-use crate::hash::ContentHash;
 use crate::observer::StageReport;
 #[cfg(feature = "dense")]
 use crate::saved_vectors::COMPARED_FIELDS;
 use crate::saved_vectors::{QueryVectors, VectorOrigin, open_vectors, vectors_hash};
-use crate::system::{OpenSystem, SharedRetriever, System, SystemContext, file_hash};
+use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
 
 /// Dense retrieval with an encoder or with saved vectors.
 ///
@@ -130,7 +128,7 @@ impl DenseSystem {
         path: &str,
         context: &mut SystemContext<'_>,
     ) -> Result<SharedRetriever, SystemError> {
-        let resolved = existing_path(context, "vectors", path)?;
+        let resolved = existing_path(context.source, "vectors", path)?;
         let documents = open_vectors("vectors", &resolved, Verify::AllSections)?;
         let origin = VectorOrigin::read(&documents);
         match &origin {
@@ -276,9 +274,9 @@ impl System for DenseSystem {
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let mut content = CleaningEntry::content(self.cleaning.as_ref(), context)?;
         for (key, path) in self.saved() {
-            let path = existing_path(context, key, path)?;
+            let path = existing_path(context.source, key, path)?;
             content.push_str(&if path.is_dir() {
-                folder_hash(&path).map_err(SystemError::stage("reading vectors"))?
+                folder_hash(&path)?
             } else {
                 vectors_hash(context, &path)?
             });
@@ -318,19 +316,6 @@ impl System for DenseSystem {
     }
 }
 
-/// Path of a file or folder of vectors.
-fn existing_path(
-    context: &SystemContext<'_>,
-    key: &str,
-    path: &str,
-) -> Result<PathBuf, SystemError> {
-    let resolved = context.resolve(key, path)?;
-    if resolved.is_dir() {
-        return Ok(resolved);
-    }
-    existing_file(context, key, path)
-}
-
 /// Opens the vectors of the queries of the key `queries`, which were encoded as the documents were.
 /// The texts of the queries are cleaned.
 pub(super) fn query_vectors(
@@ -340,7 +325,7 @@ pub(super) fn query_vectors(
     any_encoder: bool,
     cleaning: Option<&CleaningEntry>,
 ) -> Result<PrecomputedEncoder, SystemError> {
-    let resolved = existing_path(context, "queries", path)?;
+    let resolved = existing_path(context.source, "queries", path)?;
     let mut queries = context.data.all_queries()?;
     if let Some(entry) = cleaning {
         let cleaner = entry.open(context)?;
@@ -361,18 +346,4 @@ pub(super) fn query_vectors(
     };
     let observer = &mut *context.observer;
     vectors.open(&queries, &mut |text| observer.warning(&text.to_string()))
-}
-
-/// Hash of the names and contents of the files of a folder.
-fn folder_hash(folder: &Path) -> io::Result<String> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let mut files: Vec<_> = entries.collect::<io::Result<_>>()?;
-    files.retain(|file| file.is_file());
-    files.sort();
-    let mut hash = ContentHash::default();
-    for file in files {
-        hash.text(&file.file_name().unwrap_or_default().to_string_lossy());
-        hash.text(&file_hash(&file)?);
-    }
-    Ok(hash.finish())
 }

@@ -1,6 +1,7 @@
 //! `ir encode`: encodes texts as vectors.
 
 mod output;
+mod tokens;
 mod update;
 
 use std::path::{Path, PathBuf};
@@ -8,10 +9,10 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueHint;
-use ir_core::{Encoder, Flow, Progress, Shard, Side};
+use ir_core::{CorpusError, Document, Encoder, Flow, Progress, Shard, Side};
 use ir_data::DocTemplate;
-use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
-use ir_knn::HnswConfig;
+use ir_dense::{BiEncoder, EncoderConfig, MultiVectorEncoder, encode_stream};
+use ir_knn::{HnswConfig, TokenEncoding};
 use ir_system::saved_vectors::{TextHashes, VectorOrigin};
 use output::{EncodingJob, VectorOutput};
 
@@ -23,7 +24,7 @@ use crate::shared::encoder::{
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::warn_of_skipped;
 use crate::shared::input::{QueryFields, open_documents, read_queries, with_field};
-use crate::shared::options::{QueryForm, ReadingOptions, first_set, positive, use_threads};
+use crate::shared::options::{QueryForm, ReadingOptions, choice, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::signals::{Interrupted, stop_on_interrupt};
@@ -39,6 +40,7 @@ Examples:
   ir encode all-MiniLM-L6-v2 ~/notes -o notes.vectors --add
   ir encode -o notes.vectors --delete gone.txt
   ir encode all-MiniLM-L6-v2 packages -o packages.vectors --add --hnsw
+  ir encode colbertv2.0 beir/nfcorpus -o nfcorpus.tokens --token-encoding int8
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
@@ -50,6 +52,11 @@ sentence-transformers; their bytes do not depend on --threads, --batch-size or
 
 Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
+
+The folder of a late-interaction model (ColBERT) has one vector per token:
+output is a token store (ir_knn::TokenStore) with the range of each token in
+the text, for `ir search --rerank MODEL --rerank-tokens FILE`. Residual
+encodings train centroids on a sample of the documents, which is encoded first.
 
 A vector index records model, precision, pooling, normalization, prefix, length
 limit, template and a hash of each text. `ir search` compares them with its encoder
@@ -114,6 +121,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
     template: Option<DocTemplate>,
 
+    /// Encoding of the vectors of tokens, for a late-interaction model [default: f16]
+    #[arg(long, value_parser = choice(TOKEN_ENCODINGS), value_name = "ENCODING", conflicts_with = "queries")]
+    token_encoding: Option<TokenEncoding>,
+
     /// Add the vectors of the documents to the index in the folder FILE, and replace vectors with
     /// the same ids. Only texts that are not in the index are encoded. Creates the index if there
     /// is none. Ids must be unique in the collection
@@ -170,7 +181,28 @@ pub(crate) struct Args {
 }
 
 /// Options of vectors that are written to a file.
-const FILE_OPTIONS: [&str; 4] = ["queries", "ids", "restart", "shard"];
+const FILE_OPTIONS: [&str; 5] = ["queries", "ids", "restart", "shard", "token_encoding"];
+
+/// Encodings of token vectors: name, help and value of `--token-encoding`.
+const TOKEN_ENCODINGS: [(&str, &str, TokenEncoding); 5] = [
+    ("f32", "Single precision", TokenEncoding::F32),
+    ("f16", "Half precision", TokenEncoding::F16),
+    (
+        "int8",
+        "8-bit codes with a scale per vector",
+        TokenEncoding::Int8,
+    ),
+    (
+        "residual4",
+        "Nearest centroid and 4-bit codes of the residual, as in PLAID",
+        TokenEncoding::Residual4,
+    ),
+    (
+        "residual2",
+        "Nearest centroid and 2-bit codes of the residual, as in PLAID",
+        TokenEncoding::Residual2,
+    ),
+];
 
 impl Args {
     /// Files of unfinished work, or the folder of an index that is updated.
@@ -187,12 +219,13 @@ impl Args {
     }
 
     /// [`FILE_OPTIONS`] and whether they are given.
-    fn file_options(&self) -> [(&'static str, bool); 4] {
+    fn file_options(&self) -> [(&'static str, bool); 5] {
         [
             ("--queries", self.queries),
             ("--ids", self.ids.is_some()),
             ("--restart", self.restart),
             ("--shard", self.shard.shard.is_some()),
+            ("--token-encoding", self.token_encoding.is_some()),
         ]
     }
 
@@ -240,15 +273,29 @@ impl Args {
     }
 }
 
+/// Ids and texts, in order.
+type Texts<'a> = Box<dyn Iterator<Item = Result<(String, String)>> + 'a>;
+
 /// Texts to encode, and their hashes.
 struct EncodingInput<'a> {
-    texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
+    /// Reads all texts from the start, also the texts of other shards.
+    open: Box<dyn Fn() -> Result<Texts<'a>> + 'a>,
     template: Option<String>,
     hashes: TextHashes,
     part: Option<ShardPart>,
 }
 
-impl EncodingInput<'_> {
+impl<'a> EncodingInput<'a> {
+    /// Reads the texts from the start.
+    fn texts(&self) -> Result<Texts<'a>> {
+        let texts = (self.open)()?;
+        let Some(part) = &self.part else {
+            return Ok(texts);
+        };
+        let range = part.range();
+        Ok(Box::new(texts.skip(range.start).take(range.len())))
+    }
+
     /// The texts of `--shard`.
     fn shard(mut self, shard: Option<Shard>) -> Self {
         let Some(shard) = shard else {
@@ -260,11 +307,7 @@ impl EncodingInput<'_> {
         }
         let part = ShardPart::new(shard, &input);
         let range = part.range();
-        self.hashes = self.hashes.as_slice()[range.clone()]
-            .iter()
-            .copied()
-            .collect();
-        self.texts = Box::new(self.texts.skip(range.start).take(range.len()));
+        self.hashes = self.hashes.as_slice()[range].iter().copied().collect();
         self.part = Some(part);
         self
     }
@@ -303,8 +346,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         for query in &queries {
             hashes.push(&query.id, &query.text);
         }
+        let open = || -> Result<Texts<'_>> {
+            let texts = queries.iter();
+            Ok(Box::new(
+                texts.map(|it| Ok((it.id.clone(), it.text.clone()))),
+            ))
+        };
         let texts = EncodingInput {
-            texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
+            open: Box::new(open),
             template: None,
             hashes,
             part: None,
@@ -318,13 +367,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     // Invalid documents are reported before the first is encoded.
     let hashes = hashes_of(corpus, &template, &mut console.bar())?;
     warn_of_skipped(&documents.collection, console);
+    let of_document = |document: Result<Document, CorpusError>| -> Result<(String, String)> {
+        let document = document?;
+        let text = template.render(&document);
+        Ok((document.id, text))
+    };
+    let open = || -> Result<Texts<'_>> { Ok(Box::new(corpus.docs()?.map(&of_document))) };
     let texts = EncodingInput {
         template: Some(template.to_string()),
-        texts: Box::new(corpus.docs()?.map(|document| {
-            let document = document?;
-            let text = template.render(&document);
-            Ok((document.id, text))
-        })),
+        open: Box::new(open),
         hashes,
         part: None,
     };
@@ -350,8 +401,19 @@ fn encode(
     if texts.hashes.is_empty() {
         bail!("{collection}: expected texts, found none");
     }
-    let texts = texts.shard(args.shard.shard);
     let found = find_model(model)?;
+    if MultiVectorEncoder::is_model_folder(&found.folder)? {
+        return tokens::encode(args, (model, &found.folder), &texts, console);
+    }
+    if args.token_encoding.is_some() {
+        let model = model.display();
+        bail_usage!(
+            "--token-encoding: expected a late-interaction model, found {model}, which has one \
+             vector per text"
+        );
+    }
+    let texts = texts.shard(args.shard.shard);
+    let mut source = texts.texts()?;
     let encoder = open_encoder(&found.folder, &found.with_catalog_defaults(args.config()))?;
     print_notes(&encoder, model, console);
     let side = args.side();
@@ -373,7 +435,6 @@ fn encode(
         ));
     }
     let mut bar = console.bar();
-    let mut source = texts.texts;
     // The job may have encoded a text before.
     let earlier = encoder.truncated_texts(side);
     let mut truncated = 0;
@@ -437,17 +498,31 @@ fn note_differences(
     (truncated, texts): (u64, u64),
     console: &Console,
 ) {
+    note_truncated(
+        output,
+        (truncated, texts),
+        encoder.max_tokens(side),
+        console,
+    );
+    if let Some(note) = outlier_note(encoder, side) {
+        console.log(format_args!("note: {}: {note}", output.display()));
+    }
+}
+
+/// Prints the number of truncated texts, if there are any.
+fn note_truncated(
+    output: &Path,
+    (truncated, texts): (u64, u64),
+    max_tokens: usize,
+    console: &Console,
+) {
     if truncated > 0 {
         console.log(format_args!(
-            "note: {}: {} of {} texts truncated to {} tokens (--max-tokens)",
+            "note: {}: {} of {} texts truncated to {max_tokens} tokens (--max-tokens)",
             output.display(),
             grouped(truncated),
             grouped(texts),
-            encoder.max_tokens(side),
         ));
-    }
-    if let Some(note) = outlier_note(encoder, side) {
-        console.log(format_args!("note: {}: {note}", output.display()));
     }
 }
 

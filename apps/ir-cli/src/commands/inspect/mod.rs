@@ -7,11 +7,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use ir_core::store::Verify;
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::trec::HeaderLine;
 use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
 use ir_data::{DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
-use ir_system::saved_vectors::open_vectors;
+use ir_system::saved_vectors::{open_tokens, open_vectors};
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::{Console, error_chain};
@@ -122,6 +122,9 @@ fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<In
 
 fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> Result<Inspection> {
     if is_index(file) {
+        if let Some(found) = of_tokens(file)? {
+            return Ok(found);
+        }
         return Ok(Inspection {
             kind: "index",
             format: "index of `ir index` or `ir encode`".to_owned(),
@@ -180,6 +183,30 @@ fn of_vectors(file: &Path, format: &str) -> Result<Inspection> {
         notes: vec!["option --vectors of `ir search` reads vectors".to_owned()],
         ..Inspection::default()
     })
+}
+
+/// Token vectors; `None` for another index.
+fn of_tokens(file: &Path) -> Result<Option<Inspection>> {
+    let store = match open_tokens(file) {
+        // `ir stats` reports a lost manifest.
+        Err(OpenIndexError::NotAnIndex { .. } | OpenIndexError::MissingManifest { .. }) => {
+            return Ok(None);
+        }
+        store => store?,
+    };
+    let config = store.config();
+    Ok(Some(Inspection {
+        kind: "token store",
+        format: format!("token vectors of `ir encode`, {}", config.encoding),
+        reason: "the first bytes, or the files of a folder".to_owned(),
+        counts: vec![
+            ("documents", store.len() as u64),
+            ("vectors", store.tokens()),
+            ("dimensions", config.dim as u64),
+        ],
+        notes: vec!["option --rerank-tokens of `ir search` reads token vectors".to_owned()],
+        ..Inspection::default()
+    }))
 }
 
 fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> Result<Inspection> {

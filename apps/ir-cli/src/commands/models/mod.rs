@@ -107,7 +107,8 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
             Some(model) => {
                 let sides = model.towers.iter().flat_map(|tower| &tower.sides);
                 let tokens = sides.map(|side| side.max_tokens).max().unwrap_or(0);
-                (model.dim.to_string(), tokens.to_string(), String::new())
+                let what = model.late_interaction.map_or("", |_| "late interaction");
+                (model.dim.to_string(), tokens.to_string(), what.to_owned())
             }
             None => (
                 "-".to_owned(),
@@ -130,8 +131,12 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
     }
     for name in others(cache) {
         let folder = cache.find(&name);
-        let dim = described(cache, &name).map(|model| model.dim);
-        let line = json!({"name": name, "dim": dim, "folder": folder});
+        let model = described(cache, &name);
+        let dim = model.as_ref().map(|model| model.dim);
+        let is_late = model.is_some_and(|model| model.late_interaction.is_some());
+        let line = json!({
+            "name": name, "dim": dim, "late_interaction": is_late, "folder": folder
+        });
         writeln!(out, "{line}")?;
     }
     Ok(())

@@ -53,10 +53,11 @@ another model, pooling, normalization or precision, or of other texts, are an
 error. --prefix and --max-tokens are those of queries here, and those of
 documents in `ir encode`.
 
-Reranking by a cross-encoder (feature `dense`):
+Reranking by a cross-encoder or by late interaction (feature `dense`):
   ir search beir/nfcorpus --rerank ms-marco-MiniLM-L6-v2 --candidates 100 \\
       --output reranked.trec
-  ir search corpus.ir vitamin d --rerank models/cross-encoder --explain
+  ir search corpus.ir vitamin d --rerank models/colbert --explain
+  ir search beir/nfcorpus --rerank models/colbert --rerank-tokens nfcorpus.ir
 
 Collections on servers (feature `remote`; `ir load --help` lists addresses):
   ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus

@@ -358,8 +358,8 @@ fn config(
         config.generator = Some(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
-    if let Some((reranker, answers, _)) = args.answers.reranker()? {
-        let mut reranker = ServiceReranker::new(reranker);
+    if let Some((open, answers)) = args.answers.reranker()? {
+        let mut reranker = ServiceReranker::new(open.reranker);
         reranker.answers = answers;
         if let Some(time) = args.rerank_timeout {
             reranker.time = Duration::from_millis(u64::try_from(time)?);

@@ -8,7 +8,8 @@ use ir_bm25::{DocOrder, FieldStats, Index, SegmentedIndex, StoredFields};
 use ir_core::segments::SegmentStats;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_data::TextEncoding;
-use ir_knn::{FlatIndex, SegmentedVectorIndex};
+use ir_knn::{FlatIndex, SegmentedTokenStore, SegmentedVectorIndex, TokenCodebook};
+use ir_system::saved_vectors::open_tokens;
 use serde_json::{Value, json};
 
 use super::{Args, Row};
@@ -35,6 +36,7 @@ pub(super) fn run_index(args: &Args) -> Result<()> {
     let (rows, object) = match open(Path::new(name))? {
         AnyIndex::Bm25(index) => (bm25_rows(name, &index), bm25_object(name, &index)),
         AnyIndex::Vectors(index) => (vector_rows(name, &index), vector_object(name, &index)),
+        AnyIndex::Tokens(store) => (token_rows(name, &store), token_object(name, &store)),
     };
     let text = if args.json {
         object.to_string()
@@ -47,6 +49,7 @@ pub(super) fn run_index(args: &Args) -> Result<()> {
 enum AnyIndex {
     Bm25(SegmentedIndex),
     Vectors(SegmentedVectorIndex),
+    Tokens(SegmentedTokenStore),
 }
 
 fn open(path: &Path) -> Result<AnyIndex> {
@@ -68,7 +71,12 @@ fn open(path: &Path) -> Result<AnyIndex> {
         FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
     };
     match vectors {
-        Ok(index) => Ok(AnyIndex::Vectors(index)),
+        Ok(index) => return Ok(AnyIndex::Vectors(index)),
+        Err(OpenIndexError::NotAnIndex { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match open_tokens(path) {
+        Ok(store) => Ok(AnyIndex::Tokens(store)),
         Err(OpenIndexError::NotAnIndex { .. }) => bail!(
             "{}: expected a collection, a BM25 index (`ir index`) or vectors (`ir encode`), found \
              another index",
@@ -206,6 +214,42 @@ fn vector_object(name: &str, index: &SegmentedVectorIndex) -> Value {
         "encoder": encoder(index),
         "commit": index.commit(),
         "segments": segments(index.segments()),
+    })
+}
+
+fn token_rows(name: &str, store: &SegmentedTokenStore) -> Vec<Row> {
+    let config = store.config();
+    let mut rows = vec![
+        row("token store", name),
+        row("documents", grouped(store.len() as u64)),
+        row("vectors", grouped(store.tokens())),
+        row("dimensions", config.dim.to_string()),
+        row("encoding", config.encoding.to_string()),
+        row("ranges in the texts", yes_no(config.spans)),
+    ];
+    if let Some(codebook) = &config.codebook {
+        rows.push(row("centroids", grouped(codebook.len() as u64)));
+    }
+    let encoder = config.encoder.as_deref();
+    rows.extend(encoder.map(|encoder| row("encoder", encoder)));
+    rows.extend(segment_rows(store.segments(), store.commit()));
+    rows
+}
+
+fn token_object(name: &str, store: &SegmentedTokenStore) -> Value {
+    let config = store.config();
+    json!({
+        "index": name,
+        "type": "tokens",
+        "documents": store.len(),
+        "vectors": store.tokens(),
+        "dimensions": config.dim,
+        "encoding": config.encoding,
+        "spans": config.spans,
+        "centroids": config.codebook.as_ref().map(TokenCodebook::len),
+        "encoder": config.encoder,
+        "commit": store.commit(),
+        "segments": segments(store.segments()),
     })
 }
 

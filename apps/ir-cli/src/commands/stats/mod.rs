@@ -45,8 +45,8 @@ year. Years are the attribute `year`. Where queries have the attribute
 listed, with the percentage of its queries that have a relevant document.
 
 Of an index: analyzer, stored fields, statistics of every field, segments; of
-vectors: dimensions, similarity, encoder. Options other than --json require a
-collection.";
+vectors: dimensions, similarity, encoder; of a token store: vectors, encoding.
+Options other than --json require a collection.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

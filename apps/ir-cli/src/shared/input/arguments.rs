@@ -119,8 +119,8 @@ enum InputKind {
     Papers,
 }
 
-/// Ids of the arguments that name an encoder or a cross-encoder: a folder in Hugging Face layout,
-/// or a downloaded model.
+/// Ids of the arguments that name an encoder or a reranker: a folder in Hugging Face layout, or a
+/// downloaded model.
 const MODEL_ARGUMENTS: [&str; 5] = [
     "model",
     "document_model",

@@ -203,7 +203,10 @@ impl SystemOptions {
             return Ok((retrievers, None));
         };
         let reranked = system.rerank(retrievers, index, &SourceMap::default());
-        let (retrievers, reranker) = reranked.map_err(|error| anyhow!(message(RERANK, &error)))?;
+        let (retrievers, reranker) = reranked.map_err(|error| match error {
+            SystemError::Stage { .. } => error.into(),
+            error => anyhow!(message(RERANK, &error)),
+        })?;
         Ok((retrievers, Some(reranker)))
     }
 
@@ -390,7 +393,7 @@ impl SystemOptions {
         if self.is_set(RERANK)
             && let Some(cleaning) = self.cleaning()
         {
-            let message = "expected no --rerank: a cross-encoder reads the queries as they are";
+            let message = "expected no --rerank: a model reads the queries as they are";
             return Err(Usage(format!("{cleaning}: {message}")).into());
         }
         for system in self.reranked(self.systems(&self.any_fields())?) {

@@ -280,6 +280,7 @@ impl SystemOption {
         let (name, hint) = match key {
             "model" if self.kind == RERANK => ("MODEL", ValueHint::Unknown),
             "template" => ("TEMPLATE", ValueHint::Other),
+            "tokens" => ("STORE", ValueHint::Unknown),
             "model" | "feedback" => ("MODEL", ValueHint::Other),
             "synonyms" | "cleaning.tags" => ("FILE", ValueHint::Unknown),
             "qrels" => ("PRIOR", ValueHint::Unknown),

@@ -49,6 +49,7 @@ pub struct Reranked<A, B> {
     ids: DocIds,
     first: NumberedRetriever<A>,
     reranker: B,
+    /// Texts to score, or to explain scores.
     texts: Option<Arc<dyn CandidateTexts>>,
     depth: usize,
     /// [`BLOCK_BYTES`]; tests set it to a lower number.
@@ -104,7 +105,8 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
     }
 
     /// Creates a retriever that ranks the first `depth` hits of `first` by the scores of a reranker
-    /// that reads `texts`.
+    /// that reads `texts`. For the scores of a reranker that reads none, texts are not read;
+    /// [`Reranker::explain`] gets the text of the explained candidate, if it has one.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -144,8 +146,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         texts: Arc<dyn CandidateTexts>,
         depth: usize,
     ) -> Result<Self, FusionError> {
-        let texts = Some(texts).filter(|_| reranker.needs_texts());
-        Self::build(first, reranker, texts, depth)
+        Self::build(first, reranker, Some(texts), depth)
     }
 
     fn build(
@@ -258,7 +259,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
             return Ok(None);
         };
         let score = if with_details {
-            let texts = self.texts(candidates)?;
+            let texts = self.texts_to_explain(candidates, rank)?;
             let candidates = self.as_candidates(candidates, &texts);
             let tree = self.reranker.explain(query, &candidates, rank)?;
             tree.unwrap_or_else(|| Explanation::new(hit.score, UNEXPLAINED))
@@ -298,9 +299,15 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         hits.iter().map(|hit| self.ids.id(hit.0))
     }
 
+    /// Texts that the reranker reads to score candidates; `None` if it reads none.
+    fn scored_texts(&self) -> Option<&dyn CandidateTexts> {
+        let texts = self.texts.as_deref();
+        texts.filter(|_| self.reranker.needs_texts())
+    }
+
     /// Texts of the candidates of a query, in order.
     fn texts(&self, hits: &[(DocNum, f32)]) -> Result<Vec<Cow<'_, str>>, SearchError> {
-        let Some(texts) = &self.texts else {
+        let Some(texts) = self.scored_texts() else {
             return Ok(vec![Cow::default(); hits.len()]);
         };
         let texts = self.ids_of(hits).map(|id| {
@@ -310,9 +317,26 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         texts.collect()
     }
 
+    /// Texts of the candidates, and the text of the candidate to explain in any case, if there is
+    /// one.
+    fn texts_to_explain(
+        &self,
+        hits: &[(DocNum, f32)],
+        n: usize,
+    ) -> Result<Vec<Cow<'_, str>>, SearchError> {
+        let mut texts = self.texts(hits)?;
+        if !self.reranker.needs_texts()
+            && let Some(source) = &self.texts
+            && let Some(text) = source.text(self.ids.id(hits[n].0))?
+        {
+            texts[n] = text;
+        }
+        Ok(texts)
+    }
+
     /// Returns an error if a candidate has no text.
     fn check_texts(&self, found: &[DocumentHits]) -> Result<(), SearchError> {
-        let Some(texts) = &self.texts else {
+        let Some(texts) = self.scored_texts() else {
             return Ok(());
         };
         for id in found.iter().flat_map(|found| self.ids_of(&found.hits)) {
@@ -381,7 +405,7 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Reranked
         found: &DocumentHits,
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
-        let texts = self.texts(&found.hits)?;
+        let texts = self.texts_to_explain(&found.hits, n)?;
         let candidates = self.as_candidates(&found.hits, &texts);
         if let Some(tree) = self.reranker.explain(query, &candidates, n)? {
             return Ok(Some(tree));

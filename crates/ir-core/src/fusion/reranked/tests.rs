@@ -247,6 +247,47 @@ fn a_reranker_of_texts_needs_texts() {
     assert_eq!(found(&reranked, &Search::top(2)), "ab");
 }
 
+/// Scores every candidate 1 without its text, and explains the score with the text.
+struct Shown;
+
+impl Reranker for Shown {
+    type Query = str;
+
+    fn needs_texts(&self) -> bool {
+        false
+    }
+
+    fn scores(
+        &self,
+        _: &str,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<Option<f32>>, SearchError> {
+        assert!(candidates.iter().all(|it| it.text.is_empty()));
+        Ok(vec![Some(1.0); candidates.len()])
+    }
+
+    fn explain(
+        &self,
+        _: &str,
+        candidates: &[Candidate<'_>],
+        n: usize,
+    ) -> Result<Option<Explanation>, SearchError> {
+        Ok(Some(Explanation::new(1.0_f32, candidates[n].text)))
+    }
+}
+
+#[test]
+fn explanations_get_texts_that_scores_do_not_need() {
+    let reranked = Reranked::with_texts(first(), Shown, texts(&[("b", "tea")]), 2).unwrap();
+    assert_eq!(found(&reranked, &Search::top(2)), "ab");
+    // "a" has no text.
+    for (doc, expected) in [(0, ""), (1, "tea")] {
+        let tree = reranked.explain("q", DocNum::new(doc), &Search::top(2));
+        let tree = tree.unwrap().unwrap();
+        assert_eq!(tree.details[0].description, expected);
+    }
+}
+
 #[test]
 fn invalid_scores_are_errors() {
     let cases = [

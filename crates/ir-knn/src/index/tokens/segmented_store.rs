@@ -175,6 +175,14 @@ impl SegmentedTokenStore {
         self.inner.ids.is_empty()
     }
 
+    /// Returns the number of tokens of all documents.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let docs = (0..self.len() as u32).map(|doc| self.locate(DocNum::new(doc)));
+        docs.map(|(store, doc)| u64::from(store.raw(doc).1.tokens))
+            .sum()
+    }
+
     /// Returns the number of commits and merges since the store was created; 0 for a single
     /// [`TokenStore`].
     #[must_use]

@@ -1,4 +1,4 @@
-//! Cross-encoders of a build without the feature `dense`.
+//! Models of the type `rerank` in a build without the feature `dense`.
 
 use crate::entries::RerankSystem;
 use crate::error::SystemError;
@@ -6,7 +6,7 @@ use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
 
 fn unavailable() -> SystemError {
-    let message = "cross-encoders need the feature `dense`, with which this program was not built";
+    let message = "rerankers need the feature `dense`, with which this program was not built";
     SystemError::missing("model", message)
 }
 
