@@ -8,13 +8,11 @@ use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{DocIds, DocNum, SearchError, SegmentOrder, SegmentedIds, TokenVectors};
 use rayon::prelude::*;
 
-use super::bounds::{Candidates, TopCandidates, top};
-use super::codebook::TokenCodebook;
-use super::codec::DocumentBytes;
 use super::config::TokenStoreConfig;
 use super::query::QueryTokens;
 use super::segment::{Segment, check_codebooks};
 use super::store::TokenStore;
+use super::top::{TopCandidates, TopSearch};
 use crate::index::flat::RowNumbers;
 use crate::simd::Cpu;
 
@@ -226,42 +224,36 @@ impl SegmentedTokenStore {
     /// If an element of `docs` is not a document of this store.
     pub fn scores(&self, query: &TokenVectors, docs: &[DocNum]) -> Result<Vec<f32>, SearchError> {
         let query = self.query(query)?;
-        let (cpu, candidates) = (self.inner.cpu, StoredCandidates { store: self, docs });
-        let score_all = |range: std::ops::Range<usize>| -> Result<Vec<f32>, SearchError> {
+        let cpu = self.inner.cpu;
+        let score_all = |docs: &[DocNum]| -> Result<Vec<f32>, SearchError> {
             let (mut rows, mut maxima) = (Vec::new(), query.maxima());
-            let score = |at: usize| {
-                candidates.decode(&candidates.document(at)?, &mut rows);
-                let score = query.score(cpu, &rows, &mut maxima);
-                if score.is_nan() {
-                    return Err(SearchError::NanScore { doc: docs[at] });
-                }
-                Ok(score)
+            let score = |&doc: &DocNum| {
+                self.decode(doc, &mut rows)?;
+                finite(doc, query.score(cpu, &rows, &mut maxima))
             };
-            range.map(score).collect()
+            docs.iter().map(score).collect()
         };
-        let documents = (0..docs.len()).map(|at| candidates.tokens(at));
-        let work = documents.sum::<usize>() * query.tokens * query.dim;
+        let tokens = |&doc: &DocNum| {
+            let (store, doc) = self.locate(doc);
+            store.raw(doc).1.tokens as usize
+        };
+        let work = docs.iter().map(tokens).sum::<usize>() * query.tokens * query.dim;
         let threads = rayon::current_num_threads().min(work / MIN_WORK_PER_THREAD);
         if threads <= 1 {
-            return score_all(0..docs.len());
+            return score_all(docs);
         }
-        let size = docs.len().div_ceil(4 * threads);
-        let starts = (0..docs.len()).into_par_iter().step_by(size);
-        let parts = starts.map(|start| score_all(start..docs.len().min(start + size)));
-        let parts: Result<Vec<Vec<f32>>, SearchError> = parts.collect();
+        let parts = docs.par_chunks(docs.len().div_ceil(4 * threads));
+        let parts: Result<Vec<Vec<f32>>, SearchError> = parts.map(score_all).collect();
         Ok(parts?.concat())
     }
 
     /// Returns the best `k` of some documents: exactly the hits, scores and order of scoring all of
     /// them, with equal scores in the order of `docs`. Documents may repeat.
     ///
-    /// If the store has a codebook, centroids give upper bounds of the scores. The first `k`
-    /// documents are scored, so the search is fastest if `docs` are in the order of a first stage;
-    /// then the others, in descending order of the bounds, until the next bound is below the k-th
-    /// score. All documents are scored without a codebook, and if the bounds of a sample exclude
-    /// few of them: at a cosine of .8 of tokens and centroids, the bounds exclude nothing and take
-    /// time (`cargo bench -p bench-tokens`). Runs on one thread, unlike
-    /// [`SegmentedTokenStore::scores`].
+    /// Scores 16 query tokens at a time, and leaves a document as soon as the lengths of the other
+    /// query tokens and of its tokens exclude it. So the search is fastest if `docs` are in the
+    /// order of a first stage, and excludes nothing if a query has 16 tokens or fewer. Runs on one
+    /// thread, unlike [`SegmentedTokenStore::scores`].
     ///
     /// # Errors
     /// Returns the errors of [`SegmentedTokenStore::scores`].
@@ -272,17 +264,11 @@ impl SegmentedTokenStore {
     /// # Examples
     /// ```
     /// use ir_core::{DocNum, TokenVectors};
-    /// use ir_knn::{
-    ///     SegmentedTokenStore, TokenCodebook, TokenCodebookConfig, TokenStore, TokenStoreConfig,
-    ///     TokenStoreWriter,
-    /// };
+    /// use ir_knn::{SegmentedTokenStore, TokenStore, TokenStoreConfig, TokenStoreWriter};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("tokens.ir");
     /// let axes = [1.0, 0.0, 0.0, 1.0];
-    /// let config = TokenCodebookConfig::default().with_centroids(2_usize);
-    /// let codebook = TokenCodebook::train(2, &axes, &config)?;
-    /// let config = TokenStoreConfig::new(2).with_codebook(codebook);
-    /// let mut writer = TokenStoreWriter::create(&path, &config)?;
+    /// let mut writer = TokenStoreWriter::create(&path, &TokenStoreConfig::new(2))?;
     /// for n in 0..64 {
     ///     let tokens = axes[2 * (n % 2)..][..2].repeat(3);
     ///     writer.push(&n.to_string(), &TokenVectors::new(2, tokens, vec![0..0; 3]))?;
@@ -291,10 +277,11 @@ impl SegmentedTokenStore {
     ///
     /// let store = SegmentedTokenStore::from(TokenStore::open(&path)?);
     /// let docs: Vec<DocNum> = (0..64).map(DocNum::new).collect();
-    /// let query = TokenVectors::new(2, vec![1.0, 0.0], vec![0..5]);
+    /// let query = TokenVectors::new(2, [1.0, 0.0].repeat(32), vec![0..5; 32]);
     /// let top = store.top(&query, &docs, 1)?;
-    /// assert_eq!(top.best, [(0, 1.0)]);
-    /// assert_eq!((top.scored_pairs, top.pairs), (96, 192));
+    /// assert_eq!(top.best, [(0, 32.0)]);
+    /// // Every other document is left after 16 of the 32 query tokens.
+    /// assert_eq!((top.scored_pairs, top.pairs), (4608, 6144));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn top(
@@ -303,8 +290,24 @@ impl SegmentedTokenStore {
         docs: &[DocNum],
         k: usize,
     ) -> Result<TopCandidates, SearchError> {
-        let candidates = StoredCandidates { store: self, docs };
-        top(self.inner.cpu, &self.query(query)?, &candidates, k)
+        let query = self.query(query)?;
+        let (mut search, mut rows) = (TopSearch::new(self.inner.cpu, &query, k), Vec::new());
+        for (at, &doc) in docs.iter().enumerate() {
+            self.decode(doc, &mut rows)?;
+            finite(doc, search.add(at, &rows))?;
+        }
+        Ok(search.finish())
+    }
+
+    /// Decodes the vectors of a document into `rows`, in place of the content.
+    fn decode(&self, doc: DocNum, rows: &mut Vec<f32>) -> Result<(), SearchError> {
+        let (store, doc) = self.locate(doc);
+        let document = store.document(doc).map_err(|source| SearchError::Engine {
+            engine: "the token store",
+            source: Box::new(source),
+        })?;
+        store.codec().decode(&document, rows);
+        Ok(())
     }
 
     fn query(&self, query: &TokenVectors) -> Result<QueryTokens, SearchError> {
@@ -332,44 +335,9 @@ impl From<TokenStore> for SegmentedTokenStore {
     }
 }
 
-/// Documents of a store.
-struct StoredCandidates<'a> {
-    store: &'a SegmentedTokenStore,
-    docs: &'a [DocNum],
-}
-
-impl StoredCandidates<'_> {
-    fn tokens(&self, at: usize) -> usize {
-        let (store, doc) = self.store.locate(self.docs[at]);
-        store.raw(doc).1.tokens as usize
+fn finite(doc: DocNum, score: f32) -> Result<f32, SearchError> {
+    if score.is_nan() {
+        return Err(SearchError::NanScore { doc });
     }
-}
-
-impl Candidates for StoredCandidates<'_> {
-    fn len(&self) -> usize {
-        self.docs.len()
-    }
-
-    fn doc(&self, at: usize) -> DocNum {
-        self.docs[at]
-    }
-
-    fn document(&self, at: usize) -> Result<DocumentBytes<'_>, SearchError> {
-        let (store, doc) = self.store.locate(self.docs[at]);
-        store.document(doc).map_err(|source| SearchError::Engine {
-            engine: "the token store",
-            source: Box::new(source),
-        })
-    }
-
-    fn decode(&self, document: &DocumentBytes<'_>, rows: &mut Vec<f32>) {
-        // All segments have the same codec.
-        if let Some(numbered) = self.store.inner.segments.first() {
-            numbered.segment.index.codec().decode(document, rows);
-        }
-    }
-
-    fn codebook(&self) -> Option<&TokenCodebook> {
-        self.store.config().codebook.as_ref()
-    }
+    Ok(score)
 }
