@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, Tower, normalize_row, router};
 use crate::error::ModelError;
-use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
 use crate::precision::{OutlierChannels, Precision};
 use crate::similarity;
@@ -103,10 +102,7 @@ impl BiEncoder {
             tower.check_side(side, config.side(side))?;
         }
         let load = |tower: &Tower| -> Result<Arc<InferenceModel>, ModelError> {
-            let model = tower.weights.inference(config.precision)?;
-            tower.check_unread()?;
-            let model = model.ok_or_else(|| missing_precision(tower, config.precision))?;
-            Ok(Arc::new(model))
+            tower.weights.inference(config.precision, &tower.folder)
         };
         let similarity = query.similarity.or(document.similarity);
         let side = |tower: Arc<Tower>, model, side| -> Result<SideEncoder, ModelError> {
@@ -319,16 +315,6 @@ impl BiEncoder {
         self.encode_into(side, texts, out.as_slice_mut().unwrap_or_default())?;
         Ok(out)
     }
-}
-
-/// Error of a precision other than f32 that a tower cannot have.
-pub(crate) fn missing_precision(tower: &Tower, precision: Precision) -> ModelError {
-    let reason = format!(
-        "{}: expected weights in CPU memory, a bias in every linear layer and normalization, and at \
-         most {MAX_DEPTH} inputs of a linear layer",
-        tower.folder.display()
-    );
-    ModelError::Precision { precision, reason }
 }
 
 /// Opens the query tower and the document tower of a folder, which may be the same.

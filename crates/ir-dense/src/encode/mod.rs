@@ -28,7 +28,7 @@ pub(crate) mod transformer_module;
 mod word_boundaries;
 
 pub use bi_encoder::BiEncoder;
-pub(crate) use bi_encoder::{batches, missing_precision, side_folders};
+pub(crate) use bi_encoder::{batches, side_folders};
 pub use config::{EncoderConfig, SideConfig};
 pub use description::{
     ModuleDescription, SideDescription, TokenizerDescription, TowerDescription, WeightDescription,

@@ -11,7 +11,7 @@ use super::folder::LateInteractionFolder;
 use super::tokens::{TextTokens, TokenRules};
 use super::{MultiVectorConfig, TokenSimilarity};
 use crate::backend::Backend;
-use crate::encode::{Tower, batches, missing_precision, normalize_row};
+use crate::encode::{Tower, batches, normalize_row};
 use crate::error::ModelError;
 use crate::kernels::memory;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
@@ -84,12 +84,10 @@ impl MultiVectorEncoder {
         let LateInteractionFolder {
             tower, similarity, ..
         } = folder;
-        let model = tower.weights.inference(config.precision)?;
-        tower.check_unread()?;
-        let model = model.ok_or_else(|| missing_precision(&tower, config.precision))?;
+        let model = tower.weights.inference(config.precision, &tower.folder)?;
         Ok(Self {
             tower: Arc::new(tower),
-            model: Arc::new(model),
+            model,
             config: config.clone(),
             rules: Arc::new(rules),
             similarity,

@@ -29,11 +29,11 @@ use crate::encode::{EncoderConfig, ModelTokenizer, batches};
 use crate::error::ModelError;
 use crate::kernels::memory;
 use crate::kernels::team::ParallelRegion;
-use crate::model_folder::{TensorSource, TransformerConfig, WeightFile};
+use crate::model_folder::{TensorSource, TransformerConfig};
 use crate::precision::Precision;
 use crate::random_model::RandomWeights;
 use crate::transformer::batch::TokenSequence;
-use crate::transformer::{InferenceModel, ModelWeights, TokenBatch, count_layers};
+use crate::transformer::{InferenceModel, ModelWeights, TokenBatch};
 
 /// Extractive reader: finds the span of a context that answers a question, with a model such as
 /// `BertForQuestionAnswering`.
@@ -125,38 +125,26 @@ impl ExtractiveReader {
         let tokenizer = ModelTokenizer::open(folder)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
         let windows = WindowBuilder::new(folder, &shape, &tokenizer, config)?;
-        let weights = WeightFile::open(folder)?;
-        let layers = count_layers(&shape, &weights);
-        let path = folder.join("config.json");
-        if layers > shape.layers {
-            let expected = format!("{layers}, the layers in {}", weights.path().display());
-            let field = "num_hidden_layers";
-            return Err(ModelError::setting(&path, field, expected, shape.layers));
-        }
-        let has_head = weights.names().iter().any(|name| name == HEAD_WEIGHT);
+        let hidden = shape.hidden_size;
+        let (weights, file) = ModelWeights::open(folder, shape, device)?;
+        let has_head = file.names().iter().any(|name| name == HEAD_WEIGHT);
         let head = match missing {
-            MissingHead::Random(seed) if !has_head => {
-                SpanHead::load(&RandomWeights(seed), shape.hidden_size)?
-            }
+            MissingHead::Random(seed) if !has_head => SpanHead::load(&RandomWeights(seed), hidden)?,
             MissingHead::Error if !has_head => {
                 let expected = "a model with a span head (BertForQuestionAnswering), which training a reader adds";
                 let found = format!("without the tensor {HEAD_WEIGHT}");
                 return Err(ModelError::setting(
-                    weights.path(),
+                    file.path(),
                     "the model",
                     expected,
                     found,
                 ));
             }
-            _ => SpanHead::load(&weights, shape.hidden_size)?,
+            _ => SpanHead::load(&*file, hidden)?,
         };
         Ok(Self {
             folder: folder.into(),
-            weights: ModelWeights::File {
-                file: Arc::new(weights),
-                config: Box::new(shape),
-                device,
-            },
+            weights,
             head,
             tokenizer,
             windows,
@@ -179,10 +167,7 @@ impl ExtractiveReader {
 
     /// Reads the weights for inference.
     pub(crate) fn prepared(mut self) -> Result<Self, ModelError> {
-        self.inference = self.weights.inference(Precision::F32)?.map(Arc::new);
-        if let ModelWeights::File { file, .. } = &self.weights {
-            file.check_unread()?;
-        }
+        self.inference = Some(self.weights.inference(Precision::F32, &self.folder)?);
         Ok(self)
     }
 
