@@ -15,7 +15,7 @@ use super::run::{self, Checkpoints, Observers, RunSettings, TrainingTask};
 use super::sampler::EpochOrder;
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
 use crate::model_folder::NamedTensor;
-use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, SpanHead};
+use crate::reader::head::SpanHead;
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, ReaderConfig};
 use crate::transformer::ModelWeights;
@@ -354,15 +354,11 @@ fn span_gradients(
 
 impl TrainedHead for SpanHead {
     fn named_tensors(&self) -> Vec<NamedTensor> {
-        self.named_tensors().into()
+        self.named_tensors()
     }
 
     fn elements_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
-        match name {
-            HEAD_WEIGHT => Some(&mut self.weight),
-            HEAD_BIAS => Some(&mut self.bias),
-            _ => None,
-        }
+        self.0.elements_mut(name)
     }
 }
 
