@@ -23,7 +23,7 @@ impl CrossEncoder {
         let documents = self.tokenize(&[(query, candidate.text)])?;
         let windows: Vec<&Window> = documents.iter().flat_map(|it| &it.windows).collect();
         let logits = DocumentLogits {
-            windows: self.window_logits(&windows)?,
+            windows: self.window_logits(&windows),
         };
         let name = || format!("candidate {}", candidate.id);
         let score = self.document_scores(&logits, name)?[0];
