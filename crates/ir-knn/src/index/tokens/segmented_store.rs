@@ -1,20 +1,18 @@
 //! Point-in-time reader of a segmented token store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{DocIds, DocNum, SearchError, SegmentOrder, SegmentedIds, TokenVectors};
+use ir_core::{DocIds, DocNum, SearchError, TokenVectors};
 use rayon::prelude::*;
 
 use super::config::TokenStoreConfig;
 use super::query::QueryTokens;
-use super::segment::{Segment, check_codebooks};
+use super::segment::codebook_of;
 use super::store::TokenStore;
 use super::top::{TopCandidates, TopSearch};
-use crate::index::flat::RowNumbers;
-use crate::simd::Cpu;
+use crate::index::snapshot::Snapshot;
 
 /// Minimum number of multiply-adds per thread.
 const MIN_WORK_PER_THREAD: usize = 1 << 22;
@@ -54,34 +52,11 @@ const MIN_WORK_PER_THREAD: usize = 1 << 22;
 /// ```
 #[derive(Debug, Clone)]
 pub struct SegmentedTokenStore {
-    inner: Arc<TokenSnapshot>,
-}
-
-#[derive(Debug)]
-struct TokenSnapshot {
-    cpu: Cpu,
-    /// The folder; `None` for a single [`TokenStore`].
-    path: Option<PathBuf>,
-    config: TokenStoreConfig,
-    commit: u64,
-    segments: Vec<NumberedSegment>,
-    ids: DocIds,
-}
-
-/// Segment with the numbers of its documents in the whole store.
-#[derive(Debug)]
-struct NumberedSegment {
-    segment: Segment,
-    first: u32,
-    numbers: RowNumbers,
+    inner: Arc<Snapshot<TokenStore, TokenStoreConfig>>,
 }
 
 impl SegmentedTokenStore {
-    /// Returns `true` if a folder contains a segmented index.
-    #[must_use]
-    pub fn exists(folder: impl AsRef<Path>) -> bool {
-        ir_core::segments::exists(folder.as_ref())
-    }
+    snapshot_accessors!();
 
     /// Opens the last commit of the store in a folder. Checksums of documents are verified on first
     /// use.
@@ -98,55 +73,13 @@ impl SegmentedTokenStore {
     /// Returns [`OpenIndexError`] if a file is missing or cannot be read, is of another format or
     /// version, or is damaged.
     pub fn open_with(folder: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
-        let folder = folder.as_ref();
-        let commit = Commit::<TokenStore>::open(folder, verify)?;
-        check_codebooks(&commit.segments)?;
-        let path = Some(folder.to_owned());
-        Ok(Self::new(
-            path,
-            commit.config,
-            commit.number,
-            commit.segments,
-        ))
-    }
-
-    fn new(
-        path: Option<PathBuf>,
-        mut config: TokenStoreConfig,
-        commit: u64,
-        segments: Vec<Segment>,
-    ) -> Self {
-        let first = segments.first();
-        config.codebook = first.and_then(|first| first.index.config().codebook.clone());
-        let mut first = 0;
-        let number = |segment: Segment| {
-            let numbered = NumberedSegment {
-                numbers: RowNumbers::new(first, segment.index.len(), &segment.deleted),
-                first,
-                segment,
-            };
-            first += numbered.segment.live() as u32;
-            numbered
-        };
-        let segments: Vec<NumberedSegment> = segments.into_iter().map(number).collect();
-        let ids = match &*segments {
-            [only] if only.numbers.is_identity() => only.segment.index.ids().clone(),
-            segments => {
-                let parts = segments.iter().map(|numbered| &numbered.segment);
-                let parts = parts.map(|part| (part.index.ids().clone(), part.deleted.clone()));
-                SegmentedIds::new(parts.collect(), SegmentOrder::Insertion).into()
-            }
-        };
-        Self {
-            inner: Arc::new(TokenSnapshot {
-                cpu: Cpu::detect(),
-                path,
-                config,
-                commit,
-                segments,
-                ids,
-            }),
-        }
+        let mut snapshot = Snapshot::<TokenStore, _>::open(folder.as_ref(), verify)?;
+        let segments = snapshot.segments.iter();
+        let codebook = codebook_of(segments.map(|numbered| &numbered.segment.index))?;
+        snapshot.config.codebook = codebook;
+        Ok(Self {
+            inner: Arc::new(snapshot),
+        })
     }
 
     /// Returns the configuration, with the codebook of the documents.
@@ -171,25 +104,6 @@ impl SegmentedTokenStore {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.ids.is_empty()
-    }
-
-    /// Returns the number of commits and merges since the store was created; 0 for a single
-    /// [`TokenStore`].
-    #[must_use]
-    pub fn commit(&self) -> u64 {
-        self.inner.commit
-    }
-
-    /// Returns the folder of the store; `None` for a single [`TokenStore`].
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.inner.path.as_deref()
-    }
-
-    /// Returns the segments, from the oldest to the newest.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
-        let segments = self.inner.segments.iter();
-        segments.map(|numbered| numbered.segment.stats())
     }
 
     /// Verifies the checksums of all files.
@@ -318,20 +232,16 @@ impl SegmentedTokenStore {
 
     /// Store of a document and the number there.
     fn locate(&self, doc: DocNum) -> (&TokenStore, DocNum) {
-        assert!(doc.index() < self.len(), "no document {}", doc.get());
-        let segments = &self.inner.segments;
-        let at = segments.partition_point(|numbered| numbered.first <= doc.get());
-        let numbered = &segments[at - 1];
-        let row = numbered.numbers.row(doc) as u32;
-        (&numbered.segment.index, DocNum::new(row))
+        let (numbered, doc) = self.inner.locate(doc);
+        (&numbered.segment.index, doc)
     }
 }
 
 /// A store as the only segment.
 impl From<TokenStore> for SegmentedTokenStore {
     fn from(store: TokenStore) -> Self {
-        let config = store.config().clone();
-        Self::new(None, config, 0, vec![Segment::new(0, store)])
+        let inner = Arc::new(Snapshot::of_index(store.config().clone(), store));
+        Self { inner }
     }
 }
 

@@ -13,7 +13,7 @@ use super::config::TokenStoreConfig;
 use super::documents::EncodedDocuments;
 use super::error::TokenStoreError;
 use super::file::TOKENS;
-use super::segment::{Segment, check_codebooks, merge_segments};
+use super::segment::{Segment, codebook_of, merge_segments};
 use super::store::TokenStore;
 use crate::index::error::SaveVectorIndexError;
 
@@ -85,10 +85,8 @@ impl SegmentedTokenStoreWriter {
     /// writer.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, TokenStoreError> {
         let folder = SegmentFolder::<TokenStore>::open(folder.as_ref())?;
-        check_codebooks(folder.segments())?;
         let mut config = folder.config().clone();
-        let first = folder.segments().first();
-        config.codebook = first.and_then(|first| first.index.config().codebook.clone());
+        config.codebook = codebook_of(folder.segments().iter().map(|segment| &segment.index))?;
         let codec = TokenCodec::new(&config).ok();
         Ok(Self::new(folder, config, codec))
     }
