@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::weights::{TensorSource, TensorUpdate, WeightFile, check_finite, has_weights};
-use super::{TensorValues, hub_cache, read_json};
+use super::{TensorValues, hub_cache, read_json, transposed};
 use crate::error::ModelError;
 
 /// Configuration of an adapter. A folder that has it is an adapter of another model, or of the
@@ -394,7 +394,7 @@ impl TensorUpdate for LoraAdapter {
         let a = self.file.take(a, &shape_a)?;
         let b = self.file.take(b, &shape_b)?;
         let (left, right) = if update.is_embedding {
-            (transposed(&a, to), transposed(&b, rank))
+            (transposed(&[&a], to), transposed(&[&b], rank))
         } else {
             (b, a)
         };
@@ -447,13 +447,6 @@ fn tensor_of<'a>(module: &str, all: &'a [String]) -> Option<&'a String> {
 fn is_in_layer(module: &str) -> bool {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     module.split('.').any(is_number)
-}
-
-/// Transposes a matrix with `columns` columns.
-fn transposed(values: &[f32], columns: usize) -> Vec<f32> {
-    let columns = columns.max(1);
-    let column = |column| values[column..].iter().step_by(columns).copied();
-    (0..columns.min(values.len())).flat_map(column).collect()
 }
 
 #[cfg(test)]
