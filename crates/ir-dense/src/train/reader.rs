@@ -8,9 +8,7 @@ use rayon::prelude::*;
 
 use super::checkpoint::TrainingState;
 use super::config::check_precision;
-use super::headed::{
-    HeadLoss, HeadedGradients, HeadedTransformer, PassSettings, TrainedHead, by_length,
-};
+use super::headed::{HeadLoss, HeadedGradients, HeadedTransformer, PassSettings, TrainedHead};
 use super::run::{self, Checkpoints, Observers, TrainingTask, checkpoint_functions};
 use super::sampler::EpochOrder;
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
@@ -19,7 +17,7 @@ use crate::reader::head::SpanHead;
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, ReaderConfig};
 use crate::transformer::ModelWeights;
-use crate::transformer::batch::TokenSequence;
+use crate::transformer::batch::{TokenSequence, by_length};
 use crate::transformer::dropout::Dropout;
 
 /// Question with an answer that is a span of a context.
