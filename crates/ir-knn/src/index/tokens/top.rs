@@ -46,12 +46,12 @@ impl<'a> TopSearch<'a> {
     pub(super) fn new(cpu: Cpu, query: &'a QueryTokens, k: usize) -> Self {
         // The rounding errors of a product are below (dim + 1) 2⁻²⁴ times both lengths.
         let margin = 1.0 + (query.dim + 64) as f32 / (1 << 22) as f32;
-        let lengths = query.blocks().iter().map(|block| {
+        let lengths = |block: &Vec<[f32; PRODUCT_LANES]>| -> [f32; PRODUCT_LANES] {
             std::array::from_fn(|lane| {
                 let values: Vec<f32> = block.iter().map(|values| values[lane]).collect();
                 norm(&values) * margin
             })
-        });
+        };
         Self {
             cpu,
             query,
@@ -62,7 +62,7 @@ impl<'a> TopSearch<'a> {
                 scored_pairs: 0,
             },
             maxima: query.maxima(),
-            lengths: lengths.collect(),
+            lengths: query.blocks().iter().map(lengths).collect(),
             length: 0.0,
         }
     }
