@@ -4,20 +4,18 @@ Run by `.ci/encoder-folders --cross-encoders`, which describes the arguments.
 """
 
 import json
-import math
 import shutil
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
 # First: checks the versions, and sets variables of the libraries.
-from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS, edit_json, fill, rounded
+from encoder_tokenizers import TEXTS, TOKENIZERS, edit_json, fill, rounded
+from encoder_files import cosines, finish, tensor_gradients, with_padding_gradients, write_all, write_expected, write_gradients
 
 import torch
 import transformers as tf
-from safetensors import safe_open
 from sentence_transformers import CrossEncoder
 from sentence_transformers.cross_encoder.modules import LogitScore, Transformer
 from sentence_transformers.sentence_transformer import modules as st
@@ -276,48 +274,14 @@ def gradients(folder):
     """
     pairs = [(TEXTS[query], TEXTS[document]) for query, document in GRADIENT_PAIRS]
     reranker = CrossEncoder(str(folder), device="cpu", model_kwargs={"dtype": torch.float64})
-    model = reranker[0].model.to(torch.float64).eval()
-    for module in model.modules():
-        # Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers.
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None
+    model = with_padding_gradients(reranker[0].model.to(torch.float64).eval())
     prompt = reranker.prompts.get(reranker.default_prompt_name)
     # One after the other, so that none is padded.
     rows = [model(**{name: tokens for name, tokens in reranker.preprocess([pair], prompt=prompt).items() if name in INPUTS})
             for pair in pairs]
     logits = torch.cat([row.logits for row in rows]).flatten()
     (logits * cosines(0.37, logits)).sum().backward()
-    with tempfile.TemporaryDirectory() as temporary:
-        # Gradients as weights: saving changes their names and layout as it does those of the weights.
-        for parameter in model.parameters():
-            parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
-        model.save_pretrained(temporary)
-        found, in_file = tensors(temporary), tensors(folder)
-    values = {}
-    for tensor, gradient in found.items():
-        if gradient.isnan().all():
-            continue
-        assert in_file[tensor].shape == gradient.shape, tensor
-        gradient = gradient.double().flatten()
-        values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
-    return {"pairs": pairs, "tensors": values}
-
-
-def cosines(frequency, like):
-    return torch.cos(frequency * torch.arange(1, len(like) + 1, dtype=torch.float64))
-
-
-def tensors(folder):
-    """Tensors of a weight file."""
-    with safe_open(Path(folder) / "model.safetensors", "pt") as file:
-        return {name: file.get_tensor(name) for name in sorted(file.keys())}
-
-
-def write_gradients(name, folder):
-    """Writes gradients.json for models with a classification head."""
-    if MODELS[name].kind is tf.AutoModelForSequenceClassification and not MODELS[name].modules:
-        text = json.dumps(gradients(folder), separators=(",", ":"))
-        (folder / "gradients.json").write_text(text.replace("],", "],\n") + "\n")
+    return {"pairs": pairs, "tensors": tensor_gradients(model, folder)}
 
 
 def write(name, folder):
@@ -328,39 +292,14 @@ def write(name, folder):
     pairs = [(TEXTS[query], TEXTS[document]) for query, document in numbers]
     model, found = scores(folder, pairs)
     exact = scores(folder, pairs, torch.float64)[1]
-    values = {
-        "transformers": version("transformers"),
-        "sentence_transformers": version("sentence-transformers"),
-        "texts": TEXTS,
-        "pairs": numbers,
-        "ids": token_ids(model, pairs),
-        "scores": rounded(found),
-    }
-    text = json.dumps(values, separators=(",", ":")).replace("],[", "],\n[")
-    (folder / "expected.json").write_text(text + "\n")
-    write_gradients(name, folder)
-    for file in (files := [file for file in folder.rglob("*") if file.is_file()]):
-        file.chmod(0o644)
-    size = sum(file.stat().st_size for file in files)
+    values = {"texts": TEXTS, "pairs": numbers, "ids": token_ids(model, pairs), "scores": rounded(found)}
+    write_expected(folder, values)
+    # Of models with a classification head.
+    if MODELS[name].kind is tf.AutoModelForSequenceClassification and not MODELS[name].modules:
+        write_gradients(folder, gradients(folder))
     spread = found.std(axis=0).max()
-    print(f"{name:26} {size // 1024:4} KiB, rounding {abs(exact - found).max():.1e}, spread {spread:.2f}", flush=True)
-
-
-def main(arguments):
-    torch.set_num_threads(1)
-    tf.logging.set_verbosity_error()
-    tf.logging.disable_progress_bar()
-    committed = arguments[:1] == ["--committed"]
-    if not arguments:
-        sys.exit("expected --committed, or FOLDER [NAME ...]")
-    root = TESTDATA / "cross-encoders" if committed else Path(arguments[0])
-    names = COMMITTED if committed else arguments[1:] or MODELS
-    for name in names:
-        if name not in MODELS:
-            sys.exit(f"{name}: no such folder; expected one of {', '.join(MODELS)}")
-    for name in names:
-        write(name, root / name)
+    finish(name, folder, f"rounding {abs(exact - found).max():.1e}, spread {spread:.2f}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write_all(sys.argv[1:], MODELS, COMMITTED, "cross-encoders", write)

@@ -6,17 +6,16 @@ Run by `.ci/encoder-folders`, which describes the arguments.
 import contextlib
 import copy
 import json
-import math
 import re
 import shutil
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 
 # First: checks the versions, and sets variables of the libraries.
-from encoder_tokenizers import TESTDATA, TEXTS, TOKENIZERS, edit_json, fill, rounded
+from encoder_tokenizers import TEXTS, TOKENIZERS, edit_json, fill, rounded
+from encoder_files import cosines, finish, tensor_gradients, with_padding_gradients, write_all, write_expected, write_gradients
 
 import peft
 import tokenizers as tk
@@ -455,14 +454,6 @@ def expected(name, folder, dtype=torch.float32):
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 
 
-def with_padding_gradients(encoder):
-    """Otherwise the row of the padding token has no gradient, which is the last token of some tokenizers."""
-    for module in encoder.modules():
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None
-    return encoder
-
-
 def encode_with_gradients(name, folder):
     """Transformer, and vectors of documents in double precision, one after the other so that none is padded."""
     texts = [TEXTS[number] for number in GRADIENT_TEXTS]
@@ -485,37 +476,6 @@ def gradients(name, folder):
     return {"texts": GRADIENT_TEXTS, "tensors": tensor_gradients(encoder, folder, FOLDERS[name].edit is not converted)}
 
 
-def tensor_gradients(encoder, folder, original_format=True):
-    """Norm of the gradient of every tensor of the weight file of a folder, and its projection on cosines."""
-    with tempfile.TemporaryDirectory() as temporary:
-        # Gradients as weights: saving changes their names and layout as it does those of the weights.
-        for parameter in encoder.parameters():
-            parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
-        encoder.save_pretrained(temporary, save_original_format=original_format)
-        found = tensors(temporary)
-    in_file = tensors(folder)
-    values = {}
-    for tensor, gradient in found.items():
-        if gradient.isnan().all():
-            continue
-        # A model with a head has a prefix.
-        [tensor] = [it for it in in_file if it == tensor] or [it for it in in_file if it.endswith(f".{tensor}")]
-        assert in_file[tensor].shape == gradient.shape, tensor
-        gradient = gradient.double().flatten()
-        values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
-    return values
-
-
-def cosines(frequency, like):
-    return torch.cos(frequency * torch.arange(1, len(like) + 1, dtype=torch.float64))
-
-
-def tensors(folder):
-    """Tensors of a weight file."""
-    with safe_open(Path(folder) / "model.safetensors", "pt") as file:
-        return {name: file.get_tensor(name) for name in sorted(file.keys())}
-
-
 def write(name, folder):
     folder = folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
@@ -524,22 +484,10 @@ def write(name, folder):
     exact = expected(name, folder, torch.float64)[1]
     error = abs(exact - document).max() / abs(exact).max()
     vectors = {} if (query == document).all() else {"query": rounded(query)}
-    values = {
-        "transformers": version("transformers"),
-        "sentence_transformers": version("sentence-transformers"),
-        "texts": TEXTS,
-        **vectors,
-        "document": rounded(document),
-    }
-    (folder / "expected.json").write_text(json.dumps(values, separators=(",", ":")).replace("],[", "],\n[") + "\n")
+    write_expected(folder, {"texts": TEXTS, **vectors, "document": rounded(document)})
     if not name.endswith("-defaults") and name not in WITHOUT_GRADIENTS:
-        text = json.dumps(gradients(name, folder), separators=(",", ":"))
-        (folder / "gradients.json").write_text(text.replace("],", "],\n") + "\n")
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    for file in files:
-        file.chmod(0o644)
-    size = sum(file.stat().st_size for file in files)
-    print(f"{name:30} {size // 1024:4} KiB, rounding {error:.1e}", flush=True)
+        write_gradients(folder, gradients(name, folder))
+    finish(name, folder, f"rounding {error:.1e}")
 
 
 # Architectures of --large, and settings by which BERT, DistilBERT, T5 and Llama name their sizes.
@@ -573,21 +521,11 @@ def list_tensors(name):
 
 
 def main(arguments):
-    torch.set_num_threads(1)
-    tf.logging.set_verbosity_error()
-    tf.logging.disable_progress_bar()
     if arguments[0] == "--list-tensors":
         return [list_tensors(name) for name in arguments[1:]]
     if arguments[0] == "--large":
         return [write_large(name, Path(arguments[1]) / name) for name in arguments[2:] or LARGE]
-    committed = arguments[0] == "--committed"
-    root = TESTDATA / "families" if committed else Path(arguments[0])
-    names = COMMITTED if committed else arguments[1:] or FOLDERS
-    for name in names:
-        if name not in FOLDERS:
-            sys.exit(f"{name}: no such folder; expected one of {', '.join(FOLDERS)}")
-    for name in names:
-        write(name, root / name)
+    write_all(arguments, FOLDERS, COMMITTED, "families", write)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import string
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
 SCRIPT = importlib.util.spec_from_file_location("encoder_folders", Path(__file__).with_name("encoder-folders.py"))
@@ -20,8 +19,9 @@ SCRIPT.loader.exec_module(encoder_folders)
 
 import torch
 import transformers as tf
-from encoder_folders import bert, build_transformer, decoder, deberta, edit_json, fill, gemma, modernbert, t5, tensor_gradients
-from encoder_tokenizers import TESTDATA, TEXTS
+from encoder_files import finish, tensor_gradients, with_padding_gradients, write_all, write_expected, write_gradients
+from encoder_folders import bert, build_transformer, decoder, deberta, edit_json, fill, gemma, modernbert, t5
+from encoder_tokenizers import TEXTS
 from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
@@ -217,7 +217,7 @@ def spans(model, side):
 def gradients(folder):
     """Gradients of the contrastive loss of MaxSim, with in-batch negatives, in double precision and without padding."""
     model = MultiVectorEncoder(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
-    encoder = encoder_folders.with_padding_gradients(model[0].model)
+    encoder = with_padding_gradients(model[0].model)
 
     def vectors(side, text):
         features = model.preprocess([text], prompt=model.prompts.get(side), task=side)
@@ -251,8 +251,6 @@ def write(name, folder):
     pairs = [(a, b) for found, other in zip(sides, exact) for a, b in zip(found, other)]
     error = max(float((a - b).abs().max()) for a, b in pairs if len(a))
     values = {
-        "transformers": version("transformers"),
-        "sentence_transformers": version("sentence-transformers"),
         "texts": CHOSEN,
         "query": [rounded(text) for text in sides[0]],
         "document": [rounded(text) for text in sides[1]],
@@ -261,32 +259,11 @@ def write(name, folder):
         "similarity": model.similarity_fn_name,
         "scores": rounded(scores),
     }
-    (folder / "expected.json").write_text(json.dumps(values, separators=(",", ":")).replace("]],[[", "]],\n[[") + "\n")
+    write_expected(folder, values, "]],[[")
     if name in WITH_GRADIENTS:
-        text = json.dumps(gradients(folder), separators=(",", ":"))
-        (folder / "gradients.json").write_text(text.replace("],", "],\n") + "\n")
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    for file in files:
-        file.chmod(0o644)
-    size = sum(file.stat().st_size for file in files)
-    print(f"{name:30} {size // 1024:4} KiB, rounding {error:.1e}", flush=True)
-
-
-def main(arguments):
-    torch.set_num_threads(1)
-    tf.logging.set_verbosity_error()
-    tf.logging.disable_progress_bar()
-    committed = arguments[:1] == ["--committed"]
-    if not arguments:
-        sys.exit("expected --committed, or FOLDER [NAME ...]")
-    root = TESTDATA / "late-interaction" if committed else Path(arguments[0])
-    names = COMMITTED if committed else arguments[1:] or MODELS
-    for name in names:
-        if name not in MODELS:
-            sys.exit(f"{name}: no such folder; expected one of {', '.join(MODELS)}")
-    for name in names:
-        write(name, root / name)
+        write_gradients(folder, gradients(folder))
+    finish(name, folder, f"rounding {error:.1e}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write_all(sys.argv[1:], MODELS, COMMITTED, "late-interaction", write)

@@ -123,13 +123,9 @@ fn measure(collection: &Collection, codebook: &TokenCodebook, rounds: usize) -> 
         "scored",
         "recall"
     );
-    for (encoding, with_codebook) in TokenEncoding::ALL
-        .into_iter()
-        .flat_map(|encoding| [(encoding, false), (encoding, true)])
-        .filter(|&(encoding, with_codebook)| with_codebook || !encoding.needs_codebook())
-    {
+    for encoding in TokenEncoding::ALL {
         let mut config = TokenStoreConfig::new(collection.dim).with_encoding(encoding);
-        if with_codebook {
+        if encoding.needs_codebook() {
             config = config.with_codebook(codebook.clone());
         }
         let mut writer = TokenStoreWriter::create(&path, &config)?;
@@ -181,10 +177,7 @@ fn measure(collection: &Collection, codebook: &TokenCodebook, rounds: usize) -> 
             recall = workload.recall(size, &ids);
         }
         let micros = |seconds: f64| 1e6 * seconds / collection.queries.len() as f64;
-        let name = format!(
-            "{encoding}{}",
-            if with_codebook { " + centroids" } else { "" }
-        );
+        let name = encoding.to_string();
         println!(
             "{name:<22} {bytes:>7.1} {:>9.0} {:>9.0} {:>9.0} {:>9.0} {:>9.0} {scored:>7.3} {recall:>7.3}",
             micros(times[0]),

@@ -8,6 +8,7 @@ mod cross_encoder;
 mod description;
 mod encode;
 mod error;
+mod head_layers;
 mod hub;
 mod kernels;
 mod late_interaction;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder, SegmentStats};
-use ir_core::{DocIds, DocNum, Document, IdError, NoProgress, Progress};
+use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder};
+use ir_core::{DocIds, DocNum, Document, IdError, Progress};
 
 use super::Segment;
 use super::error::IndexWriterError;
@@ -101,13 +101,11 @@ impl IndexWriter {
         self
     }
 
-    /// Sets the number of segments of similar size that are merged into one. Fewer make searches
-    /// faster and commits slower. Values below 2 count as 2. Default: 8.
-    #[must_use]
-    pub fn with_merge_factor(mut self, segments: usize) -> Self {
-        self.merge_factor = segments.max(2);
-        self
-    }
+    ir_core::segment_writer!(
+        IndexWriterError,
+        BuildError::Abandoned.into(),
+        IndexWriterError::of_merge
+    );
 
     /// The configuration of the index.
     #[must_use]
@@ -157,96 +155,6 @@ impl IndexWriter {
             let is_committed = || folder.contains(&doc.id);
             Ok(writer.pending.drop_blank(&doc.id, is_committed))
         })
-    }
-
-    /// Deletes the document with an id. Returns whether there was one.
-    ///
-    /// # Errors
-    /// [`BuildError::Abandoned`] after an error of another call.
-    pub fn delete(&mut self, id: &str) -> Result<bool, IndexWriterError> {
-        self.guard(|writer| {
-            let folder = &writer.folder;
-            Ok(writer.pending.delete(id, || folder.contains(id)))
-        })
-    }
-
-    /// Number of documents, with the changes since the last commit.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.folder.len_with(&self.pending)
-    }
-
-    /// Returns whether the index has no documents, with the changes since the last commit.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The segments of the last commit, from the oldest to the newest.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
-        self.folder.segments().iter().map(Segment::stats)
-    }
-
-    /// Makes the changes since the last commit visible to readers that are opened from now on, and
-    /// durable. Then merges segments if there are many. Without changes, does nothing, but for the
-    /// first commit of a new index.
-    ///
-    /// # Errors
-    /// When a document cannot be indexed or a file cannot be written. The index is then at its last
-    /// commit, which is this one if merging failed ([`IndexWriterError::Merge`]) or if the folder
-    /// could not be synced: a power failure may then undo the commit, but no file is lost.
-    pub fn commit(&mut self) -> Result<(), IndexWriterError> {
-        self.commit_with(&mut NoProgress)
-    }
-
-    /// [`IndexWriter::commit`] with progress reports.
-    ///
-    /// # Errors
-    /// Returns the errors of [`IndexWriter::commit`], and [`BuildError::Canceled`].
-    pub fn commit_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
-        self.guard(|writer| {
-            writer.commit_changes(progress)?;
-            while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
-                writer
-                    .merge(range, progress)
-                    .map_err(IndexWriterError::of_merge)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Commits, and merges all segments into one without deleted documents.
-    ///
-    /// # Errors
-    /// Returns the errors of [`IndexWriter::commit`].
-    pub fn compact(&mut self) -> Result<(), IndexWriterError> {
-        self.compact_with(&mut NoProgress)
-    }
-
-    /// [`IndexWriter::compact`] with progress reports.
-    ///
-    /// # Errors
-    /// Returns the errors of [`IndexWriter::compact`], and [`BuildError::Canceled`].
-    pub fn compact_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
-        self.guard(|writer| {
-            writer.commit_changes(progress)?;
-            if !writer.folder.is_compact() {
-                writer.merge(0..writer.folder.segments().len(), progress)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn guard<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, IndexWriterError>,
-    ) -> Result<T, IndexWriterError> {
-        if self.failed {
-            return Err(BuildError::Abandoned.into());
-        }
-        let result = work(self);
-        self.failed = result.is_err();
-        result
     }
 
     /// Commits, unless there are no changes to an index that exists.

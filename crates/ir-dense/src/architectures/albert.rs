@@ -28,7 +28,7 @@ pub(super) const ALBERT: Definition = Definition {
             group_size,
         });
         config.layers = config.layers.saturating_mul(group_size);
-        file.check_layers("inner_group_num", config.layers)?;
+        file.check_layers("inner_group_num", group_size, config.layers)?;
         config.activation = file.activation("hidden_act", "gelu_new")?;
         Ok(config)
     },

@@ -120,16 +120,21 @@ impl<'a> ConfigFile<'a> {
     /// Returns the number of layers. A list of layers is as long as this number says.
     pub(crate) fn layers(&self, field: &str) -> Result<usize, ModelError> {
         let layers = self.required(field)?;
-        self.check_layers(field, layers)?;
+        self.check_layers(field, layers, layers)?;
         Ok(layers)
     }
 
-    /// Returns an error if a field leads to too many layers.
-    pub(crate) fn check_layers(&self, field: &str, layers: usize) -> Result<(), ModelError> {
+    /// Returns an error if the value of a field, `found`, leads to too many layers.
+    pub(crate) fn check_layers(
+        &self,
+        field: &str,
+        found: usize,
+        layers: usize,
+    ) -> Result<(), ModelError> {
         const MAX_LAYERS: usize = 10_000;
         if layers > MAX_LAYERS {
             let expected = format!("at most {MAX_LAYERS} layers");
-            return Err(self.error(field, expected, layers));
+            return Err(self.error(field, expected, found));
         }
         Ok(())
     }

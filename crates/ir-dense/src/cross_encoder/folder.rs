@@ -1,6 +1,5 @@
 //! Files of a cross-encoder: what sentence-transformers' `CrossEncoder` reads of a folder.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -8,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::chat::ChatSettings;
 use crate::encode::module_entry::{SentenceTransformersModule, transformer_folder};
+use crate::encode::sentence_transformers::PromptConfig;
 use crate::encode::transformer_module::{TransformerModule, TransformerTask};
 use crate::error::ModelError;
 use crate::model_folder::read_json;
@@ -77,16 +77,6 @@ struct LogitScoreConfig {
     module_input_name: Option<String>,
 }
 
-/// `config_sentence_transformers.json`.
-#[derive(serde::Deserialize, Default)]
-#[serde(default)]
-struct ModelConfig {
-    model_type: Option<String>,
-    activation_fn: Option<String>,
-    prompts: BTreeMap<String, Option<String>>,
-    default_prompt_name: Option<String>,
-}
-
 impl CrossEncoderFolder {
     /// Reads the files. Without `needs_head`, a model without a head is a classifier with one
     /// label.
@@ -94,9 +84,10 @@ impl CrossEncoderFolder {
         let list = folder.join("modules.json");
         let modules = read_json::<Vec<SentenceTransformersModule>>(&list)?;
         let path = folder.join("config_sentence_transformers.json");
-        let config = read_json::<ModelConfig>(&path)?.unwrap_or_default();
+        let config = PromptConfig::read(&path)?.unwrap_or_default();
+        let is_cross_encoder = config.model_type.as_deref() == Some(CROSS_ENCODER);
         match modules {
-            Some(modules) if needs_head || config.is_cross_encoder() => {
+            Some(modules) if needs_head || is_cross_encoder => {
                 Self::read_modules(folder, modules, config)
             }
             _ => Self::read_plain(&transformer_folder(folder)?, needs_head),
@@ -149,14 +140,14 @@ impl CrossEncoderFolder {
     fn read_modules(
         folder: &Path,
         modules: Vec<SentenceTransformersModule>,
-        config: ModelConfig,
+        config: PromptConfig,
     ) -> Result<Self, ModelError> {
         let path = folder.join("config_sentence_transformers.json");
         let model_type = config
             .model_type
             .as_deref()
             .unwrap_or("SentenceTransformer");
-        if !config.is_cross_encoder() {
+        if model_type != CROSS_ENCODER {
             let what = match model_type {
                 "SentenceTransformer" => "; a bi-encoder is read by BiEncoder (`ir encode`)",
                 _ => "",
@@ -173,7 +164,7 @@ impl CrossEncoderFolder {
             Some(class) => torch_activation(&path, "activation_fn", class)?,
             None => None,
         };
-        let prompt = config.prompt(&path)?;
+        let prompt = config.default_prompt(&path)?;
 
         let unexpected = |position: usize, expected: &str| {
             let expected = format!("{expected} of sentence_transformers");
@@ -241,28 +232,6 @@ impl CrossEncoderFolder {
             chat,
             transformer,
         })
-    }
-}
-
-impl ModelConfig {
-    fn is_cross_encoder(&self) -> bool {
-        self.model_type.as_deref() == Some(CROSS_ENCODER)
-    }
-
-    /// Default prompt; empty for none.
-    fn prompt(&self, path: &Path) -> Result<String, ModelError> {
-        let Some(name) = &self.default_prompt_name else {
-            return Ok(String::new());
-        };
-        match self.prompts.get(name) {
-            Some(prompt) => Ok(prompt.clone().unwrap_or_default()),
-            None => {
-                let names: Vec<&str> = self.prompts.keys().map(String::as_str).collect();
-                let expected = format!("one of the prompts: {}", names.join(", "));
-                let field = "default_prompt_name";
-                Err(ModelError::setting(path, field, expected, name))
-            }
-        }
     }
 }
 

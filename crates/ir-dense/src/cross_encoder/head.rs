@@ -1,10 +1,9 @@
 //! Classification head: hidden states of a pair to one logit per label.
 
-use burn::tensor::{Device, Tensor, TensorData};
-
 use crate::architectures::{HeadLayout, HeadPooling};
 use crate::encode::Pooling;
 use crate::error::ModelError;
+use crate::head_layers::{HeadLayerNorm, HeadLinear, LayerName, named_tensors};
 use crate::model_folder::{NamedTensor, TensorSource};
 use crate::output_activation::OutputActivation;
 
@@ -24,33 +23,6 @@ pub(crate) struct DenseHead {
     pub(crate) linear: HeadLinear,
     pub(crate) activation: OutputActivation,
     pub(crate) norm: Option<HeadLayerNorm>,
-}
-
-/// Linear layer, with or without bias.
-#[derive(Debug, Clone)]
-pub(crate) struct HeadLinear {
-    pub(crate) name: LayerName,
-    /// Row-major `[outputs, inputs]`.
-    pub(crate) weight: Vec<f32>,
-    pub(crate) bias: Option<Vec<f32>>,
-    pub(crate) inputs: usize,
-}
-
-/// Name of a layer without `.weight` and `.bias`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LayerName {
-    pub(crate) name: &'static str,
-    /// If `true`, the name follows the prefix of the encoder, such as `bert.`.
-    pub(crate) in_encoder: bool,
-}
-
-/// Layer normalization after the linear layer.
-#[derive(Debug, Clone)]
-pub(crate) struct HeadLayerNorm {
-    pub(crate) name: LayerName,
-    pub(crate) scale: Vec<f32>,
-    pub(crate) shift: Option<Vec<f32>>,
-    pub(crate) epsilon: f64,
 }
 
 impl ClassificationHead {
@@ -177,30 +149,7 @@ impl ClassificationHead {
 
     /// [`Self::weights`] as tensors.
     pub(crate) fn named_tensors(&self, prefix: &str) -> Vec<NamedTensor> {
-        let tensors = self.weights(prefix).into_iter();
-        let tensors = tensors.map(|(name, shape, values)| {
-            let data = TensorData::new(values.to_vec(), [values.len()]);
-            let values = Tensor::from_data(data, &Device::flex());
-            NamedTensor {
-                name,
-                shape,
-                values,
-            }
-        });
-        tensors.collect()
-    }
-}
-
-impl LayerName {
-    /// Name of a layer outside of the encoder.
-    pub(crate) fn new(name: &'static str) -> Self {
-        let in_encoder = false;
-        Self { name, in_encoder }
-    }
-
-    fn in_file(self, prefix: &str) -> String {
-        let prefix = if self.in_encoder { prefix } else { "" };
-        format!("{prefix}{}", self.name)
+        named_tensors(self.weights(prefix))
     }
 }
 
@@ -212,64 +161,5 @@ impl DenseHead {
             norm.apply(&mut out);
         }
         out
-    }
-}
-
-impl HeadLinear {
-    /// Reads a layer of the shape `[outputs, inputs]`.
-    pub(crate) fn load(
-        weights: &dyn TensorSource,
-        name: LayerName,
-        prefix: &str,
-        [outputs, inputs]: [usize; 2],
-        bias: bool,
-    ) -> Result<Self, ModelError> {
-        let in_file = name.in_file(prefix);
-        let weight = weights.take(&format!("{in_file}.weight"), &[outputs, inputs])?;
-        let bias = bias.then(|| weights.take(&format!("{in_file}.bias"), &[outputs]));
-        Ok(Self {
-            name,
-            weight,
-            bias: bias.transpose()?,
-            inputs,
-        })
-    }
-
-    pub(crate) fn outputs(&self) -> usize {
-        self.weight.len() / self.inputs.max(1)
-    }
-
-    /// Returns the outputs of one vector; sums are f64.
-    pub(crate) fn apply(&self, input: &[f32]) -> Vec<f32> {
-        let rows = self.weight.chunks_exact(self.inputs.max(1)).enumerate();
-        let row = |(output, row): (usize, &[f32])| {
-            let products = row.iter().zip(input);
-            let sum: f64 = products.map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
-            let bias = self.bias.as_ref().map_or(0.0, |bias| bias[output]);
-            (sum + f64::from(bias)) as f32
-        };
-        rows.map(row).collect()
-    }
-
-    fn add_weights<'a>(&'a self, prefix: &str, weights: &mut Vec<(String, Vec<usize>, &'a [f32])>) {
-        let (name, outputs) = (self.name.in_file(prefix), self.outputs());
-        let shape = vec![outputs, self.inputs];
-        weights.push((format!("{name}.weight"), shape, &self.weight[..]));
-        if let Some(bias) = &self.bias {
-            weights.push((format!("{name}.bias"), vec![outputs], bias));
-        }
-    }
-}
-
-impl HeadLayerNorm {
-    fn apply(&self, row: &mut [f32]) {
-        let count = row.len().max(1) as f64;
-        let mean = row.iter().map(|x| f64::from(*x)).sum::<f64>() / count;
-        let squares = row.iter().map(|x| (f64::from(*x) - mean).powi(2));
-        let factor = (squares.sum::<f64>() / count + self.epsilon).sqrt().recip();
-        for (at, x) in row.iter_mut().enumerate() {
-            let shift = self.shift.as_ref().map_or(0.0, |shift| shift[at]);
-            *x = ((f64::from(*x) - mean) * factor) as f32 * self.scale[at] + shift;
-        }
     }
 }

@@ -31,18 +31,15 @@ use folder::CrossEncoderFolder;
 use pairs::PairBuilder;
 use scoring::ScoringHead;
 
-use crate::backend::Backend;
 use crate::encode::ModelTokenizer;
 use crate::encode::model_class::check_adapter;
 use crate::encode::tokenizer_files::TextRules;
 use crate::encode::tower::max_tokens;
 use crate::error::ModelError;
-use crate::kernels::low_precision::MAX_DEPTH;
-use crate::model_folder::{TransformerConfig, WeightFile};
+use crate::model_folder::TransformerConfig;
 use crate::output_activation::OutputActivation;
-use crate::precision::Precision;
 use crate::reader::MissingHead;
-use crate::transformer::{InferenceModel, ModelWeights, count_layers};
+use crate::transformer::{self, InferenceModel, ModelWeights};
 
 /// Cross-encoder: scores pairs of a query and a document with a transformer that reads both as one
 /// sequence, such as `BertForSequenceClassification`.
@@ -137,13 +134,7 @@ impl CrossEncoder {
         config: &CrossEncoderConfig,
         missing: MissingHead,
     ) -> Result<Self, ModelError> {
-        if config.precision != Precision::F32 && config.backend != Backend::Cpu {
-            return Err(ModelError::Precision {
-                precision: config.precision,
-                reason: format!("expected the backend cpu, found {}", config.backend),
-            });
-        }
-        let device = config.backend.device()?;
+        let device = transformer::device(config.backend, config.precision)?;
         let files = CrossEncoderFolder::read(root, missing == MissingHead::Error)?;
         let folder = &files.transformer;
         check_adapter(folder)?;
@@ -157,15 +148,9 @@ impl CrossEncoder {
         let limit = (folder.as_path(), files.max_tokens);
         let limit = max_tokens(&shape, limit, &tokenizer, &mut Vec::new())?;
         let pairs = PairBuilder::new((folder, &files), &shape, &tokenizer, limit, config)?;
-        let weights = WeightFile::open(folder)?;
-        let layers = count_layers(&shape, &weights);
-        if layers > shape.layers {
-            let path = folder.join("config.json");
-            let expected = format!("{layers}, the layers in {}", weights.path().display());
-            let field = "num_hidden_layers";
-            return Err(ModelError::setting(&path, field, expected, shape.layers));
-        }
-        let head = ScoringHead::load(root, &files, &shape, &weights, &tokenizer, missing)?;
+        let (weights, file) = ModelWeights::open(folder, shape, device)?;
+        let shape = weights.config();
+        let head = ScoringHead::load(root, &files, shape, &file, &tokenizer, missing)?;
         let default = match head.labels() {
             1 => OutputActivation::Sigmoid,
             _ => OutputActivation::Identity,
@@ -173,11 +158,7 @@ impl CrossEncoder {
         let activation = config.activation.or(files.activation).unwrap_or(default);
         Ok(Self {
             folder: folder.clone(),
-            weights: ModelWeights::File {
-                file: Arc::new(weights),
-                config: Box::new(shape),
-                device,
-            },
+            weights,
             head,
             tokenizer,
             pairs,
@@ -190,19 +171,10 @@ impl CrossEncoder {
 
     /// Reads the weights for inference.
     pub(crate) fn prepared(mut self) -> Result<Self, ModelError> {
-        let precision = self.config.precision;
-        let model = self.weights.inference(precision)?;
-        if let ModelWeights::File { file, .. } = &self.weights {
-            file.check_unread()?;
-        }
-        let model = model.ok_or_else(|| ModelError::Precision {
-            precision,
-            reason: format!(
-                "{}: expected weights in CPU memory and at most {MAX_DEPTH} inputs of a linear layer",
-                self.folder.display()
-            ),
-        })?;
-        self.inference = Some(Arc::new(model));
+        let model = self
+            .weights
+            .inference(self.config.precision, &self.folder)?;
+        self.inference = Some(model);
         Ok(self)
     }
 

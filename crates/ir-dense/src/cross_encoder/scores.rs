@@ -9,12 +9,11 @@ use rayon::prelude::*;
 use super::pairs::{DocumentPairs, PairQuery};
 use super::{CrossEncoder, Windows};
 use crate::encode::pair_template::Window;
-use crate::encode::{EncoderConfig, batches};
+use crate::encode::{EncoderConfig, SequenceBatches};
 use crate::error::ModelError;
-use crate::kernels::memory;
-use crate::kernels::team::{CALLS, ParallelRegion};
+use crate::kernels::team::CALLS;
 use crate::transformer::InferenceModel;
-use crate::transformer::batch::{TokenBatch, TokenSequence};
+use crate::transformer::batch::TokenSequence;
 
 /// Number of pairs that are tokenized and scored at once.
 const CHUNK: usize = 1 << 12;
@@ -125,7 +124,7 @@ impl CrossEncoder {
     }
 
     /// Returns the logits of sequences, one per label.
-    pub(super) fn window_logits(&self, windows: &[&Window]) -> Vec<Vec<f32>> {
+    pub(crate) fn window_logits(&self, windows: &[&Window]) -> Vec<Vec<f32>> {
         self.window_logits_while(windows, &|| true)
             .unwrap_or_default()
     }
@@ -137,8 +136,10 @@ impl CrossEncoder {
         windows: &[&Window],
         goes_on: GoesOn<'_>,
     ) -> Option<Vec<Vec<f32>>> {
-        let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
-        let is_padded = !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)));
+        let Some(model) = self.inference.as_deref() else {
+            return Some(vec![Vec::new(); windows.len()]);
+        };
+        let is_padded = matches!(model, InferenceModel::Module(_));
         let threads = rayon::current_num_threads();
         // A thread that waits for the end of a batch starts another one.
         let divisor = if threads > 2 && !is_padded {
@@ -147,53 +148,19 @@ impl CrossEncoder {
             1
         };
         let batch_tokens = self.config.batch_tokens / divisor;
-        let config = EncoderConfig::default().with_batch_tokens(batch_tokens);
-        let batches = batches(&ids, &config, is_padded);
-        let run = |batch: &Vec<usize>| {
-            let chosen: Vec<&Window> = batch.iter().map(|&window| windows[window]).collect();
-            goes_on().then(|| self.batch_logits(&chosen, is_padded))
+        let sequences: Vec<TokenSequence<'_>> = windows.iter().map(|it| it.tokens()).collect();
+        let batches = SequenceBatches {
+            model,
+            sequences: &sequences,
+            attended: &[],
+            config: &EncoderConfig::default().with_batch_tokens(batch_tokens),
+            padding: self.tokenizer.padding(),
+            uses_team: false,
         };
         let _call = CALLS.start();
-        // Other backends parallelize within a batch.
-        let found: Option<Vec<Vec<Vec<f32>>>> = if is_padded {
-            batches.iter().map(run).collect()
-        } else {
-            batches.par_iter().map(run).collect()
-        };
-        let mut logits = vec![Vec::new(); windows.len()];
-        for (window, of_window) in batches.iter().flatten().zip(found?.into_iter().flatten()) {
-            logits[*window] = of_window;
-        }
-        Some(logits)
-    }
-
-    fn batch_logits(&self, windows: &[&Window], is_padded: bool) -> Vec<Vec<f32>> {
-        let sequences: Vec<TokenSequence<'_>> = windows.iter().map(|it| it.tokens()).collect();
-        let padding = is_padded.then(|| self.tokenizer.padding());
-        let tokens = TokenBatch::from_sequences(&sequences, padding);
-        let hidden = self.weights.config().hidden_size;
-        let logits = |states: &[f32]| {
-            let mut rest = states;
-            let pairs = tokens.lengths().zip(windows).map(|(length, window)| {
-                let (states, others) = rest.split_at(length * hidden);
-                rest = others;
-                // Without padding.
-                let states = &states[..window.ids.len() * hidden];
-                self.head.logits(states, &window.ids)
-            });
-            pairs.collect()
-        };
-        match self.inference.as_deref() {
-            Some(InferenceModel::Cpu(model)) => {
-                let region = &mut ParallelRegion::sequential();
-                model.forward(&tokens, region, logits)
-            }
-            Some(InferenceModel::Module(model)) => {
-                let states = memory::data(model.forward(&tokens));
-                logits(memory::values(&states))
-            }
-            None => Vec::new(),
-        }
+        batches.map_while(goes_on, |window, states| {
+            self.head.logits(states, &windows[window].ids)
+        })
     }
 
     /// Returns the score of a document per label. `name` names the document in errors.

@@ -8,12 +8,13 @@ use ir_core::Fnv1a;
 use pulp::bytemuck;
 
 use super::folder::{CrossEncoderFolder, Scoring, VocabularyToken};
-use super::head::{ClassificationHead, HeadLinear, LayerName};
+use super::head::ClassificationHead;
 use crate::architectures::HeadLayout;
 use crate::encode::modules::VectorModules;
 use crate::encode::sentence_transformers::read_pooling;
 use crate::encode::{ModelTokenizer, Pooling, PoolingModes};
 use crate::error::ModelError;
+use crate::head_layers::{HeadLinear, LayerName};
 use crate::model_folder::{
     Architecture, TensorSource, TensorValues, TransformerConfig, WeightFile,
 };

@@ -10,9 +10,8 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, Tower, normalize_row, router};
+use super::{EncoderConfig, Tower, batches, normalize_row, router};
 use crate::error::ModelError;
-use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
 use crate::precision::{OutlierChannels, Precision};
 use crate::similarity;
@@ -103,10 +102,7 @@ impl BiEncoder {
             tower.check_side(side, config.side(side))?;
         }
         let load = |tower: &Tower| -> Result<Arc<InferenceModel>, ModelError> {
-            let model = tower.weights.inference(config.precision)?;
-            tower.check_unread()?;
-            let model = model.ok_or_else(|| missing_precision(tower, config.precision))?;
-            Ok(Arc::new(model))
+            tower.weights.inference(config.precision, &tower.folder)
         };
         let similarity = query.similarity.or(document.similarity);
         let side = |tower: Arc<Tower>, model, side| -> Result<SideEncoder, ModelError> {
@@ -321,16 +317,6 @@ impl BiEncoder {
     }
 }
 
-/// Error of a precision other than f32 that a tower cannot have.
-pub(crate) fn missing_precision(tower: &Tower, precision: Precision) -> ModelError {
-    let reason = format!(
-        "{}: expected weights in CPU memory, a bias in every linear layer and normalization, and at \
-         most {MAX_DEPTH} inputs of a linear layer",
-        tower.folder.display()
-    );
-    ModelError::Precision { precision, reason }
-}
-
 /// Opens the query tower and the document tower of a folder, which may be the same.
 pub(crate) fn open_towers(
     folder: &Path,
@@ -431,36 +417,6 @@ pub(super) fn write_batch(batch: &[usize], vectors: &[f32], out: &mut [f32], dim
     }
 }
 
-/// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
-/// decreasing length. With `padded`, every text counts as long as the longest of its batch.
-pub(crate) fn batches<T: AsRef<[u32]>>(
-    ids: &[T],
-    config: &EncoderConfig,
-    padded: bool,
-) -> Vec<Vec<usize>> {
-    let max_texts = config.batch_texts.unwrap_or(usize::MAX);
-    let mut order: Vec<usize> = (0..ids.len()).collect();
-    order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].as_ref().len()), text));
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    let (mut room, mut longest) = (0, 0);
-    for text in order {
-        let length = ids[text].as_ref().len();
-        let cost = if padded { longest } else { length };
-        match batches.last_mut() {
-            Some(batch) if cost <= room && batch.len() < max_texts => {
-                batch.push(text);
-                room -= cost;
-            }
-            _ => {
-                batches.push(vec![text]);
-                room = config.batch_tokens.saturating_sub(length);
-                longest = length;
-            }
-        }
-    }
-    batches
-}
-
 impl SideEncoder {
     /// Returns the vectors of a batch of texts, row-major.
     pub(super) fn encode(
@@ -528,40 +484,5 @@ impl SideEncoder {
             Some(&value) => Err(self.tower.encode_error(ModelError::Overflow { value })),
             None => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{EncoderConfig, batches};
-
-    #[test]
-    fn batches_respect_token_budget() {
-        let tokens: Vec<Vec<u32>> = [9, 3, 3, 30, 4, 2, 3, 12]
-            .map(|length| vec![1; length])
-            .into();
-        let config = EncoderConfig::default().with_batch_tokens(16);
-        for padded in [false, true] {
-            let found = batches(&tokens, &config, padded);
-            let mut all = found.concat();
-            all.sort_unstable();
-            assert_eq!(all, (0..tokens.len()).collect::<Vec<_>>());
-            for batch in &found {
-                let lengths = batch.iter().map(|&text| tokens[text].len());
-                let cost = if padded {
-                    batch.len() * lengths.max().unwrap_or(0)
-                } else {
-                    lengths.sum()
-                };
-                assert!(cost <= 16 || batch.len() == 1, "{padded}: {batch:?}");
-            }
-        }
-        let expected: [&[usize]; 4] = [&[3], &[7], &[0, 4, 1], &[2, 6, 5]];
-        assert_eq!(batches(&tokens, &config, false), expected);
-        let expected: [&[usize]; 5] = [&[3], &[7], &[0], &[4, 1, 2, 6], &[5]];
-        assert_eq!(batches(&tokens, &config, true), expected);
-        let pairs = config.with_batch_tokens(usize::MAX).with_batch_texts(2);
-        let expected: [&[usize]; 4] = [&[3, 7], &[0, 4], &[1, 2], &[6, 5]];
-        assert_eq!(batches(&tokens, &pairs, true), expected);
     }
 }

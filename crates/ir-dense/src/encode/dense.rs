@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::module_config::{check_input, check_names, parse};
 use crate::error::ModelError;
-use crate::model_folder::{TensorSource, WeightFile};
+use crate::model_folder::{TensorSource, WeightFile, transposed};
 use crate::output_activation::OutputActivation;
 
 /// Linear layer with an activation function.
@@ -72,12 +72,12 @@ impl DenseLayer {
             Some(true) if inputs == outputs => Some(Residual::Input),
             Some(true) => {
                 let weight = weights.take("residual.weight", &[outputs, inputs])?;
-                Some(Residual::Projection(transposed(&weight, inputs)))
+                Some(Residual::Projection(transposed(&[&weight], inputs)))
             }
             _ => None,
         };
         Ok(Self {
-            weight: transposed(&weight, inputs),
+            weight: transposed(&[&weight], inputs),
             bias,
             outputs,
             activation,
@@ -100,7 +100,7 @@ impl DenseLayer {
         }
         let weight = weights.take(tensor, &[outputs, inputs])?;
         Ok(Self {
-            weight: transposed(&weight, inputs),
+            weight: transposed(&[&weight], inputs),
             bias: None,
             outputs,
             activation: OutputActivation::Identity,
@@ -141,7 +141,7 @@ impl DenseLayer {
     pub(super) fn weights(&self) -> Vec<(&'static str, Vec<usize>, Vec<f32>)> {
         let (inputs, outputs) = (self.inputs(), self.outputs);
         let matrix =
-            |name, weight: &[f32]| (name, vec![outputs, inputs], transposed(weight, outputs));
+            |name, weight: &[f32]| (name, vec![outputs, inputs], transposed(&[weight], outputs));
         let mut weights = vec![matrix("linear.weight", &self.weight)];
         let bias = self.bias.clone();
         weights.extend(bias.map(|bias| ("linear.bias", vec![outputs], bias)));
@@ -199,13 +199,6 @@ impl DenseLayer {
 /// Matrix on a device.
 pub(super) fn constant(values: &[f32], shape: [usize; 2], device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
-}
-
-/// Transposes a matrix of rows of `width` elements.
-fn transposed(matrix: &[f32], width: usize) -> Vec<f32> {
-    let columns = 0..width;
-    let column = |column| matrix.iter().skip(column).step_by(width).copied();
-    columns.flat_map(column).collect()
 }
 
 #[cfg(test)]

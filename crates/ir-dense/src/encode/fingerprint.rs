@@ -52,7 +52,8 @@ pub struct EncoderFingerprint {
     pub max_tokens: usize,
 }
 
-fn is_zero(version: &u32) -> bool {
+/// Returns `true` for the arithmetic of f32, which files do not record.
+pub(crate) fn is_zero(version: &u32) -> bool {
     *version == 0
 }
 

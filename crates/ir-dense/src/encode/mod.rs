@@ -1,6 +1,7 @@
 //! Encoding: text to vectors with a bi-encoder.
 
 mod added_tokens;
+mod batches;
 pub(crate) mod bi_encoder;
 mod config;
 #[cfg(test)]
@@ -27,8 +28,9 @@ pub(crate) mod tower;
 pub(crate) mod transformer_module;
 mod word_boundaries;
 
+pub(crate) use batches::{SequenceBatches, batches};
 pub use bi_encoder::BiEncoder;
-pub(crate) use bi_encoder::{batches, missing_precision, side_folders};
+pub(crate) use bi_encoder::side_folders;
 pub use config::{EncoderConfig, SideConfig};
 pub use description::{
     ModuleDescription, SideDescription, TokenizerDescription, TowerDescription, WeightDescription,

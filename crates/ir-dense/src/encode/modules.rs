@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Tensor;
 use ir_core::Fnv1a;
 use pulp::bytemuck;
 use serde_json::{Map, Value};
@@ -308,12 +308,7 @@ impl VectorModules {
             let weights = module.operation.weights();
             if !weights.is_empty() {
                 let named = |(name, shape, values): (&str, Vec<usize>, Vec<f32>)| {
-                    let values = TensorData::new(values, [shape.iter().product::<usize>()]);
-                    NamedTensor {
-                        name: name.into(),
-                        shape,
-                        values: Tensor::from_data(values, &Device::flex()),
-                    }
+                    NamedTensor::of_values(name.into(), shape, values)
                 };
                 let tensors: Vec<NamedTensor> = weights.into_iter().map(named).collect();
                 write_weights(&own, &tensors)?;
@@ -366,6 +361,8 @@ fn layer_norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::Device;
+
     use super::super::dense::tests::layer;
     use super::*;
 

@@ -115,7 +115,9 @@ pub(crate) struct PromptConfig {
     default_prompt_name: Option<String>,
     similarity_fn_name: Option<String>,
     truncate_dim: Option<usize>,
-    model_type: Option<String>,
+    pub(crate) model_type: Option<String>,
+    /// Activation function of a cross-encoder.
+    pub(crate) activation_fn: Option<String>,
     #[serde(rename = "__version__")]
     versions: Map<String, Value>,
 }
@@ -310,6 +312,25 @@ impl PromptConfig {
         ))
     }
 
+    /// Default prompt; empty for none.
+    pub(crate) fn default_prompt(&self, path: &Path) -> Result<String, ModelError> {
+        let Some(name) = &self.default_prompt_name else {
+            return Ok(String::new());
+        };
+        let prompt = self.prompts.get(name);
+        let prompt = prompt.ok_or_else(|| self.unknown_prompt(path, name))?;
+        Ok(prompt.clone().unwrap_or_default())
+    }
+
+    fn unknown_prompt(&self, path: &Path, name: &str) -> ModelError {
+        let known: Vec<&str> = self.prompts.keys().map(String::as_str).collect();
+        let expected = match known[..] {
+            [] => "none, as there are no prompts".to_owned(),
+            _ => format!("one of the prompts: {}", known.join(", ")),
+        };
+        ModelError::setting(path, "default_prompt_name", expected, name)
+    }
+
     /// Prompts of queries and of documents. The default prompt is for texts without a side, as in
     /// `encode` of sentence-transformers; `encode_query` and `encode_document` ignore it.
     pub(crate) fn side_prompts(&self, path: &Path) -> Result<[String; 2], ModelError> {
@@ -317,22 +338,9 @@ impl PromptConfig {
         // sentence-transformers adds empty prompts with these names.
         let is_known =
             |name: &str| prompts.contains_key(name) || ["query", "document"].contains(&name);
-        if let Some(name) = self
-            .default_prompt_name
-            .as_deref()
-            .filter(|name| !is_known(name))
-        {
-            let known: Vec<&str> = prompts.keys().map(String::as_str).collect();
-            let expected = match known[..] {
-                [] => "none, as there are no prompts".to_owned(),
-                _ => format!("one of the prompts: {}", known.join(", ")),
-            };
-            return Err(ModelError::setting(
-                path,
-                "default_prompt_name",
-                expected,
-                name,
-            ));
+        let name = self.default_prompt_name.as_deref();
+        if let Some(name) = name.filter(|name| !is_known(name)) {
+            return Err(self.unknown_prompt(path, name));
         }
         let first = |names: &[&str]| {
             let named = names.iter().find_map(|&name| prompts.get(name));

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ir_core::{EncodeError, Encoder, Side};
 
 use super::BiEncoder;
-use super::bi_encoder::{batches, write_batch};
+use super::batches::batches;
+use super::bi_encoder::write_batch;
 
 /// Maximum number of batches of a group.
 const GROUP_BATCHES: usize = 4;

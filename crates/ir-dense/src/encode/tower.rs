@@ -13,11 +13,9 @@ use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, PoolingModes, SideConfig};
-use crate::backend::Backend;
 use crate::error::ModelError;
-use crate::model_folder::{TransformerConfig, WeightFile, base_folder};
-use crate::precision::Precision;
-use crate::transformer::{ModelWeights, TokenBatch, Transformer, count_layers};
+use crate::model_folder::{TransformerConfig, base_folder};
+use crate::transformer::{self, ModelWeights, TokenBatch, Transformer};
 
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
@@ -94,13 +92,7 @@ impl Tower {
         mut files: SentenceTransformersConfig,
         modules: impl FnOnce(usize) -> Result<VectorModules, ModelError>,
     ) -> Result<Self, ModelError> {
-        if config.precision != Precision::F32 && config.backend != Backend::Cpu {
-            return Err(ModelError::Precision {
-                precision: config.precision,
-                reason: format!("expected the backend cpu, found {}", config.backend),
-            });
-        }
-        let device = config.backend.device()?;
+        let device = transformer::device(config.backend, config.precision)?;
         let shape = TransformerConfig::read(&files.transformer)?;
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {
@@ -131,32 +123,14 @@ impl Tower {
             files.is_sentence_transformers && config.normalize.is_none() && !normalize;
         let similarity = files.similarity;
         let similarity = similarity.or(defaults_to_cosine.then_some(VectorSimilarity::Cosine));
-        let weights = WeightFile::open(&files.transformer)?;
-        if let Some(adapter) = weights.adapter_path() {
-            let (adapter, base) = (adapter.display(), weights.path().display());
+        let (weights, file) = ModelWeights::open(&files.transformer, shape, device)?;
+        if let Some(adapter) = file.adapter_path() {
+            let (adapter, base) = (adapter.display(), file.path().display());
             notes.push(format!("the LoRA adapter {adapter} is merged into {base}"));
-        }
-        let layers = count_layers(&shape, &weights);
-        if layers > shape.stored_layers() {
-            let path = base_folder(&files.transformer)?.join("config.json");
-            let (field, found, expected) = match shape.layer.shared_layers {
-                None => ("num_hidden_layers", shape.layers, layers),
-                Some(it) => (
-                    "num_hidden_groups",
-                    it.groups,
-                    layers.div_ceil(it.group_size),
-                ),
-            };
-            let expected = format!("{expected}, the layers in {}", weights.path().display());
-            return Err(ModelError::setting(&path, field, expected, found));
         }
         Ok(Self {
             folder: folder.into(),
-            weights: ModelWeights::File {
-                file: Arc::new(weights),
-                config: Box::new(shape),
-                device,
-            },
+            weights,
             pooling,
             include_prompt: files.include_prompt,
             modules: Arc::new(modules),
@@ -225,16 +199,8 @@ impl Tower {
     /// If the weights cannot be read.
     pub fn transformer(&self) -> Result<Transformer, ModelError> {
         let transformer = self.weights.transformer()?;
-        self.check_unread()?;
+        self.weights.check_unread()?;
         Ok(transformer)
-    }
-
-    /// Returns an error if the layers of a weight file have tensors that were not read.
-    pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
-        match &self.weights {
-            ModelWeights::File { file, .. } => file.check_unread(),
-            ModelWeights::Module(_) => Ok(()),
-        }
     }
 
     /// Returns the prompt of a side according to the folder.

@@ -12,12 +12,11 @@ use super::tokens::{TextTokens, TokenRules};
 use super::{MultiVectorConfig, TokenSimilarity};
 use crate::backend::Backend;
 use crate::encode::late_interaction_format::LateInteractionFormat;
-use crate::encode::{Tower, batches, missing_precision, normalize_row};
+use crate::encode::{SequenceBatches, Tower, normalize_row};
 use crate::error::ModelError;
-use crate::kernels::memory;
-use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
-use crate::precision::Precision;
-use crate::transformer::{BLOCK_ROWS, InferenceModel, TokenBatch};
+use crate::kernels::team::CALLS;
+use crate::transformer::InferenceModel;
+use crate::transformer::batch::TokenSequence;
 
 /// Number of texts that are tokenized and encoded at once.
 const CHUNK: usize = 1 << 10;
@@ -85,12 +84,10 @@ impl MultiVectorEncoder {
         let LateInteractionFolder {
             tower, similarity, ..
         } = folder;
-        let model = tower.weights.inference(config.precision)?;
-        tower.check_unread()?;
-        let model = model.ok_or_else(|| missing_precision(&tower, config.precision))?;
+        let model = tower.weights.inference(config.precision, &tower.folder)?;
         Ok(Self {
             tower: Arc::new(tower),
-            model: Arc::new(model),
+            model,
             config: config.clone(),
             rules: Arc::new(rules),
             similarity,
@@ -220,101 +217,42 @@ impl MultiVectorEncoder {
         };
         let truncated = texts.iter().filter(|text| text.truncated).count();
         self.truncated[side as usize].fetch_add(truncated as u64, Ordering::Relaxed);
-        let is_padded = matches!(*self.model, InferenceModel::Module(_));
-        let ids: Vec<&[u32]> = texts.iter().map(|text| &text.ids[..]).collect();
-        let mut batches = batches(&ids, &self.config.encoder(), is_padded);
-        // Without special tokens, an empty text has no tokens.
-        batches
-            .iter_mut()
-            .for_each(|batch| batch.retain(|&text| !ids[text].is_empty()));
-        batches.retain(|batch| !batch.is_empty());
-        let run = |batch: &Vec<usize>| {
-            let batch: Vec<&TextTokens> = batch.iter().map(|&text| &texts[text]).collect();
-            self.encode_batch(&batch)
+        let sequences = texts.iter().map(|text| (&text.ids[..], &[] as &[u32]));
+        let sequences: Vec<TokenSequence<'_>> = sequences.collect();
+        let attended: Vec<usize> = texts.iter().map(|text| text.attended).collect();
+        let batches = SequenceBatches {
+            model: &self.model,
+            sequences: &sequences,
+            attended: &attended,
+            config: &self.config.encoder(),
+            padding: self.tower.tokenizer.padding(),
+            uses_team: true,
         };
-        // Other backends parallelize within a batch.
-        let found: Vec<Vec<Vec<f32>>> = if is_padded || batches.len() == 1 {
-            batches.iter().map(run).collect::<Result<_, _>>()?
-        } else {
-            batches.par_iter().map(run).collect::<Result<_, _>>()?
-        };
-        let mut vectors = vec![Vec::new(); texts.len()];
-        for (text, values) in batches.iter().flatten().zip(found.into_iter().flatten()) {
-            vectors[*text] = values;
+        let vectors = batches.map(|text, states| self.vectors(&texts[text].kept, states));
+        let mut values = vectors.iter().flatten();
+        if let Some(&value) = values.find(|value| !value.is_finite()) {
+            return Err(self.tower.encode_error(ModelError::Overflow { value }));
         }
         let texts = texts.into_iter().zip(vectors);
         let vectors = texts.map(|(text, values)| TokenVectors::new(self.dim(), values, text.spans));
         Ok(vectors.collect())
     }
 
-    /// Returns the vectors of every text of a batch, row-major.
-    fn encode_batch(&self, texts: &[&TextTokens]) -> Result<Vec<Vec<f32>>, EncodeError> {
-        let ids: Vec<&[u32]> = texts.iter().map(|text| &text.ids[..]).collect();
-        let attended = texts.iter().map(|text| text.attended).collect();
-        let vectors = match &*self.model {
-            InferenceModel::Cpu(model) => {
-                let batch = TokenBatch::new(&ids).with_attended(attended);
-                let mut region = self.region(&batch);
-                model.forward(&batch, &mut region, |states| {
-                    self.vectors(texts, states, None)
-                })
-            }
-            InferenceModel::Module(model) => {
-                let padding = self.tower.tokenizer.padding();
-                let batch = TokenBatch::padded(&ids, padding).with_attended(attended);
-                let length = ids.iter().map(|ids| ids.len()).max();
-                let states = memory::data(model.forward(&batch));
-                self.vectors(texts, memory::values(&states), length)
-            }
-        };
-        let values = vectors.iter().flatten();
-        match values.into_iter().find(|value| !value.is_finite()) {
-            Some(&value) => Err(self.tower.encode_error(ModelError::Overflow { value })),
-            None => Ok(vectors),
-        }
-    }
-
-    /// Threads of a batch: the team of the process for a short text, outside the threads of rayon.
-    /// In int8, one thread is faster.
-    fn region(&self, batch: &TokenBatch) -> ParallelRegion<'static> {
-        let is_short = batch.texts() == 1 && batch.ids().len() <= BLOCK_ROWS;
-        match rayon::current_thread_index() {
-            None if is_short && self.config.precision != Precision::Int8 => {
-                ThreadTeam::global().region()
-            }
-            _ => ParallelRegion::sequential(),
-        }
-    }
-
-    /// Vectors of every text of a batch by the hidden states of its tokens; `padded` is the length
-    /// of padded texts.
-    fn vectors(
-        &self,
-        texts: &[&TextTokens],
-        states: &[f32],
-        padded: Option<usize>,
-    ) -> Vec<Vec<f32>> {
+    /// Vectors of the `kept` tokens of a text by the hidden states of all tokens, row-major.
+    fn vectors(&self, kept: &[usize], states: &[f32]) -> Vec<f32> {
         let modules = &self.tower.modules;
         let (width, dim) = (modules.input_dim(), self.dim());
-        let mut rest = states;
-        let vectors = texts.iter().map(|text| {
-            let length = padded.unwrap_or(text.ids.len());
-            let (own, others) = rest.split_at(length * width);
-            rest = others;
-            let rows = text.kept.iter().map(|token| &own[token * width..][..width]);
-            let rows: Vec<f32> = rows.flatten().copied().collect();
-            let mut vectors = rows;
-            if !modules.is_identity() {
-                let mut out = vec![0.0; text.kept.len() * dim];
-                modules.apply_rows(&vectors, &mut out);
-                vectors = out;
-            }
-            if self.tower.normalize {
-                vectors.chunks_exact_mut(dim.max(1)).for_each(normalize_row);
-            }
-            vectors
-        });
-        vectors.collect()
+        let rows = kept.iter().map(|token| &states[token * width..][..width]);
+        let mut vectors: Vec<f32> = rows.flatten().copied().collect();
+        if !modules.is_identity() {
+            let mut out = vec![0.0; kept.len() * dim];
+            modules.apply_rows(&vectors, &mut out);
+            vectors = out;
+        }
+        if self.tower.normalize {
+            vectors.chunks_exact_mut(dim.max(1)).for_each(normalize_row);
+        }
+        vectors
     }
 }
 

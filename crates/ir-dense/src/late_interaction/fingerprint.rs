@@ -4,7 +4,7 @@ use ir_core::{Fnv1a, Side};
 use serde::{Deserialize, Serialize};
 
 use super::MultiVectorEncoder;
-use crate::encode::fingerprint::{description, model_checksum};
+use crate::encode::fingerprint::{description, is_zero, model_checksum};
 use crate::precision::Precision;
 
 /// What determines the document vectors of a [`MultiVectorEncoder`], besides text and backend.
@@ -39,10 +39,6 @@ pub struct MultiVectorFingerprint {
     /// Hash of the ids of document tokens without a vector, in hexadecimal; 0 if all tokens have
     /// one.
     pub mask: String,
-}
-
-fn is_zero(version: &u32) -> bool {
-    *version == 0
 }
 
 impl MultiVectorEncoder {

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::weights::{TensorSource, TensorUpdate, WeightFile, has_weights};
-use super::{TensorValues, hub_cache, read_json};
+use super::weights::{TensorSource, TensorUpdate, WeightFile, check_finite, has_weights};
+use super::{TensorValues, hub_cache, read_json, transposed};
 use crate::error::ModelError;
 
 /// Configuration of an adapter. A folder that has it is an adapter of another model, or of the
@@ -394,7 +394,7 @@ impl TensorUpdate for LoraAdapter {
         let a = self.file.take(a, &shape_a)?;
         let b = self.file.take(b, &shape_b)?;
         let (left, right) = if update.is_embedding {
-            (transposed(&a, to), transposed(&b, rank))
+            (transposed(&[&a], to), transposed(&[&b], rank))
         } else {
             (b, a)
         };
@@ -416,6 +416,7 @@ impl TensorUpdate for LoraAdapter {
                     .for_each(|(x, sum)| *x += scale * sum);
             },
         );
+        check_finite(self.path(), name, &values)?;
         Ok(TensorValues::InMemory(values))
     }
 }
@@ -429,19 +430,17 @@ fn matrices(name: &str) -> Option<(&str, [&'static str; 2])> {
     })
 }
 
-/// Tensor of a module in the weight file. Either name may have the prefix of a model with a head.
+/// Tensor of a module in the weight file. One of the names may start with one more part: the name
+/// of the encoder in a model with a head.
 fn tensor_of<'a>(module: &str, all: &'a [String]) -> Option<&'a String> {
-    let is_suffix = |long: &str, short: &str| {
-        long.strip_suffix(short)
-            .is_some_and(|start| start.is_empty() || start.ends_with('.'))
-    };
-    let is_same = |tensor: &&String| {
-        let name = tensor.strip_suffix(".weight").unwrap_or(tensor);
-        is_suffix(name, module) || is_suffix(module, name)
-    };
-    // The one that differs least.
-    let distance = |tensor: &&String| tensor.len().abs_diff(module.len() + ".weight".len());
-    all.iter().filter(is_same).min_by_key(distance)
+    fn inner(name: &str) -> Option<&str> {
+        name.split_once('.').map(|(_, inner)| inner)
+    }
+    let name = format!("{module}.weight");
+    let find = |is_same: &dyn Fn(&str) -> bool| all.iter().find(|it| is_same(it.as_str()));
+    find(&|tensor| tensor == name)
+        .or_else(|| find(&|tensor| inner(tensor) == Some(&name[..])))
+        .or_else(|| find(&|tensor| inner(&name) == Some(tensor)))
 }
 
 /// Returns `true` if a part of the name is a number.
@@ -450,9 +449,34 @@ fn is_in_layer(module: &str) -> bool {
     module.split('.').any(is_number)
 }
 
-/// Transposes a matrix with `columns` columns.
-fn transposed(values: &[f32], columns: usize) -> Vec<f32> {
-    let columns = columns.max(1);
-    let column = |column| values[column..].iter().step_by(columns).copied();
-    (0..columns.min(values.len())).flat_map(column).collect()
+#[cfg(test)]
+mod tests {
+    use super::tensor_of;
+
+    #[test]
+    fn modules_are_found_by_their_whole_name() {
+        let all = [
+            "pooler.dense.weight",
+            "bert.encoder.layer.0.output.dense.weight",
+            "embeddings.word_embeddings.weight",
+        ];
+        let all = all.map(str::to_owned);
+        for (module, expected) in [
+            ("pooler.dense", Some(0)),
+            ("bert.pooler.dense", Some(0)),
+            ("encoder.layer.0.output.dense", Some(1)),
+            ("bert.encoder.layer.0.output.dense", Some(1)),
+            ("embeddings.word_embeddings", Some(2)),
+            // The end of another name.
+            ("output.dense", None),
+            ("layer.0.output.dense", None),
+            ("a.b.pooler.dense", None),
+        ] {
+            assert_eq!(
+                tensor_of(module, &all),
+                expected.map(|at: usize| &all[at]),
+                "{module}"
+            );
+        }
+    }
 }

@@ -32,7 +32,7 @@ pub use config::{
     SharedLayers, TransformerConfig,
 };
 pub(crate) use safetensors::NamedTensor;
-pub(crate) use tensor_values::TensorValues;
+pub(crate) use tensor_values::{TensorValues, transposed};
 pub(crate) use weights::{SAFETENSORS_INDEX, TensorSource, WeightFile, shard_names};
 
 use crate::error::ModelError;

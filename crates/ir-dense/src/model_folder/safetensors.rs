@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::{Map, Value, json};
 
 /// Tensor with its name and shape in a file.
@@ -19,6 +19,17 @@ impl NamedTensor {
             name,
             shape: tensor.dims().into(),
             values: tensor.reshape([-1]),
+        }
+    }
+
+    /// Tensor in CPU memory.
+    pub(crate) fn of_values(name: String, shape: Vec<usize>, values: Vec<f32>) -> Self {
+        let length = values.len();
+        let values = Tensor::from_data(TensorData::new(values, [length]), &Device::flex());
+        Self {
+            name,
+            shape,
+            values,
         }
     }
 

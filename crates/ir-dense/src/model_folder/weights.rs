@@ -441,17 +441,8 @@ impl TensorSource for WeightFile {
             _ => |bytes| converted(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
         };
         let values = convert(self.raw(name)?);
-        let invalid = if values.chunks(1024).all(are_finite) {
-            None
-        } else {
-            values.iter().position(|value| !value.is_finite())
-        };
-        let Some(index) = invalid else {
-            return self.adapted(name, shape, values);
-        };
-        let (field, value) = (format!("element {index} of {name}"), values[index]);
-        let expected = "a finite number";
-        Err(ModelError::setting(&self.path, field, expected, value))
+        check_finite(&self.path, name, &values)?;
+        self.adapted(name, shape, values)
     }
 }
 
@@ -459,6 +450,21 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
     ModelError::Weights {
         path: path.into(),
         source: source.into(),
+    }
+}
+
+/// Returns an error if an element of a tensor is infinite or NaN.
+pub(super) fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<(), ModelError> {
+    if values.chunks(1024).all(are_finite) {
+        return Ok(());
+    }
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(index) => {
+            let field = format!("element {index} of {name}");
+            let expected = "a finite number";
+            Err(ModelError::setting(path, field, expected, values[index]))
+        }
     }
 }
 

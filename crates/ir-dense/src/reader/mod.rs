@@ -25,15 +25,13 @@ use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
 use crate::encode::module_entry::transformer_folder;
-use crate::encode::{EncoderConfig, ModelTokenizer, batches};
+use crate::encode::{EncoderConfig, ModelTokenizer, SequenceBatches};
 use crate::error::ModelError;
-use crate::kernels::memory;
-use crate::kernels::team::ParallelRegion;
-use crate::model_folder::{TensorSource, TransformerConfig, WeightFile};
+use crate::model_folder::{TensorSource, TransformerConfig};
 use crate::precision::Precision;
 use crate::random_model::RandomWeights;
 use crate::transformer::batch::TokenSequence;
-use crate::transformer::{InferenceModel, ModelWeights, TokenBatch, count_layers};
+use crate::transformer::{InferenceModel, ModelWeights};
 
 /// Extractive reader: finds the span of a context that answers a question, with a model such as
 /// `BertForQuestionAnswering`.
@@ -125,38 +123,26 @@ impl ExtractiveReader {
         let tokenizer = ModelTokenizer::open(folder)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
         let windows = WindowBuilder::new(folder, &shape, &tokenizer, config)?;
-        let weights = WeightFile::open(folder)?;
-        let layers = count_layers(&shape, &weights);
-        let path = folder.join("config.json");
-        if layers > shape.layers {
-            let expected = format!("{layers}, the layers in {}", weights.path().display());
-            let field = "num_hidden_layers";
-            return Err(ModelError::setting(&path, field, expected, shape.layers));
-        }
-        let has_head = weights.names().iter().any(|name| name == HEAD_WEIGHT);
+        let hidden = shape.hidden_size;
+        let (weights, file) = ModelWeights::open(folder, shape, device)?;
+        let has_head = file.names().iter().any(|name| name == HEAD_WEIGHT);
         let head = match missing {
-            MissingHead::Random(seed) if !has_head => {
-                SpanHead::load(&RandomWeights(seed), shape.hidden_size)?
-            }
+            MissingHead::Random(seed) if !has_head => SpanHead::load(&RandomWeights(seed), hidden)?,
             MissingHead::Error if !has_head => {
                 let expected = "a model with a span head (BertForQuestionAnswering), which training a reader adds";
                 let found = format!("without the tensor {HEAD_WEIGHT}");
                 return Err(ModelError::setting(
-                    weights.path(),
+                    file.path(),
                     "the model",
                     expected,
                     found,
                 ));
             }
-            _ => SpanHead::load(&weights, shape.hidden_size)?,
+            _ => SpanHead::load(&*file, hidden)?,
         };
         Ok(Self {
             folder: folder.into(),
-            weights: ModelWeights::File {
-                file: Arc::new(weights),
-                config: Box::new(shape),
-                device,
-            },
+            weights,
             head,
             tokenizer,
             windows,
@@ -179,16 +165,8 @@ impl ExtractiveReader {
 
     /// Reads the weights for inference.
     pub(crate) fn prepared(mut self) -> Result<Self, ModelError> {
-        self.inference = self.weights.inference(Precision::F32)?.map(Arc::new);
-        if let ModelWeights::File { file, .. } = &self.weights {
-            file.check_unread()?;
-        }
+        self.inference = Some(self.weights.inference(Precision::F32, &self.folder)?);
         Ok(self)
-    }
-
-    /// Returns `true` if batches are padded.
-    fn is_padded(&self) -> bool {
-        !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)))
     }
 
     /// Configuration of the reader.
@@ -219,48 +197,24 @@ impl ExtractiveReader {
 
     /// Logits of start and end for every token of every window.
     fn window_logits(&self, windows: &[Window]) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
-        let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
-        let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
-        let is_padded = self.is_padded();
-        let batches = batches(&ids, &config, is_padded);
-        let run = |batch: &Vec<usize>| self.batch_logits(batch, windows);
-        // Other backends parallelize within a batch.
-        let found: Vec<Vec<Vec<[f32; 2]>>> = if is_padded {
-            batches.iter().map(run).collect::<Result<_, _>>()?
-        } else {
-            batches.par_iter().map(run).collect::<Result<_, _>>()?
+        let Some(model) = self.inference.as_deref() else {
+            return Ok(vec![Vec::new(); windows.len()]);
         };
-        let mut logits = vec![Vec::new(); windows.len()];
-        for (window, of_window) in batches.iter().flatten().zip(found.into_iter().flatten()) {
-            logits[*window] = of_window;
-        }
-        Ok(logits)
-    }
-
-    fn batch_logits(
-        &self,
-        batch: &[usize],
-        windows: &[Window],
-    ) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
-        let chosen: Vec<&Window> = batch.iter().map(|&window| &windows[window]).collect();
-        let sequences: Vec<TokenSequence<'_>> = chosen.iter().map(|it| it.tokens()).collect();
-        let padding = self.is_padded().then(|| self.tokenizer.padding());
-        let tokens = TokenBatch::from_sequences(&sequences, padding);
-        let logits = match self.inference.as_deref() {
-            Some(InferenceModel::Cpu(model)) => {
-                let region = &mut ParallelRegion::sequential();
-                model.forward(&tokens, region, |states| self.head.logits(states))
-            }
-            Some(InferenceModel::Module(model)) => {
-                let states = memory::data(model.forward(&tokens));
-                self.head.logits(memory::values(&states))
-            }
-            None => Vec::new(),
+        let sequences: Vec<TokenSequence<'_>> = windows.iter().map(Window::tokens).collect();
+        let batches = SequenceBatches {
+            model,
+            sequences: &sequences,
+            attended: &[],
+            config: &EncoderConfig::default().with_batch_tokens(self.config.batch_tokens),
+            padding: self.tokenizer.padding(),
+            uses_team: false,
         };
-        if let Some(&value) = logits.as_flattened().iter().find(|it| !it.is_finite()) {
-            return Err(ModelError::Overflow { value });
+        let logits = batches.map(|_, states| self.head.logits(states));
+        let mut values = logits.iter().flatten().flatten();
+        match values.find(|value| !value.is_finite()) {
+            Some(&value) => Err(ModelError::Overflow { value }),
+            None => Ok(logits),
         }
-        Ok(split(&logits, &chosen, self.is_padded()))
     }
 
     fn spans(
@@ -318,17 +272,4 @@ impl Reader for ExtractiveReader {
         }
         Ok(spans)
     }
-}
-
-/// Splits the rows of a batch by windows and drops padding.
-fn split(rows: &[[f32; 2]], windows: &[&Window], padded: bool) -> Vec<Vec<[f32; 2]>> {
-    let lengths = windows.iter().map(|window| window.ids.len());
-    let longest = lengths.clone().max().unwrap_or(0);
-    let mut from = 0;
-    let rows = lengths.map(|length| {
-        let start = from;
-        from += if padded { longest } else { length };
-        rows[start..start + length].to_vec()
-    });
-    rows.collect()
 }

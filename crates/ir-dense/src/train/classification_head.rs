@@ -6,7 +6,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::headed::TrainedHead;
 use crate::architectures::HeadPooling;
-use crate::cross_encoder::head::{ClassificationHead, HeadLayerNorm, HeadLinear};
+use crate::cross_encoder::head::ClassificationHead;
+use crate::head_layers::{HeadLayerNorm, HeadLinear};
 use crate::kernels::memory;
 use crate::model_folder::NamedTensor;
 
@@ -16,27 +17,13 @@ impl TrainedHead for ClassificationHead {
     }
 
     fn elements_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
-        let (layer, part) = name.rsplit_once('.')?;
-        let of_linear = |linear: &HeadLinear| linear.name.name == layer;
-        if of_linear(&self.classifier) {
-            return linear_part(&mut self.classifier, part);
-        }
-        let dense = self.dense.as_mut()?;
-        if of_linear(&dense.linear) {
-            return linear_part(&mut dense.linear, part);
-        }
-        let norm = dense.norm.as_mut().filter(|it| it.name.name == layer)?;
-        match part {
-            "weight" => Some(&mut norm.scale),
-            _ => norm.shift.as_mut(),
-        }
-    }
-}
-
-fn linear_part<'a>(linear: &'a mut HeadLinear, part: &str) -> Option<&'a mut Vec<f32>> {
-    match part {
-        "weight" => Some(&mut linear.weight),
-        _ => linear.bias.as_mut(),
+        let dense = self.dense.as_mut();
+        self.classifier.elements_mut(name).or_else(|| {
+            let dense = dense?;
+            let norm = dense.norm.as_mut();
+            let linear = dense.linear.elements_mut(name);
+            linear.or_else(|| norm?.elements_mut(name))
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Hyperparameters of a training run.
 
-use std::ops::Bound::{Excluded, Included};
+use std::ops::Bound::{self, Excluded, Included};
 use std::ops::RangeBounds;
 
 use ir_core::VectorSimilarity;
@@ -281,27 +281,34 @@ impl TrainingConfig {
         Sampling::from(self).steps_per_epoch(examples)
     }
 
+    pub(super) fn run_settings(&self) -> RunSettings<'_> {
+        RunSettings {
+            backend: self.encoder.backend,
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            mini_batch_size: self.mini_batch_size,
+            dropout: self.dropout,
+            learning_rate: self.learning_rate,
+            schedule: self.schedule,
+            optimizer: &self.optimizer,
+            max_gradient_norm: self.max_gradient_norm,
+            precision: self.precision,
+            evaluate_every: self.evaluate_every,
+            patience: self.patience,
+        }
+    }
+
     /// Checks that every value is in its range.
     ///
     /// # Errors
     /// [`TrainError::Setting`] names the first value that is not.
     pub fn validate(&self) -> Result<(), TrainError> {
-        let at_least_one = ("1 or more", (Included(1.0), Included(f64::MAX)));
-        let positive = ("above 0", (Excluded(0.0), Included(f64::MAX)));
-        let not_negative = ("at least 0", (Included(0.0), Included(f64::MAX)));
-        let below_one = ("at least 0 and below 1", (Included(0.0), Excluded(1.0)));
-        let fraction = ("between 0 and 1", (Included(0.0), Included(1.0)));
-        let limited = ("65536 or fewer", (Included(0.0), Included(65_536.0)));
+        self.run_settings().validate()?;
         let needed = if self.loss.is_distillation() {
-            ("1 or more, which distillation needs", at_least_one.1)
+            NEEDED
         } else {
-            limited
+            LIMITED
         };
-        let count = |value: Option<u64>| value.unwrap_or(1) as f64;
-        let mini_batch = self.mini_batch_size.map(|size| size as u64);
-        let negatives = self.hard_negatives as f64;
-        let (adam, warmup) = (&self.optimizer, self.schedule.warmup_ratio);
-        let max_norm = self.max_gradient_norm.unwrap_or(1.0);
         let margin = match self.loss {
             Loss::Margin { margin } => margin,
             _ => 0.0,
@@ -310,53 +317,19 @@ impl TrainingConfig {
             Loss::Pointwise { scale: Some(scale) } => scale,
             _ => 1.0,
         };
-        let values = [
-            ("epochs", self.epochs as f64, at_least_one),
-            ("batch_size", self.batch_size as f64, at_least_one),
-            ("mini_batch_size", count(mini_batch), at_least_one),
-            ("evaluate_every", count(self.evaluate_every), at_least_one),
-            ("patience", count(self.patience), at_least_one),
-            ("hard_negatives", negatives, limited),
+        let negatives = self.hard_negatives as f64;
+        check_ranges(&[
+            ("hard_negatives", negatives, LIMITED),
             ("hard_negatives", negatives, needed),
-            ("dropout", self.dropout, below_one),
-            ("optimizer.beta_1", adam.beta_1, below_one),
-            ("optimizer.beta_2", adam.beta_2, below_one),
-            ("schedule.warmup_ratio", warmup, fraction),
-            ("optimizer.weight_decay", adam.weight_decay, not_negative),
-            ("loss.margin", margin, not_negative),
-            ("learning_rate", self.learning_rate, positive),
-            ("optimizer.epsilon", adam.epsilon, positive),
-            ("max_gradient_norm", max_norm, positive),
-            ("loss.temperature", self.loss.temperature(), positive),
-            ("loss.scale", scale, positive),
-        ];
-        for (field, value, (expected, range)) in values {
-            if !range.contains(&value) {
-                let found = value.to_string();
-                return Err(TrainError::Setting {
-                    field,
-                    expected,
-                    found,
-                });
-            }
-        }
+            ("loss.margin", margin, NOT_NEGATIVE),
+            ("loss.temperature", self.loss.temperature(), POSITIVE),
+            ("loss.scale", scale, POSITIVE),
+        ])?;
         if self.similarity == VectorSimilarity::Euclidean {
             return Err(TrainError::Setting {
                 field: "similarity",
                 expected: "cosine or dot",
                 found: "euclidean".into(),
-            });
-        }
-        let expected = match (self.precision, self.encoder.backend) {
-            (Precision::F32, _) | (Precision::Bf16, Backend::Cpu) => None,
-            (Precision::Bf16, _) => Some("f32, or the backend cpu"),
-            (Precision::Int8, _) => Some("f32 or bf16"),
-        };
-        if let Some(expected) = expected {
-            return Err(TrainError::Setting {
-                field: "precision",
-                expected,
-                found: self.precision.to_string(),
             });
         }
         if self.encoder.precision != Precision::F32 {
@@ -367,6 +340,84 @@ impl TrainingConfig {
             });
         }
         Ok(())
+    }
+}
+
+/// Hyperparameters that the training of every kind of model has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunSettings<'a> {
+    pub(super) backend: Backend,
+    pub(super) epochs: u64,
+    pub(super) batch_size: usize,
+    pub(super) mini_batch_size: Option<usize>,
+    pub(super) dropout: f64,
+    pub(super) learning_rate: f64,
+    pub(super) schedule: LearningRateSchedule,
+    pub(super) optimizer: &'a AdamWConfig,
+    pub(super) max_gradient_norm: Option<f64>,
+    pub(super) precision: Precision,
+    pub(super) evaluate_every: Option<u64>,
+    pub(super) patience: Option<u64>,
+}
+
+impl RunSettings<'_> {
+    /// Checks that every value is in its range.
+    pub(super) fn validate(&self) -> Result<(), TrainError> {
+        let count = |value: Option<u64>| value.unwrap_or(1) as f64;
+        let mini_batch = self.mini_batch_size.map(|size| size as u64);
+        let (adam, warmup) = (self.optimizer, self.schedule.warmup_ratio);
+        let max_norm = self.max_gradient_norm.unwrap_or(1.0);
+        check_ranges(&[
+            ("epochs", self.epochs as f64, AT_LEAST_ONE),
+            ("batch_size", self.batch_size as f64, AT_LEAST_ONE),
+            ("mini_batch_size", count(mini_batch), AT_LEAST_ONE),
+            ("evaluate_every", count(self.evaluate_every), AT_LEAST_ONE),
+            ("patience", count(self.patience), AT_LEAST_ONE),
+            ("dropout", self.dropout, BELOW_ONE),
+            ("optimizer.beta_1", adam.beta_1, BELOW_ONE),
+            ("optimizer.beta_2", adam.beta_2, BELOW_ONE),
+            ("schedule.warmup_ratio", warmup, FRACTION),
+            ("optimizer.weight_decay", adam.weight_decay, NOT_NEGATIVE),
+            ("learning_rate", self.learning_rate, POSITIVE),
+            ("optimizer.epsilon", adam.epsilon, POSITIVE),
+            ("max_gradient_norm", max_norm, POSITIVE),
+        ])?;
+        let expected = match (self.precision, self.backend) {
+            (Precision::F32, _) | (Precision::Bf16, Backend::Cpu) => return Ok(()),
+            (Precision::Bf16, _) => "f32, or the backend cpu",
+            (Precision::Int8, _) => "f32 or bf16",
+        };
+        Err(TrainError::Setting {
+            field: "precision",
+            expected,
+            found: self.precision.to_string(),
+        })
+    }
+}
+
+/// Description and bounds of a range.
+pub(super) type Range = (&'static str, (Bound<f64>, Bound<f64>));
+
+const AT_LEAST_ONE: Range = ("1 or more", (Included(1.0), Included(f64::MAX)));
+const NOT_NEGATIVE: Range = ("at least 0", (Included(0.0), Included(f64::MAX)));
+const BELOW_ONE: Range = ("at least 0 and below 1", (Included(0.0), Excluded(1.0)));
+const FRACTION: Range = ("between 0 and 1", (Included(0.0), Included(1.0)));
+pub(super) const POSITIVE: Range = ("above 0", (Excluded(0.0), Included(f64::MAX)));
+/// Range of numbers of negatives.
+pub(super) const LIMITED: Range = ("65536 or fewer", (Included(0.0), Included(65_536.0)));
+/// Range of numbers of negatives that have the scores of a teacher.
+pub(super) const NEEDED: Range = ("1 or more, which distillation needs", AT_LEAST_ONE.1);
+
+/// Returns an error with the first of some fields that is out of range.
+pub(super) fn check_ranges(values: &[(&'static str, f64, Range)]) -> Result<(), TrainError> {
+    let mut values = values.iter();
+    match values.find(|(_, value, (_, range))| !range.contains(value)) {
+        None => Ok(()),
+        Some(&(field, value, (expected, _))) => Err(TrainError::Setting {
+            field,
+            expected,
+            found: value.to_string(),
+        }),
     }
 }
 
@@ -405,11 +456,6 @@ impl Loss {
     /// Returns `true` for distillation losses, over the documents of each query.
     pub(super) fn is_distillation(self) -> bool {
         matches!(self, Self::KlDivergence { .. } | Self::MarginMse)
-    }
-
-    /// Returns `true` if the loss compares candidates, so that it is constant for one candidate.
-    pub(super) fn is_contrastive(self) -> bool {
-        !matches!(self, Self::Pointwise { .. })
     }
 
     /// Divisor of the scores; 1 for losses without a temperature.

@@ -1,7 +1,7 @@
 //! Training of a cross-encoder.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use burn::tensor::{Tensor, TensorData};
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
@@ -12,7 +12,9 @@ use super::checkpoint::TrainingState;
 use super::classification_head::HeadPass;
 use super::config::check_precision;
 use super::headed::{HeadLoss, HeadedGradients, HeadedTransformer, PassSettings};
-use super::run::{self, Checkpoints, Observers, RunSettings, TrainingTask};
+use super::run::{
+    self, Checkpoints, Observers, TrainingTask, checkpoint_functions, train_functions,
+};
 use super::sampler::{BatchSampler, TrainingBatch};
 use super::{
     CrossEncoderLoss, CrossEncoderTrainingConfig, EvaluateFn, HistoryCallback, TrainError,
@@ -118,19 +120,7 @@ impl CrossEncoderTrainer {
         })
     }
 
-    /// Writes checkpoints to a folder and resumes from the checkpoint that it has, as
-    /// [`Trainer::with_checkpoints`](super::Trainer::with_checkpoints).
-    pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints.set_folder(folder.into());
-        self
-    }
-
-    /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step and
-    /// interruptions write a checkpoint as well.
-    pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
-        self.checkpoints.set_every(steps);
-        self
-    }
+    checkpoint_functions!();
 
     /// Returns the [fingerprint](CrossEncoderTrainingResult::fingerprint) that training would have.
     /// Reads all weights and examples.
@@ -144,35 +134,7 @@ impl CrossEncoderTrainer {
         TrainingState::new(&self.config, data.fingerprint(), identity, models)
     }
 
-    /// Trains for all epochs; reports progress in steps.
-    ///
-    /// # Errors
-    /// Returns [`TrainError`] if an example is invalid or lacks the negatives or teacher scores
-    /// that the loss needs, the loss is not finite, a checkpoint cannot be read or written or
-    /// belongs to another run, or `progress` requests a stop ([`TrainError::Stopped`]). Examples
-    /// are checked before the first step.
-    pub fn train(
-        self,
-        data: &dyn TrainingSet,
-        progress: &mut dyn Progress,
-    ) -> Result<CrossEncoderTrainingResult, TrainError> {
-        self.train_with_callback(data, None, &mut |_| Ok(()), progress)
-    }
-
-    /// Trains with periodic evaluation and early stopping, and keeps the best weights. `evaluate`
-    /// reranks fixed candidates, for example, and returns nDCG@10.
-    ///
-    /// # Errors
-    /// Returns the errors of [`CrossEncoderTrainer::train`], and [`TrainError::Evaluation`] if the
-    /// evaluation fails.
-    pub fn train_and_evaluate(
-        self,
-        data: &dyn TrainingSet,
-        evaluate: &mut EvaluateFn<'_, CrossEncoder>,
-        progress: &mut dyn Progress,
-    ) -> Result<CrossEncoderTrainingResult, TrainError> {
-        self.train_with_callback(data, Some(evaluate), &mut |_| Ok(()), progress)
-    }
+    train_functions!(CrossEncoder, CrossEncoderTrainingResult);
 
     /// Trains, with periodic evaluation if given, and calls `callback` with the history when
     /// training starts or resumes and after every step, with its evaluation.
@@ -195,16 +157,8 @@ impl CrossEncoderTrainer {
             config,
             checkpoints,
         } = self;
-        let settings = RunSettings {
-            steps: config.steps(data.len()),
-            per_epoch: config.steps_per_epoch(data.len()),
-            learning_rate: config.learning_rate,
-            schedule: config.schedule,
-            optimizer: &config.optimizer,
-            max_gradient_norm: config.max_gradient_norm,
-            evaluate_every: config.evaluate_every,
-            patience: config.patience,
-        };
+        let settings = config.run_settings();
+        let per_epoch = config.steps_per_epoch(data.len());
         let task = CrossEncoderTask {
             cross_encoder,
             models: vec![model],
@@ -216,7 +170,7 @@ impl CrossEncoderTrainer {
             callback,
             progress,
         };
-        let finished = run::run(task, state, settings, &checkpoints, observers)?;
+        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
         Ok(CrossEncoderTrainingResult {
             cross_encoder: finished.task.model()?,
             step: finished.step,
@@ -250,7 +204,8 @@ fn check_examples(
     }
     let needs_negatives = config.loss.is_contrastive() && config.in_batch_negatives == 0;
     let is_label = matches!(config.loss, CrossEncoderLoss::BinaryCrossEntropy { .. });
-    let mut has_negatives = data.len().min(config.batch_size) > 1 || !config.loss.is_contrastive();
+    let has_others = config.in_batch_negatives > 0 && data.len().min(config.batch_size) > 1;
+    let mut has_negatives = has_others || !config.loss.needs_negatives();
     for number in 0..data.len() {
         let example = data.get(number)?;
         let none = config.hard_negatives == 0 || example.negatives.is_empty();

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::config::{LIMITED, NEEDED, POSITIVE, RunSettings, check_ranges};
 use super::sampler::Sampling;
-use super::{AdamWConfig, LearningRateSchedule, Loss, TrainError, TrainingConfig};
+use super::{AdamWConfig, LearningRateSchedule, TrainError, TrainingConfig};
 use crate::cross_encoder::CrossEncoderConfig;
-use crate::encode::EncoderConfig;
 use crate::precision::Precision;
 
 /// Hyperparameters of the training of a cross-encoder. Together with the model and the data, they
@@ -33,8 +33,7 @@ pub struct CrossEncoderTrainingConfig {
     /// Number of queries per step. Range: ≥ 1. Default: 8.
     pub batch_size: usize,
     /// Number of hard negatives per query and epoch; an example with fewer takes part with all.
-    /// Range: 0..=65,536, and ≥ 1 without in-batch negatives, except for binary cross-entropy.
-    /// Default: 7.
+    /// Range: 0..=65,536, and ≥ 1 without in-batch negatives, except for soft labels. Default: 7.
     pub hard_negatives: usize,
     /// Number of in-batch negatives per query: documents of the other queries of the step, drawn at
     /// random; all if there are fewer. Range: 0..=65,536, and 0 for distillation. Default: 0.
@@ -129,6 +128,11 @@ impl CrossEncoderLoss {
     pub(super) fn is_contrastive(self) -> bool {
         !matches!(self, Self::BinaryCrossEntropy { .. })
     }
+
+    /// Returns `true` if positives alone say nothing to the loss.
+    pub(super) fn needs_negatives(self) -> bool {
+        self.is_contrastive() || !self.is_distillation()
+    }
 }
 
 impl Default for CrossEncoderTrainingConfig {
@@ -176,34 +180,29 @@ impl CrossEncoderTrainingConfig {
         Sampling::from(self).steps_per_epoch(examples)
     }
 
+    pub(super) fn run_settings(&self) -> RunSettings<'_> {
+        RunSettings {
+            backend: self.cross_encoder.backend,
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            mini_batch_size: self.mini_batch_size,
+            dropout: self.dropout,
+            learning_rate: self.learning_rate,
+            schedule: self.schedule,
+            optimizer: &self.optimizer,
+            max_gradient_norm: self.max_gradient_norm,
+            precision: self.precision,
+            evaluate_every: self.evaluate_every,
+            patience: self.patience,
+        }
+    }
+
     /// Checks that every value is in its range.
     ///
     /// # Errors
     /// [`TrainError::Setting`] names the first value that is not.
     pub fn validate(&self) -> Result<(), TrainError> {
-        let compares_scores = self.loss.is_distillation() && self.loss.is_contrastive();
-        TrainingConfig {
-            encoder: EncoderConfig::default().with_backend(self.cross_encoder.backend),
-            epochs: self.epochs,
-            batch_size: self.batch_size,
-            hard_negatives: self.hard_negatives,
-            mini_batch_size: self.mini_batch_size,
-            loss: if compares_scores {
-                Loss::MarginMse
-            } else {
-                Loss::Softmax { temperature: 1.0 }
-            },
-            dropout: self.dropout,
-            learning_rate: self.learning_rate,
-            schedule: self.schedule,
-            optimizer: self.optimizer,
-            max_gradient_norm: self.max_gradient_norm,
-            precision: self.precision,
-            evaluate_every: self.evaluate_every,
-            patience: self.patience,
-            ..TrainingConfig::small_data()
-        }
-        .validate()?;
+        self.run_settings().validate()?;
         let setting = |field, expected, found: String| {
             Err(TrainError::Setting {
                 field,
@@ -220,9 +219,17 @@ impl CrossEncoderTrainingConfig {
             } => ("loss.positive_weight", positive_weight),
             CrossEncoderLoss::RankNet | CrossEncoderLoss::MarginMse => ("loss", 1.0),
         };
-        if !(value > 0.0 && value.is_finite()) {
-            return setting(field, "above 0", value.to_string());
-        }
+        let needed = if self.loss.is_distillation() && self.loss.is_contrastive() {
+            NEEDED
+        } else {
+            LIMITED
+        };
+        let negatives = self.hard_negatives as f64;
+        check_ranges(&[
+            ("hard_negatives", negatives, LIMITED),
+            ("hard_negatives", negatives, needed),
+            (field, value, POSITIVE),
+        ])?;
         let (most, expected) = if self.loss.is_distillation() {
             (
                 0,
@@ -236,8 +243,8 @@ impl CrossEncoderTrainingConfig {
             return setting("in_batch_negatives", expected, found);
         }
         let has_negatives = self.hard_negatives > 0 || self.in_batch_negatives > 0;
-        if self.loss.is_contrastive() && !has_negatives {
-            let expected = "1 or more, as the loss compares candidates and in_batch_negatives is 0";
+        if self.loss.needs_negatives() && !has_negatives {
+            let expected = "1 or more, as the loss needs negatives and in_batch_negatives is 0";
             return setting("hard_negatives", expected, "0".to_owned());
         }
         if self.cross_encoder.precision != Precision::F32 {

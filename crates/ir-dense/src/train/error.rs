@@ -58,7 +58,7 @@ pub enum TrainError {
         span: Range<usize>,
         length: usize,
     },
-    /// Every query has its positive as the only candidate, so that the loss is constant.
+    /// Every query has its positive as the only candidate, which the loss compares with nothing.
     #[error("every step has one query with one text, expected negatives, or 2 queries or more")]
     OneCandidate,
     /// The model cannot be read, or a model or checkpoint cannot be written.

@@ -18,6 +18,7 @@ use super::{Loss, TrainError, TrainingConfig, loss};
 use crate::encode::{self, EncoderConfig, Tower};
 use crate::error::ModelError;
 use crate::precision::Precision;
+use crate::transformer::batch::{TokenSequence, by_length};
 use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::SavedActivations;
@@ -258,24 +259,16 @@ impl<'a> SideTexts<'a> {
             .par_iter()
             .map(|text| Ok(tower.tokenize(side, encoder, text)?.ids));
         let ids = ids.collect::<Result<Vec<Vec<u32>>, TrainError>>()?;
-        // Sorted by length, so that texts of a mini-batch have similar lengths.
-        let mut order: Vec<usize> = (0..ids.len()).collect();
-        order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
+        let sequences = ids.iter().map(|ids| (&ids[..], &[] as &[u32]));
+        let sequences: Vec<TokenSequence<'_>> = sequences.collect();
         let padded = model.device() != Device::flex();
-        let mini_batches = order
-            .chunks(config.mini_batch_size.unwrap_or(ids.len()).max(1))
-            .map(|texts| {
-                let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
-                let tokens = if padded {
-                    TokenBatch::padded(&rows, tower.tokenizer.padding())
-                } else {
-                    TokenBatch::new(&rows)
-                };
-                MiniBatch {
-                    texts: texts.into(),
-                    tokens,
-                }
-            });
+        let padding = padded.then(|| tower.tokenizer.padding());
+        let mini_batches = by_length(&sequences, config.mini_batch_size).into_iter();
+        let mini_batches = mini_batches.map(|texts| {
+            let rows: Vec<TokenSequence<'_>> = texts.iter().map(|&text| sequences[text]).collect();
+            let tokens = TokenBatch::from_sequences(&rows, padding);
+            MiniBatch { texts, tokens }
+        });
         Ok(Self {
             side,
             tower,

@@ -128,15 +128,6 @@ impl<H: TrainedHead> HeadedTransformer<H> {
     }
 }
 
-/// Mini-batches of sequences, at most `size` each, sorted by length, so that the sequences of a
-/// mini-batch have similar lengths.
-pub(super) fn by_length(sequences: &[TokenSequence<'_>], size: Option<usize>) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..sequences.len()).collect();
-    order.sort_by_key(|&at| (std::cmp::Reverse(sequences[at].0.len()), at));
-    let size = size.unwrap_or(order.len()).max(1);
-    order.chunks(size).map(<[usize]>::to_vec).collect()
-}
-
 impl<H: TrainedHead> TrainedPart for HeadedTransformer<H> {
     type Gradients = HeadedGradients;
 

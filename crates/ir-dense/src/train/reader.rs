@@ -1,25 +1,23 @@
 //! Training of an extractive reader.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ir_core::{Fnv1a, Progress, Side, byte_offset};
 use rayon::prelude::*;
 
 use super::checkpoint::TrainingState;
 use super::config::check_precision;
-use super::headed::{
-    HeadLoss, HeadedGradients, HeadedTransformer, PassSettings, TrainedHead, by_length,
-};
-use super::run::{self, Checkpoints, Observers, RunSettings, TrainingTask};
+use super::headed::{HeadLoss, HeadedGradients, HeadedTransformer, PassSettings, TrainedHead};
+use super::run::{self, Checkpoints, Observers, TrainingTask, checkpoint_functions};
 use super::sampler::EpochOrder;
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
 use crate::model_folder::NamedTensor;
-use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, SpanHead};
+use crate::reader::head::SpanHead;
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, ReaderConfig};
 use crate::transformer::ModelWeights;
-use crate::transformer::batch::TokenSequence;
+use crate::transformer::batch::{TokenSequence, by_length};
 use crate::transformer::dropout::Dropout;
 
 /// Question with an answer that is a span of a context.
@@ -160,19 +158,7 @@ impl ReaderTrainer {
         })
     }
 
-    /// Writes checkpoints to a folder and resumes from the checkpoint that it has, as
-    /// [`Trainer::with_checkpoints`](super::Trainer::with_checkpoints).
-    pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints.set_folder(folder.into());
-        self
-    }
-
-    /// Sets the number of steps between checkpoints. Default: 100. The last step and interruptions
-    /// write a checkpoint as well.
-    pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
-        self.checkpoints.set_every(steps);
-        self
-    }
+    checkpoint_functions!();
 
     /// Configuration of the reader.
     pub fn reader_config(&self) -> &ReaderConfig {
@@ -217,22 +203,14 @@ impl ReaderTrainer {
             config,
             checkpoints,
         } = self;
-        let settings = RunSettings {
-            steps: config.steps(windows.len()),
-            per_epoch: config.steps_per_epoch(windows.len()),
-            learning_rate: config.learning_rate,
-            schedule: config.schedule,
-            optimizer: &config.optimizer,
-            max_gradient_norm: config.max_gradient_norm,
-            evaluate_every: None,
-            patience: None,
-        };
+        let settings = config.run_settings();
+        let per_epoch = windows.len().div_ceil(config.batch_size) as u64;
         let task = ReaderTask {
             reader,
             models: vec![model],
             config: &config,
             order: EpochOrder::new(config.seed, windows.len(), config.batch_size),
-            per_epoch: settings.per_epoch,
+            per_epoch,
             windows,
         };
         let observers = Observers {
@@ -240,7 +218,7 @@ impl ReaderTrainer {
             callback: &mut |_| Ok(()),
             progress,
         };
-        let finished = run::run(task, state, settings, &checkpoints, observers)?;
+        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
         Ok(ReaderTrainingResult {
             reader: finished.task.model()?,
             fingerprint: finished.fingerprint,
@@ -354,15 +332,11 @@ fn span_gradients(
 
 impl TrainedHead for SpanHead {
     fn named_tensors(&self) -> Vec<NamedTensor> {
-        self.named_tensors().into()
+        self.named_tensors()
     }
 
     fn elements_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
-        match name {
-            HEAD_WEIGHT => Some(&mut self.weight),
-            HEAD_BIAS => Some(&mut self.bias),
-            _ => None,
-        }
+        self.0.elements_mut(name)
     }
 }
 

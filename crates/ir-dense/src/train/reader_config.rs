@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdamWConfig, LearningRateDecay, LearningRateSchedule, TrainError, TrainingConfig};
-use crate::encode::EncoderConfig;
+use super::config::RunSettings;
+use super::{AdamWConfig, LearningRateSchedule, TrainError, TrainingConfig};
 use crate::precision::Precision;
 use crate::reader::ReaderConfig;
 
@@ -55,24 +55,27 @@ pub struct ReaderTrainingConfig {
 
 impl Default for ReaderTrainingConfig {
     fn default() -> Self {
+        let TrainingConfig {
+            dropout,
+            schedule,
+            optimizer,
+            max_gradient_norm,
+            precision,
+            seed,
+            ..
+        } = TrainingConfig::small_data();
         Self {
             reader: ReaderConfig::default(),
             epochs: 2,
             batch_size: 16,
             mini_batch_size: None,
-            dropout: 0.1,
+            dropout,
             learning_rate: 5e-5,
-            schedule: LearningRateSchedule {
-                warmup_ratio: 0.1,
-                decay: LearningRateDecay::Linear,
-            },
-            optimizer: AdamWConfig {
-                weight_decay: 0.01,
-                ..AdamWConfig::default()
-            },
-            max_gradient_norm: Some(1.0),
-            precision: Precision::F32,
-            seed: 42,
+            schedule,
+            optimizer,
+            max_gradient_norm,
+            precision,
+            seed,
         }
     }
 }
@@ -83,28 +86,23 @@ impl ReaderTrainingConfig {
     /// # Errors
     /// [`TrainError::Setting`] names the first value that is not.
     pub fn validate(&self) -> Result<(), TrainError> {
-        TrainingConfig {
-            encoder: EncoderConfig::default().with_backend(self.reader.backend),
+        self.run_settings().validate()
+    }
+
+    pub(super) fn run_settings(&self) -> RunSettings<'_> {
+        RunSettings {
+            backend: self.reader.backend,
             epochs: self.epochs,
             batch_size: self.batch_size,
             mini_batch_size: self.mini_batch_size,
             dropout: self.dropout,
             learning_rate: self.learning_rate,
             schedule: self.schedule,
-            optimizer: self.optimizer,
+            optimizer: &self.optimizer,
             max_gradient_norm: self.max_gradient_norm,
             precision: self.precision,
-            ..TrainingConfig::small_data()
+            evaluate_every: None,
+            patience: None,
         }
-        .validate()
-    }
-
-    /// Number of steps for a number of windows.
-    pub(super) fn steps(&self, windows: usize) -> u64 {
-        self.epochs.saturating_mul(self.steps_per_epoch(windows))
-    }
-
-    pub(super) fn steps_per_epoch(&self, windows: usize) -> u64 {
-        windows.div_ceil(self.batch_size.max(1)) as u64
     }
 }

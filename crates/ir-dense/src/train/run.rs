@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use ir_core::{Flow, Progress};
 
 use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
+use super::config::RunSettings;
 use super::history::{EvaluationPoint, TrainingStep};
 use super::optimizer::{AdamWState, AdamWStep};
-use super::{AdamWConfig, LearningRateSchedule, TrainError, TrainingHistory};
+use super::{TrainError, TrainingHistory};
 use crate::encode::BiEncoder;
 
 /// Evaluation function: returns a metric of a model after a number of steps, where higher is
@@ -56,19 +57,6 @@ pub(super) trait TrainingTask {
 
 pub(super) type PartGradients<T> = <<T as TrainingTask>::Part as TrainedPart>::Gradients;
 
-/// Number of steps and hyperparameters of the training loop.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RunSettings<'a> {
-    pub(super) steps: u64,
-    pub(super) per_epoch: u64,
-    pub(super) learning_rate: f64,
-    pub(super) schedule: LearningRateSchedule,
-    pub(super) optimizer: &'a AdamWConfig,
-    pub(super) max_gradient_norm: Option<f64>,
-    pub(super) evaluate_every: Option<u64>,
-    pub(super) patience: Option<u64>,
-}
-
 /// Folder of checkpoints, if any, and the number of steps between them.
 #[derive(Debug, Clone)]
 pub(super) struct Checkpoints {
@@ -84,6 +72,62 @@ impl Default for Checkpoints {
         }
     }
 }
+
+/// Functions of a trainer with the field `checkpoints`.
+macro_rules! checkpoint_functions {
+    () => {
+        /// Writes checkpoints to a folder and resumes from the checkpoint that it has, if it has
+        /// the format version of this release ([`TrainError::Version`]).
+        pub fn with_checkpoints(mut self, folder: impl Into<std::path::PathBuf>) -> Self {
+            self.checkpoints.set_folder(folder.into());
+            self
+        }
+
+        /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step
+        /// and interruptions write a checkpoint as well.
+        pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
+            self.checkpoints.set_every(steps);
+            self
+        }
+    };
+}
+
+/// Functions of a trainer of `$model` with the function `train_with_callback`.
+macro_rules! train_functions {
+    ($model:ty, $result:ty) => {
+        /// Trains for all epochs; reports progress in steps.
+        ///
+        /// # Errors
+        /// Returns [`TrainError`] if an example is invalid or lacks the negatives or teacher scores
+        /// that the loss needs, the loss is not finite, a checkpoint cannot be read or written or
+        /// belongs to another run, or `progress` requests a stop ([`TrainError::Stopped`]).
+        pub fn train(
+            self,
+            data: &dyn TrainingSet,
+            progress: &mut dyn Progress,
+        ) -> Result<$result, TrainError> {
+            self.train_with_callback(data, None, &mut |_| Ok(()), progress)
+        }
+
+        /// Trains with periodic evaluation and early stopping, and keeps the best weights.
+        /// `evaluate` returns nDCG@10 on held-out queries, for example.
+        ///
+        /// # Errors
+        /// Returns the errors of [`Self::train`], and [`TrainError::Evaluation`] if the evaluation
+        /// fails.
+        pub fn train_and_evaluate(
+            self,
+            data: &dyn TrainingSet,
+            evaluate: &mut EvaluateFn<'_, $model>,
+            progress: &mut dyn Progress,
+        ) -> Result<$result, TrainError> {
+            self.train_with_callback(data, Some(evaluate), &mut |_| Ok(()), progress)
+        }
+    };
+}
+
+pub(super) use checkpoint_functions;
+pub(super) use train_functions;
 
 impl Checkpoints {
     pub(super) fn set_folder(&mut self, folder: PathBuf) {
@@ -112,11 +156,12 @@ pub(super) struct FinishedRun<T> {
     pub(super) history: TrainingHistory,
 }
 
-/// Trains for all steps, from the last checkpoint on. `state`: state before the first step.
+/// Trains for all epochs, from the last checkpoint on. `state`: state before the first step.
 pub(super) fn run<T: TrainingTask>(
     mut task: T,
     state: TrainingState,
     settings: RunSettings<'_>,
+    per_epoch: u64,
     checkpoints: &Checkpoints,
     observers: Observers<'_, '_, '_, T::Model>,
 ) -> Result<FinishedRun<T>, TrainError> {
@@ -130,6 +175,8 @@ pub(super) fn run<T: TrainingTask>(
         task,
         state: found.unwrap_or(state),
         optimizers,
+        steps: settings.epochs.saturating_mul(per_epoch),
+        per_epoch,
         settings,
         checkpoints,
         best: None,
@@ -142,6 +189,8 @@ struct TrainingRun<'a, T: TrainingTask> {
     task: T,
     state: TrainingState,
     optimizers: Vec<AdamWState>,
+    steps: u64,
+    per_epoch: u64,
     settings: RunSettings<'a>,
     checkpoints: &'a Checkpoints,
     /// Best weights, if there is no checkpoint folder.
@@ -155,12 +204,8 @@ impl<T: TrainingTask> TrainingRun<'_, T> {
             callback,
             progress,
         } = observers;
-        let RunSettings {
-            steps,
-            per_epoch,
-            evaluate_every,
-            ..
-        } = self.settings;
+        let steps = self.steps;
+        let every = self.settings.evaluate_every.unwrap_or(self.per_epoch);
         if let Some(evaluate) = &mut evaluate
             && self.state.history.evaluations.is_empty()
         {
@@ -176,7 +221,7 @@ impl<T: TrainingTask> TrainingRun<'_, T> {
             }
             self.step()?;
             let step = self.state.step;
-            let due = step.is_multiple_of(evaluate_every.unwrap_or(per_epoch));
+            let due = step.is_multiple_of(every);
             let last = step == steps;
             let mut save = last || step.is_multiple_of(self.checkpoints.every);
             if let Some(evaluate) = &mut evaluate
@@ -213,7 +258,7 @@ impl<T: TrainingTask> TrainingRun<'_, T> {
         let clip_factor = settings
             .max_gradient_norm
             .map_or(1.0, |max| (max / (norm + 1e-6)).min(1.0));
-        let rate = settings.learning_rate * settings.schedule.factor(step, settings.steps);
+        let rate = settings.learning_rate * settings.schedule.factor(step, self.steps);
         let update = AdamWStep {
             config: settings.optimizer,
             learning_rate: rate,
@@ -230,7 +275,7 @@ impl<T: TrainingTask> TrainingRun<'_, T> {
         self.state.step += 1;
         self.state.history.steps.push(TrainingStep {
             step: step + 1,
-            epoch: step / settings.per_epoch + 1,
+            epoch: step / self.per_epoch + 1,
             learning_rate: rate,
             loss,
             gradient_norm: norm,
@@ -278,7 +323,7 @@ impl<T: TrainingTask> TrainingRun<'_, T> {
     }
 
     fn finish(mut self) -> Result<FinishedRun<T>, TrainError> {
-        let stopped_early = self.stopped_early() && self.state.step < self.settings.steps;
+        let stopped_early = self.stopped_early() && self.state.step < self.steps;
         let mut step = self.state.step;
         if let Some(best) = self.state.history.best()
             && best.step != step

@@ -1,6 +1,6 @@
 //! Training of a bi-encoder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
@@ -12,7 +12,9 @@ use super::config::check_precision;
 use super::gradcache::{TrainedTower, TrainedTowers};
 use super::gradients::ModelGradients;
 use super::optimizer::{AdamWState, AdamWStep};
-use super::run::{self, Checkpoints, Observers, RunSettings, TrainedPart, TrainingTask};
+use super::run::{
+    self, Checkpoints, Observers, TrainedPart, TrainingTask, checkpoint_functions, train_functions,
+};
 use super::sampler::BatchSampler;
 use super::{EvaluateFn, HistoryCallback, Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::{BiEncoder, side_folders};
@@ -126,19 +128,7 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Writes checkpoints to a folder and resumes from the checkpoint that it has, if it has the
-    /// format version of this release ([`TrainError::Version`]).
-    pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.checkpoints.set_folder(folder.into());
-        self
-    }
-
-    /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step and
-    /// interruptions write a checkpoint as well.
-    pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
-        self.checkpoints.set_every(steps);
-        self
-    }
+    checkpoint_functions!();
 
     /// Returns the [fingerprint](TrainingResult::fingerprint) that training would have. Reads all
     /// weights and examples.
@@ -155,33 +145,7 @@ impl Trainer {
         TrainingState::new(&self.config, data.fingerprint(), model, &self.towers.0)
     }
 
-    /// Trains for all epochs; reports progress in steps.
-    ///
-    /// # Errors
-    /// Returns [`TrainError`] if a configuration value or an example is invalid, the loss is not
-    /// finite, a checkpoint cannot be read or written or belongs to another run, or `progress`
-    /// requests a stop ([`TrainError::Stopped`]).
-    pub fn train(
-        self,
-        data: &dyn TrainingSet,
-        progress: &mut dyn Progress,
-    ) -> Result<TrainingResult, TrainError> {
-        self.train_with_callback(data, None, &mut |_| Ok(()), progress)
-    }
-
-    /// Trains with periodic evaluation and early stopping, and keeps the best weights.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Trainer::train`], and [`TrainError::Evaluation`] if the evaluation
-    /// fails.
-    pub fn train_and_evaluate(
-        self,
-        data: &dyn TrainingSet,
-        evaluate: &mut EvaluateFn<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<TrainingResult, TrainError> {
-        self.train_with_callback(data, Some(evaluate), &mut |_| Ok(()), progress)
-    }
+    train_functions!(BiEncoder, TrainingResult);
 
     /// Trains, with periodic evaluation if given, and calls `callback` with the history when
     /// training starts or resumes and after every step, with its evaluation.
@@ -206,16 +170,8 @@ impl Trainer {
             config,
             checkpoints,
         } = self;
-        let settings = RunSettings {
-            steps: config.steps(data.len()),
-            per_epoch: config.steps_per_epoch(data.len()),
-            learning_rate: config.learning_rate,
-            schedule: config.schedule,
-            optimizer: &config.optimizer,
-            max_gradient_norm: config.max_gradient_norm,
-            evaluate_every: config.evaluate_every,
-            patience: config.patience,
-        };
+        let settings = config.run_settings();
+        let per_epoch = config.steps_per_epoch(data.len());
         let task = BiEncoderTask {
             towers,
             config: &config,
@@ -226,7 +182,7 @@ impl Trainer {
             callback,
             progress,
         };
-        let finished = run::run(task, state, settings, &checkpoints, observers)?;
+        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
         Ok(TrainingResult {
             encoder: finished.task.model()?,
             step: finished.step,
@@ -239,10 +195,7 @@ impl Trainer {
     /// Checks that some query has more candidates than its positive.
     fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
         let config = &self.config;
-        if data.len().min(config.batch_size) > 1
-            || !config.loss.is_contrastive()
-            || config.loss.is_distillation()
-        {
+        if data.len().min(config.batch_size) > 1 || config.loss.is_distillation() {
             return Ok(());
         }
         if config.hard_negatives > 0 {

@@ -46,6 +46,15 @@ impl TextBlock {
 /// Token ids of a text, and their types as in [`TokenBatch::with_token_types`].
 pub(crate) type TokenSequence<'a> = (&'a [u32], &'a [u32]);
 
+/// Mini-batches of sequences, at most `size` each, sorted by length, so that the sequences of a
+/// mini-batch have similar lengths.
+pub(crate) fn by_length(sequences: &[TokenSequence<'_>], size: Option<usize>) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..sequences.len()).collect();
+    order.sort_by_key(|&at| (std::cmp::Reverse(sequences[at].0.len()), at));
+    let size = size.unwrap_or(order.len()).max(1);
+    order.chunks(size).map(<[usize]>::to_vec).collect()
+}
+
 impl TokenBatch {
     /// Batch of texts with token types, padded with a token id if `padding` has one.
     pub(crate) fn from_sequences(texts: &[TokenSequence<'_>], padding: Option<u32>) -> Self {

@@ -35,9 +35,9 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use batch::TextBlock;
 pub use batch::TokenBatch;
-pub(crate) use model_weights::{InferenceModel, ModelWeights};
+pub(crate) use model_weights::{InferenceModel, ModelWeights, device};
 use pass::ForwardPass;
-pub(crate) use tensor_names::{count_layers, encoder_prefix};
+pub(crate) use tensor_names::encoder_prefix;
 pub(crate) use weights::tensor_problems;
 
 use crate::model_folder::TransformerConfig;

@@ -12,6 +12,7 @@ use crate::architectures::LayerNames;
 use crate::error::ModelError;
 use crate::model_folder::{
     Disentangled, NormPlacement, TensorSource, TensorValues, TransformerConfig, WeightFile,
+    transposed,
 };
 
 /// Reader of the weights of a transformer, one layer at a time.
@@ -466,52 +467,4 @@ fn parameter<const D: usize>(
     device: &Device,
 ) -> Param<Tensor<D>> {
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
-}
-
-/// Rows that are transposed together: they and a row of the result are in the L1 cache.
-const TRANSPOSED_ROWS: usize = 8;
-
-/// Transposes matrices of `from` columns (PyTorch's layout is `[out, in]`) and concatenates them
-/// along the output dimension.
-fn transposed(matrices: &[&[f32]], from: usize) -> Vec<f32> {
-    let from = from.max(1);
-    let to: usize = matrices.iter().map(|matrix| matrix.len() / from).sum();
-    let mut out = vec![0.0; from * to];
-    let mut first = 0;
-    for matrix in matrices {
-        for rows in matrix.chunks(TRANSPOSED_ROWS * from) {
-            let count = rows.len() / from;
-            for (column, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
-                let cells = out[first..][..count].iter_mut();
-                for (cell, value) in cells.zip(rows[column..].iter().step_by(from)) {
-                    *cell = *value;
-                }
-            }
-            first += count;
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn matrices_of_any_shape_are_transposed_and_concatenated() {
-        for (shapes, from) in [([3, 8, 21], 5), ([16, 1, 1], 33), ([2, 2, 2], 1)] {
-            let matrix = |rows: usize, number: usize| {
-                let values = (0..rows * from).map(|at| (1000 * number + at) as f32);
-                values.collect::<Vec<f32>>()
-            };
-            let all = [0, 1, 2].map(|number| matrix(shapes[number], number));
-            let to: usize = shapes.iter().sum();
-            let found = transposed(&all.each_ref().map(|matrix| &matrix[..]), from);
-            assert_eq!(found.len(), from * to);
-            let rows: Vec<&[f32]> = all.iter().flat_map(|all| all.chunks(from)).collect();
-            for (at, value) in found.iter().enumerate() {
-                assert_eq!(*value, rows[at % to][at / to], "{shapes:?}");
-            }
-        }
-    }
 }

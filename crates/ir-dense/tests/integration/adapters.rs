@@ -106,6 +106,8 @@ fn adapters_that_are_not_merged_are_errors() {
         ),
         (json!({"r": 0}), "r is 0, expected 1 or more"),
         (json!({"r": 5}), "expected [5, 24] as in the configuration"),
+        // Overflows when it is merged.
+        (json!({"lora_alpha": 1e300}), ", expected a finite number"),
         (
             json!({"lora_alpha": "6"}),
             "lora_alpha is \"6\", expected a number",

@@ -556,7 +556,7 @@ fn settings_of_folders() {
             "config_sentence_transformers.json",
             "\"default_prompt_name\": null",
             "\"default_prompt_name\": \"q\"",
-            "default_prompt_name is q, expected one of the prompts: ",
+            "default_prompt_name is q, expected none, as there are no prompts",
         ),
         (
             "bert",

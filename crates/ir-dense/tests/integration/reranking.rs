@@ -340,7 +340,20 @@ fn errors_of_training() {
     let pairs = |it: &mut CrossEncoderTrainingConfig| {
         (it.batch_size, it.hard_negatives, it.in_batch_negatives) = (1, 0, 4);
     };
-    assert!(train(&pairs, &data).starts_with("every step has one query with one text"));
+    let alone = "every step has one query with one text";
+    assert!(train(&pairs, &data).starts_with(alone));
+    // Binary cross-entropy of positives alone.
+    let positives = |it: &mut CrossEncoderTrainingConfig| {
+        it.loss = CrossEncoderLoss::BinaryCrossEntropy {
+            positive_weight: 1.0,
+            soft_labels: false,
+        };
+    };
+    let mut without_negatives = data.clone();
+    without_negatives
+        .iter_mut()
+        .for_each(|it| it.negatives.clear());
+    assert!(train(&positives, &without_negatives).starts_with(alone));
     let rate = |it: &mut CrossEncoderTrainingConfig| {
         (it.learning_rate, it.max_gradient_norm) = (1e30, None);
     };
@@ -371,7 +384,7 @@ fn errors_of_training() {
         ),
         (
             |it| it.hard_negatives = 0,
-            "hard_negatives is 0, expected 1 or more, as the loss compares candidates and \
+            "hard_negatives is 0, expected 1 or more, as the loss needs negatives and \
              in_batch_negatives is 0",
         ),
         (|it| it.epochs = 0, "epochs is 0, expected 1 or more"),

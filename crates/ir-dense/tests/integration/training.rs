@@ -488,6 +488,8 @@ fn rejects_invalid_settings_and_examples() {
         train(|c| (c.batch_size, c.hard_negatives) = (1, 0), examples()),
         alone
     );
+    let pointwise: fn(&mut TrainingConfig) = |c| c.loss = Loss::Pointwise { scale: None };
+    assert_eq!(train(pointwise, vec![right.clone()]), alone);
     let blank = TrainingExample::new("tea").positive(TrainingText::new(" "));
     assert_eq!(
         train(|_| {}, vec![blank]),

@@ -31,6 +31,37 @@ macro_rules! vector_index_accessors {
     };
 }
 
+/// Functions of a reader of a segmented index. Its field `inner` is a `Snapshot`.
+macro_rules! snapshot_accessors {
+    () => {
+        /// Returns `true` if a folder contains a segmented index.
+        #[must_use]
+        pub fn exists(folder: impl AsRef<std::path::Path>) -> bool {
+            ir_core::segments::exists(folder.as_ref())
+        }
+
+        /// Number of commits and merges since the index was created; 0 for a single index.
+        #[must_use]
+        pub fn commit(&self) -> u64 {
+            self.inner.commit
+        }
+
+        /// Folder of the index; `None` for a single index.
+        #[must_use]
+        pub fn path(&self) -> Option<&std::path::Path> {
+            self.inner.path.as_deref()
+        }
+
+        /// Segments, from the oldest to the newest.
+        pub fn segments(
+            &self,
+        ) -> impl ExactSizeIterator<Item = ir_core::segments::SegmentStats> + '_ {
+            let segments = self.inner.segments.iter();
+            segments.map(|numbered| numbered.segment.stats())
+        }
+    };
+}
+
 mod buffer;
 mod error;
 mod explain;
@@ -42,6 +73,7 @@ mod hnsw;
 mod partial_file;
 mod segments;
 mod similarity;
+mod snapshot;
 mod sparse;
 mod tokens;
 mod validate;

@@ -10,7 +10,7 @@ use crate::{codebook, configs, documents, write};
 
 static TOKENS: IndexFormat = IndexFormat {
     magic: *b"ir-toks\n",
-    version: 1,
+    version: 2,
     name: "a token store",
     large_sections: &["documents"],
 };

@@ -55,24 +55,13 @@ fn normalize(row: &mut [f32]) {
 
 /// Unit vectors around 20 centers of the seed, with a cosine of about .85 with the center.
 fn clustered(seed: u64, random: &mut SplitMix64, tokens: usize, dim: usize) -> TokenVectors {
-    clustered_with(0.6, seed, random, tokens, dim)
-}
-
-/// Unit vectors around 20 centers of the seed: a center and noise of this length, normalized.
-fn clustered_with(
-    noise: f32,
-    seed: u64,
-    random: &mut SplitMix64,
-    tokens: usize,
-    dim: usize,
-) -> TokenVectors {
     let mut values = Vec::new();
     for _ in 0..tokens {
         let mut center = SplitMix64::new(seed, random.below(20) as u64);
         let start = values.len();
         let mut row: Vec<f32> = (0..dim).map(|_| normal(&mut center)).collect();
         normalize(&mut row);
-        let noise = noise / (dim as f32).sqrt();
+        let noise = 0.6 / (dim as f32).sqrt();
         row.iter_mut().for_each(|x| *x += noise * normal(random));
         values.extend(row);
         normalize(&mut values[start..]);

@@ -4,7 +4,7 @@ use ir_core::{DocNum, SearchError, SplitMix64, TokenVectors};
 use ir_knn::{TokenEncoding, TokenStoreConfig, max_sim};
 use proptest::prelude::*;
 
-use crate::{clustered, clustered_with, codebook, configs, documents, naive_max_sim, store};
+use crate::{clustered, codebook, configs, documents, naive_max_sim, store};
 
 fn docs(count: usize) -> Vec<DocNum> {
     (0..count as u32).map(DocNum::new).collect()
@@ -134,29 +134,39 @@ proptest! {
     }
 }
 
-/// Tokens near the centroids: the bounds exclude most documents before they are scored. Tokens far
-/// from the centroids: the bounds may exclude nothing, and the best documents are the same.
+/// The first 16 query tokens, and the lengths of the others and of the tokens of a document, exclude
+/// what cannot be one of the best.
 #[test]
 fn early_termination_saves_work() {
-    for (noise, max_fraction) in [(0.1, 0.3), (0.6, 1.0)] {
-        let (dim, mut random) = (32, SplitMix64::new(1, 1));
-        let mut documents = Vec::new();
-        for n in 0..200 {
-            let one = clustered_with(noise, n % 10, &mut random, 20, dim);
-            documents.push((n.to_string(), one));
+    let dim = 16;
+    let rows = |axes: &[usize], length: f32| {
+        let mut values = vec![0.0; dim * axes.len()];
+        for (row, &axis) in values.chunks_exact_mut(dim).zip(axes) {
+            row[axis] = length;
         }
-        let codebook = codebook(&documents, 256);
-        let query = clustered_with(noise, 3, &mut random, 32, dim);
-        let all = docs(documents.len());
-        for config in configs(dim, &codebook) {
-            let store = store(&config, &documents);
-            let top = store.top(&query, &all, 10).unwrap();
-            assert_eq!(top.pairs, 200 * 20 * 32);
-            let fraction = top.scored_pairs as f64 / top.pairs as f64;
-            let max = config.codebook.as_ref().map_or(1.0, |_| max_fraction);
-            assert!(fraction <= max, "{config:?}: {fraction}");
-            let scores = store.scores(&query, &all).unwrap();
-            assert_eq!(top.best, naive_top(&scores, 10));
+        TokenVectors::new(dim, values, vec![0..0; axes.len()])
+    };
+    // Axes of the query tokens of both blocks; axis and length of the document tokens; documents
+    // that are left after the first block; the best one.
+    for (blocks, documents, left, best) in [
+        // The second document has another direction.
+        ([0, 0], [(0, 1.0), (1, 1.0), (0, 1.0)], 1, (0, 32.0)),
+        // The first block says nothing.
+        ([2, 0], [(0, 1.0), (1, 1.0), (0, 1.0)], 0, (0, 16.0)),
+        // The third document has longer tokens than the second one, which is left.
+        ([0, 1], [(0, 1.0), (2, 0.5), (1, 40.0)], 1, (2, 640.0)),
+    ] {
+        let query: Vec<usize> = blocks.iter().flat_map(|&axis| [axis; 16]).collect();
+        let query = rows(&query, 1.0);
+        let documents = documents.map(|(axis, length)| rows(&[axis, axis + 3], length));
+        let ids = (0..).map(|n: usize| n.to_string());
+        let documents: Vec<(String, TokenVectors)> = ids.zip(documents).collect();
+        for encoding in [TokenEncoding::F32, TokenEncoding::F16] {
+            let config = TokenStoreConfig::new(dim).with_encoding(encoding);
+            let top = store(&config, &documents).top(&query, &docs(3), 1).unwrap();
+            assert_eq!(top.best, [best], "{encoding} {blocks:?}");
+            assert_eq!(top.pairs, 3 * 2 * 32);
+            assert_eq!(top.scored_pairs, top.pairs - left * 2 * 16);
         }
     }
 }

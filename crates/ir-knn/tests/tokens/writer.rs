@@ -156,7 +156,7 @@ fn a_partial_store_of_another_configuration() {
     let other = config.with_codebook(codebooks[1].clone());
     let error = TokenStoreWriter::resume(&path, &other).unwrap_err();
     let message = error.to_string();
-    assert!(message.contains("expected format version 1, dimension 5, f16, codebook "));
+    assert!(message.contains("expected format version 2, dimension 5, f16, codebook "));
     assert!(
         message.ends_with("encoder one; delete the file to start again"),
         "{message}"

@@ -6,8 +6,9 @@ use ir_core::{
 use rayon::prelude::*;
 
 use super::VectorSegment;
-use super::index::{NumberedSegment, SegmentedVectorIndex};
+use super::index::SegmentedVectorIndex;
 use crate::index::hnsw::EfSearch;
+use crate::index::snapshot::NumberedSegment;
 
 /// Approximate searcher over the graphs of a [`SegmentedVectorIndex`]: the graph of each segment is
 /// searched, and the rankings are merged. A [`Retriever`] with the contract of
@@ -30,7 +31,7 @@ pub struct SegmentedHnswSearcher {
 
 /// The vectors of a segment that are not deleted and pass the filter of a search.
 struct LiveFilter<'a> {
-    numbered: &'a NumberedSegment,
+    numbered: &'a NumberedSegment<VectorSegment>,
     search: &'a Search<'a>,
 }
 

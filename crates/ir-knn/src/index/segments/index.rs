@@ -1,20 +1,18 @@
 //! Point-in-time reader of a segmented vector index, and exact search.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
-    DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, SegmentOrder,
-    SegmentedIds, VectorSimilarity,
+    DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, VectorSimilarity,
 };
 
+use super::VectorSegment;
 use super::config::VectorIndexConfig;
-use super::{Segment, VectorSegment};
-use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
+use crate::index::flat::{FlatIndex, FlatScan, ScanSegment};
+use crate::index::snapshot::{NumberedSegment, Snapshot};
 use crate::index::validate::check_query;
-use crate::simd::Cpu;
 
 /// A commit of a segmented vector index, as [`VectorIndexWriter`](crate::VectorIndexWriter) wrote
 /// it. Immutable; cheap to clone and to share between threads.
@@ -55,34 +53,11 @@ use crate::simd::Cpu;
 /// ```
 #[derive(Debug, Clone)]
 pub struct SegmentedVectorIndex {
-    inner: Arc<VectorSnapshot>,
-}
-
-#[derive(Debug)]
-struct VectorSnapshot {
-    cpu: Cpu,
-    /// The folder; [`None`] for a single [`FlatIndex`].
-    path: Option<PathBuf>,
-    config: VectorIndexConfig,
-    commit: u64,
-    segments: Vec<NumberedSegment>,
-    ids: DocIds,
-}
-
-/// Segment with the numbers of its vectors in the whole index.
-#[derive(Debug)]
-pub(super) struct NumberedSegment {
-    pub(super) segment: Segment,
-    first: u32,
-    pub(super) numbers: RowNumbers,
+    inner: Arc<Snapshot<VectorSegment, VectorIndexConfig>>,
 }
 
 impl SegmentedVectorIndex {
-    /// Returns whether a folder contains a segmented index.
-    #[must_use]
-    pub fn exists(folder: impl AsRef<Path>) -> bool {
-        ir_core::segments::exists(folder.as_ref())
-    }
+    snapshot_accessors!();
 
     /// Opens the last commit of the index in a folder. The first search verifies the checksums of
     /// vectors, codes and graphs ([`Verify::FirstUse`]); other uses, such as
@@ -107,54 +82,8 @@ impl SegmentedVectorIndex {
     /// Returns [`OpenIndexError`] if a file is missing or cannot be read, is of another format or
     /// version, or is damaged.
     pub fn open_with(folder: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
-        let folder = folder.as_ref();
-        let commit = Commit::<VectorSegment>::open(folder, verify)?;
-        let path = Some(folder.to_owned());
-        Ok(Self::new(
-            path,
-            commit.config,
-            commit.number,
-            commit.segments,
-        ))
-    }
-
-    fn new(
-        path: Option<PathBuf>,
-        config: VectorIndexConfig,
-        commit: u64,
-        segments: Vec<Segment>,
-    ) -> Self {
-        let mut first = 0;
-        let number = |segment: Segment| {
-            let count = segment.index.flat().len();
-            let numbered = NumberedSegment {
-                numbers: RowNumbers::new(first, count, &segment.deleted),
-                first,
-                segment,
-            };
-            first += numbered.segment.live() as u32;
-            numbered
-        };
-        let segments: Vec<NumberedSegment> = segments.into_iter().map(number).collect();
-        let ids = match &*segments {
-            [only] if only.numbers.is_identity() => only.segment.index.flat().ids().clone(),
-            segments => {
-                let segments = segments.iter().map(|numbered| &numbered.segment);
-                let parts =
-                    segments.map(|part| (part.index.flat().ids().clone(), part.deleted.clone()));
-                SegmentedIds::new(parts.collect(), SegmentOrder::Insertion).into()
-            }
-        };
-        Self {
-            inner: Arc::new(VectorSnapshot {
-                cpu: Cpu::detect(),
-                path,
-                config,
-                commit,
-                segments,
-                ids,
-            }),
-        }
+        let inner = Arc::new(Snapshot::<VectorSegment, _>::open(folder.as_ref(), verify)?);
+        Ok(Self { inner })
     }
 
     vector_index_accessors!(config);
@@ -168,31 +97,10 @@ impl SegmentedVectorIndex {
     /// The index, if it is a single one without deleted vectors.
     #[must_use]
     pub fn single(&self) -> Option<&FlatIndex> {
-        match &*self.inner.segments {
-            [only] if only.numbers.is_identity() => Some(only.segment.index.flat()),
-            _ => None,
-        }
+        self.inner.single().map(VectorSegment::flat)
     }
 
-    /// Number of commits and merges since the index was created; 0 for a single [`FlatIndex`].
-    #[must_use]
-    pub fn commit(&self) -> u64 {
-        self.inner.commit
-    }
-
-    /// The folder of the index; [`None`] for a single [`FlatIndex`].
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.inner.path.as_deref()
-    }
-
-    /// The segments, from the oldest to the newest.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
-        let segments = self.inner.segments.iter();
-        segments.map(|numbered| numbered.segment.stats())
-    }
-
-    pub(super) fn numbered_segments(&self) -> &[NumberedSegment] {
+    pub(super) fn numbered_segments(&self) -> &[NumberedSegment<VectorSegment>] {
         &self.inner.segments
     }
 
@@ -222,7 +130,7 @@ impl SegmentedVectorIndex {
     /// If `doc` is not a document of this index.
     #[must_use]
     pub fn vector(&self, doc: DocNum) -> &[f32] {
-        let (numbered, row) = self.locate(doc);
+        let (numbered, row) = self.inner.locate(doc);
         numbered.segment.index.flat().vector(row)
     }
 
@@ -233,28 +141,12 @@ impl SegmentedVectorIndex {
     /// If `doc` is not a document of this index.
     #[must_use]
     pub fn fingerprint(&self, doc: DocNum) -> Option<u64> {
-        let (numbered, row) = self.locate(doc);
+        let (numbered, row) = self.inner.locate(doc);
         numbered.segment.index.flat().fingerprint(row)
-    }
-
-    /// Segment of a document and its number there.
-    fn locate(&self, doc: DocNum) -> (&NumberedSegment, DocNum) {
-        assert!(doc.index() < self.len(), "no document {}", doc.get());
-        let segments = &self.inner.segments;
-        let at = segments.partition_point(|numbered| numbered.first <= doc.get());
-        let numbered = &segments[at - 1];
-        (numbered, DocNum::new(numbered.numbers.row(doc) as u32))
     }
 
     pub(super) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
         check_query(self.dim(), self.similarity(), query)
-    }
-}
-
-impl NumberedSegment {
-    /// Returns `true` if no vector is deleted.
-    pub(super) fn is_whole(&self) -> bool {
-        self.segment.deleted.count() == Some(0)
     }
 }
 
@@ -267,8 +159,8 @@ impl From<FlatIndex> for SegmentedVectorIndex {
             user_metadata: index.user_metadata().map(str::to_owned),
             ..VectorIndexConfig::new(index.dim(), index.similarity())
         };
-        let segment = Segment::new(0, VectorSegment::Flat(index));
-        Self::new(None, config, 0, vec![segment])
+        let inner = Arc::new(Snapshot::of_index(config, VectorSegment::Flat(index)));
+        Self { inner }
     }
 }
 
@@ -318,7 +210,7 @@ impl Retriever for SegmentedVectorIndex {
         if doc.index() >= self.len() || !search.allows(doc) {
             return Ok(None);
         }
-        let (numbered, row) = self.locate(doc);
+        let (numbered, row) = self.inner.locate(doc);
         let flat = numbered.segment.index.flat();
         flat.explain(query, row, &Search::top(1))
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder, SegmentStats};
+use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder};
 use ir_core::{DocIds, DocNum, Flow, NoProgress, Progress};
 
 use super::config::VectorIndexConfig;
@@ -105,13 +105,11 @@ impl VectorIndexWriter {
         self
     }
 
-    /// Sets the number of segments of similar size that are merged into one. Fewer make searches of
-    /// graphs faster and commits slower. Values below 2 count as 2. Default: 8.
-    #[must_use]
-    pub fn with_merge_factor(mut self, segments: usize) -> Self {
-        self.merge_factor = segments.max(2);
-        self
-    }
+    ir_core::segment_writer!(
+        VectorIndexWriterError,
+        VectorIndexWriterError::Abandoned,
+        VectorIndexWriterError::from_merge
+    );
 
     /// Configuration of the index.
     #[must_use]
@@ -174,17 +172,6 @@ impl VectorIndexWriter {
         Ok(self.pending.put(id))
     }
 
-    /// Deletes the vector with an id. Returns whether there was one.
-    ///
-    /// # Errors
-    /// [`VectorIndexWriterError::Abandoned`] after an error of another call.
-    pub fn delete(&mut self, id: &str) -> Result<bool, VectorIndexWriterError> {
-        self.guard(|writer| {
-            let folder = &writer.folder;
-            Ok(writer.pending.delete(id, || folder.contains(id)))
-        })
-    }
-
     /// Fingerprint of the vector with an id in the last commit; [`None`] if the last commit has no
     /// such vector, or the index has no fingerprints.
     #[must_use]
@@ -193,96 +180,6 @@ impl VectorIndexWriter {
         let mut found = segments.filter_map(|segment| Some((segment, segment.find(id)?)));
         let (segment, row) = found.next()?;
         segment.index.flat().fingerprint(row)
-    }
-
-    /// Number of vectors, with the changes since the last commit.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.folder.len_with(&self.pending)
-    }
-
-    /// Returns whether the index has no vectors, with the changes since the last commit.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The segments of the last commit, from the oldest to the newest.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
-        self.folder.segments().iter().map(Segment::stats)
-    }
-
-    /// Makes the changes since the last commit visible to readers that are opened from now on, and
-    /// durable. Then merges segments if there are many. Without changes, does nothing, but for the
-    /// first commit of a new index.
-    ///
-    /// # Errors
-    /// When a file cannot be written, or a segment that is merged is damaged. The index is then at
-    /// its last commit, which is this one if merging failed or if the folder could not be synced: a
-    /// power failure may then undo the commit, but no file is lost.
-    pub fn commit(&mut self) -> Result<(), VectorIndexWriterError> {
-        self.commit_with(&mut NoProgress)
-    }
-
-    /// [`VectorIndexWriter::commit`] with progress reports. `progress` cancels merges, after the
-    /// commit; it cannot cancel the commit itself.
-    ///
-    /// # Errors
-    /// Returns the errors of [`VectorIndexWriter::commit`], and
-    /// [`VectorIndexWriterError::Canceled`] if `progress` cancels.
-    pub fn commit_with(
-        &mut self,
-        progress: &mut dyn Progress,
-    ) -> Result<(), VectorIndexWriterError> {
-        self.guard(|writer| {
-            writer.commit_changes(progress)?;
-            while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
-                writer
-                    .merge(range, progress)
-                    .map_err(VectorIndexWriterError::from_merge)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Commits, and merges all segments into one without deleted vectors. Its file has the bytes of
-    /// [`FlatIndex::save`], or of [`HnswIndex::save`](crate::HnswIndex::save).
-    ///
-    /// # Errors
-    /// If a file cannot be written, or a segment is damaged. The index is then at its last commit,
-    /// which is this one if merging failed.
-    pub fn compact(&mut self) -> Result<(), VectorIndexWriterError> {
-        self.compact_with(&mut NoProgress)
-    }
-
-    /// [`VectorIndexWriter::compact`] with progress reports.
-    ///
-    /// # Errors
-    /// Returns the errors of [`VectorIndexWriter::commit`], and
-    /// [`VectorIndexWriterError::Canceled`] if `progress` cancels.
-    pub fn compact_with(
-        &mut self,
-        progress: &mut dyn Progress,
-    ) -> Result<(), VectorIndexWriterError> {
-        self.guard(|writer| {
-            writer.commit_changes(progress)?;
-            if !writer.folder.is_compact() {
-                writer.merge(0..writer.folder.segments().len(), progress)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn guard<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, VectorIndexWriterError>,
-    ) -> Result<T, VectorIndexWriterError> {
-        if self.failed {
-            return Err(VectorIndexWriterError::Abandoned);
-        }
-        let result = work(self);
-        self.failed = result.is_err();
-        result
     }
 
     /// Writes buffered vectors as a segment.

@@ -4,17 +4,13 @@
 //!
 //! | part | bytes | in stores |
 //! |---|---|---|
-//! | centroids | n × 4, u32 | with a codebook |
+//! | centroids | n × 4, u32 | with residuals |
 //! | scales | n × 4, f32 | `int8` |
 //! | codes | n × dim × 4, 2 or 1, or n × ⌈dim × bits / 8⌉ | all |
-//! | cosines | n × 1 | with a codebook |
 //! | spans | two varints per token | with spans |
 //! | padding | zeros up to a multiple of 4 | all |
 //!
 //! The varints of a span are the zigzag distance from the end of the token before, and the length.
-//!
-//! A cosine is the code of the largest k/254 that is not above the cosine of the decoded vector and
-//! its centroid, or 255 if the centroid does not bound the products of the vector.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -34,14 +30,6 @@ use crate::simd::Cpu;
 pub(super) const MAX_MAGNITUDE: f32 = 1e15;
 /// Maximum number of tokens of a document.
 const MAX_TOKENS: usize = 1 << 24;
-/// Code of a cosine that gives no bound.
-pub(super) const NO_BOUND: u8 = 255;
-/// Largest code of a cosine.
-pub(super) const MAX_COSINE: u8 = 254;
-/// Maximum difference between 1 and the length of a centroid that gives a bound.
-const CENTROID_TOLERANCE: f32 = 1e-6;
-/// Maximum length of a decoded vector with a bound.
-pub(super) const MAX_LENGTH: f32 = 1.0 + 1.0 / 128.0;
 
 /// Encodes and decodes documents of one configuration.
 #[derive(Debug, Clone)]
@@ -60,13 +48,12 @@ pub(super) struct DocumentBytes<'a> {
     centroids: &'a [u8],
     scales: &'a [u8],
     codes: &'a [u8],
-    pub(super) cosines: &'a [u8],
     spans: &'a [u8],
 }
 
 impl<'a> DocumentBytes<'a> {
-    /// Numbers of the centroids of the tokens; empty in a store without codebook.
-    pub(super) fn centroids(&self) -> impl Iterator<Item = u32> + 'a {
+    /// Numbers of the centroids of the tokens; empty in a store without residuals.
+    fn centroids(&self) -> impl Iterator<Item = u32> + 'a {
         let (numbers, _) = self.centroids.as_chunks();
         numbers.iter().map(|&bytes| u32::from_le_bytes(bytes))
     }
@@ -88,17 +75,16 @@ impl TokenCodec {
         })
     }
 
-    /// Lengths of centroids, scales, codes and cosines of a number of tokens.
-    fn part_lengths(&self, tokens: usize) -> Option<[usize; 4]> {
-        let with_codebook = usize::from(self.codebook.is_some());
-        let (scale, code) = match self.encoding {
-            TokenEncoding::F32 | TokenEncoding::F16 => (0, self.encoding.vector_bytes(self.dim)),
-            TokenEncoding::Int8 => (4, self.dim),
-            residual => (0, residual.vector_bytes(self.dim) - 4),
+    /// Lengths of centroids, scales and codes of a number of tokens.
+    fn part_lengths(&self, tokens: usize) -> Option<[usize; 3]> {
+        let [centroid, scale] = match self.encoding {
+            TokenEncoding::F32 | TokenEncoding::F16 => [0, 0],
+            TokenEncoding::Int8 => [0, 4],
+            TokenEncoding::Residual4 | TokenEncoding::Residual2 => [4, 0],
         };
-        let sizes = [4 * with_codebook, scale, code, with_codebook];
-        let [a, b, c, d] = sizes.map(|size| tokens.checked_mul(size));
-        Some([a?, b?, c?, d?])
+        let code = self.encoding.vector_bytes(self.dim) - centroid - scale;
+        let [a, b, c] = [centroid, scale, code].map(|size| tokens.checked_mul(size));
+        Some([a?, b?, c?])
     }
 
     /// Minimum length in bytes of a document of a number of tokens. `None` on overflow.
@@ -109,14 +95,13 @@ impl TokenCodec {
 
     /// Divides the bytes of a document; `None` if there are too few.
     pub(super) fn split<'a>(&self, bytes: &'a [u8], tokens: usize) -> Option<DocumentBytes<'a>> {
-        let [centroids, scales, codes, cosines] = self.part_lengths(tokens)?;
+        let [centroids, scales, codes] = self.part_lengths(tokens)?;
         let mut reader = ByteReader::new(bytes);
         Some(DocumentBytes {
             tokens,
             centroids: reader.take(centroids)?,
             scales: reader.take(scales)?,
             codes: reader.take(codes)?,
-            cosines: reader.take(cosines)?,
             spans: reader.rest(),
         })
     }
@@ -131,12 +116,7 @@ impl TokenCodec {
     ) -> Result<(), TokenStoreError> {
         self.check(id, vectors)?;
         let (dim, values) = (self.dim, &*vectors.values);
-        let codebook = self.codebook.as_ref();
-        let centroids = codebook.map(|book| book.nearest(self.cpu, values));
         let start = out.len();
-        for number in centroids.iter().flatten() {
-            out.extend(number.to_le_bytes());
-        }
         match self.encoding {
             TokenEncoding::F32 => out.extend(values.iter().flat_map(|value| value.to_le_bytes())),
             TokenEncoding::F16 => {
@@ -150,26 +130,16 @@ impl TokenCodec {
                     out.extend(row.iter().map(|&value| code_of(value, scale) as u8));
                 }
             }
-            TokenEncoding::Residual4 | TokenEncoding::Residual2 => {
-                let numbers = centroids.iter().flatten();
-                for (row, &number) in values.chunks_exact(dim).zip(numbers) {
-                    let Some((book, mean)) =
-                        codebook.and_then(|book| Some((book, book.centroid(number)?)))
-                    else {
-                        continue;
-                    };
-                    match self.encoding {
-                        TokenEncoding::Residual4 => {
-                            book.buckets().four_bits().encode(mean, row, out);
-                        }
-                        _ => book.buckets().two_bits().encode(mean, row, out),
-                    }
-                }
+            TokenEncoding::Residual4 => {
+                self.encode_residuals(values, out, |book, mean, row, out| {
+                    book.buckets().four_bits().encode(mean, row, out);
+                });
             }
-        }
-        if let (Some(book), Some(numbers)) = (codebook, &centroids) {
-            let cosines = self.cosines(book, numbers, &out[start..], vectors.len());
-            out.extend(cosines);
+            TokenEncoding::Residual2 => {
+                self.encode_residuals(values, out, |book, mean, row, out| {
+                    book.buckets().two_bits().encode(mean, row, out);
+                });
+            }
         }
         if self.spans {
             write_spans(&vectors.spans, out);
@@ -179,27 +149,22 @@ impl TokenCodec {
         Ok(())
     }
 
-    /// Codes of the cosines of decoded vectors and their centroids.
-    fn cosines(
+    /// Encodes residuals: `encode` appends the codes of a vector with this centroid.
+    fn encode_residuals(
         &self,
-        book: &TokenCodebook,
-        numbers: &[u32],
-        encoded: &[u8],
-        tokens: usize,
-    ) -> Vec<u8> {
-        // The cosines themselves do not exist yet and are not decoded.
-        let mut bytes = encoded.to_vec();
-        bytes.resize(encoded.len() + tokens, 0);
-        let mut decoded = Vec::new();
-        if let Some(document) = self.split(&bytes, tokens) {
-            self.decode(&document, &mut decoded);
+        values: &[f32],
+        out: &mut Vec<u8>,
+        encode: impl Fn(&TokenCodebook, &[f32], &[f32], &mut Vec<u8>),
+    ) {
+        let Some(book) = &self.codebook else {
+            return;
+        };
+        let numbers = book.nearest(self.cpu, values);
+        out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        for (row, &number) in values.chunks_exact(self.dim).zip(&numbers) {
+            let mean = book.centroid(number).unwrap_or_default();
+            encode(book, mean, row, out);
         }
-        let rows = decoded.chunks_exact(self.dim).zip(numbers);
-        rows.map(|(row, &number)| {
-            let centroid = book.centroid(number).unwrap_or_default();
-            cosine_code(row, centroid)
-        })
-        .collect()
     }
 
     fn check(&self, id: &str, vectors: &TokenVectors) -> Result<(), TokenStoreError> {
@@ -374,10 +339,19 @@ fn code_of(value: f32, scale: f32) -> i8 {
     (value / scale).round_ties_even() as i8
 }
 
-/// Divides a vector by the length. The order of summation is fixed, so that every CPU returns the
-/// same bits. A zero vector stays.
+/// Divides a vector by the length. A zero vector stays.
 #[inline(always)]
 fn normalize(row: &mut [f32]) {
+    let square = squared_length(row);
+    if square > 0.0 {
+        let factor = 1.0 / square.sqrt();
+        row.iter_mut().for_each(|value| *value *= factor);
+    }
+}
+
+/// Sum of the squares. The order of summation is fixed, so that every CPU returns the same bits.
+#[inline(always)]
+pub(super) fn squared_length(row: &[f32]) -> f32 {
     const LANES: usize = 16;
     let mut sums = [0.0_f32; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
@@ -396,29 +370,7 @@ fn normalize(row: &mut [f32]) {
         }
         half /= 2;
     }
-    if sums[0] > 0.0 {
-        let factor = 1.0 / sums[0].sqrt();
-        row.iter_mut().for_each(|value| *value *= factor);
-    }
-}
-
-/// Code of the cosine of a decoded vector and its centroid.
-fn cosine_code(row: &[f32], centroid: &[f32]) -> u8 {
-    let pairs = row.iter().zip(centroid);
-    let product: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-    let (length, of_centroid) = (norm(row), norm(centroid));
-    if length == 0.0 {
-        return MAX_COSINE;
-    }
-    // Rounding errors of these sums are far below the margin.
-    let cosine = product / (f64::from(length) * f64::from(of_centroid)) - 1e-6;
-    let is_unit = (of_centroid - 1.0).abs() <= CENTROID_TOLERANCE;
-    let is_bounded = length <= MAX_LENGTH && is_unit && cosine >= 0.0;
-    if is_bounded {
-        (cosine * f64::from(MAX_COSINE)) as u8
-    } else {
-        NO_BOUND
-    }
+    sums[0]
 }
 
 #[cfg(test)]
@@ -472,28 +424,5 @@ mod tests {
             is_near(&decoded, &numbers(&golden["decoded"]), 1e-6);
         }
         is_near(&all, &expected, 1e-6);
-    }
-
-    /// The cosine code never overstates the cosine, and the angle is a bound.
-    #[test]
-    fn cosine_codes_are_lower_bounds() {
-        let centroid = [0.6, 0.8];
-        for step in 0..1000 {
-            let (sin, cos) = (step as f32 * 0.003).sin_cos();
-            let row = [0.6 * cos - 0.8 * sin, 0.8 * cos + 0.6 * sin];
-            let code = cosine_code(&row, &centroid);
-            if cos <= 0.0 {
-                assert_eq!(code, NO_BOUND);
-                continue;
-            }
-            let bound = f32::from(code) / f32::from(MAX_COSINE);
-            assert!(
-                bound <= cos && cos <= bound + 1.0 / 254.0 + 1e-5,
-                "{cos} {bound}"
-            );
-        }
-        assert_eq!(cosine_code(&[0.0, 0.0], &centroid), MAX_COSINE);
-        assert_eq!(cosine_code(&[0.6 * 1.01, 0.8 * 1.01], &centroid), NO_BOUND);
-        assert_eq!(cosine_code(&[0.6, 0.8], &[0.3, 0.4]), NO_BOUND);
     }
 }

@@ -29,10 +29,8 @@ pub struct TokenStoreConfig {
     /// If `true`, the byte range of each token in the text is stored, for highlights; about two
     /// bytes per token. Default: false.
     pub spans: bool,
-    /// Centroids and buckets of residuals. Required by residual encodings. The others do not need
-    /// it: 5 bytes per token give upper bounds of scores, which exclude candidates only if tokens
-    /// are near their centroids ([`SegmentedTokenStore::top`](crate::SegmentedTokenStore::top)).
-    /// Every file contains the codebook. Default: none.
+    /// Centroids and buckets of residuals. Required by residual encodings; the others do not use
+    /// it. Every file contains the codebook. Default: none.
     #[serde(skip)]
     pub codebook: Option<TokenCodebook>,
 }

@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 /// | `int8` | n + 4 | code × scale, with scale = largest absolute value of the vector / 127 |
 /// | `residual4`, `residual2` | ⌈n/2⌉ + 4, ⌈n/4⌉ + 4 | centroid + bucket weights, normalized |
 ///
-/// A store with a [`TokenCodebook`](crate::TokenCodebook) has 1 byte more per vector, and 5 more
-/// with an encoding that does not need a codebook.
-///
 /// Decoding is exact: the same bytes give the same values on every CPU.
 ///
 /// # Source

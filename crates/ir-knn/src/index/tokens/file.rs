@@ -7,7 +7,7 @@ use super::encoding::TokenEncoding;
 
 pub(super) static TOKENS: IndexFormat = IndexFormat {
     magic: *b"ir-toks\n",
-    version: 1,
+    version: 2,
     name: "a token store",
     large_sections: &[section::DOCUMENTS],
 };

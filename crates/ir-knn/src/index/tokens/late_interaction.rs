@@ -141,9 +141,7 @@ impl<E: TokenEncoder> LateInteraction<E> {
     }
 
     /// Keeps the candidates with the `k` highest scores, and those with a score equal to the last
-    /// of them; removes the others. With a store that has a codebook, bounds may exclude some of
-    /// the others before they are scored ([`SegmentedTokenStore::top`]). Default: keeps all
-    /// candidates.
+    /// of them; removes the others. Default: keeps all candidates.
     #[must_use]
     pub fn with_top(mut self, k: usize) -> Self {
         self.top = Some(k);
@@ -196,13 +194,7 @@ impl<E: TokenEncoder> LateInteraction<E> {
             }
             Some(store) => {
                 let docs = find_all(store, candidates)?;
-                match self.top {
-                    Some(k) if k < docs.len() && store.config().codebook.is_some() => {
-                        return top_scores(store, query, &docs, k);
-                    }
-                    // Without bounds, all candidates are scored, on all threads.
-                    _ => store.scores(query, &docs)?,
-                }
+                store.scores(query, &docs)?
             }
         };
         let floor = self.top.map_or(f32::NEG_INFINITY, |k| floor(&scores, k));
@@ -219,30 +211,6 @@ fn floor(scores: &[f32], k: usize) -> f32 {
     let mut sorted = scores.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
     sorted.get(last).copied().unwrap_or(f32::NEG_INFINITY)
-}
-
-/// Scores of the `k` best documents and those with a score equal to the last of them.
-fn top_scores(
-    store: &SegmentedTokenStore,
-    query: &TokenVectors,
-    docs: &[DocNum],
-    k: usize,
-) -> Result<Vec<Option<f32>>, SearchError> {
-    // Doubled until the last score is below the k-th, so that no equal score is missing.
-    let mut depth = k + 1;
-    loop {
-        let best = store.top(query, docs, depth)?.best;
-        let floor = k.checked_sub(1).map_or(f32::INFINITY, |last| best[last].1);
-        let last = best.last().map_or(floor, |&(_, score)| score);
-        if last < floor || best.len() == docs.len() {
-            let mut scores = vec![None; docs.len()];
-            for (at, score) in best.into_iter().filter(|&(_, score)| score >= floor) {
-                scores[at] = Some(score);
-            }
-            return Ok(scores);
-        }
-        depth *= 2;
-    }
 }
 
 /// Numbers of candidates in a store.

@@ -15,12 +15,10 @@
 //! errors. With one codebook, merging copies bytes.
 //!
 //! # Early termination
-//! Bounds from norms are loose: all vectors have length 1. The angle of a token and its centroid,
-//! with the angles of query tokens and centroids, which are computed once per query, bounds
-//! products by the triangle inequality ([`bounds`]). This takes 5 bytes per token. An exact bound
-//! cannot use that residuals point into random directions, so it is loose, too, if tokens are far
-//! from their centroids: at a cosine of .8, it excludes nothing (`cargo bench -p bench-tokens`).
-//! Therefore a sample of the candidates decides whether bounds are computed.
+//! [`SegmentedTokenStore::top`] bounds a score by the maxima of some query tokens and the lengths of
+//! the others. The angles of tokens and their centroids would give tighter bounds, at 1 to 5 bytes
+//! per token; but an exact bound cannot use that residuals point into random directions. At a cosine
+//! of .8 of tokens and centroids, such bounds excluded nothing and took more time than the products.
 //!
 //! # File
 //! A file in the container format of [`ir_core::store`]; numbers are little-endian.
@@ -34,7 +32,6 @@
 //! | `ids` | document ids ([`ir_core::DocIds::write_section`]) |
 //! | `metadata` | dimension, encoding, encoder, spans and number of documents, as JSON |
 
-mod bounds;
 mod buckets;
 mod codebook;
 mod codec;
@@ -50,9 +47,9 @@ mod segment;
 mod segmented_store;
 mod segmented_writer;
 mod store;
+mod top;
 mod writer;
 
-pub use bounds::TopCandidates;
 pub use codebook::{TokenCodebook, TokenCodebookConfig};
 pub use config::TokenStoreConfig;
 pub use encoding::TokenEncoding;
@@ -62,4 +59,5 @@ pub use query::max_sim;
 pub use segmented_store::SegmentedTokenStore;
 pub use segmented_writer::SegmentedTokenStoreWriter;
 pub use store::TokenStore;
+pub use top::TopCandidates;
 pub use writer::TokenStoreWriter;

@@ -7,6 +7,7 @@ use ir_core::segments::SegmentIndex;
 use ir_core::store::{AtomicFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
 use ir_core::{DocIds, DocNum, Flow, Progress};
 
+use super::codebook::TokenCodebook;
 use super::config::TokenStoreConfig;
 use super::documents::DocumentTable;
 use super::error::TokenStoreError;
@@ -60,14 +61,17 @@ impl SegmentIndex for TokenStore {
     }
 }
 
-/// Checks that all segments have the codebook of the first one.
-pub(super) fn check_codebooks(segments: &[Segment]) -> Result<(), OpenIndexError> {
-    let mut stores = segments.iter().map(|segment| &segment.index);
-    let Some(first) = stores.next() else {
-        return Ok(());
+/// Codebook of segments, which all have the same one.
+pub(super) fn codebook_of<'a>(
+    segments: impl IntoIterator<Item = &'a TokenStore>,
+) -> Result<Option<TokenCodebook>, OpenIndexError> {
+    let mut segments = segments.into_iter();
+    let Some(first) = segments.next() else {
+        return Ok(None);
     };
-    match stores.find(|store| store.config().codebook != first.config().codebook) {
-        None => Ok(()),
+    let codebook = &first.config().codebook;
+    match segments.find(|store| store.config().codebook != *codebook) {
+        None => Ok(codebook.clone()),
         Some(store) => {
             let expected = "the centroids of the other segments";
             Err(store.file().malformed(section::CENTROIDS, expected))
@@ -127,7 +131,7 @@ mod tests {
     use ir_core::TokenVectors;
 
     use super::*;
-    use crate::index::tokens::codebook::{TokenCodebook, TokenCodebookConfig};
+    use crate::index::tokens::codebook::TokenCodebookConfig;
     use crate::index::tokens::writer::TokenStoreWriter;
 
     /// The checksums of a manifest do not find a writer that changes the codebook.
@@ -143,11 +147,12 @@ mod tests {
             let vectors = TokenVectors::new(2, vec![1.0, 0.0], vec![0..1; 1]);
             writer.push("a", &vectors).unwrap();
             writer.finish().unwrap();
-            Segment::new(number, TokenStore::open(&path).unwrap())
+            TokenStore::open(&path).unwrap()
         };
-        check_codebooks(&[]).unwrap();
-        check_codebooks(&[segment(0, 2), segment(1, 2)]).unwrap();
-        let error = check_codebooks(&[segment(2, 2), segment(3, 2), segment(4, 1)]).unwrap_err();
+        assert_eq!(codebook_of(&[]).unwrap(), None);
+        let equal = [segment(0, 2), segment(1, 2)];
+        assert_eq!(codebook_of(&equal).unwrap(), equal[1].config().codebook);
+        let error = codebook_of(&[segment(2, 2), segment(3, 2), segment(4, 1)]).unwrap_err();
         assert!(
             matches!(&error, OpenIndexError::Malformed { path, section, .. }
                 if path.ends_with("4") && section == section::CENTROIDS),

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
-use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder, SegmentIndex, SegmentStats};
+use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder, SegmentIndex};
 use ir_core::store::{AtomicFile, IndexFileWriter, Verify};
-use ir_core::{DocNum, NoProgress, Progress, TokenVectors};
+use ir_core::{DocNum, Progress, TokenVectors};
 
 use super::codebook::TokenCodebook;
 use super::codec::TokenCodec;
@@ -13,7 +13,7 @@ use super::config::TokenStoreConfig;
 use super::documents::EncodedDocuments;
 use super::error::TokenStoreError;
 use super::file::TOKENS;
-use super::segment::{Segment, check_codebooks, merge_segments};
+use super::segment::{Segment, codebook_of, merge_segments};
 use super::store::TokenStore;
 use crate::index::error::SaveVectorIndexError;
 
@@ -85,10 +85,8 @@ impl SegmentedTokenStoreWriter {
     /// writer.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, TokenStoreError> {
         let folder = SegmentFolder::<TokenStore>::open(folder.as_ref())?;
-        check_codebooks(folder.segments())?;
         let mut config = folder.config().clone();
-        let first = folder.segments().first();
-        config.codebook = first.and_then(|first| first.index.config().codebook.clone());
+        config.codebook = codebook_of(folder.segments().iter().map(|segment| &segment.index))?;
         let codec = TokenCodec::new(&config).ok();
         Ok(Self::new(folder, config, codec))
     }
@@ -120,13 +118,11 @@ impl SegmentedTokenStoreWriter {
         self
     }
 
-    /// Sets the number of segments of similar size that are merged into one. Values below 2 count
-    /// as 2. Default: 8.
-    #[must_use]
-    pub fn with_merge_factor(mut self, segments: usize) -> Self {
-        self.merge_factor = segments.max(2);
-        self
-    }
+    ir_core::segment_writer!(
+        TokenStoreError,
+        TokenStoreError::Abandoned,
+        TokenStoreError::from_merge
+    );
 
     /// Sets the codebook of a store without documents.
     ///
@@ -180,100 +176,6 @@ impl SegmentedTokenStoreWriter {
         Ok(self.pending.put(id))
     }
 
-    /// Deletes the document with an id. Returns `true` if there was one.
-    ///
-    /// # Errors
-    /// Returns [`TokenStoreError::Abandoned`] after an error of another call.
-    pub fn delete(&mut self, id: &str) -> Result<bool, TokenStoreError> {
-        self.guard(|writer| {
-            let folder = &writer.folder;
-            Ok(writer.pending.delete(id, || folder.contains(id)))
-        })
-    }
-
-    /// Returns the number of documents, with the changes since the last commit.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.folder.len_with(&self.pending)
-    }
-
-    /// Returns `true` if the store has no documents, with the changes since the last commit.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns the segments of the last commit, from the oldest to the newest.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
-        self.folder.segments().iter().map(Segment::stats)
-    }
-
-    /// Makes the changes since the last commit visible to readers that are opened from now on, and
-    /// durable. Then merges segments if there are many. Without changes, does nothing, but for the
-    /// first commit of a new store.
-    ///
-    /// # Errors
-    /// If a file cannot be written, or a segment that is merged is damaged. The store is then at
-    /// its last commit, which is this one if merging failed or if the folder could not be synced.
-    pub fn commit(&mut self) -> Result<(), TokenStoreError> {
-        self.commit_with(&mut NoProgress)
-    }
-
-    /// [`SegmentedTokenStoreWriter::commit`] with progress reports. `progress` cancels merges,
-    /// after the commit; it cannot cancel the commit itself.
-    ///
-    /// # Errors
-    /// Returns the errors of [`SegmentedTokenStoreWriter::commit`], and
-    /// [`TokenStoreError::Canceled`] if `progress` cancels.
-    pub fn commit_with(&mut self, progress: &mut dyn Progress) -> Result<(), TokenStoreError> {
-        self.guard(|writer| {
-            writer.commit_changes()?;
-            while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
-                writer
-                    .merge(range, progress)
-                    .map_err(TokenStoreError::from_merge)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Commits, and merges all segments into one without deleted documents. The file has the bytes
-    /// that [`TokenStoreWriter`](crate::TokenStoreWriter) writes.
-    ///
-    /// # Errors
-    /// If a file cannot be written, or a segment is damaged. The store is then at its last commit,
-    /// which is this one if merging failed.
-    pub fn compact(&mut self) -> Result<(), TokenStoreError> {
-        self.compact_with(&mut NoProgress)
-    }
-
-    /// [`SegmentedTokenStoreWriter::compact`] with progress reports.
-    ///
-    /// # Errors
-    /// Returns the errors of [`SegmentedTokenStoreWriter::compact`], and
-    /// [`TokenStoreError::Canceled`] if `progress` cancels.
-    pub fn compact_with(&mut self, progress: &mut dyn Progress) -> Result<(), TokenStoreError> {
-        self.guard(|writer| {
-            writer.commit_changes()?;
-            if !writer.folder.is_compact() {
-                writer.merge(0..writer.folder.segments().len(), progress)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn guard<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, TokenStoreError>,
-    ) -> Result<T, TokenStoreError> {
-        if self.failed {
-            return Err(TokenStoreError::Abandoned);
-        }
-        let result = work(self);
-        self.failed = result.is_err();
-        result
-    }
-
     /// Writes buffered documents as a segment.
     fn flush(&mut self) -> Result<(), TokenStoreError> {
         if self.buffer.ids.is_empty() {
@@ -296,7 +198,7 @@ impl SegmentedTokenStoreWriter {
     }
 
     /// Commits, unless there are no changes to a store that exists.
-    fn commit_changes(&mut self) -> Result<(), TokenStoreError> {
+    fn commit_changes(&mut self, _: &mut dyn Progress) -> Result<(), TokenStoreError> {
         self.flush()?;
         if self.folder.has_commit() && self.flushed.is_empty() && self.pending.is_empty() {
             return Ok(());
