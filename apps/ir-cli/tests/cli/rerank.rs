@@ -454,6 +454,19 @@ fn wrong_rerankings_are_rejected() {
         1,
         &["--rerank: no/such/model: expected a model folder"],
     );
+    let search = [
+        "search",
+        "tiny",
+        "--query",
+        "tea",
+        "--rerank",
+        "all-MiniLM-L6",
+    ];
+    let no_models = [("HF_HOME", "."), ("HF_HUB_CACHE", "")];
+    here.ir_env(&search, &no_models).fails(
+        1,
+        &["all-MiniLM-L6: expected a model folder", "did you mean"],
+    );
     let labels = MODEL.to_owned() + "-3-labels";
     for command in [
         &["search", "tiny", "--query", "tea", "--rerank", &labels][..],

@@ -50,6 +50,55 @@ fn train_save_and_resume() {
         .ok();
 }
 
+/// An experiment trains the model of `ir mine` and `ir train-reranker`, once.
+#[test]
+fn an_experiment_trains_the_same_model() {
+    let here = here();
+    here.ir(&format!(
+        "train-reranker {MODEL} train.jsonl -o tuned --epochs 1 --negatives 2 \
+         --learning-rate 0.002 --max-tokens 32"
+    ))
+    .ok();
+    here.write(
+        "rerank.toml",
+        format!(
+            r#"
+            measures = ["RR"]
+            [[tasks]]
+            collection = "bundled"
+            [[systems]]
+            name = "BM25"
+            type = "bm25"
+            [[systems]]
+            name = "reranked"
+            type = "rerank"
+            first = "BM25"
+            model = "{MODEL}"
+            depth = 10
+            [systems.training]
+            epochs = 1
+            hard_negatives = 2
+            learning_rate = 0.002
+            max_tokens = 32
+            "#
+        ),
+    );
+    let planned = here.ir("run rerank.toml --dry-run").ok();
+    let stage = "bert-pytorch, trained as a cross-encoder on split train, epochs 1";
+    assert!(planned.out.contains(stage), "{}", planned.out);
+    let first = here.ir("run rerank.toml").ok();
+    let models = fs::read_dir(here.path().join(".ir-cache/model")).unwrap();
+    let models = models.map(|entry| entry.unwrap().path().join("model.safetensors"));
+    let models: Vec<_> = models.filter(|path| path.exists()).collect();
+    assert_eq!(models.len(), 1);
+    let tuned = fs::read(here.path().join("tuned/model.safetensors")).unwrap();
+    assert!(fs::read(&models[0]).unwrap() == tuned);
+    let planned = here.ir("run rerank.toml --dry-run").ok();
+    let end = "0 stages to do, 2 cached\n";
+    assert!(planned.out.ends_with(end), "{}", planned.out);
+    assert_eq!(here.ir("run rerank.toml").ok().out, first.out);
+}
+
 #[test]
 fn bad_input() {
     let here = here();

@@ -16,6 +16,7 @@ mod nearest_words_of_encoders;
 mod overlap;
 mod queries_of_bm25;
 mod random_indexing;
+mod reranker_training;
 mod run;
 mod shared_parts;
 mod smart_scores;

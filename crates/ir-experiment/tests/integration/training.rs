@@ -3,9 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::path::PathBuf;
 
-use crate::common::{Recorder, computed, run};
+use crate::common::{Recorder, StopsTraining, computed, run, weights};
 use ir_core::{Flow, NoProgress, Progress};
 use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, SpecError, Stage, StageStatus};
 
@@ -71,20 +70,6 @@ of = ["BM25", "tuned"]
 
 fn experiment() -> Experiment {
     Experiment::from_toml(TRAINED).unwrap()
-}
-
-/// Weights of the cached models, by file.
-fn weights(cache: &Cache) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(cache.folder().join("model")).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path.join("model.safetensors");
-        if file.exists() {
-            found.push((path.file_name().unwrap().into(), fs::read(file).unwrap()));
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]
@@ -156,20 +141,6 @@ fn training_does_not_depend_on_the_number_of_threads() {
     assert_eq!(trained[0].0.len(), 3);
     assert!(trained[0] == trained[1]);
 }
-
-/// Stops after some steps of the training.
-struct StopsTraining(u64);
-
-impl Progress for StopsTraining {
-    fn report(&mut self, stage: &str, done: u64, _: Option<u64>) -> Flow {
-        match stage == "training" && done >= self.0 {
-            true => Flow::Stop,
-            false => Flow::Continue,
-        }
-    }
-}
-
-impl Observer for StopsTraining {}
 
 #[test]
 fn interrupted_training_resumes_and_damaged_models_are_rebuilt() {

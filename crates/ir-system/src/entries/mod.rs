@@ -5,6 +5,7 @@ pub(crate) mod bm25;
 pub(crate) mod cleaning;
 pub(crate) mod model_parameters;
 mod rerank;
+mod reranker_training;
 
 pub use analyzer::{AnalysisEntry, AnalyzerEntry, AnalyzerName, StopWordsEntry};
 pub use bm25::expansion::ExpansionEntry;
@@ -22,6 +23,7 @@ pub use bm25::{
 pub use cleaning::{CleaningEntry, StopWordList};
 pub use model_parameters::ModelParameters;
 pub use rerank::{RerankSystem, WindowsName};
+pub use reranker_training::{RerankerLossName, RerankerTrainingEntry};
 
 use ir_bm25::feedback::FeedbackModel;
 use ir_bm25::models::NamedModel;

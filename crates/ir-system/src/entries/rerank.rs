@@ -1,9 +1,11 @@
 //! Parameters of the type `rerank`.
 
+use ir_data::DocTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::PrecisionName;
+use super::{PrecisionName, RerankerTrainingEntry};
+use crate::error::SystemError;
 
 /// First hits of one system, ranked by a cross-encoder or a late-interaction model, or by the
 /// scores of another system.
@@ -60,6 +62,10 @@ pub struct RerankSystem {
     /// Default: `{title} {text}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// Training of the cross-encoder on labeled queries, from the weights of `model`. The trained
+    /// model is cached; systems with the same model and the same training share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<RerankerTrainingEntry>,
 }
 
 /// Windows of a document that exceeds the sequence length of a cross-encoder, and its score.
@@ -89,8 +95,14 @@ impl RerankSystem {
             ("stride", self.stride.is_some()),
             ("batch", self.batch.is_some()),
             ("template", self.template.is_some()),
+            ("training", self.training.is_some()),
         ];
         let given = given.into_iter().filter(|(_, is_given)| *is_given);
         given.map(|(key, _)| key)
+    }
+
+    /// Template of the document texts.
+    pub(crate) fn template(&self) -> Result<DocTemplate, SystemError> {
+        crate::entries::template(self.template.as_deref().unwrap_or("{title} {text}"))
     }
 }

@@ -13,6 +13,8 @@ mod hybrid;
 mod knn;
 #[cfg(feature = "dense")]
 mod model_folder;
+#[cfg(feature = "dense")]
+mod model_training;
 mod prior;
 mod query_expansion;
 mod random_indexing;
@@ -31,8 +33,9 @@ pub use crate::entries::{
     AnalysisEntry, AnalyzerEntry, AnalyzerName, BlankDocsName, Bm25Preset, Bm25System,
     CleaningEntry, DecayName, DocOrderName, EncoderEntry, EncoderReference, ExpansionEntry,
     IndexedFieldsEntry, IndexedFieldsName, LossName, MiningEntry, ModelParameters, PoolingName,
-    PrecisionName, QuerySyntaxName, RandomEntry, RerankSystem, StopWordList, StopWordsEntry,
-    TrainingEntry, TrainingPrecisionName, TrainingPreset, WindowsName, unknown_encoder,
+    PrecisionName, QuerySyntaxName, RandomEntry, RerankSystem, RerankerLossName,
+    RerankerTrainingEntry, StopWordList, StopWordsEntry, TrainingEntry, TrainingPrecisionName,
+    TrainingPreset, WindowsName, unknown_encoder,
 };
 pub use cleaning::Cleaner;
 use existing_file::existing_file;

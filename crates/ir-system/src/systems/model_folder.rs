@@ -7,6 +7,7 @@ use ir_dense::{ModelFolder, Precision, model_files};
 
 use crate::entries::PrecisionName;
 use crate::error::SystemError;
+use crate::model::missing_model;
 use crate::source::SourceMap;
 use crate::system::SystemContext;
 
@@ -26,7 +27,8 @@ impl From<PrecisionName> for Precision {
 /// Finds a model folder by its path, or by the name of a downloaded model.
 ///
 /// # Errors
-/// Returns [`SystemError::Missing`] if there is none.
+/// Returns [`SystemError::Missing`] if there is none. It says how to get the model, or names the
+/// closest known one.
 pub(crate) fn find_model(source: &SourceMap, model: &str) -> Result<ModelFolder, SystemError> {
     let path = source.resolve(MODEL_KEY, model)?;
     let found = if path.exists() {
@@ -34,7 +36,7 @@ pub(crate) fn find_model(source: &SourceMap, model: &str) -> Result<ModelFolder,
     } else {
         ModelFolder::find(model.as_ref())
     };
-    found.map_err(|error| SystemError::missing(MODEL_KEY, error.to_string()))
+    found.map_err(|error| SystemError::missing(MODEL_KEY, missing_model(&error)))
 }
 
 /// Names and hashes of the files of a model folder.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use ir_bm25::{SegmentedIndex, StoredFields};
 use ir_core::CandidateTexts;
 use ir_core::fusion::{Reranked, RetrieverScores};
-use ir_data::DocTemplate;
 
 use super::candidate_texts::{candidate_texts, stored_texts};
-use crate::entries::{RerankSystem, WindowsName, template};
+use crate::entries::{RerankSystem, RerankerTrainingEntry, WindowsName};
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
+use crate::observer::StageReport;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, OpenSystem, SharedRetriever, System, SystemContext};
 
@@ -23,9 +23,14 @@ impl RerankSystem {
     /// # Errors
     /// Returns [`SystemError::Missing`] if there is no such model, or the program was built without
     /// the feature `dense`, [`SystemError::Stage`] if the folder is neither a cross-encoder with
-    /// one label nor a late-interaction model, and [`SystemError::Parameter`] for `windows` that
-    /// the model does not have, and for `tokens` that are no token store of the model.
+    /// one label nor a late-interaction model, and [`SystemError::Parameter`] if the model is to be
+    /// trained, for `windows` that the model does not have, and for `tokens` that are no token
+    /// store of the model.
     pub fn open_model(&self, source: &SourceMap) -> Result<OpenReranker, SystemError> {
+        if self.training.is_some() {
+            let message = "expected a trained model; a collection with labeled queries trains one";
+            return Err(SystemError::parameter("training", message));
+        }
         super::reranker::open_model(self, source)
     }
 
@@ -61,10 +66,6 @@ impl RerankSystem {
         let firsts = firsts.into_iter();
         let reranked = firsts.map(|first| self.with_texts(first, &reranker, texts.clone()));
         Ok((reranked.collect::<Result<_, _>>()?, reranker))
-    }
-
-    fn template(&self) -> Result<DocTemplate, SystemError> {
-        template(self.template.as_deref().unwrap_or("{title} {text}"))
     }
 
     fn with_texts(
@@ -118,7 +119,9 @@ impl System for RerankSystem {
             let message = "expected windows = \"maximum\" or \"mean\"";
             return Err(SystemError::parameter("stride", message));
         }
-        self.template().map(drop)
+        self.template()?;
+        let training = self.training.as_ref();
+        training.map_or(Ok(()), RerankerTrainingEntry::check)
     }
 
     fn index_needs(&self) -> IndexNeeds {
@@ -156,6 +159,13 @@ impl System for RerankSystem {
         match self.model {
             None => Ok(String::new()),
             Some(_) => super::reranker::content(self, context),
+        }
+    }
+
+    fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
+        match &self.training {
+            None => Ok(Vec::new()),
+            Some(training) => super::reranker::stages(self, training, context),
         }
     }
 

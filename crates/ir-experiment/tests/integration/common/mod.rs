@@ -85,3 +85,38 @@ pub(crate) fn assert_cached(stages: &[(Stage, StageStatus)]) {
         "{stages:?}"
     );
 }
+
+/// Weights of the cached models, by folder.
+#[cfg(feature = "dense")]
+pub(crate) fn weights(cache: &Cache) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(cache.folder().join("model")).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.join("model.safetensors");
+        if file.exists() {
+            found.push((
+                path.file_name().unwrap().into(),
+                std::fs::read(file).unwrap(),
+            ));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Stops after some steps of a training.
+#[cfg(feature = "dense")]
+pub(crate) struct StopsTraining(pub u64);
+
+#[cfg(feature = "dense")]
+impl Progress for StopsTraining {
+    fn report(&mut self, stage: &str, done: u64, _: Option<u64>) -> Flow {
+        match stage == "training" && done >= self.0 {
+            true => Flow::Stop,
+            false => Flow::Continue,
+        }
+    }
+}
+
+#[cfg(feature = "dense")]
+impl Observer for StopsTraining {}

@@ -1,8 +1,6 @@
 //! Encoders of systems: model, training, and the vectors of the documents.
 
 #[cfg(feature = "dense")]
-mod examples;
-#[cfg(feature = "dense")]
 mod generated_questions;
 #[cfg(feature = "dense")]
 mod model_stage;

@@ -1,4 +1,4 @@
-//! Models of the type `rerank`: cross-encoders and late-interaction models.
+//! Models of the type `rerank`: cross-encoders, which may be trained, and late-interaction models.
 
 #[cfg(feature = "dense")]
 mod with_models;
@@ -6,6 +6,6 @@ mod with_models;
 mod without_models;
 
 #[cfg(feature = "dense")]
-pub(super) use with_models::{content, open_folder, open_model, shared_model};
+pub(super) use with_models::{content, open_folder, open_model, shared_model, stages};
 #[cfg(not(feature = "dense"))]
-pub(super) use without_models::{content, open_model, shared_model};
+pub(super) use without_models::{content, open_model, shared_model, stages};

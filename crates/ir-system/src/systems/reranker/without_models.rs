@@ -1,7 +1,8 @@
 //! Models of the type `rerank` in a build without the feature `dense`.
 
-use crate::entries::RerankSystem;
+use crate::entries::{RerankSystem, RerankerTrainingEntry};
 use crate::error::SystemError;
+use crate::observer::StageReport;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
 
@@ -14,6 +15,14 @@ pub(in crate::systems) fn content(
     _: &RerankSystem,
     _: &SystemContext<'_>,
 ) -> Result<String, SystemError> {
+    Err(unavailable())
+}
+
+pub(in crate::systems) fn stages(
+    _: &RerankSystem,
+    _: &RerankerTrainingEntry,
+    _: &SystemContext<'_>,
+) -> Result<Vec<StageReport>, SystemError> {
     Err(unavailable())
 }
 

@@ -219,7 +219,7 @@ impl MiningEntry {
         }
     }
 
-    fn check(&self) -> Result<(), SystemError> {
+    pub(crate) fn check(&self) -> Result<(), SystemError> {
         use ir_core::training::mining::MiningError;
         self.config().validate().map_err(|error| {
             let key = match error {
@@ -247,7 +247,7 @@ impl MiningEntry {
 }
 
 /// Checks that there is at least one query form, and none twice.
-fn check_forms(key: &str, forms: Option<&[String]>) -> Result<(), SystemError> {
+pub(crate) fn check_forms(key: &str, forms: Option<&[String]>) -> Result<(), SystemError> {
     let Some(forms) = forms else {
         return Ok(());
     };
@@ -304,7 +304,7 @@ impl TrainingEntry {
 }
 
 #[cfg(feature = "dense")]
-pub(crate) use with_models::training_error;
+pub(crate) use with_models::{set, training_error};
 
 #[cfg(feature = "dense")]
 mod with_models {
@@ -348,9 +348,6 @@ mod with_models {
                 TrainingPreset::SmallData => TrainingConfig::small_data(),
                 TrainingPreset::Datafinder => TrainingConfig::datafinder(),
             };
-            fn set<T: Copy>(field: &mut T, value: Option<T>) {
-                *field = value.unwrap_or(*field);
-            }
             set(&mut config.epochs, self.epochs);
             set(&mut config.batch_size, self.batch_size);
             set(&mut config.hard_negatives, self.hard_negatives);
@@ -378,6 +375,11 @@ mod with_models {
             encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
             config
         }
+    }
+
+    /// Sets a field to a value that is given.
+    pub(crate) fn set<T: Copy>(field: &mut T, value: Option<T>) {
+        *field = value.unwrap_or(*field);
     }
 
     /// Error of a training. A hyperparameter that is out of range is the error of its key.

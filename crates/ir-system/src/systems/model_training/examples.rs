@@ -1,4 +1,4 @@
-//! Training examples of an encoder: labeled queries of a split, with hard negatives by BM25.
+//! Training examples: labeled queries of a split, with hard negatives by BM25.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,9 +10,11 @@ use ir_data::training::{DocumentTexts, JudgedTrainingSet, OnInvalidExample};
 use ir_data::{DataError, DocTemplate};
 
 use crate::attributes::unknown_query_attribute;
-use crate::entries::{MiningEntry, TrainingEntry};
+use crate::cache::Stage;
+use crate::entries::{MiningEntry, RerankerTrainingEntry, TrainingEntry};
 use crate::error::{SpecError, SystemError};
 use crate::hash::ContentHash;
+use crate::observer::StageReport;
 use crate::suggest::did_you_mean;
 use crate::system::{System, SystemContext};
 
@@ -22,8 +24,46 @@ const BATCH: usize = 128;
 /// Name of the query form that is the query text.
 const TEXT: &str = "text";
 
+/// Keys of a table `training` that determine its examples.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::systems) struct ExampleSource<'a> {
+    /// Split of the labeled queries.
+    split: &'a str,
+    /// Query forms; `None` for the query form of the task.
+    forms: Option<&'a [String]>,
+    mining: &'a MiningEntry,
+    /// If `true`, every document with a title adds an example.
+    titles: bool,
+    /// If `true`, examples without hard negatives are left out.
+    needs_negatives: bool,
+}
+
+impl<'a> From<&'a TrainingEntry> for ExampleSource<'a> {
+    fn from(entry: &'a TrainingEntry) -> Self {
+        Self {
+            split: &entry.split,
+            forms: entry.queries.as_deref(),
+            mining: &entry.mining,
+            titles: entry.titles,
+            needs_negatives: false,
+        }
+    }
+}
+
+impl<'a> From<&'a RerankerTrainingEntry> for ExampleSource<'a> {
+    fn from(entry: &'a RerankerTrainingEntry) -> Self {
+        Self {
+            split: &entry.split,
+            forms: entry.queries.as_deref(),
+            mining: &entry.mining,
+            titles: false,
+            needs_negatives: entry.needs_hard_negatives(),
+        }
+    }
+}
+
 /// Queries of a split, and the forms in which they are used.
-pub(super) struct SplitQueries {
+pub(in crate::systems) struct SplitQueries {
     queries: Vec<SplitQuery>,
     qrels: Qrels,
     /// Length of the `texts` of each query.
@@ -38,7 +78,7 @@ struct SplitQuery {
 
 impl SplitQueries {
     /// Reads the queries of a split. `table` is the key of the table that names split and forms.
-    pub(super) fn read(
+    pub(in crate::systems) fn read(
         context: &SystemContext<'_>,
         table: &str,
         split: &str,
@@ -96,17 +136,17 @@ impl SplitQueries {
         })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::systems) fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
 
     /// Texts of all queries in all forms.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::systems) fn texts(&self) -> impl Iterator<Item = &str> {
         let forms = 0..self.forms;
         forms.flat_map(|form| self.queries.iter().map(move |it| it.texts[form].as_str()))
     }
 
-    pub(super) fn hash(&self, hash: &mut ContentHash) {
+    pub(in crate::systems) fn hash(&self, hash: &mut ContentHash) {
         for text in self.texts() {
             hash.text(text);
         }
@@ -119,7 +159,11 @@ impl SplitQueries {
     }
 
     /// Removes validation queries, by id if they are of the same split, and by text.
-    pub(super) fn remove_validation(&mut self, context: &SystemContext<'_>, split: &str) {
+    pub(in crate::systems) fn remove_validation(
+        &mut self,
+        context: &SystemContext<'_>,
+        split: &str,
+    ) {
         let Some(validation) = context.validation else {
             return;
         };
@@ -143,84 +187,118 @@ fn text(query: &Query, form: &str) -> String {
     }
 }
 
-/// Training examples of an entry, with hard negatives.
-pub(super) fn examples(
-    context: &mut SystemContext<'_>,
-    entry: &TrainingEntry,
-    template: &DocTemplate,
-    labeled: &SplitQueries,
-) -> Result<Vec<TrainingExample>, SystemError> {
-    let failed = |error: DataError| SystemError::stage("reading training examples")(error);
-    let task = context.data;
-    let texts = DocumentTexts::from_corpus(task.corpus(), template).map_err(failed)?;
-    let texts = Arc::new(texts);
-    let (split, invalid) = (&entry.split, OnInvalidExample::Skip);
-    let collection = context.collection_of("training.split")?;
-    let name = collection.name().to_owned();
-    let set = JudgedTrainingSet::from_split(collection, split, texts.clone(), invalid);
-    let set = set.map_err(failed)?;
-    let left_out = collection.left_out_note(split).map_err(failed)?;
-    if let Some(note) = left_out {
-        context.observer().note(&format!("{name}: {note}"));
+impl ExampleSource<'_> {
+    /// Labeled queries of the split, without validation queries.
+    pub(super) fn labeled(&self, context: &SystemContext<'_>) -> Result<SplitQueries, SystemError> {
+        let mut queries = SplitQueries::read(context, "training", self.split, self.forms)?;
+        queries.remove_validation(context, self.split);
+        context.check_validation(queries.is_empty())?;
+        Ok(queries)
     }
-    let mut examples = Vec::new();
-    for form in 0..labeled.forms {
-        // Both are in the order of the split.
-        let mut queries = labeled.queries.iter();
-        for n in 0..set.len() {
-            let example = set
-                .get(n)
-                .map_err(SystemError::stage("reading training examples"))?;
-            let is_example = |query: &&SplitQuery| Some(&query.id) == example.query_id.as_ref();
-            let mut rest = queries.clone();
-            let Some(query) = rest.find(is_example) else {
-                continue;
-            };
-            queries = rest;
-            examples.push(TrainingExample {
-                query: query.texts[form].clone(),
-                ..example
-            });
+
+    /// Stage of the index of the mining; `None` without mining.
+    pub(in crate::systems) fn index_stage(
+        &self,
+        context: &SystemContext<'_>,
+    ) -> Result<Option<StageReport>, SystemError> {
+        if !self.mining.is_needed() {
+            return Ok(None);
         }
+        let bm25 = &self.mining.bm25;
+        let template = bm25.template()?;
+        let (key, description) = context.index_stage(&bm25.index_config()?, template.as_ref())?;
+        Ok(Some(context.planned(Stage::Index, &key, &description)))
     }
-    add_negatives(context, entry, &texts, &mut examples)?;
-    if entry.titles {
-        for doc in task.corpus().docs().map_err(corpus_error)? {
-            let doc = doc.map_err(corpus_error)?;
-            let positive = TrainingText::new(&doc.text).with_id(&doc.id);
-            examples.push(TrainingExample::new(&doc.title).positive(positive));
+
+    /// Training examples with hard negatives; notes what is left out.
+    pub(in crate::systems) fn examples(
+        &self,
+        context: &mut SystemContext<'_>,
+        template: &DocTemplate,
+    ) -> Result<Vec<TrainingExample>, SystemError> {
+        let failed = |error: DataError| SystemError::stage("reading training examples")(error);
+        let labeled = self.labeled(context)?;
+        let task = context.data;
+        let texts = DocumentTexts::from_corpus(task.corpus(), template).map_err(failed)?;
+        let texts = Arc::new(texts);
+        let (split, invalid) = (self.split, OnInvalidExample::Skip);
+        let collection = context.collection_of("training.split")?;
+        let name = collection.name().to_owned();
+        let set = JudgedTrainingSet::from_split(collection, split, texts.clone(), invalid);
+        let set = set.map_err(failed)?;
+        let left_out = collection.left_out_note(split).map_err(failed)?;
+        if let Some(note) = left_out {
+            context.observer().note(&format!("{name}: {note}"));
         }
-        // Documents without title or text.
-        examples.retain(|example| !example.query.trim().is_empty());
+        let mut examples = Vec::new();
+        for form in 0..labeled.forms {
+            // Both are in the order of the split.
+            let mut queries = labeled.queries.iter();
+            for n in 0..set.len() {
+                let example = set
+                    .get(n)
+                    .map_err(SystemError::stage("reading training examples"))?;
+                let is_example = |query: &&SplitQuery| Some(&query.id) == example.query_id.as_ref();
+                let mut rest = queries.clone();
+                let Some(query) = rest.find(is_example) else {
+                    continue;
+                };
+                queries = rest;
+                examples.push(TrainingExample {
+                    query: query.texts[form].clone(),
+                    ..example
+                });
+            }
+        }
+        add_negatives(context, self.mining, &texts, &mut examples)?;
+        if self.titles {
+            for doc in task.corpus().docs().map_err(corpus_error)? {
+                let doc = doc.map_err(corpus_error)?;
+                let positive = TrainingText::new(&doc.text).with_id(&doc.id);
+                examples.push(TrainingExample::new(&doc.title).positive(positive));
+            }
+            // Documents without title or text.
+            examples.retain(|example| !example.query.trim().is_empty());
+        }
+        let all = examples.len();
+        examples.retain(|example| example.check().is_ok());
+        let skipped = set.skipped().len() + all - examples.len();
+        if skipped > 0 {
+            let note = format!(
+                "{}: {skipped} training examples or documents of split {split} are left out: \
+                 unknown or empty texts",
+                task.name()
+            );
+            context.observer().note(&note);
+        }
+        let all = examples.len();
+        examples.retain(|example| !self.needs_negatives || !example.negatives.is_empty());
+        let skipped = all - examples.len();
+        if skipped > 0 {
+            let note = format!(
+                "{}: {skipped} training examples of split {split} are left out: no hard negatives",
+                task.name()
+            );
+            context.observer().note(&note);
+        }
+        let tests: HashSet<&str> = task
+            .queries()
+            .iter()
+            .map(|query| query.text.trim())
+            .collect();
+        let repeated = examples
+            .iter()
+            .filter(|example| tests.contains(example.query.trim()));
+        let repeated = repeated.count();
+        if repeated > 0 {
+            let note = format!(
+                "{}: {repeated} training examples are test queries",
+                task.name()
+            );
+            context.observer().note(&note);
+        }
+        Ok(examples)
     }
-    let all = examples.len();
-    examples.retain(|example| example.check().is_ok());
-    let skipped = set.skipped().len() + all - examples.len();
-    if skipped > 0 {
-        let note = format!(
-            "{}: {skipped} training examples or documents of split {split} are left out: unknown \
-             or empty texts",
-            task.name()
-        );
-        context.observer().note(&note);
-    }
-    let tests: HashSet<&str> = task
-        .queries()
-        .iter()
-        .map(|query| query.text.trim())
-        .collect();
-    let repeated = examples
-        .iter()
-        .filter(|example| tests.contains(example.query.trim()));
-    let repeated = repeated.count();
-    if repeated > 0 {
-        let note = format!(
-            "{}: {repeated} training examples are test queries",
-            task.name()
-        );
-        context.observer().note(&note);
-    }
-    Ok(examples)
 }
 
 fn corpus_error(error: ir_core::CorpusError) -> SystemError {
@@ -230,15 +308,15 @@ fn corpus_error(error: ir_core::CorpusError) -> SystemError {
 /// Adds mined hard negatives to each example.
 fn add_negatives(
     context: &mut SystemContext<'_>,
-    entry: &TrainingEntry,
+    entry: &MiningEntry,
     texts: &DocumentTexts,
     examples: &mut [TrainingExample],
 ) -> Result<(), SystemError> {
-    if !entry.mining.is_needed() {
+    if !entry.is_needed() {
         return Ok(());
     }
-    let mining = entry.mining.config();
-    let bm25 = entry.mining.bm25.open(context);
+    let mining = entry.config();
+    let bm25 = entry.bm25.open(context);
     let bm25 = bm25.map_err(MiningEntry::in_mining)?.retriever;
     let ids = bm25.ids();
     let text_of = |doc: DocNum| texts.get(ids.id(doc)).map(|(_, text)| text);
