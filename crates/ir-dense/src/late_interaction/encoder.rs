@@ -183,7 +183,7 @@ impl MultiVectorEncoder {
         self.encode_tokens(Side::Document, texts)
     }
 
-    pub(super) fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
+    pub(crate) fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
         let config = self.config.side(side);
         self.rules.tokenize(&self.tower, config, side, text)
     }

@@ -21,17 +21,17 @@ pub(super) struct TokenRules {
 
 /// Tokens of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TextTokens {
+pub(crate) struct TextTokens {
     /// Tokens of the text, then of the expansion.
-    pub(super) ids: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
     /// Number of tokens that are attended to, the first ones.
-    pub(super) attended: usize,
+    pub(crate) attended: usize,
     /// Tokens that have a vector: indices, ascending.
-    pub(super) kept: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
     /// Range in the text of every token that has a vector.
-    pub(super) spans: Vec<Range<usize>>,
+    pub(crate) spans: Vec<Range<usize>>,
     /// If `true`, the text has more tokens than the limit.
-    pub(super) truncated: bool,
+    pub(crate) truncated: bool,
 }
 
 impl TokenRules {
