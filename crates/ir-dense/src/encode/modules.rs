@@ -156,6 +156,16 @@ impl VectorModules {
         Ok(())
     }
 
+    /// Names what every module reads and writes in its configuration.
+    pub(crate) fn with_feature(mut self, feature: &str) -> Self {
+        for module in &mut self.modules {
+            for name in ["module_input_name", "module_output_name"] {
+                module.config.insert(name.into(), feature.into());
+            }
+        }
+        self
+    }
+
     /// Keeps at most `dim` dimensions of the output of the last module.
     pub(crate) fn truncate(&mut self, dim: Option<usize>) {
         self.truncate_dim = dim.filter(|&dim| dim < self.dim());

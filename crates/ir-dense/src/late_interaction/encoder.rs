@@ -49,11 +49,10 @@ const CHUNK: usize = 1 << 10;
 /// Interaction over BERT", SIGIR 2020.
 #[derive(Debug, Clone)]
 pub struct MultiVectorEncoder {
-    tower: Arc<Tower>,
+    folder: Arc<LateInteractionFolder>,
     model: Arc<InferenceModel>,
     config: MultiVectorConfig,
     rules: Arc<TokenRules>,
-    similarity: TokenSimilarity,
     /// Numbers of truncated queries and documents; shared with clones.
     truncated: [Arc<AtomicU64>; 2],
 }
@@ -80,27 +79,31 @@ impl MultiVectorEncoder {
         config: &MultiVectorConfig,
     ) -> Result<Self, ModelError> {
         let folder = LateInteractionFolder::open(folder.as_ref(), config)?;
-        let rules = rules(&folder, config)?;
-        let LateInteractionFolder {
-            tower, similarity, ..
-        } = folder;
+        Self::from_folder(folder, config)
+    }
+
+    /// Reads the weights for inference.
+    pub(crate) fn from_folder(
+        folder: LateInteractionFolder,
+        config: &MultiVectorConfig,
+    ) -> Result<Self, ModelError> {
+        let (rules, tower) = (rules(&folder, config)?, &folder.tower);
         let model = tower.weights.inference(config.precision)?;
         tower.check_unread()?;
-        let model = model.ok_or_else(|| missing_precision(&tower, config.precision))?;
+        let model = model.ok_or_else(|| missing_precision(tower, config.precision))?;
         Ok(Self {
-            tower: Arc::new(tower),
+            folder: Arc::new(folder),
             model: Arc::new(model),
             config: config.clone(),
             rules: Arc::new(rules),
-            similarity,
             truncated: Default::default(),
         })
     }
 
     /// Similarity function of the folder.
     #[must_use]
-    pub const fn similarity(&self) -> TokenSimilarity {
-        self.similarity
+    pub fn similarity(&self) -> TokenSimilarity {
+        self.folder.similarity
     }
 
     /// Configuration of the encoder.
@@ -111,7 +114,11 @@ impl MultiVectorEncoder {
 
     /// Tokenizer, transformer and projections.
     pub(crate) fn tower(&self) -> &Tower {
-        &self.tower
+        &self.folder.tower
+    }
+
+    pub(super) fn folder(&self) -> &LateInteractionFolder {
+        &self.folder
     }
 
     pub(super) fn inference_model(&self) -> &InferenceModel {
@@ -125,7 +132,7 @@ impl MultiVectorEncoder {
     /// Returns the prefix of every text of a side.
     #[must_use]
     pub fn prefix(&self, side: Side) -> &str {
-        self.tower.prefix(side, self.config.side(side))
+        self.tower().prefix(side, self.config.side(side))
     }
 
     /// Returns the maximum number of tokens of a text of a side, with prefix and special tokens.
@@ -185,7 +192,7 @@ impl MultiVectorEncoder {
 
     pub(crate) fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
         let config = self.config.side(side);
-        self.rules.tokenize(&self.tower, config, side, text)
+        self.rules.tokenize(self.tower(), config, side, text)
     }
 
     fn encode_chunk(&self, side: Side, texts: &[&str]) -> Result<Vec<TokenVectors>, EncodeError> {
@@ -238,7 +245,7 @@ impl MultiVectorEncoder {
                 })
             }
             InferenceModel::Module(model) => {
-                let padding = self.tower.tokenizer.padding();
+                let padding = self.tower().tokenizer.padding();
                 let batch = TokenBatch::padded(&ids, padding).with_attended(attended);
                 let length = ids.iter().map(|ids| ids.len()).max();
                 let states = memory::data(model.forward(&batch));
@@ -247,7 +254,7 @@ impl MultiVectorEncoder {
         };
         let values = vectors.iter().flatten();
         match values.into_iter().find(|value| !value.is_finite()) {
-            Some(&value) => Err(self.tower.encode_error(ModelError::Overflow { value })),
+            Some(&value) => Err(self.tower().encode_error(ModelError::Overflow { value })),
             None => Ok(vectors),
         }
     }
@@ -272,7 +279,7 @@ impl MultiVectorEncoder {
         states: &[f32],
         padded: Option<usize>,
     ) -> Vec<Vec<f32>> {
-        let modules = &self.tower.modules;
+        let modules = &self.tower().modules;
         let (width, dim) = (modules.input_dim(), self.dim());
         let mut rest = states;
         let vectors = texts.iter().map(|text| {
@@ -287,7 +294,7 @@ impl MultiVectorEncoder {
                 modules.apply_rows(&vectors, &mut out);
                 vectors = out;
             }
-            if self.tower.normalize {
+            if self.tower().normalize {
                 vectors.chunks_exact_mut(dim.max(1)).for_each(normalize_row);
             }
             vectors
@@ -298,7 +305,7 @@ impl MultiVectorEncoder {
 
 impl TokenEncoder for MultiVectorEncoder {
     fn dim(&self) -> usize {
-        self.tower.dim()
+        self.tower().dim()
     }
 
     fn encode_tokens(&self, side: Side, texts: &[&str]) -> Result<Vec<TokenVectors>, EncodeError> {

@@ -28,17 +28,20 @@ const STANFORD_PROJECTION: &str = "linear.weight";
 /// Length of expanded queries without a value, as in ColBERT.
 const EXPANDED_LENGTH: usize = 32;
 /// Name of the vectors of tokens in the configuration of modules.
-const TOKENS: &str = "token_embeddings";
+pub(super) const TOKENS: &str = "token_embeddings";
 
 /// Folder of a late-interaction model.
-pub(super) struct LateInteractionFolder {
-    pub(super) tower: Tower,
+#[derive(Debug, Clone)]
+pub(crate) struct LateInteractionFolder {
+    pub(crate) tower: Tower,
     pub(super) expansion: Option<ExpansionSettings>,
     /// Tokens without a vector. `None`: all tokens have one, except the tokens of the expansion.
     pub(super) mask: Option<MaskSettings>,
     /// File of the mask.
     pub(super) mask_path: PathBuf,
-    pub(super) similarity: TokenSimilarity,
+    pub(crate) similarity: TokenSimilarity,
+    /// If `true`, the tokenizer has special tokens that its files lack.
+    pub(super) has_markers: bool,
 }
 
 /// Error of a folder that is not of a late-interaction model.
@@ -130,7 +133,7 @@ impl ModuleList {
         for (own, class, feature) in &self.modules {
             modules.add(own, class, [feature, feature])?;
         }
-        Ok(modules)
+        Ok(modules.with_feature(TOKENS))
     }
 }
 
@@ -359,11 +362,12 @@ impl LateInteractionFolder {
             let settings = settings.mask.take().unwrap_or_default();
             mask = mask.or(Some((values.path.clone(), settings)));
         }
+        let mut has_markers = false;
         for marker in &settings.markers {
             let first = marker.split_whitespace().next().unwrap_or_default();
             let mut known = [marker, first].into_iter();
             if let Some(known) = known.find(|it| tower.tokenizer.token_id(it).is_some()) {
-                tower.tokenizer.add_special_token(known)?;
+                has_markers |= tower.tokenizer.add_special_token(known)?;
             }
         }
         if let Some(dim) = config.truncate_dim {
@@ -390,6 +394,7 @@ impl LateInteractionFolder {
             mask,
             mask_path: mask_path.unwrap_or(values.path),
             similarity,
+            has_markers,
         })
     }
 }

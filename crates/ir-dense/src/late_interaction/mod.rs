@@ -5,6 +5,7 @@
 //! - `mask`: skip list, tokens without a vector
 //! - `encoder`: texts to vectors of tokens
 //! - `similarity`: MaxSim
+//! - `save`: writer of folders
 
 mod config;
 mod description;
@@ -13,6 +14,7 @@ mod expansion;
 mod fingerprint;
 mod folder;
 mod mask;
+mod save;
 mod similarity;
 mod tokens;
 mod training;
