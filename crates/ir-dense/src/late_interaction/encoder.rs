@@ -125,7 +125,7 @@ impl MultiVectorEncoder {
         &self.model
     }
 
-    pub(super) fn rules(&self) -> &TokenRules {
+    pub(crate) fn rules(&self) -> &TokenRules {
         &self.rules
     }
 

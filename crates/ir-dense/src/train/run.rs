@@ -8,7 +8,7 @@ use ir_core::{Flow, Progress};
 use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
 use super::history::{EvaluationPoint, TrainingStep};
 use super::optimizer::{AdamWState, AdamWStep};
-use super::{AdamWConfig, LearningRateSchedule, TrainError, TrainingHistory};
+use super::{AdamWConfig, LearningRateSchedule, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::BiEncoder;
 
 /// Evaluation function: returns a metric of a model after a number of steps, where higher is
@@ -67,6 +67,22 @@ pub(super) struct RunSettings<'a> {
     pub(super) max_gradient_norm: Option<f64>,
     pub(super) evaluate_every: Option<u64>,
     pub(super) patience: Option<u64>,
+}
+
+impl<'a> RunSettings<'a> {
+    /// Settings of a training configuration for a number of examples.
+    pub(super) fn new(config: &'a TrainingConfig, examples: usize) -> Self {
+        Self {
+            steps: config.steps(examples),
+            per_epoch: config.steps_per_epoch(examples),
+            learning_rate: config.learning_rate,
+            schedule: config.schedule,
+            optimizer: &config.optimizer,
+            max_gradient_norm: config.max_gradient_norm,
+            evaluate_every: config.evaluate_every,
+            patience: config.patience,
+        }
+    }
 }
 
 /// Folder of checkpoints, if any, and the number of steps between them.

@@ -196,26 +196,14 @@ impl Trainer {
         callback: &mut HistoryCallback<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        if data.is_empty() {
-            return Err(TrainError::Empty);
-        }
-        self.check_candidates(data)?;
+        check_candidates(data, &self.config)?;
         let state = self.initial_state(data);
         let Self {
             towers,
             config,
             checkpoints,
         } = self;
-        let settings = RunSettings {
-            steps: config.steps(data.len()),
-            per_epoch: config.steps_per_epoch(data.len()),
-            learning_rate: config.learning_rate,
-            schedule: config.schedule,
-            optimizer: &config.optimizer,
-            max_gradient_norm: config.max_gradient_norm,
-            evaluate_every: config.evaluate_every,
-            patience: config.patience,
-        };
+        let settings = RunSettings::new(&config, data.len());
         let task = BiEncoderTask {
             towers,
             config: &config,
@@ -235,25 +223,30 @@ impl Trainer {
             history: finished.history,
         })
     }
+}
 
-    /// Checks that some query has more candidates than its positive.
-    fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
-        let config = &self.config;
-        if data.len().min(config.batch_size) > 1
-            || !config.loss.is_contrastive()
-            || config.loss.is_distillation()
-        {
-            return Ok(());
-        }
-        if config.hard_negatives > 0 {
-            for index in 0..data.len() {
-                if !data.get(index)?.negatives.is_empty() {
-                    return Ok(());
-                }
+/// Checks that there are examples, and that some query has more candidates than its positive.
+pub(super) fn check_candidates(
+    data: &dyn TrainingSet,
+    config: &TrainingConfig,
+) -> Result<(), TrainError> {
+    if data.is_empty() {
+        return Err(TrainError::Empty);
+    }
+    if data.len().min(config.batch_size) > 1
+        || !config.loss.is_contrastive()
+        || config.loss.is_distillation()
+    {
+        return Ok(());
+    }
+    if config.hard_negatives > 0 {
+        for index in 0..data.len() {
+            if !data.get(index)?.negatives.is_empty() {
+                return Ok(());
             }
         }
-        Err(TrainError::OneCandidate)
     }
+    Err(TrainError::OneCandidate)
 }
 
 /// Encoder with the current weights.

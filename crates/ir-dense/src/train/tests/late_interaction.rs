@@ -1,10 +1,11 @@
 //! Gradients of the contrastive loss of MaxSim against PyTorch: `gradients.json` of
-//! `.ci/encoder-folders --late-interaction`.
+//! `.ci/encoder-folders --late-interaction`. By burn's operations, and in steps of training.
 
 use burn::tensor::Tensor;
 use ir_core::Side;
 
 use super::families::{by_tensor, mismatches, read};
+use super::multi_vector::open;
 use super::*;
 use crate::late_interaction::{MultiVectorConfig, MultiVectorEncoder, TokenVectorBatch};
 use crate::model_folder::{TensorSource, WeightFile};
@@ -95,6 +96,53 @@ fn gradients_of_max_sim_equal_pytorch() {
         // Queries have tokens that are not attended to; the kernels take them without padding.
         if backend() == Backend::default() {
             check(&folder, &expected, false);
+        }
+    }
+}
+
+/// One mini-batch per side, and mini-batches of two texts.
+#[test]
+fn gradients_of_steps_equal_pytorch() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/late-interaction");
+    for name in ["bert-attended", "pylate", "stanford"] {
+        let folder = root.join(name);
+        let expected: Expected = read(&folder.join("gradients.json"));
+        let (queries, documents) = (expected.queries.clone(), expected.documents.clone());
+        let batch = TrainingBatch {
+            masked: vec![false; queries.len() * documents.len()],
+            candidates: expected.positives.iter().map(|&at| at..at + 2).collect(),
+            teacher_scores: Vec::new(),
+            queries,
+            documents,
+        };
+        for mini_batch_size in [None, Some(2)] {
+            let config = TrainingConfig {
+                encoder: EncoderConfig::default().with_backend(backend()),
+                mini_batch_size,
+                loss: Loss::Softmax {
+                    temperature: expected.temperature,
+                },
+                dropout: 0.0,
+                ..TrainingConfig::late_interaction()
+            };
+            let (model, trained) = open(&folder, &config);
+            let step = model.gradients(&trained, &batch, &config, 0);
+            let (value, gradients) = step.unwrap();
+            let apart = (value - f64::from(expected.loss)).abs();
+            assert!(apart < 1e-5, "{name}: {value}");
+            let mut of_model = gradients.model;
+            let parameters = trained.model.parameters().into_iter();
+            let values = parameters.map(|it| of_model.take(&it.name).map(Gradient::into_vec));
+            let values: Vec<Vec<f32>> = values.map(Option::unwrap_or_default).collect();
+            assert!(of_model.is_empty());
+            let names = WeightFile::open(&folder).unwrap().names();
+            let found = by_tensor(trained.model.config(), &names, &values);
+            let mismatches = mismatches(&found, &expected.tensors);
+            let lines = mismatches.join("\n");
+            assert!(
+                mismatches.is_empty(),
+                "{name} {mini_batch_size:?}:\n{lines}"
+            );
         }
     }
 }
