@@ -82,6 +82,7 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
         &[
             "output",
             "preset",
+            "late-interaction",
             "config",
             "epochs",
             "batch",

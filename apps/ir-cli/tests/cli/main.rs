@@ -70,6 +70,7 @@ mod system_files;
 #[cfg(feature = "dense")]
 mod train;
 #[cfg(feature = "dense")]
+mod train_late_interaction;
 mod train_reader;
 #[cfg(feature = "dense")]
 mod train_reranker;

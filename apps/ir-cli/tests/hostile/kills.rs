@@ -157,6 +157,17 @@ fn killed_train() {
 }
 
 #[test]
+fn killed_train_late_interaction() {
+    let train = format!(
+        "train {} examples.jsonl -o tuned --late-interaction --dim 8 --threads 1 --epochs 1 --batch 8 --negatives 1 --document-tokens 16 --checkpoint-every 2 --history history.csv",
+        tiny_model()
+    );
+    let evaluated =
+        format!("{train} --dev bundled --dev-split test --candidates 5 --evaluate-every 3");
+    kill("train-late-interaction", mine, &[&train, &evaluated]);
+}
+
+#[test]
 fn killed_train_reranker() {
     let train = format!(
         "train-reranker {} examples.jsonl -o tuned --threads 1 --epochs 1 --batch 8 --negatives 1 --max-tokens 32 --checkpoint-every 2 --history history.csv",

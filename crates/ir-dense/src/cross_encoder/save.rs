@@ -7,12 +7,10 @@ use serde_json::{Map, Value, json};
 use super::CrossEncoder;
 use super::head::ClassificationHead;
 use crate::encode::files::copy_tokenizer;
+use crate::encode::sentence_transformers::LAYOUT_VERSION;
 use crate::error::ModelError;
 use crate::model_folder::{write_folder, write_json, write_weights};
 use crate::reader::{body_tensors, class_stem};
-
-/// Version of sentence-transformers with this layout.
-const VERSION: &str = "6.0.0";
 
 impl CrossEncoder {
     /// Writes a folder in the layout of sentence-transformers, which its `CrossEncoder`,
@@ -49,7 +47,7 @@ impl CrossEncoder {
         config.remove("num_labels");
         config.remove("sbert_ce_default_activation_function");
         let activation = self.activation.path();
-        let table = json!({"activation_fn": activation, "version": VERSION});
+        let table = json!({"activation_fn": activation, "version": LAYOUT_VERSION});
         config.insert("sentence_transformers".into(), table);
         write_json(&folder.join("config.json"), &Value::Object(config))?;
 
@@ -79,7 +77,7 @@ impl CrossEncoder {
             prompts.insert("query".into(), self.prompt().into());
         }
         let model = json!({
-            "__version__": {"sentence_transformers": VERSION},
+            "__version__": {"sentence_transformers": LAYOUT_VERSION},
             "model_type": "CrossEncoder",
             "activation_fn": activation,
             "default_prompt_name": prompts.keys().next(),

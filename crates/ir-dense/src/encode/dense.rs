@@ -12,18 +12,18 @@ use crate::output_activation::OutputActivation;
 
 /// Linear layer with an activation function.
 #[derive(Debug, Clone)]
-pub(super) struct DenseLayer {
+pub(crate) struct DenseLayer {
     /// `[inputs, outputs]`.
-    weight: Vec<f32>,
-    bias: Option<Vec<f32>>,
-    outputs: usize,
-    activation: OutputActivation,
-    residual: Option<Residual>,
+    pub(crate) weight: Vec<f32>,
+    pub(crate) bias: Option<Vec<f32>>,
+    pub(crate) outputs: usize,
+    pub(crate) activation: OutputActivation,
+    pub(crate) residual: Option<Residual>,
 }
 
 /// What a residual connection adds to the output.
 #[derive(Debug, Clone)]
-enum Residual {
+pub(crate) enum Residual {
     Input,
     /// Product of the input with a matrix `[inputs, outputs]`.
     Projection(Vec<f32>),
@@ -99,13 +99,18 @@ impl DenseLayer {
             return Err(ModelError::setting(weights.path(), field, expected, found));
         }
         let weight = weights.take(tensor, &[outputs, inputs])?;
-        Ok(Self {
-            weight: transposed(&[&weight], inputs),
+        Ok(Self::without_bias(transposed(&[&weight], inputs), outputs))
+    }
+
+    /// Layer without bias and activation function. `weight`: `[inputs, outputs]`.
+    pub(super) fn without_bias(weight: Vec<f32>, outputs: usize) -> Self {
+        Self {
+            weight,
             bias: None,
             outputs,
             activation: OutputActivation::Identity,
             residual: None,
-        })
+        }
     }
 
     /// `config.json` of a layer without residual connection that reads and writes the vectors of
@@ -133,7 +138,8 @@ impl DenseLayer {
         self.activation.class()
     }
 
-    fn inputs(&self) -> usize {
+    /// Dimension of the input.
+    pub(crate) fn inputs(&self) -> usize {
         self.weight.len() / self.outputs.max(1)
     }
 
@@ -149,6 +155,29 @@ impl DenseLayer {
             weights.push(matrix("residual.weight", weight));
         }
         weights
+    }
+
+    /// Name, shape and elements of the parameters in memory: matrices are `[inputs, outputs]`.
+    pub(super) fn parameters(&self) -> Vec<(&'static str, Vec<usize>, &[f32])> {
+        let shape = vec![self.inputs(), self.outputs];
+        let mut parameters = vec![("weight", shape.clone(), &self.weight[..])];
+        if let Some(bias) = &self.bias {
+            parameters.push(("bias", vec![self.outputs], bias));
+        }
+        if let Some(Residual::Projection(weight)) = &self.residual {
+            parameters.push(("residual", shape, weight));
+        }
+        parameters
+    }
+
+    /// Elements of a parameter; `None` if the layer has none of this name.
+    pub(super) fn parameter_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
+        match (name, &mut self.residual) {
+            ("weight", _) => Some(&mut self.weight),
+            ("bias", _) => self.bias.as_mut(),
+            ("residual", Some(Residual::Projection(weight))) => Some(weight),
+            _ => None,
+        }
     }
 
     /// Product of a row with a matrix `[inputs, outputs]`.

@@ -6,7 +6,7 @@ pub(crate) mod bi_encoder;
 mod config;
 #[cfg(test)]
 mod damaged_tests;
-mod dense;
+pub(crate) mod dense;
 mod description;
 pub(crate) mod files;
 pub(crate) mod fingerprint;

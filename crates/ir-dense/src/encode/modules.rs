@@ -2,7 +2,7 @@
 //! Normalize and Dropout, and the truncation of `truncate_dim`.
 //!
 //! Inference on the CPU runs row by row, so that a vector does not depend on its batch. Other
-//! backends and training use burn's operations. The weights are not trained.
+//! backends and training use burn's operations. The weights of bi-encoders are not trained.
 
 use std::path::Path;
 
@@ -38,6 +38,13 @@ pub(crate) struct VectorModules {
 struct VectorModule {
     config: Map<String, Value>,
     operation: Operation,
+}
+
+/// Module of the vectors of tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TokenModule<'a> {
+    Dense(&'a DenseLayer),
+    Normalize,
 }
 
 #[derive(Debug, Clone)]
@@ -151,9 +158,63 @@ impl VectorModules {
         tensor: &str,
     ) -> Result<(), ModelError> {
         let dense = DenseLayer::projection(weights, tensor, self.dim())?;
+        self.add_dense(dense);
+        Ok(())
+    }
+
+    /// Adds a projection without bias. `weight`: `[input, outputs]`.
+    pub(crate) fn add_new_projection(&mut self, weight: Vec<f32>, outputs: usize) {
+        self.add_dense(DenseLayer::without_bias(weight, outputs));
+    }
+
+    fn add_dense(&mut self, dense: DenseLayer) {
         let (config, operation) = (dense.config(), Operation::Dense(dense));
         self.modules.push(VectorModule { config, operation });
-        Ok(())
+    }
+
+    /// Modules of the vectors of tokens; folders of late-interaction models have no others.
+    pub(crate) fn token_modules(&self) -> impl Iterator<Item = TokenModule<'_>> {
+        let modules = self.modules.iter();
+        modules.filter_map(|module| match &module.operation {
+            Operation::Dense(dense) => Some(TokenModule::Dense(dense)),
+            Operation::Normalize => Some(TokenModule::Normalize),
+            Operation::LayerNorm { .. } | Operation::Dropout => None,
+        })
+    }
+
+    /// Name, shape and elements of the parameters of Dense modules, in order.
+    pub(crate) fn parameters(&self) -> Vec<(String, Vec<usize>, &[f32])> {
+        let mut parameters = Vec::new();
+        for (number, module) in self.modules.iter().enumerate() {
+            if let Operation::Dense(dense) = &module.operation {
+                let own = dense.parameters().into_iter();
+                let named = own.map(|(name, shape, values)| {
+                    (format!("modules.{number}.{name}"), shape, values)
+                });
+                parameters.extend(named);
+            }
+        }
+        parameters
+    }
+
+    /// Elements of a parameter of [`Self::parameters`]; `None` if there is none of this name.
+    pub(crate) fn parameter_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
+        let (number, name) = name.strip_prefix("modules.")?.split_once('.')?;
+        let module = self.modules.get_mut(number.parse::<usize>().ok()?)?;
+        match &mut module.operation {
+            Operation::Dense(dense) => dense.parameter_mut(name),
+            _ => None,
+        }
+    }
+
+    /// Names what every module reads and writes in its configuration.
+    pub(crate) fn with_feature(mut self, feature: &str) -> Self {
+        for module in &mut self.modules {
+            for name in ["module_input_name", "module_output_name"] {
+                module.config.insert(name.into(), feature.into());
+            }
+        }
+        self
     }
 
     /// Keeps at most `dim` dimensions of the output of the last module.

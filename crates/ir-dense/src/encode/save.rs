@@ -6,6 +6,7 @@ use ir_core::{Side, VectorSimilarity};
 use serde_json::Value;
 
 use super::files::copy_tokenizer;
+use super::late_interaction_format::STANFORD_CLASS;
 use super::module_entry::SentenceTransformersModule;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
@@ -42,17 +43,7 @@ impl BiEncoder {
 
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
         create_folder(folder)?;
-        let mut config = copy_tokenizer(&tower.transformer_folder, folder)?;
-        let definition = tower.config().architecture.definition();
-        let kind = config.get("model_type").and_then(Value::as_str);
-        // Encoders of DPR are saved as BERT, which they are.
-        if kind.is_some_and(|kind| !definition.model_types.contains(&kind)) {
-            config.insert("model_type".into(), definition.model_types[0].into());
-            let class = format!("{}Model", definition.class);
-            config.insert("architectures".into(), vec![class].into());
-        }
-        write_json(&folder.join("config.json"), &Value::Object(config))?;
-
+        tower.write_config(folder)?;
         let limit = |side| tower.limit(side, self.config().side(side));
         let limits = [Side::Query, Side::Document].map(limit);
         let differ = sides.len() == 2 && limits[0] != limits[1];
@@ -97,5 +88,26 @@ impl BiEncoder {
         };
         config.write(folder, tower.config().hidden_size)?;
         write_weights(folder, &tower.transformer()?.named_tensors())
+    }
+}
+
+impl Tower {
+    /// Writes the tokenizer and `config.json` of an encoder.
+    pub(crate) fn write_config(&self, folder: &Path) -> Result<(), ModelError> {
+        let mut config = copy_tokenizer(&self.transformer_folder, folder)?;
+        let definition = self.config().architecture.definition();
+        let kind = config.get("model_type").and_then(Value::as_str);
+        let is_other_kind = kind.is_some_and(|kind| !definition.model_types.contains(&kind));
+        let classes = config.get("architectures");
+        let is_stanford = classes.is_some_and(|classes| classes[0] == STANFORD_CLASS);
+        // Encoders of DPR are saved as BERT, which they are.
+        if is_other_kind {
+            config.insert("model_type".into(), definition.model_types[0].into());
+        }
+        if is_other_kind || is_stanford {
+            let class = format!("{}Model", definition.class);
+            config.insert("architectures".into(), vec![class].into());
+        }
+        write_json(&folder.join("config.json"), &Value::Object(config))
     }
 }

@@ -20,6 +20,10 @@ use crate::similarity;
 const UNCHANGED_SINCE: [u32; 2] = [5, 4];
 const UNCHANGED_SINCE_TEXT: &str = "5.4.0";
 
+/// Version of sentence-transformers with the layout in which cross-encoders and multi-vector
+/// encoders are saved.
+pub(crate) const LAYOUT_VERSION: &str = "6.0.0";
+
 /// Fields of pooling modes in early versions of sentence-transformers, in the order in which these
 /// versions concatenate.
 const POOLING_FIELDS: [(Pooling, &str); 6] = [

@@ -243,8 +243,9 @@ impl ModelTokenizer {
         })
     }
 
-    /// Makes a text one special token, if the vocabulary has it and it is several tokens.
-    pub(crate) fn add_special_token(&mut self, token: &str) -> Result<(), TokenizerError> {
+    /// Makes a text one special token, if the vocabulary has it and it is several tokens. Returns
+    /// `true` if the tokenizer changed.
+    pub(crate) fn add_special_token(&mut self, token: &str) -> Result<bool, TokenizerError> {
         let read = |source| TokenizerError::Read {
             path: self.path.clone(),
             source,
@@ -252,12 +253,21 @@ impl ModelTokenizer {
         let encode = || self.tokenizer.encode_fast(token, false);
         let encoding = caught(&self.path, encode)?.map_err(read)?;
         if self.token_id(token).is_none() || encoding.get_tokens() == [token] {
-            return Ok(());
+            return Ok(false);
         }
         let added = AddedToken::from(token, true);
         self.tokenizer.add_special_tokens([added]).map_err(read)?;
         self.boundaries = caught(&self.path, || WordBoundaries::new(&self.tokenizer))?;
-        Ok(())
+        Ok(true)
+    }
+
+    /// Content of a `tokenizer.json`, with all special tokens.
+    pub(crate) fn json(&self) -> Result<String, TokenizerError> {
+        let json = self.tokenizer.to_string(true);
+        json.map_err(|source| TokenizerError::Read {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Tokens of a text without special tokens: all, or the first ones, more than `room`. Returns

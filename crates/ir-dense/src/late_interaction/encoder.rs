@@ -49,11 +49,10 @@ const CHUNK: usize = 1 << 10;
 /// Interaction over BERT", SIGIR 2020.
 #[derive(Debug, Clone)]
 pub struct MultiVectorEncoder {
-    tower: Arc<Tower>,
+    folder: Arc<LateInteractionFolder>,
     model: Arc<InferenceModel>,
     config: MultiVectorConfig,
     rules: Arc<TokenRules>,
-    similarity: TokenSimilarity,
     /// Numbers of truncated queries and documents; shared with clones.
     truncated: [Arc<AtomicU64>; 2],
 }
@@ -80,17 +79,21 @@ impl MultiVectorEncoder {
         config: &MultiVectorConfig,
     ) -> Result<Self, ModelError> {
         let folder = LateInteractionFolder::open(folder.as_ref(), config)?;
-        let rules = rules(&folder, config)?;
-        let LateInteractionFolder {
-            tower, similarity, ..
-        } = folder;
+        Self::from_folder(folder, config)
+    }
+
+    /// Reads the weights for inference.
+    pub(crate) fn from_folder(
+        folder: LateInteractionFolder,
+        config: &MultiVectorConfig,
+    ) -> Result<Self, ModelError> {
+        let (rules, tower) = (rules(&folder, config)?, &folder.tower);
         let model = tower.weights.inference(config.precision, &tower.folder)?;
         Ok(Self {
-            tower: Arc::new(tower),
+            folder: Arc::new(folder),
             model,
             config: config.clone(),
             rules: Arc::new(rules),
-            similarity,
             truncated: Default::default(),
         })
     }
@@ -118,8 +121,8 @@ impl MultiVectorEncoder {
 
     /// Similarity function of the folder.
     #[must_use]
-    pub const fn similarity(&self) -> TokenSimilarity {
-        self.similarity
+    pub fn similarity(&self) -> TokenSimilarity {
+        self.folder.similarity
     }
 
     /// Configuration of the encoder.
@@ -130,21 +133,25 @@ impl MultiVectorEncoder {
 
     /// Tokenizer, transformer and projections.
     pub(crate) fn tower(&self) -> &Tower {
-        &self.tower
+        &self.folder.tower
+    }
+
+    pub(super) fn folder(&self) -> &LateInteractionFolder {
+        &self.folder
     }
 
     pub(super) fn inference_model(&self) -> &InferenceModel {
         &self.model
     }
 
-    pub(super) fn rules(&self) -> &TokenRules {
+    pub(crate) fn rules(&self) -> &TokenRules {
         &self.rules
     }
 
     /// Returns the prefix of every text of a side.
     #[must_use]
     pub fn prefix(&self, side: Side) -> &str {
-        self.tower.prefix(side, self.config.side(side))
+        self.tower().prefix(side, self.config.side(side))
     }
 
     /// Returns the maximum number of tokens of a text of a side, with prefix and special tokens.
@@ -202,9 +209,9 @@ impl MultiVectorEncoder {
         self.encode_tokens(Side::Document, texts)
     }
 
-    pub(super) fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
+    pub(crate) fn tokenize(&self, side: Side, text: &str) -> Result<TextTokens, EncodeError> {
         let config = self.config.side(side);
-        self.rules.tokenize(&self.tower, config, side, text)
+        self.rules.tokenize(self.tower(), config, side, text)
     }
 
     fn encode_chunk(&self, side: Side, texts: &[&str]) -> Result<Vec<TokenVectors>, EncodeError> {
@@ -225,13 +232,13 @@ impl MultiVectorEncoder {
             sequences: &sequences,
             attended: &attended,
             config: &self.config.encoder(),
-            padding: self.tower.tokenizer.padding(),
+            padding: self.tower().tokenizer.padding(),
             uses_team: true,
         };
         let vectors = batches.map(|text, states| self.vectors(&texts[text].kept, states));
         let mut values = vectors.iter().flatten();
         if let Some(&value) = values.find(|value| !value.is_finite()) {
-            return Err(self.tower.encode_error(ModelError::Overflow { value }));
+            return Err(self.tower().encode_error(ModelError::Overflow { value }));
         }
         let texts = texts.into_iter().zip(vectors);
         let vectors = texts.map(|(text, values)| TokenVectors::new(self.dim(), values, text.spans));
@@ -240,7 +247,7 @@ impl MultiVectorEncoder {
 
     /// Vectors of the `kept` tokens of a text by the hidden states of all tokens, row-major.
     fn vectors(&self, kept: &[usize], states: &[f32]) -> Vec<f32> {
-        let modules = &self.tower.modules;
+        let modules = &self.tower().modules;
         let (width, dim) = (modules.input_dim(), self.dim());
         let rows = kept.iter().map(|token| &states[token * width..][..width]);
         let mut vectors: Vec<f32> = rows.flatten().copied().collect();
@@ -249,7 +256,7 @@ impl MultiVectorEncoder {
             modules.apply_rows(&vectors, &mut out);
             vectors = out;
         }
-        if self.tower.normalize {
+        if self.tower().normalize {
             vectors.chunks_exact_mut(dim.max(1)).for_each(normalize_row);
         }
         vectors
@@ -258,7 +265,7 @@ impl MultiVectorEncoder {
 
 impl TokenEncoder for MultiVectorEncoder {
     fn dim(&self) -> usize {
-        self.tower.dim()
+        self.tower().dim()
     }
 
     fn encode_tokens(&self, side: Side, texts: &[&str]) -> Result<Vec<TokenVectors>, EncodeError> {

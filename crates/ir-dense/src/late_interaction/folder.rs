@@ -21,24 +21,30 @@ use crate::encode::sentence_transformers::{PromptConfig, SentenceTransformersCon
 use crate::encode::tokenizer_files::TextRules;
 use crate::encode::transformer_module::TransformerModule;
 use crate::error::ModelError;
-use crate::model_folder::{WeightFile, from_value, read_json};
+use crate::model_folder::{TensorSource, TransformerConfig, WeightFile, from_value, read_json};
+use crate::random_model::RandomWeights;
 
 /// Projection of Stanford's ColBERT, in the weight file of the transformer.
 const STANFORD_PROJECTION: &str = "linear.weight";
 /// Length of expanded queries without a value, as in ColBERT.
 const EXPANDED_LENGTH: usize = 32;
+/// Maximum length of documents of a new model, as in PyLate.
+const DOCUMENT_LENGTH: usize = 180;
 /// Name of the vectors of tokens in the configuration of modules.
-const TOKENS: &str = "token_embeddings";
+pub(super) const TOKENS: &str = "token_embeddings";
 
 /// Folder of a late-interaction model.
-pub(super) struct LateInteractionFolder {
-    pub(super) tower: Tower,
+#[derive(Debug, Clone)]
+pub(crate) struct LateInteractionFolder {
+    pub(crate) tower: Tower,
     pub(super) expansion: Option<ExpansionSettings>,
     /// Tokens without a vector. `None`: all tokens have one, except the tokens of the expansion.
     pub(super) mask: Option<MaskSettings>,
     /// File of the mask.
     pub(super) mask_path: PathBuf,
-    pub(super) similarity: TokenSimilarity,
+    pub(crate) similarity: TokenSimilarity,
+    /// If `true`, the tokenizer has special tokens that its files lack.
+    pub(super) has_markers: bool,
 }
 
 /// Error of a folder that is not of a late-interaction model.
@@ -130,7 +136,7 @@ impl ModuleList {
         for (own, class, feature) in &self.modules {
             modules.add(own, class, [feature, feature])?;
         }
-        Ok(modules)
+        Ok(modules.with_feature(TOKENS))
     }
 }
 
@@ -342,7 +348,7 @@ fn open_modules(
 }
 
 impl LateInteractionFolder {
-    pub(super) fn open(folder: &Path, config: &MultiVectorConfig) -> Result<Self, ModelError> {
+    pub(crate) fn open(folder: &Path, config: &MultiVectorConfig) -> Result<Self, ModelError> {
         let Some(format) = LateInteractionFormat::read(folder)? else {
             return Err(other_model(folder)?);
         };
@@ -359,11 +365,12 @@ impl LateInteractionFolder {
             let settings = settings.mask.take().unwrap_or_default();
             mask = mask.or(Some((values.path.clone(), settings)));
         }
+        let mut has_markers = false;
         for marker in &settings.markers {
             let first = marker.split_whitespace().next().unwrap_or_default();
             let mut known = [marker, first].into_iter();
             if let Some(known) = known.find(|it| tower.tokenizer.token_id(it).is_some()) {
-                tower.tokenizer.add_special_token(known)?;
+                has_markers |= tower.tokenizer.add_special_token(known)?;
             }
         }
         if let Some(dim) = config.truncate_dim {
@@ -390,6 +397,58 @@ impl LateInteractionFolder {
             mask,
             mask_path: mask_path.unwrap_or(values.path),
             similarity,
+            has_markers,
+        })
+    }
+
+    /// Creates a late-interaction model from the transformer of an encoder: a projection to `dim`
+    /// dimensions with random weights, normalized vectors, no vectors for punctuation in documents,
+    /// which have at most 180 tokens, and queries that are expanded to 32 tokens by mask tokens,
+    /// unless the tokenizer pads at the beginning. Pooling and the modules after it are left out.
+    pub(crate) fn create(
+        folder: &Path,
+        config: &MultiVectorConfig,
+        dim: usize,
+        seed: u64,
+    ) -> Result<Self, ModelError> {
+        let encoder = SentenceTransformersConfig::read(folder, None)?;
+        let transformer = &encoder.transformer;
+        if !encoder.has_modules {
+            ModelClass::read(transformer)?.check_encoder()?;
+        }
+        let shape = TransformerConfig::read(transformer)?;
+        let path = folder.join(CONFIG);
+        let expansion = ExpansionSettings {
+            path: path.clone(),
+            field: "query_expansion.length".into(),
+            length: EXPANDED_LENGTH.min(shape.position_limit()),
+            is_fixed: true,
+            // In DeBERTa, tokens that are not attended to have no embedding.
+            attend: shape.layer.disentangled.is_some(),
+            token: None,
+        };
+        let mut settings = Settings {
+            prompts: encoder.prompts,
+            side_tokens: [None, Some(DOCUMENT_LENGTH)],
+            ..Settings::default()
+        };
+        let mut files = tower_files(transformer, &mut settings);
+        files.max_tokens = encoder.max_tokens;
+        files.texts.lowercase = encoder.texts.lowercase;
+        let mut tower = Tower::from_files(folder, &config.encoder(), files, |width| {
+            let weight = RandomWeights(seed).take("linear.weight", &[width, dim])?;
+            let mut modules = VectorModules::new(width);
+            modules.add_new_projection(weight, dim);
+            Ok(modules)
+        })?;
+        tower.normalize = true;
+        Ok(Self {
+            expansion: Some(expansion).filter(|_| !tower.tokenizer.pads_left),
+            tower,
+            mask: Some(MaskSettings::punctuation()),
+            mask_path: path,
+            similarity: TokenSimilarity::MaxSim,
+            has_markers: false,
         })
     }
 }

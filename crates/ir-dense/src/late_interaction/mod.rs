@@ -5,6 +5,7 @@
 //! - `mask`: skip list, tokens without a vector
 //! - `encoder`: texts to vectors of tokens
 //! - `similarity`: MaxSim
+//! - `save`: writer of folders
 
 mod config;
 mod description;
@@ -13,6 +14,7 @@ mod expansion;
 mod fingerprint;
 mod folder;
 mod mask;
+mod save;
 mod similarity;
 mod tokens;
 mod training;
@@ -21,6 +23,9 @@ pub use config::MultiVectorConfig;
 pub(crate) use description::describe;
 pub use description::{ExpansionDescription, LateInteractionDescription};
 pub use encoder::MultiVectorEncoder;
+pub(crate) use encoder::rules;
 pub use fingerprint::MultiVectorFingerprint;
+pub(crate) use folder::LateInteractionFolder;
 pub use similarity::{TokenSimilarity, UnknownTokenSimilarity};
+pub(crate) use tokens::{TextTokens, TokenRules};
 pub use training::TokenVectorBatch;

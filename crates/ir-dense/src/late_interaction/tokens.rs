@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use ir_core::{EncodeError, Side};
+use ir_core::{EncodeError, Fnv1a, Side};
+use serde_json::{Value, json};
 
 use super::expansion::QueryExpansion;
 use super::mask::TokenMask;
@@ -10,7 +11,7 @@ use crate::encode::{SideConfig, Tower};
 
 /// Rules of the tokens of queries and documents.
 #[derive(Debug, Clone)]
-pub(super) struct TokenRules {
+pub(crate) struct TokenRules {
     pub(super) expansion: Option<QueryExpansion>,
     /// If `true`, the tokens of the expansion have vectors.
     pub(super) keeps_expansion: bool,
@@ -21,21 +22,35 @@ pub(super) struct TokenRules {
 
 /// Tokens of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TextTokens {
+pub(crate) struct TextTokens {
     /// Tokens of the text, then of the expansion.
-    pub(super) ids: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
     /// Number of tokens that are attended to, the first ones.
-    pub(super) attended: usize,
+    pub(crate) attended: usize,
     /// Tokens that have a vector: indices, ascending.
-    pub(super) kept: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
     /// Range in the text of every token that has a vector.
-    pub(super) spans: Vec<Range<usize>>,
+    pub(crate) spans: Vec<Range<usize>>,
     /// If `true`, the text has more tokens than the limit.
-    pub(super) truncated: bool,
+    pub(crate) truncated: bool,
 }
 
 impl TokenRules {
-    pub(super) fn tokenize(
+    /// Returns what determines the tokens besides tokenizer and prefixes, for checkpoints.
+    pub(crate) fn identity(&self) -> Value {
+        let expansion = self
+            .expansion
+            .map(|it| json!({"length": it.length, "attend": it.attend, "token": it.token}));
+        let mask = Fnv1a::hash(format!("{:?}", self.mask).as_bytes());
+        json!({
+            "query_expansion": expansion,
+            "keeps_expansion": self.keeps_expansion,
+            "mask": format!("{mask:016x}"),
+            "max_tokens": self.limits,
+        })
+    }
+
+    pub(crate) fn tokenize(
         &self,
         tower: &Tower,
         config: &SideConfig,

@@ -20,6 +20,33 @@ pub struct TokenVectorBatch {
     pub lengths: Vec<usize>,
 }
 
+impl TokenVectorBatch {
+    /// Batch of texts, padded with a token id if `padding` has one. Without padding, tokens that
+    /// are not attended to need the kernels of the CPU.
+    pub(crate) fn new<'a>(
+        texts: impl IntoIterator<Item = &'a TextTokens>,
+        padding: Option<u32>,
+    ) -> Self {
+        let texts: Vec<&TextTokens> = texts.into_iter().collect();
+        let ids: Vec<&[u32]> = texts.iter().map(|text| &text.ids[..]).collect();
+        let tokens = match padding {
+            Some(padding) => TokenBatch::padded(&ids, padding),
+            None => TokenBatch::new(&ids),
+        };
+        let (mut rows, mut first) = (Vec::new(), 0_usize);
+        for (text, length) in texts.iter().zip(tokens.lengths()) {
+            rows.extend(text.kept.iter().map(|token| first + token));
+            first += length;
+        }
+        let attended = texts.iter().map(|text| text.attended).collect();
+        Self {
+            tokens: tokens.with_attended(attended),
+            rows,
+            lengths: texts.iter().map(|text| text.kept.len()).collect(),
+        }
+    }
+}
+
 impl MultiVectorEncoder {
     /// Returns the tokens of texts of a side for [`Transformer::forward`]: with padding if texts
     /// differ in length or have tokens that are not attended to.
@@ -29,18 +56,8 @@ impl MultiVectorEncoder {
     pub fn batch(&self, side: Side, texts: &[&str]) -> Result<TokenVectorBatch, EncodeError> {
         let texts = texts.iter().map(|text| self.tokenize(side, text));
         let texts: Vec<TextTokens> = texts.collect::<Result<_, _>>()?;
-        let ids: Vec<&[u32]> = texts.iter().map(|text| &text.ids[..]).collect();
-        let length = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
-        let attended = texts.iter().map(|text| text.attended).collect();
-        let tokens = TokenBatch::padded(&ids, self.tower().tokenizer.padding());
-        let rows = texts.iter().enumerate();
-        let rows =
-            rows.flat_map(|(text, tokens)| tokens.kept.iter().map(move |at| text * length + at));
-        Ok(TokenVectorBatch {
-            tokens: tokens.with_attended(attended),
-            rows: rows.collect(),
-            lengths: texts.iter().map(|text| text.kept.len()).collect(),
-        })
+        let padding = Some(self.tower().tokenizer.padding());
+        Ok(TokenVectorBatch::new(texts.iter(), padding))
     }
 
     /// Returns the transformer. Reads its weights from the folder.

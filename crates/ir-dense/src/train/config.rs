@@ -272,6 +272,17 @@ impl TrainingConfig {
         }
     }
 
+    /// Configuration of late interaction ([`MultiVectorTrainer`](super::MultiVectorTrainer)):
+    /// [`TrainingConfig::small_data`] with temperature 1, since MaxSim is a sum over the tokens of
+    /// a query, and mini-batches of 32 texts.
+    pub fn late_interaction() -> Self {
+        Self {
+            mini_batch_size: Some(32),
+            loss: Loss::Softmax { temperature: 1.0 },
+            ..Self::small_data()
+        }
+    }
+
     /// Number of steps over all epochs for a number of examples.
     pub fn steps(&self, examples: usize) -> u64 {
         self.epochs.saturating_mul(self.steps_per_epoch(examples))

@@ -22,7 +22,7 @@ use crate::transformer::pass::ForwardPass;
 /// Blocks of rows after which the gradients of weights are added up, per four threads.
 const BLOCKS: usize = BLOCK_DEPTH / BLOCK_ROWS;
 
-/// Backward pass of a batch without padding.
+/// Backward pass of a batch without padding tokens.
 pub(super) struct CpuBackward<'a> {
     pub(super) pass: &'a ForwardPass<'a>,
     pub(super) cpu: &'a CpuTraining,

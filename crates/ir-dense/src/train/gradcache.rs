@@ -174,7 +174,11 @@ fn loss_and_vector_gradients(
 }
 
 /// Loss of the scores of all documents for all queries, `[queries, documents]`.
-fn loss_of_scores(scores: Tensor<2>, batch: &TrainingBatch, config: &TrainingConfig) -> Tensor<1> {
+pub(super) fn loss_of_scores(
+    scores: Tensor<2>,
+    batch: &TrainingBatch,
+    config: &TrainingConfig,
+) -> Tensor<1> {
     let positives: Vec<usize> = batch.candidates.iter().map(|own| own.start).collect();
     match config.loss {
         Loss::Softmax { .. } => loss::softmax(masked(scores, batch), &positives),

@@ -30,7 +30,7 @@ pub fn mask(scores: Tensor<2>, masked: Tensor<2, Bool>) -> Tensor<2> {
 }
 
 /// Finite, because infinity times zero would make gradients NaN.
-const MASKED_SCORE: f32 = -1e9;
+pub(super) const MASKED_SCORE: f32 = -1e9;
 
 /// Softmax cross-entropy of the positive among all candidates: the mean over queries of
 /// `−ln(exp(s⁺) / Σ exp(s))`.

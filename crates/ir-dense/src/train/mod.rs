@@ -3,8 +3,9 @@
 //! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
 //! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`]
 //! writes as a folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
-//! [`CrossEncoderTrainer`] trains a cross-encoder on the same examples, and [`ReaderTrainer`] an
-//! extractive reader on questions with answer spans.
+//! [`CrossEncoderTrainer`] trains a cross-encoder on the same examples, [`MultiVectorTrainer`] a
+//! multi-vector encoder for late interaction, and [`ReaderTrainer`] an extractive reader on
+//! questions with answer spans.
 //!
 //! | training data | setting |
 //! |---|---|
@@ -13,6 +14,7 @@
 //! | pairs without hard negatives | either, with a large `batch_size`: negatives are in-batch |
 //! | batches that do not fit into memory | `mini_batch_size` (GradCache) |
 //! | scores of a teacher model | [`Loss::MarginMse`] or [`Loss::KlDivergence`] |
+//! | any of these, for one vector per token | [`TrainingConfig::late_interaction`] |
 //! | documents relevant to several queries | `skip_known_positives` |
 //!
 //! # Determinism
@@ -34,8 +36,12 @@ mod gradients;
 mod headed;
 mod history;
 pub mod loss;
+mod max_sim;
+mod multi_vector;
+mod multi_vector_step;
 mod optimizer;
 mod plot;
+mod projection;
 mod reader;
 mod reader_config;
 mod run;
@@ -50,6 +56,7 @@ pub use cross_encoder::{CrossEncoderTrainer, CrossEncoderTrainingResult};
 pub use cross_encoder_config::{CrossEncoderLoss, CrossEncoderTrainingConfig};
 pub use error::TrainError;
 pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};
+pub use multi_vector::{MultiVectorTrainer, MultiVectorTrainingResult};
 pub use reader::{ReaderExample, ReaderTrainer, ReaderTrainingResult};
 pub use reader_config::ReaderTrainingConfig;
 pub use run::{EvaluateFn, HistoryCallback};

@@ -160,10 +160,7 @@ impl Trainer {
         callback: &mut HistoryCallback<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        if data.is_empty() {
-            return Err(TrainError::Empty);
-        }
-        self.check_candidates(data)?;
+        check_candidates(data, &self.config)?;
         let state = self.initial_state(data);
         let Self {
             towers,
@@ -191,22 +188,27 @@ impl Trainer {
             history: finished.history,
         })
     }
+}
 
-    /// Checks that some query has more candidates than its positive.
-    fn check_candidates(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
-        let config = &self.config;
-        if data.len().min(config.batch_size) > 1 || config.loss.is_distillation() {
-            return Ok(());
-        }
-        if config.hard_negatives > 0 {
-            for index in 0..data.len() {
-                if !data.get(index)?.negatives.is_empty() {
-                    return Ok(());
-                }
+/// Checks that there are examples, and that some query has more candidates than its positive.
+pub(super) fn check_candidates(
+    data: &dyn TrainingSet,
+    config: &TrainingConfig,
+) -> Result<(), TrainError> {
+    if data.is_empty() {
+        return Err(TrainError::Empty);
+    }
+    if data.len().min(config.batch_size) > 1 || config.loss.is_distillation() {
+        return Ok(());
+    }
+    if config.hard_negatives > 0 {
+        for index in 0..data.len() {
+            if !data.get(index)?.negatives.is_empty() {
+                return Ok(());
             }
         }
-        Err(TrainError::OneCandidate)
     }
+    Err(TrainError::OneCandidate)
 }
 
 /// Encoder with the current weights.

@@ -25,6 +25,8 @@ pub struct TokenBatch {
     unpadded: Vec<usize>,
     /// Type of every token; empty if all tokens have type 0.
     types: Vec<u32>,
+    /// If `true`, shorter texts end with padding tokens.
+    is_padded: bool,
 }
 
 /// Consecutive texts of equal length.
@@ -82,6 +84,7 @@ impl TokenBatch {
         self.blocks.clear();
         self.unpadded.clear();
         self.types.clear();
+        self.is_padded = false;
         for text in texts {
             match self.blocks.last_mut() {
                 Some(block) if block.length == text.len() => block.texts += 1,
@@ -117,6 +120,7 @@ impl TokenBatch {
             blocks,
             unpadded,
             types: Vec::new(),
+            is_padded: true,
         }
     }
 
@@ -213,6 +217,12 @@ impl TokenBatch {
     pub(crate) fn has_padding(&self) -> bool {
         let mut lengths = self.unpadded.iter().zip(self.lengths());
         lengths.any(|(&unpadded, length)| unpadded != length)
+    }
+
+    /// Returns `true` if a text has padding tokens, which the CPU kernels do not take. Tokens of an
+    /// unpadded text that are not attended to are not padding tokens.
+    pub(crate) fn has_padding_tokens(&self) -> bool {
+        self.is_padded && self.has_padding()
     }
 
     /// Returns `true` if attention and pooling of `x` run text by text, in the kernels of this

@@ -202,7 +202,8 @@ impl CpuAttention {
 
     /// Computes the context vectors of a text in some heads: `out` has their columns, in rows
     /// `out.1` elements apart. `mask` and `saved` are `[heads, length, length]`, or empty, as they
-    /// must be in bf16 and if not all tokens attend to each other.
+    /// must be in bf16, in causal attention and with a window. The probabilities of tokens that are
+    /// not attended to are saved as 0.
     #[allow(clippy::too_many_arguments)]
     fn text(
         &self,
@@ -238,6 +239,9 @@ impl CpuAttention {
             if count == 0 {
                 let rows = out.chunks_mut(out_stride).take(span.queries.len());
                 rows.for_each(|row| row[..dim].fill(0.0));
+                if !saved.is_empty() {
+                    saved[head * cells..][..cells].fill(0.0);
+                }
                 continue;
             }
             let stride = PackedMatrix::padded(count);
@@ -295,7 +299,9 @@ impl CpuAttention {
             if !saved.is_empty() {
                 let rows = saved[head * cells..].chunks_exact_mut(length);
                 for (saved, row) in rows.zip(scores.chunks_exact(stride)) {
-                    saved.copy_from_slice(&row[..length]);
+                    let (attended, others) = saved.split_at_mut(count);
+                    attended.copy_from_slice(&row[..count]);
+                    others.fill(0.0);
                 }
             }
             if !mask.is_empty() {

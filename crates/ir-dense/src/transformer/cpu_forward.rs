@@ -56,7 +56,7 @@ pub(crate) fn block(matrix: &[f32], number: usize, width: usize) -> &[f32] {
     &rest[..rest.len().min(BLOCK_ROWS * width)]
 }
 
-/// Forward pass of a batch without padding.
+/// Forward pass of a batch without padding tokens.
 pub(crate) struct CpuForward<'a> {
     pub(crate) pass: &'a ForwardPass<'a>,
     pub(crate) cpu: &'a CpuTraining,

@@ -21,7 +21,7 @@ use crate::precision::Precision;
 
 /// Activations of a pass, for its backward pass.
 pub(crate) enum SavedActivations {
-    /// Of a batch without padding in CPU memory, with weights that were packed for the pass.
+    /// Of a batch without padding tokens in CPU memory, with weights that were packed for the pass.
     Cpu(CpuActivations, Option<Box<CpuTraining>>),
     /// Hidden states and the model that they were computed from, both with automatic
     /// differentiation.
@@ -107,7 +107,7 @@ impl ForwardPass<'_> {
     /// Returns the hidden state of every token, `[tokens, hidden_size]`, and the saved
     /// activations if [`ForwardPass::save`] is set.
     pub(crate) fn run(&self) -> (Tensor<2>, Option<SavedActivations>) {
-        if !self.batch.has_padding() {
+        if !self.batch.has_padding_tokens() {
             let own = match self.cpu {
                 Some(_) => None,
                 None => CpuTraining::new(self.model, Precision::F32, self.save).map(Box::new),

@@ -157,6 +157,34 @@ fn token_vectors_equal_sentence_transformers() {
     assert!(lines.is_empty(), "\n{}", lines.join("\n"));
 }
 
+/// Vectors are equal bit for bit.
+#[test]
+fn saved_folders_have_the_same_vectors() {
+    for folder in folders() {
+        let name = folder.display();
+        let texts = read_expected(&folder).texts;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let encoder = MultiVectorEncoder::open_with(&folder, &on_test_backend()).unwrap();
+        let here = tempfile::tempdir().unwrap();
+        let saved = here.path().join("saved");
+        encoder.save(&saved).unwrap();
+        assert!(encoder.save(&saved).is_err(), "{name}: the folder exists");
+        let reopened = MultiVectorEncoder::open_with(&saved, &on_test_backend()).unwrap();
+        assert_eq!(reopened.fingerprint(), encoder.fingerprint(), "{name}");
+        assert_eq!(reopened.similarity(), encoder.similarity(), "{name}");
+        assert_eq!(reopened.expanded_length(), encoder.expanded_length());
+        for side in [Side::Query, Side::Document] {
+            assert_eq!(reopened.prefix(side), encoder.prefix(side), "{name}");
+            assert_eq!(reopened.max_tokens(side), encoder.max_tokens(side));
+            let found = reopened.encode_tokens(side, &texts).unwrap();
+            assert!(
+                found == encoder.encode_tokens(side, &texts).unwrap(),
+                "{name}, {side:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn bytes_do_not_depend_on_batches_and_threads() {
     for name in ["modernbert", "stanford"] {

@@ -532,3 +532,44 @@ fn descriptions_name_expansion_and_skip_list() {
     let model = json!(describe(tiny("bert"), &on_backend()).unwrap());
     assert!(model.get("late_interaction").is_none());
 }
+
+/// Words of the vocabulary that mark queries and documents are special tokens of a saved tokenizer.
+#[test]
+fn saved_folders_have_markers() {
+    let folder = copy("stanford");
+    let path = folder.path().join("tokenizer.json");
+    let mut json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let added = json["added_tokens"].as_array_mut().unwrap();
+    added.retain(|token| token["id"].as_u64() < Some(345));
+    for (word, id) in [("[unused0]", 345), ("[unused1]", 346)] {
+        json["model"]["vocab"][word] = id.into();
+    }
+    fs::write(path, json.to_string()).unwrap();
+    let config = MultiVectorConfig::default().with_backend(on_backend().backend);
+    let encoder = MultiVectorEncoder::open_with(folder.path(), &config).unwrap();
+    let here = tempfile::tempdir().unwrap();
+    let saved = here.path().join("saved");
+    encoder.save(&saved).unwrap();
+    let reopened = MultiVectorEncoder::open_with(&saved, &config).unwrap();
+    for (side, marker) in [(Side::Query, 345), (Side::Document, 346)] {
+        let expected = encoder.token_ids(side, "green tea").unwrap();
+        assert!(expected.contains(&marker), "{expected:?}");
+        assert_eq!(reopened.token_ids(side, "green tea").unwrap(), expected);
+    }
+    let described = describe(&saved, &Default::default()).unwrap();
+    let format = described.late_interaction.map(|it| it.format);
+    assert_eq!(format, Some("sentence-transformers"));
+}
+
+#[test]
+fn truncated_vectors_are_not_saved() {
+    let encoder = encoder("pylate", &MultiVectorConfig::default().with_truncate_dim(4));
+    let here = tempfile::tempdir().unwrap();
+    let error = encoder.save(here.path().join("saved")).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("truncate_dim is 4, expected none"),
+        "{error}"
+    );
+    assert!(!here.path().join("saved").exists());
+}

@@ -17,6 +17,7 @@ mod late_interaction;
 mod late_interaction_settings;
 mod losses;
 mod model_folder;
+mod multi_vector_training;
 mod precision;
 mod random_model;
 mod reader;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
 use ir_dense::{Backend, ModelError, Pooling, Precision, TokenizerError};
 
-use super::options::{EXECUTION, EvaluationOptions, out_of_range, read_config, set};
+use super::options::{EXECUTION, EvaluationOptions, out_of_range, read_config_over, set};
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::encoder::{POOLINGS, TRAINING_PRECISIONS, backend};
 use crate::shared::options::{choice, positive};
@@ -100,14 +100,16 @@ fn presets() -> [(&'static str, &'static str, TrainingConfig); 2] {
 }
 
 impl ConfigurationOptions {
-    /// Training configuration, and the error of a value out of range with its option.
-    pub(super) fn settings(&self, evaluation: &EvaluationOptions) -> Result<TrainingConfig> {
+    /// Training configuration, and the error of a value out of range with its option. `default`:
+    /// values that neither an option nor the file has.
+    pub(super) fn settings(
+        &self,
+        default: TrainingConfig,
+        evaluation: &EvaluationOptions,
+    ) -> Result<TrainingConfig> {
         let mut config = match &self.config {
-            Some(path) => read_config(path)?,
-            None => self
-                .preset
-                .clone()
-                .unwrap_or_else(TrainingConfig::small_data),
+            Some(path) => read_config_over(path, &default)?,
+            None => self.preset.clone().unwrap_or(default),
         };
         set(&mut config.epochs, &self.epochs);
         set(&mut config.batch_size, &self.batch);

@@ -1,5 +1,7 @@
-//! `ir train`: fine-tunes a bi-encoder. `ir train-reranker`: a cross-encoder.
+//! `ir train`: fine-tunes a bi-encoder, or a late-interaction model. `ir train-reranker`: a
+//! cross-encoder.
 
+mod candidates;
 mod configuration;
 mod dev;
 mod examples;
@@ -8,19 +10,20 @@ mod options;
 pub(crate) mod reranker;
 mod run;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use candidates::Candidates;
 use configuration::ConfigurationOptions;
 use ir_core::training::TrainingSet;
-use ir_dense::BiEncoder;
-use ir_dense::train::{EvaluateFn, Trainer};
+use ir_dense::train::{EvaluateFn, MultiVectorTrainer, Trainer, TrainingConfig};
+use ir_dense::{BiEncoder, MultiVectorEncoder};
 use options::CommonOptions;
-use run::{RunSteps, prepare, train};
+use run::{Inputs, RunSteps, prepare, train};
 
 use crate::shared::console::Console;
 use crate::shared::encoder::find_model;
-use crate::shared::options::use_threads;
+use crate::shared::options::{positive, use_threads};
 use crate::shared::output::WorkPath;
 use crate::shared::signals::stop_on_interrupt;
 
@@ -34,6 +37,7 @@ Examples:
   ir train scibert labeled.jsonl -o tuned --texts datafinder \\
       --template '{text} [SEP] {title}' --query-field keyphrase_query
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --config settings.json
+  ir train all-MiniLM-L6-v2 train.jsonl -o colbert --late-interaction
 
 Training examples are JSON lines in the format of `ir mine`: query, positives
 and negatives (or positive_passages and negative_passages), which are arrays
@@ -55,6 +59,15 @@ configuration or evaluation is an error.
 With --dev, the encoder is evaluated on a validation set before, during and
 after training, and the best weights are kept.
 
+With --late-interaction, scores are MaxSim of one vector per token, as in
+ColBERT, with temperature 1. The model is a late-interaction folder
+(MultiVectorEncoder of sentence-transformers, PyLate or Stanford's ColBERT), or
+an encoder, which gets a new projection to --dim dimensions, queries that are
+expanded to 32 tokens by [MASK] (--query-tokens), documents of at most 180
+tokens (--document-tokens) and no vectors for punctuation. With --dev, the model
+reranks the first --candidates documents of BM25. The output folder is readable
+by sentence-transformers (MultiVectorEncoder).
+
 --config reads JSON with any of the fields epochs, batch_size, hard_negatives
 (--negatives), mini_batch_size (--block), drop_last, loss, similarity,
 skip_known_positives, dropout, learning_rate, schedule, optimizer,
@@ -75,6 +88,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     document_model: Option<PathBuf>,
 
+    /// Train a late-interaction model: one vector per token, MaxSim as score
+    #[arg(long, conflicts_with_all = ["document_model", "preset", "pooling"])]
+    late_interaction: bool,
+
+    /// Dimension of the vectors of a new late-interaction model [default: 128]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "late_interaction")]
+    dim: Option<usize>,
+
+    /// Number of candidates per validation query for a late-interaction model, the first documents
+    /// of BM25
+    #[arg(long, default_value_t = 100, value_parser = positive, value_name = "N", requires = "dev", requires = "late_interaction", help_heading = "Evaluation")]
+    candidates: usize,
+
     #[command(flatten, next_help_heading = "Training configuration")]
     configuration: ConfigurationOptions,
 }
@@ -92,8 +118,18 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(common.execution.threads)?;
     let checkpoints = common.check("train")?;
     let model = find_model(&common.model)?;
-    let mut config = args.configuration.settings(&common.evaluation)?;
-    config.encoder = model.with_catalog_defaults(config.encoder);
+    let default = if args.late_interaction {
+        TrainingConfig::late_interaction()
+    } else {
+        TrainingConfig::small_data()
+    };
+    let mut config = args.configuration.settings(default, &common.evaluation)?;
+    let mut encoder = model.with_catalog_defaults(config.encoder.clone());
+    if args.late_interaction {
+        // Of the vectors of whole texts.
+        (encoder.pooling, encoder.normalize) = (config.encoder.pooling, config.encoder.normalize);
+    }
+    config.encoder = encoder;
     let inputs = prepare(common, checkpoints, console)?;
     let steps = RunSteps {
         steps: config.steps(inputs.data.len()),
@@ -101,6 +137,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         patience: config.patience,
     };
     steps.check(config.schedule, console);
+    if args.late_interaction {
+        return train_late_interaction(args, &model.folder, &config, &inputs, steps, console);
+    }
     let trainer = match &args.document_model {
         None => Trainer::open(&model.folder, &config),
         Some(documents) => {
@@ -121,5 +160,36 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|evaluate| evaluate as &mut EvaluateFn<'_>);
     train(
         common, trainer, &inputs, steps, evaluation, evaluate, console,
+    )
+}
+
+fn train_late_interaction(
+    args: &Args,
+    folder: &Path,
+    config: &TrainingConfig,
+    inputs: &Inputs,
+    steps: RunSteps,
+    console: &Console,
+) -> Result<()> {
+    let common = &args.common;
+    let trainer = match args.dim {
+        None => MultiVectorTrainer::open(folder, config),
+        Some(dim) => MultiVectorTrainer::open_with_dim(folder, dim, config),
+    };
+    let trainer = trainer.map_err(|error| args.configuration.with_length_options(error))?;
+    let candidates = inputs.dev_set.as_ref();
+    let candidates = candidates
+        .map(|set| Candidates::search(set, args.candidates))
+        .transpose()?;
+    let evaluation = candidates.as_ref();
+    let evaluation = evaluation.map(|it| it.evaluation(&common.evaluation, config.evaluate_every));
+    let mut evaluate = candidates.as_ref().map(|candidates| {
+        |encoder: &MultiVectorEncoder, _: u64| Ok(candidates.late_interaction(encoder)?)
+    });
+    let evaluate = evaluate
+        .as_mut()
+        .map(|evaluate| evaluate as &mut EvaluateFn<'_, MultiVectorEncoder>);
+    train(
+        common, trainer, inputs, steps, evaluation, evaluate, console,
     )
 }

@@ -7,7 +7,9 @@ use clap::ValueHint;
 use ir_data::DocTemplate;
 use ir_dense::train::TrainError;
 use ir_eval::Measure;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::encoder::is_model;
@@ -97,7 +99,7 @@ pub(super) struct EvaluationOptions {
     pub(super) evaluate_every: Option<u64>,
 
     /// Early stopping: number of evaluations without improvement; 0 disables it
-    /// [default: 2 for ir train with small-data, otherwise 0]
+    /// [default: 2 for ir train with small-data or --late-interaction, otherwise 0]
     #[arg(long, value_name = "N", requires = "dev")]
     pub(super) patience: Option<u64>,
 
@@ -150,6 +152,21 @@ pub(super) fn read_config<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let name = path.display();
     let text = std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
     serde_json::from_slice(&text).with_context(|| format!("{name}"))
+}
+
+/// [`read_config`] with the fields of `default` that the file lacks.
+pub(super) fn read_config_over<T: Serialize + DeserializeOwned>(
+    path: &Path,
+    default: &T,
+) -> Result<T> {
+    // Errors of the file have their lines.
+    read_config::<T>(path)?;
+    let given: Map<String, Value> = read_config(path)?;
+    let mut fields = serde_json::to_value(default)?;
+    for (name, value) in given {
+        fields[name] = value;
+    }
+    Ok(serde_json::from_value(fields)?)
 }
 
 /// Sets a field of a training configuration to the value of its option, if given.

@@ -2,22 +2,18 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-use ir_bm25::{Bm25, Index, IndexConfig};
+use anyhow::Result;
 use ir_core::training::TrainingSet;
-use ir_core::{Candidate, Document, NoProgress, Reranker, Run};
 use ir_dense::train::{
     CrossEncoderLoss, CrossEncoderTrainer, CrossEncoderTrainingConfig, EvaluateFn,
 };
 use ir_dense::{Backend, CrossEncoder, Precision};
-use serde_json::json;
 
-use super::dev::DevSet;
+use super::candidates::Candidates;
 use super::options::{CommonOptions, EXECUTION, out_of_range, read_config, set};
 use super::run::{RunSteps, prepare, train};
 use crate::shared::console::Console;
 use crate::shared::encoder::{TRAINING_PRECISIONS, backend, find_model};
-use crate::shared::input::fingerprint;
 use crate::shared::options::{choice, positive, use_threads};
 use crate::shared::output::WorkPath;
 use crate::shared::signals::stop_on_interrupt;
@@ -245,70 +241,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let candidates = candidates
         .map(|set| Candidates::search(set, args.candidates))
         .transpose()?;
-    let evaluation = inputs.dev_set.as_ref().zip(candidates.as_ref());
-    let evaluation = evaluation.map(|(set, candidates)| {
-        let mut values = set.evaluation(&common.evaluation, config.evaluate_every);
-        values.push(("candidates", json!(args.candidates)));
-        values.push(("candidate_lists", json!(candidates.fingerprint())));
-        values
-    });
+    let evaluation = candidates.as_ref();
+    let evaluation = evaluation.map(|it| it.evaluation(&common.evaluation, config.evaluate_every));
     let mut evaluate = candidates
         .as_ref()
-        .map(|candidates| |model: &CrossEncoder, _: u64| Ok(candidates.evaluate(model)?));
+        .map(|candidates| |model: &CrossEncoder, _: u64| Ok(candidates.cross_encoder(model)?));
     let evaluate = evaluate
         .as_mut()
         .map(|evaluate| evaluate as &mut EvaluateFn<'_, CrossEncoder>);
     train(
         common, trainer, &inputs, steps, evaluation, evaluate, console,
     )
-}
-
-/// Documents of the first stage for every validation query.
-struct Candidates<'a> {
-    dev_set: &'a DevSet,
-    run: Run,
-}
-
-impl<'a> Candidates<'a> {
-    /// Returns the first `depth` documents of BM25 for every query.
-    fn search(dev_set: &'a DevSet, depth: usize) -> Result<Self> {
-        let documents = dev_set.documents();
-        let documents: Vec<Document> = documents
-            .map(|(id, text)| Document::new(id).with_text(text))
-            .collect();
-        let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
-        let run = dev_set.search(&index.searcher(Bm25::ANSERINI)?, depth)?;
-        if run.is_empty() {
-            bail!("--dev: expected documents with words of the queries, found none");
-        }
-        Ok(Self { dev_set, run })
-    }
-
-    fn fingerprint(&self) -> String {
-        let queries = self.dev_set.queries().iter();
-        fingerprint(queries.flat_map(|query| {
-            let list = self.run.get(&query.id).unwrap_or_default().iter();
-            let ids = list.map(|scored| scored.doc.as_str());
-            [query.id.as_str()].into_iter().chain(ids)
-        }))
-    }
-
-    /// Measure of the reranked candidates.
-    fn evaluate(&self, model: &CrossEncoder) -> Result<f64> {
-        let mut reranked = Run::new("dev");
-        for query in self.dev_set.queries() {
-            let list = self.run.get(&query.id).unwrap_or_default().iter();
-            let texts = list.filter_map(|scored| {
-                let (id, text) = self.dev_set.texts.get(&scored.doc)?;
-                Some(Candidate::new(id, text))
-            });
-            let texts: Vec<Candidate<'_>> = texts.collect();
-            for (candidate, score) in texts.iter().zip(model.scores(&query.text, &texts)?) {
-                if let Some(score) = score {
-                    reranked.push(&query.id, candidate.id, f64::from(score));
-                }
-            }
-        }
-        self.dev_set.score(&reranked)
-    }
 }

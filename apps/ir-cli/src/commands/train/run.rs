@@ -8,10 +8,10 @@ use ir_core::Progress;
 use ir_core::training::TrainingSet;
 use ir_data::training::TrainingFile;
 use ir_dense::train::{
-    CrossEncoderTrainer, EvaluateFn, HistoryCallback, LearningRateSchedule, TrainError, Trainer,
-    TrainingHistory,
+    CrossEncoderTrainer, EvaluateFn, HistoryCallback, LearningRateSchedule, MultiVectorTrainer,
+    TrainError, Trainer, TrainingHistory,
 };
-use ir_dense::{BiEncoder, CrossEncoder, ModelError};
+use ir_dense::{BiEncoder, CrossEncoder, ModelError, MultiVectorEncoder};
 
 use super::dev::DevSet;
 use super::examples;
@@ -146,6 +146,7 @@ macro_rules! finetuning {
 
 finetuning!(Trainer, BiEncoder, encoder);
 finetuning!(CrossEncoderTrainer, CrossEncoder, cross_encoder);
+finetuning!(MultiVectorTrainer, MultiVectorEncoder, encoder);
 
 /// Trains from the last checkpoint on, and writes model and history.
 pub(super) fn train<T: Finetuning>(

@@ -1,12 +1,13 @@
 //! Gradients of the contrastive loss of MaxSim against PyTorch: `gradients.json` of
-//! `.ci/encoder-folders --late-interaction`.
+//! `.ci/encoder-folders --late-interaction`. By burn's operations, and in steps of training.
 
 use burn::tensor::Tensor;
 use ir_core::Side;
 
 use super::families::{by_tensor, mismatches, read};
+use super::multi_vector::open;
 use super::*;
-use crate::late_interaction::{MultiVectorConfig, MultiVectorEncoder};
+use crate::late_interaction::{MultiVectorConfig, MultiVectorEncoder, TokenVectorBatch};
 use crate::model_folder::{TensorSource, WeightFile};
 use crate::train::loss;
 
@@ -24,8 +25,8 @@ struct Expected {
     tensors: std::collections::BTreeMap<String, [f64; 2]>,
 }
 
-fn check(folder: &Path, expected: &Expected) {
-    let name = folder.display();
+fn check(folder: &Path, expected: &Expected, padded: bool) {
+    let name = format!("{}, padded: {padded}", folder.display());
     let config = MultiVectorConfig::default().with_backend(backend());
     let encoder = MultiVectorEncoder::open_with(folder, &config).unwrap();
     let model = encoder.transformer().unwrap();
@@ -35,7 +36,12 @@ fn check(folder: &Path, expected: &Expected) {
     ];
     let batches = sides.map(|(side, texts)| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        encoder.batch(side, &texts).unwrap()
+        if padded {
+            return encoder.batch(side, &texts).unwrap();
+        }
+        let texts = texts.iter().map(|text| encoder.tokenize(side, text));
+        let texts: Vec<_> = texts.map(Result::unwrap).collect();
+        TokenVectorBatch::new(&texts, None)
     });
     let passes = batches.each_ref().map(|batch| ForwardPass {
         save: true,
@@ -85,6 +91,58 @@ fn gradients_of_max_sim_equal_pytorch() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/late-interaction");
     for name in ["bert-attended", "pylate", "stanford"] {
         let folder = root.join(name);
-        check(&folder, &read(&folder.join("gradients.json")));
+        let expected: Expected = read(&folder.join("gradients.json"));
+        check(&folder, &expected, true);
+        // Queries have tokens that are not attended to; the kernels take them without padding.
+        if backend() == Backend::default() {
+            check(&folder, &expected, false);
+        }
+    }
+}
+
+/// One mini-batch per side, and mini-batches of two texts.
+#[test]
+fn gradients_of_steps_equal_pytorch() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/late-interaction");
+    for name in ["bert-attended", "pylate", "stanford"] {
+        let folder = root.join(name);
+        let expected: Expected = read(&folder.join("gradients.json"));
+        let (queries, documents) = (expected.queries.clone(), expected.documents.clone());
+        let batch = TrainingBatch {
+            masked: vec![false; queries.len() * documents.len()],
+            candidates: expected.positives.iter().map(|&at| at..at + 2).collect(),
+            teacher_scores: Vec::new(),
+            queries,
+            documents,
+        };
+        for mini_batch_size in [None, Some(2)] {
+            let config = TrainingConfig {
+                encoder: EncoderConfig::default().with_backend(backend()),
+                mini_batch_size,
+                loss: Loss::Softmax {
+                    temperature: expected.temperature,
+                },
+                dropout: 0.0,
+                ..TrainingConfig::late_interaction()
+            };
+            let (model, trained) = open(&folder, &config);
+            let step = model.gradients(&trained, &batch, &config, 0);
+            let (value, gradients) = step.unwrap();
+            let apart = (value - f64::from(expected.loss)).abs();
+            assert!(apart < 1e-5, "{name}: {value}");
+            let mut of_model = gradients.model;
+            let parameters = trained.model.parameters().into_iter();
+            let values = parameters.map(|it| of_model.take(&it.name).map(Gradient::into_vec));
+            let values: Vec<Vec<f32>> = values.map(Option::unwrap_or_default).collect();
+            assert!(of_model.is_empty());
+            let names = WeightFile::open(&folder).unwrap().names();
+            let found = by_tensor(trained.model.config(), &names, &values);
+            let mismatches = mismatches(&found, &expected.tensors);
+            let lines = mismatches.join("\n");
+            assert!(
+                mismatches.is_empty(),
+                "{name} {mini_batch_size:?}:\n{lines}"
+            );
+        }
     }
 }

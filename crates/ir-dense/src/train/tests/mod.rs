@@ -3,6 +3,7 @@
 mod cross_encoder;
 mod families;
 mod late_interaction;
+mod multi_vector;
 
 use std::path::{Path, PathBuf};
 

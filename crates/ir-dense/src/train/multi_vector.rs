@@ -1,0 +1,300 @@
+//! Training of a multi-vector encoder, for late interaction.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ir_core::training::TrainingSet;
+use ir_core::{Progress, Side, VectorSimilarity};
+use serde_json::{Value, json};
+
+use super::checkpoint::TrainingState;
+use super::config::check_precision;
+use super::headed::{HeadedGradients, HeadedTransformer};
+use super::multi_vector_step::MultiVectorModel;
+use super::run::{
+    self, Checkpoints, Observers, TrainingTask, checkpoint_functions, train_functions,
+};
+use super::sampler::BatchSampler;
+use super::trainer::check_candidates;
+use super::{EvaluateFn, HistoryCallback, Loss, TrainError, TrainingConfig, TrainingHistory};
+use crate::encode::late_interaction_format::LateInteractionFormat;
+use crate::encode::modules::VectorModules;
+use crate::error::ModelError;
+use crate::late_interaction::{
+    LateInteractionFolder, MultiVectorConfig, MultiVectorEncoder, rules,
+};
+use crate::similarity;
+
+/// Dimension of the vectors of a new model, as in ColBERT.
+const DIM: usize = 128;
+
+/// Trainer of a multi-vector encoder, for late interaction as in ColBERT.
+///
+/// Scores are MaxSim, or the similarity function of the folder: the sum over the query's tokens of
+/// the maximum dot product with a token of the document. The gradient of a maximum goes to the
+/// token that has it, the first of several. Transformer and projection are trained. All documents
+/// of the other queries of a step are in-batch negatives.
+///
+/// Late-interaction models take a [`TrainingConfig`], with a temperature for sums over tokens:
+/// [`TrainingConfig::late_interaction`]. It must not have pooling, normalization or another
+/// similarity function. [`EncoderConfig::query`](crate::EncoderConfig::query) and
+/// [`EncoderConfig::document`](crate::EncoderConfig::document) have maximum lengths and prefixes.
+///
+/// The same model, data and configuration give the same weights, byte for byte, on any number of
+/// threads, and also if training was interrupted and resumed.
+///
+/// ```no_run
+/// use ir_core::NoProgress;
+/// use ir_core::training::{TrainingExample, TrainingText};
+/// use ir_dense::train::{MultiVectorTrainer, TrainingConfig};
+///
+/// let data = vec![
+///     TrainingExample::new("how is tea brewed")
+///         .positive(TrainingText::new("Pour hot water over the leaves."))
+///         .negative(TrainingText::new("Tea is grown on hills.")),
+///     // and some thousands more
+/// ];
+/// let config = TrainingConfig::late_interaction();
+/// let trainer = MultiVectorTrainer::open("all-MiniLM-L6-v2", &config)?
+///     .with_checkpoints("checkpoints");
+/// let trained = trainer.train(&data, &mut NoProgress)?;
+/// trained.encoder.save("my-colbert")?;
+/// # Ok::<(), ir_dense::train::TrainError>(())
+/// ```
+///
+/// # Source
+/// Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late
+/// Interaction over BERT", SIGIR 2020; with hard negatives and distillation Santhanam et al.,
+/// "ColBERTv2: Effective and Efficient Retrieval via Lightweight Late Interaction", NAACL 2022.
+#[derive(Debug)]
+pub struct MultiVectorTrainer {
+    model: MultiVectorModel,
+    trained: HeadedTransformer<VectorModules>,
+    config: TrainingConfig,
+    checkpoints: Checkpoints,
+}
+
+/// Result of the training of a multi-vector encoder.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct MultiVectorTrainingResult {
+    /// Encoder with the weights of the best evaluation, or of the last step without evaluation.
+    pub encoder: MultiVectorEncoder,
+    /// Number of steps that gave these weights.
+    pub step: u64,
+    /// Loss and metric over the steps.
+    pub history: TrainingHistory,
+    /// If `true`, early stopping ended the run.
+    pub stopped_early: bool,
+    /// Hash of what determines the weights, evaluations aside: configuration, model folder, initial
+    /// weights and examples.
+    pub fingerprint: u64,
+}
+
+impl MultiVectorTrainer {
+    /// Opens a folder of a late-interaction model, or of an encoder, such as a sentence encoder.
+    ///
+    /// An encoder becomes a new late-interaction model, with the defaults of PyLate: a projection
+    /// to 128 dimensions with random weights, vectors of length 1, queries that are expanded to 32
+    /// tokens by mask tokens, documents of at most 180 tokens, and no vectors for the punctuation
+    /// in documents. Maximum lengths of the configuration override these. Pooling and the modules
+    /// after it are left out. If the tokenizer pads at the beginning, queries are not expanded.
+    ///
+    /// # Errors
+    /// Returns [`TrainError`] if the model cannot be read, a configuration value is out of range or
+    /// without effect, or the layers of the model have no kernels for the precision of training.
+    pub fn open(folder: impl AsRef<Path>, config: &TrainingConfig) -> Result<Self, TrainError> {
+        Self::open_folder(folder.as_ref(), None, config)
+    }
+
+    /// Opens a folder as [`MultiVectorTrainer::open`], with vectors of `dim` dimensions if the
+    /// model is new.
+    ///
+    /// # Errors
+    /// Returns the errors of [`MultiVectorTrainer::open`], and [`TrainError`] if `dim` is 0 or not
+    /// the dimension of a late-interaction model.
+    pub fn open_with_dim(
+        folder: impl AsRef<Path>,
+        dim: usize,
+        config: &TrainingConfig,
+    ) -> Result<Self, TrainError> {
+        Self::open_folder(folder.as_ref(), Some(dim), config)
+    }
+
+    fn open_folder(
+        path: &Path,
+        dim: Option<usize>,
+        config: &TrainingConfig,
+    ) -> Result<Self, TrainError> {
+        config.validate()?;
+        check_late_interaction(config)?;
+        let encoder = MultiVectorConfig::from_encoder(&config.encoder);
+        let wrong_dim = |expected: String, found: usize| {
+            ModelError::setting(path, "the dimension of the vectors", expected, found)
+        };
+        let folder = if LateInteractionFormat::read(path)?.is_some() {
+            let folder = LateInteractionFolder::open(path, &encoder)?;
+            let own = folder.tower.dim();
+            if let Some(found) = dim.filter(|&dim| dim != own) {
+                let expected = format!("{own}, as in the late-interaction model");
+                return Err(wrong_dim(expected, found).into());
+            }
+            folder
+        } else {
+            let dim = dim.unwrap_or(DIM);
+            if dim == 0 {
+                return Err(wrong_dim("1 or more".to_owned(), dim).into());
+            }
+            LateInteractionFolder::create(path, &encoder, dim, config.seed)?
+        };
+        let model = folder.tower.transformer()?;
+        check_precision(config.precision, model.config())?;
+        let head = (*folder.tower.modules).clone();
+        Ok(Self {
+            trained: HeadedTransformer::new(model, head),
+            model: MultiVectorModel {
+                rules: rules(&folder, &encoder)?,
+                folder,
+            },
+            config: config.clone(),
+            checkpoints: Checkpoints::default(),
+        })
+    }
+
+    checkpoint_functions!();
+
+    /// Returns the [fingerprint](MultiVectorTrainingResult::fingerprint) that training would have.
+    /// Reads all weights and examples.
+    pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
+        self.initial_state(data).fingerprint()
+    }
+
+    fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
+        let models = std::slice::from_ref(&self.trained);
+        let identity = identity(&self.model, &self.config);
+        TrainingState::new(&self.config, data.fingerprint(), identity, models)
+    }
+
+    train_functions!(MultiVectorEncoder, MultiVectorTrainingResult);
+
+    /// Trains, with periodic evaluation if given, and calls `callback` with the history when
+    /// training starts or resumes and after every step, with its evaluation.
+    ///
+    /// # Errors
+    /// Returns the errors of [`MultiVectorTrainer::train_and_evaluate`], and
+    /// [`TrainError::Callback`] if `callback` fails.
+    pub fn train_with_callback(
+        self,
+        data: &dyn TrainingSet,
+        evaluate: Option<&mut EvaluateFn<'_, MultiVectorEncoder>>,
+        callback: &mut HistoryCallback<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<MultiVectorTrainingResult, TrainError> {
+        check_candidates(data, &self.config)?;
+        let state = self.initial_state(data);
+        let Self {
+            model,
+            trained,
+            config,
+            checkpoints,
+        } = self;
+        let task = MultiVectorTask {
+            model,
+            trained: vec![trained],
+            sampler: BatchSampler::new(data, &config),
+            config: &config,
+        };
+        let observers = Observers {
+            evaluate,
+            callback,
+            progress,
+        };
+        let settings = config.run_settings();
+        let per_epoch = config.steps_per_epoch(data.len());
+        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
+        Ok(MultiVectorTrainingResult {
+            encoder: finished.task.model()?,
+            step: finished.step,
+            stopped_early: finished.stopped_early,
+            fingerprint: finished.fingerprint,
+            history: finished.history,
+        })
+    }
+}
+
+/// Checks that a configuration has no values without meaning for vectors of tokens.
+fn check_late_interaction(config: &TrainingConfig) -> Result<(), TrainError> {
+    let setting = |field, expected, found: String| {
+        Err(TrainError::Setting {
+            field,
+            expected,
+            found,
+        })
+    };
+    if let Some(found) = config.encoder.pooling {
+        let expected = "none, as late interaction has a vector per token";
+        return setting("encoder.pooling", expected, found.to_string());
+    }
+    if let Some(found) = config.encoder.normalize {
+        let expected = "none, as the late-interaction model determines it";
+        return setting("encoder.normalize", expected, found.to_string());
+    }
+    if config.similarity != VectorSimilarity::Cosine {
+        let expected = "cosine, the default, as the late-interaction model has MaxSim";
+        let found = similarity::name(config.similarity).to_owned();
+        return setting("similarity", expected, found);
+    }
+    if matches!(config.loss, Loss::Pointwise { scale: None }) {
+        let expected = "above 0, as MaxSim is not a cosine";
+        return setting("loss.scale", expected, "null".to_owned());
+    }
+    Ok(())
+}
+
+/// Returns what determines the scores besides weights, for checkpoints.
+fn identity(model: &MultiVectorModel, config: &TrainingConfig) -> Value {
+    let tower = &model.folder.tower;
+    let of_side = |side| tower.identity(side, config.encoder.side(side));
+    json!({
+        "query": of_side(Side::Query),
+        "document": of_side(Side::Document),
+        "tokens": model.rules.identity(),
+        "similarity": model.folder.similarity,
+    })
+}
+
+/// Model with the examples of a run.
+struct MultiVectorTask<'a> {
+    model: MultiVectorModel,
+    trained: Vec<HeadedTransformer<VectorModules>>,
+    sampler: BatchSampler<'a>,
+    config: &'a TrainingConfig,
+}
+
+impl TrainingTask for MultiVectorTask<'_> {
+    type Part = HeadedTransformer<VectorModules>;
+    type Model = MultiVectorEncoder;
+
+    fn parts(&self) -> &[Self::Part] {
+        &self.trained
+    }
+
+    fn parts_mut(&mut self) -> &mut Vec<Self::Part> {
+        &mut self.trained
+    }
+
+    fn gradients(&mut self, step: u64) -> Result<(f64, Vec<HeadedGradients>), TrainError> {
+        let batch = self.sampler.batch(step)?;
+        let trained = &self.trained[0];
+        let gradients = self.model.gradients(trained, &batch, self.config, step)?;
+        Ok((gradients.0, vec![gradients.1]))
+    }
+
+    fn model(&self) -> Result<MultiVectorEncoder, TrainError> {
+        let (mut folder, trained) = (self.model.folder.clone(), &self.trained[0]);
+        folder.tower = folder.tower.with_model(trained.model.clone());
+        folder.tower.modules = Arc::new(trained.head.clone());
+        let config = MultiVectorConfig::from_encoder(&self.config.encoder);
+        Ok(MultiVectorEncoder::from_folder(folder, &config)?)
+    }
+}
