@@ -59,7 +59,7 @@ impl ModelClass {
 
     /// Returns an error if the model was trained for a head, so that pooled hidden states are not
     /// vectors of texts.
-    pub(super) fn check_encoder(&self) -> Result<(), ModelError> {
+    pub(crate) fn check_encoder(&self) -> Result<(), ModelError> {
         let class = self.name();
         let Some((_, what)) = HEADS.iter().find(|(end, _)| class.ends_with(end)) else {
             return Ok(());

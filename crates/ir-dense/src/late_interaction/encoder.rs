@@ -283,7 +283,7 @@ impl TokenEncoder for MultiVectorEncoder {
 }
 
 /// Checks lengths, and finds the tokens of expansion and mask.
-pub(super) fn rules(
+pub(crate) fn rules(
     folder: &LateInteractionFolder,
     config: &MultiVectorConfig,
 ) -> Result<TokenRules, ModelError> {
