@@ -175,6 +175,14 @@ pub const FORMATS: &[Format] = &[
         skipped: "Q0 and rank",
     },
     Format {
+        content: "runs",
+        name: "run with names of columns",
+        recognized_by: "names of query, document, and score or rank in the header line (tabs, commas, semicolons, white space), or in JSON lines or one JSON array",
+        fields: "qid, query_id, query-id, q_id, topic, query; docno, doc_id, docid, corpus-id, pid; score, scores, similarity, or rank with the score 1 / rank; tag, run_tag, run, run_id",
+        encodings: UTF8,
+        skipped: "other columns",
+    },
+    Format {
         content: "vectors",
         name: "vector index",
         recognized_by: "ir-flat, ir-half, ir-hnsw or ir-sprs at the start, or a folder of `ir encode --add`",
