@@ -164,7 +164,11 @@ pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
     let members = parse_object(line, Location::new("", 1)).unwrap_or_default();
     let is_id = |value: &AttributeValue| !matches!(value, AttributeValue::Map(_));
     let ids = members.iter().filter(|(_, value)| is_id(value));
-    let names: Vec<&str> = ids.map(|(name, _)| name.as_str()).collect();
+    are_record_names(&ids.map(|(name, _)| name.as_str()).collect::<Vec<_>>())
+}
+
+/// Returns `true` if fields of a record with these names are a judgment.
+pub(crate) fn are_record_names(names: &[&str]) -> bool {
     names.iter().any(|name| is_name(name, "query-id")) || are_names(names.iter().copied())
 }
 
