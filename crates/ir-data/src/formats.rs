@@ -52,7 +52,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "<DOC>, <DOCS> or one root element and <DOC> at the start, after declarations and comments",
         fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text",
         encodings: UTF8_LATIN1,
-        skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; NUL bytes (counted)",
+        skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; documents in comments, NUL bytes (counted)",
     },
     Format {
         content: "documents",

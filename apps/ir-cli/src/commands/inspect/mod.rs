@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::trec::HeaderLine;
-use ir_core::{AttributeValue, Corpus};
+use ir_core::{AttributeValue, Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
 use ir_data::{
     ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
@@ -212,6 +212,7 @@ fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> 
         ..Inspection::default()
     };
     let has_titles = found.read_documents(collection.corpus(), args.records, console)?;
+    found.note_skipped(collection.corpus().skipped());
     if let Some(sample) = &documents.sample {
         let file = DocumentFile::open(sample, &args.text.read_options())?;
         found.name_document_fields(file.format(), has_titles);
@@ -270,17 +271,7 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         }
         _ => {}
     }
-    let skipped = documents.skipped();
-    if skipped.joined_rows > 0 {
-        let rows = counted(skipped.joined_rows, "row");
-        found.notes.push(format!(
-            "{rows} with the text of other rows, as after an unpaired `\"`"
-        ));
-    }
-    let skipped = skipped_parts(skipped);
-    found
-        .notes
-        .extend(skipped.map(|skipped| format!("{skipped} skipped")));
+    found.note_skipped(documents.skipped());
     Ok(found)
 }
 
@@ -490,6 +481,19 @@ impl Inspection {
         }
         self.fields.extend(types.rows());
         Ok(has_titles)
+    }
+
+    /// Adds notes about what the reader has skipped.
+    fn note_skipped(&mut self, skipped: Skipped) {
+        if skipped.joined_rows > 0 {
+            let rows = counted(skipped.joined_rows, "row");
+            self.notes.push(format!(
+                "{rows} with the text of other rows, as after an unpaired `\"`"
+            ));
+        }
+        let parts = skipped_parts(skipped);
+        self.notes
+            .extend(parts.map(|part| format!("{part} skipped")));
     }
 
     /// Puts the names of id, text and an existing title before the attributes.
