@@ -198,6 +198,45 @@ fn json_in_other_encodings() {
     }
 }
 
+/// `--encoding` beside inputs that are UTF-8 by their format.
+#[test]
+fn encoding_of_formats_that_are_utf8() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("docs.tsv", "1\tcafé\n");
+    here.write("q.jsonl", "{\"_id\": \"1\", \"text\": \"café\"}\n");
+    here.write("run", "1 Q0 1 1 2.5 t\n");
+    here.write(
+        "sy.toml",
+        "version = 1\n[[systems]]\nname = \"s\"\ntype = \"bm25\"\n",
+    );
+    here.ir("index docs.tsv -o x.ir").ok();
+    for (args, found) in [
+        ("search x.ir --queries q.jsonl", "found x.ir, which is"),
+        ("search q.jsonl --queries q.jsonl", "found q.jsonl (JSON"),
+        ("search tiny --system sy.toml", "found tiny (BEIR folder)"),
+        (
+            "search x.ir --system sy.toml --queries q.jsonl",
+            "found x.ir",
+        ),
+        ("mine tiny --split test", "found tiny (BEIR folder)"),
+        ("index q.jsonl -o folder --add", "found q.jsonl (JSON"),
+        ("inspect tiny", "found tiny (BEIR folder)"),
+        ("inspect q.jsonl", "found q.jsonl (UTF-8 by its format)"),
+        ("inspect run", "found run (a run)"),
+        ("inspect x.ir", "found x.ir (an index)"),
+    ] {
+        let before = here.files();
+        let ran = here.ir(&format!("{args} --encoding windows-1252"));
+        ran.fails(2, &["--encoding: expected ", found]);
+        assert_eq!(here.files(), before, "{args}");
+    }
+    // One of the inputs has the encoding.
+    here.ir("search docs.tsv --queries q.jsonl --encoding latin-1")
+        .ok();
+    here.ir("inspect docs.tsv --encoding latin-1").ok();
+}
+
 /// Files of other formats beside notes are skipped with a warning.
 #[test]
 fn tables_beside_notes() {

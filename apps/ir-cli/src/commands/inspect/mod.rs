@@ -127,6 +127,7 @@ fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<In
 
 fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> Result<Inspection> {
     if is_index(file) {
+        tables::check_encoding(args.text.encoding, name, "an index")?;
         return Ok(Inspection {
             kind: "index",
             format: "index of `ir index` or `ir encode`".to_owned(),
@@ -139,9 +140,13 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
     }
     if !file.is_file() {
         let documents = open_documents(name, args.text.read_options(), console)?;
+        documents.check_encoding(args.text.encoding)?;
         return of_collection(&documents, args, console);
     }
     let kind = FileKind::detect(file)?;
+    if let Some(found) = tables::utf8_format(kind, file) {
+        tables::check_encoding(args.text.encoding, name, found)?;
+    }
     let columns = match kind {
         FileKind::Vectors(_) => Vec::new(),
         _ => tables::columns(file)?,

@@ -6,9 +6,13 @@ use std::path::Path;
 use anyhow::Result;
 use ir_core::trec::run_fields;
 use ir_data::{
-    ColumnarFormat, DataError, FieldNames, GivenNames, LineReader, RecordKind, columnar,
+    ColumnarFormat, DataError, FieldNames, FileKind, GivenNames, LineReader, RecordKind,
+    TextEncoding, columnar,
 };
 use serde_json::Value;
+
+use crate::shared::console::bail_usage;
+use crate::shared::options::is_utf8_file;
 
 /// Kind of a file with tasks.
 pub(super) const EXPERIMENT: &str = "experiment file";
@@ -54,6 +58,29 @@ pub(super) fn columns(file: &Path) -> Result<Vec<String>> {
     Ok(names
         .map(|name| name.trim().trim_matches('"').to_owned())
         .collect())
+}
+
+/// What a file is that `--encoding` does not apply to; `None` for other files.
+pub(super) fn utf8_format(kind: FileKind, file: &Path) -> Option<&'static str> {
+    match kind {
+        FileKind::Judgments => Some("judgments"),
+        FileKind::Run => Some("a run"),
+        FileKind::Vectors(format) => Some(format),
+        FileKind::Documents | FileKind::Queries => {
+            is_utf8_file(file).then_some("UTF-8 by its format")
+        }
+        FileKind::Unclear(_) => None,
+    }
+}
+
+/// Rejects an `--encoding` of a file that it does not apply to.
+pub(super) fn check_encoding(encoding: TextEncoding, name: &str, found: &str) -> Result<()> {
+    if encoding != TextEncoding::Utf8 {
+        bail_usage!(
+            "--encoding: expected TREC, SMART, CSV or TSV files, topics, XML records or notes, found {name} ({found})"
+        );
+    }
+    Ok(())
 }
 
 /// Columns of the queries in a Parquet or Arrow file.
