@@ -36,7 +36,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files; in a folder of save_to_disk, the files of state.json",
         fields: "columns named as in JSON lines, in any case; others are attributes",
         encodings: "UTF-8",
-        skipped: "binary columns, lists of floating-point numbers, null and NaN",
+        skipped: "binary columns, lists of floating-point numbers, times of day, null and NaN",
     },
     Format {
         content: "documents, queries",

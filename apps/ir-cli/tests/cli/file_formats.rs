@@ -218,7 +218,7 @@ fn inspection() {
     let fields = found["fields"].to_string();
     assert!(
         fields
-            .contains("{\"name\":\"embedding\",\"read_as\":\"not read: binary data or vectors\"}"),
+            .contains("{\"name\":\"embedding\",\"read_as\":\"not read: binary data, vectors or times of day\"}"),
         "{fields}"
     );
     assert_eq!(inspect(&format!("{PARQUET}hub"))["counts"]["queries"], 2);

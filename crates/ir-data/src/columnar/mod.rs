@@ -9,9 +9,13 @@
 //! | string, enum, JSON, category | text |
 //! | integer, floating-point number, boolean | number or truth value; NaN counts as null |
 //! | date, timestamp | text of ISO 8601: `2017-03-01`, `2017-03-01T12:00:00Z` |
+//! | duration | text of ISO 8601 in seconds: `PT90.5S` |
 //! | decimal | text |
 //! | list, struct, map with text keys | list or map |
 //! | binary data, list of floating-point numbers | not read: images and embeddings |
+//! | time of day, interval | not read |
+//!
+//! Parquet has no type for durations: they are integers, unless the metadata of pandas names them.
 //!
 //! Null cells are omitted. Ids are texts or integers, also as numbers such as 1008.0. An index of
 //! pandas that is a range is no column. Errors name the row, from 1. The libraries panic on some
@@ -122,7 +126,7 @@ impl ColumnarReader {
         self.rows.len()
     }
 
-    /// Columns that are not read: binary data and lists of floating-point numbers.
+    /// Columns that are not read: binary data, lists of floating-point numbers, times of day.
     #[must_use]
     pub fn skipped_columns(&self) -> &[String] {
         self.rows.skipped()

@@ -264,7 +264,7 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
             for column in skipped {
                 let column = (
                     column.clone(),
-                    "not read: binary data or vectors".to_owned(),
+                    "not read: binary data, vectors or times of day".to_owned(),
                 );
                 found.fields.push(column);
             }
