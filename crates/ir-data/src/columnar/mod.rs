@@ -58,7 +58,7 @@ use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 use crate::json::{FieldNames, GivenNames, RecordKind, id_of};
-use crate::judgments::QrelsOfRecords;
+use crate::judgments::{DOCUMENT, GRADE, QUERY, QrelsOfRecords};
 use crate::row::{check_id, set_field};
 use cells::Column;
 use pandas::PandasIndex;
@@ -253,13 +253,20 @@ pub fn read_qrels(paths: &[impl AsRef<Path>]) -> Result<Qrels, DataError> {
     let mut qrels = QrelsOfRecords::default();
     let mut last = String::new();
     for path in paths {
-        let mut rows = Rows::open(path.as_ref())?;
+        let fields = [QUERY, DOCUMENT, GRADE];
+        let is_field = |name: &str| fields.iter().any(|field| field.is(name));
+        let mut rows = Rows::open_named(path.as_ref(), is_field)?;
         let source = Arc::clone(&rows.source);
         last = source.as_ref().to_owned();
+        let names: Vec<String> = rows.names().into_iter().map(str::to_owned).collect();
+        if names.is_empty() {
+            QUERY.position(std::iter::empty(), Location::new(&source, 1))?;
+        }
         loop {
-            let mut members = Vec::new();
+            let mut members = Vec::with_capacity(names.len());
             let set = |name: &str, value, _: Location<'_>| {
-                members.push((name.to_owned(), value));
+                let name = names.iter().find(|known| *known == name);
+                members.extend(name.map(|name| (name, value)));
                 Ok(())
             };
             if !rows.read(set)? {
