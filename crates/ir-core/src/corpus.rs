@@ -130,6 +130,8 @@ pub struct Skipped {
     /// Number of rows of tab-separated tables that may contain the text of other rows: a line in a
     /// quoted cell has as many tabs as the header, as after an unpaired quote.
     pub joined_rows: u64,
+    /// Number of documents in comments between the documents of a TREC file.
+    pub commented_documents: u64,
 }
 
 impl std::iter::Sum for Skipped {
@@ -138,6 +140,7 @@ impl std::iter::Sum for Skipped {
             nul_bytes: sum.nul_bytes + part.nul_bytes,
             repeated_ids: sum.repeated_ids + part.repeated_ids,
             joined_rows: sum.joined_rows + part.joined_rows,
+            commented_documents: sum.commented_documents + part.commented_documents,
         })
     }
 }

@@ -66,7 +66,7 @@ pub enum DocumentFormat {
         fields: FieldNames,
         /// Columns that are read.
         columns: Vec<String>,
-        /// Columns that are not read: binary data and lists of floating-point numbers.
+        /// Columns that are not read: binary data, lists of floating-point numbers, times of day.
         skipped: Vec<String>,
     },
 }

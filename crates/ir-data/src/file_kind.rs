@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
+use ir_core::trec::{parse_whole, run_fields};
+use serde_json::{Map, Value};
+
 use crate::columnar;
 use crate::compression::open;
 use crate::error::{DataError, read_error};
@@ -50,7 +53,9 @@ impl FileKind {
     /// | start | kind |
     /// |---|---|
     /// | six columns, of which rank and score are numbers | run |
+    /// | names of a query, a document and a rank, or a score with decimals, also in JSON | run |
     /// | header of BEIR, JSON with `query-id`, or four columns that end in an integer | judgments |
+    /// | such six or four columns after a header line | run; judgments |
     /// | three integers between spaces, some of them -1; two columns between spaces | judgments |
     /// | two integers and two zeros | judgments |
     /// | three columns between spaces, the third an integer | run |
@@ -178,6 +183,31 @@ impl<'a> Rows<'a> {
         lines.all(|line| line.trim().split('\t').count() == width)
     }
 
+    /// Returns `true` if the first line names the columns of a run, and no text of documents. A
+    /// table with scores without decimals is one of judgments.
+    fn are_run_table(&self) -> bool {
+        [',', ';', '\t', ' '].into_iter().any(|separator| {
+            let names = cells(self.first, separator);
+            let score = |line: &&str, position: usize| {
+                let cells = cells(line, separator);
+                cells.get(position).is_some_and(|cell| is_fraction(cell))
+            };
+            let mut lines = self.lines.iter();
+            are_run_names(&names, |position| lines.any(|line| score(line, position)))
+        })
+    }
+
+    /// Kind of the rows after a header line.
+    fn after_header(&self) -> Option<FileKind> {
+        let width = self.widths()?;
+        if self.have_cells() && !self.are_between_tabs(width) {
+            return None;
+        }
+        let mut kinds = self.lines.iter().skip(1).map(|row| of_row(row));
+        let first = kinds.next()??;
+        kinds.all(|kind| kind == Some(first)).then_some(first)
+    }
+
     /// Returns `true` if all rows are judgments of CISI or CACM.
     fn are_cisi(&self) -> bool {
         self.all(|row| {
@@ -197,27 +227,62 @@ fn is_integer(text: &str) -> bool {
     text.parse::<i64>().is_ok()
 }
 
+/// Returns `true` for a number with decimals, such as a score.
+fn is_fraction(text: &str) -> bool {
+    text.parse::<f64>().is_ok() && parse_whole(text).is_none()
+}
+
+fn cells(line: &str, separator: char) -> Vec<&str> {
+    let cells = line.split(separator);
+    cells.map(|cell| cell.trim().trim_matches('"')).collect()
+}
+
+/// Returns `true` if a run has these names, and a rank or a score with decimals. `has_decimals` is
+/// asked for the position of the score.
+fn are_run_names(names: &[&str], has_decimals: impl FnOnce(usize) -> bool) -> bool {
+    let Some(fields) = run_fields(names) else {
+        return false;
+    };
+    let mut texts = RecordKind::Document.text_names();
+    let is_text = |text: &str| names.iter().any(|name| name.eq_ignore_ascii_case(text));
+    if texts.any(is_text) {
+        return false;
+    }
+    let has_rank = names.iter().any(|name| name.eq_ignore_ascii_case("rank"));
+    let score = fields.iter().position(|field| *field == "score");
+    has_rank || score.is_some_and(has_decimals)
+}
+
+/// Kind of a row of TREC's six or four columns.
+fn of_row(line: &str) -> Option<FileKind> {
+    match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, _, _, rank, score, _] if is_integer(rank) && score.parse::<f64>().is_ok() => {
+            Some(FileKind::Run)
+        }
+        [_, iteration, _, grade] if is_integer(grade) && iteration.len() <= 2 => {
+            Some(FileKind::Judgments)
+        }
+        _ => None,
+    }
+}
+
 fn of_columns(head: &str) -> FileKind {
     let rows = Rows::new(head);
     let first = rows.first;
-    let columns: Vec<&str> = first.split_whitespace().collect();
-    if judgments::is_header(columns.iter().copied()) || table::separator(first).is_some() {
+    if rows.are_run_table() {
+        return FileKind::Run;
+    }
+    if judgments::is_header(first.split_whitespace()) || table::separator(first).is_some() {
         return FileKind::Judgments;
     }
-    match columns[..] {
-        [_, _, _, rank, score, _] if is_integer(rank) && score.parse::<f64>().is_ok() => {
-            return FileKind::Run;
-        }
-        [_, iteration, _, grade] if is_integer(grade) && iteration.len() <= 2 => {
-            return FileKind::Judgments;
-        }
-        _ => {}
+    if let Some(kind) = of_row(first) {
+        return kind;
     }
     let cells = first
         .split(['\t', ',', ';'])
         .map(|cell| cell.trim().trim_matches('"'));
     let has = |name: &str| cells.clone().any(|cell| cell.eq_ignore_ascii_case(name));
-    if let Some(kind) = of_names(has) {
+    if let Some(kind) = of_names(has).or_else(|| rows.after_header()) {
         return kind;
     }
     let ends_in_integer = |row: Vec<&str>| row.last().is_some_and(|last| is_integer(last));
@@ -256,7 +321,18 @@ fn of_names(has: impl Fn(&str) -> bool) -> Option<FileKind> {
 
 fn of_json(head: &str) -> FileKind {
     let record = head.trim_start_matches('[').trim_start();
-    if judgments::is_jsonl_judgment(record.lines().next().unwrap_or_default()) {
+    let mut records = serde_json::Deserializer::from_str(record).into_iter::<Map<String, Value>>();
+    let members = records.next().and_then(Result::ok).unwrap_or_default();
+    let scalars = members.iter().filter(|(_, value)| !value.is_object());
+    let names: Vec<&str> = scalars.map(|(name, _)| name.as_str()).collect();
+    let has_decimals = |position: usize| {
+        let value = names.get(position).and_then(|name| members.get(*name));
+        value.is_some_and(|value| is_fraction(&value.to_string()))
+    };
+    if are_run_names(&names, has_decimals) {
+        return FileKind::Run;
+    }
+    if judgments::are_record_names(&names) {
         return FileKind::Judgments;
     }
     // An object of objects: {"q1": {"d1": 1.
@@ -276,11 +352,6 @@ fn of_json(head: &str) -> FileKind {
             _ => FileKind::Documents,
         };
     }
-    let mut values = serde_json::Deserializer::from_str(record).into_iter();
-    let members: serde_json::Map<String, serde_json::Value> = match values.next() {
-        Some(Ok(members)) => members,
-        _ => return FileKind::Documents,
-    };
     let has = |name: &str| members.contains_key(name);
     let is_vector = members.iter().any(|(name, value)| {
         let is_name = |known: &str| name.eq_ignore_ascii_case(known);
@@ -361,6 +432,29 @@ mod tests {
                 Documents,
             ),
             (r#"[{"id": "d", "contents": ""}]"#, Documents),
+            (
+                r#"[{"query-id": "q", "corpus-id": "d", "score": 1}, {"query-id": "q"}]"#,
+                Judgments,
+            ),
+            (
+                "[\n  {\n    \"qid\": 1,\n    \"docno\": 2,\n    \"label\": 0\n  }\n]",
+                Judgments,
+            ),
+            (r#"{"qid": "q", "docno": "d", "rank": 1}"#, Run),
+            (
+                r#"[{"query-id": 1, "doc_id": 2, "score": 0.5}, {"query-id": 1}]"#,
+                Run,
+            ),
+            ("qid,docno,score,rank,query\nq,a,2,1,tea\n", Run),
+            ("query-id\tcorpus-id\tscore\nq\td\t1\nq\te\t0.5\n", Run),
+            ("qid docno score\nq d 0.5\n", Run),
+            (
+                "QueryID\tQ0\tDocID\tRank\tScore\tRunID\nq\tQ0\td\t1\t2.5\tt\n",
+                Run,
+            ),
+            ("one Q0 two three four five\nq Q0 d 1 2.5 t\n", Run),
+            ("query_id 0 doc_id rel\nq 0 d 1\nq 0 e 0\n", Judgments),
+            ("d1\tgreen tea leaf\nd2\t0 degrees 5\n", Documents),
             (r#"{"qid": 1, "query": ""}"#, Queries),
             (r#"{"query": "", "documents": []}"#, Queries),
             (

@@ -36,7 +36,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files; in a folder of save_to_disk, the files of state.json",
         fields: "columns named as in JSON lines, in any case; others are attributes",
         encodings: "UTF-8",
-        skipped: "binary columns, lists of floating-point numbers, null and NaN",
+        skipped: "binary columns, lists of floating-point numbers, times of day, null and NaN",
     },
     Format {
         content: "documents, queries",
@@ -52,7 +52,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "<DOC>, <DOCS> or one root element and <DOC> at the start, after declarations and comments",
         fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text",
         encodings: UTF8_LATIN1,
-        skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; NUL bytes (counted)",
+        skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; documents in comments, NUL bytes (counted)",
     },
     Format {
         content: "documents",
@@ -173,6 +173,14 @@ pub const FORMATS: &[Format] = &[
         fields: "query, Q0, document, rank, score, tag; MS MARCO's query, document, rank; JSON of ranx and pytrec_eval",
         encodings: UTF8,
         skipped: "Q0 and rank",
+    },
+    Format {
+        content: "runs",
+        name: "run with names of columns",
+        recognized_by: "names of query, document, and score or rank in the header line (tabs, commas, semicolons, white space), or in JSON lines or one JSON array",
+        fields: "qid, query_id, query-id, q_id, topic, query; docno, doc_id, docid, corpus-id, pid; score, scores, similarity, or rank with the score 1 / rank; tag, run_tag, run, run_id",
+        encodings: UTF8,
+        skipped: "other columns",
     },
     Format {
         content: "vectors",

@@ -81,10 +81,11 @@ impl FileHead {
 
     /// First line in another encoding than UTF-8.
     pub(crate) fn decoded(&self, encoding: TextEncoding) -> String {
+        if self.bytes.starts_with(b"\xef\xbb\xbf") {
+            return self.line.clone();
+        }
         let mut text = String::new();
-        let line = self.first_line();
-        let bytes = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        match encoding.decode(bytes).read_to_string(&mut text) {
+        match encoding.decode(self.first_line()).read_to_string(&mut text) {
             Ok(_) => text.trim_ascii().to_owned(),
             Err(_) => self.line.clone(),
         }

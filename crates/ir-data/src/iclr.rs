@@ -92,16 +92,19 @@ const AUTHOR_IDS: &str = "author_ids";
 /// The file cannot be read, is damaged, lacks a column, or a cell has a value of another type or is
 /// null where a value is required. Errors name the file, the row, from 1, and the column.
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<Paper>, DataError> {
-    let mut rows = Rows::open(path.as_ref())?;
+    let path = path.as_ref();
+    let is_read = |name: &str| COLUMNS.iter().any(|(column, _)| *column == name);
+    let mut rows = Rows::open_named(path, is_read)?;
     let source = Arc::clone(&rows.source);
     let names = rows.names();
     let mut columns = COLUMNS.iter().map(|(name, _)| *name);
     if let Some(missing) = columns.find(|name| *name != AUTHOR_IDS && !names.contains(name)) {
+        let all = Rows::open(path)?;
         return Err(DataError::FieldNames {
             path: source.to_string(),
             line: 1,
             expected: format!("a column {missing:?}"),
-            found: names.into_iter().map(str::to_owned).collect(),
+            found: all.names().into_iter().map(str::to_owned).collect(),
         });
     }
     let mut papers = Vec::new();

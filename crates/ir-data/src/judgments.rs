@@ -1,10 +1,11 @@
 //! Judgments in the formats of BEIR folders.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
 
 use ir_core::trec::parse_whole;
-use ir_core::{AttributeValue, Qrels};
+use ir_core::{AttributeValue, Grade, Qrels};
 
 use crate::compression::create;
 use crate::duplicates::DuplicateFinder;
@@ -164,7 +165,11 @@ pub(crate) fn is_jsonl_judgment(line: &str) -> bool {
     let members = parse_object(line, Location::new("", 1)).unwrap_or_default();
     let is_id = |value: &AttributeValue| !matches!(value, AttributeValue::Map(_));
     let ids = members.iter().filter(|(_, value)| is_id(value));
-    let names: Vec<&str> = ids.map(|(name, _)| name.as_str()).collect();
+    are_record_names(&ids.map(|(name, _)| name.as_str()).collect::<Vec<_>>())
+}
+
+/// Returns `true` if fields of a record with these names are a judgment.
+pub(crate) fn are_record_names(names: &[&str]) -> bool {
     names.iter().any(|name| is_name(name, "query-id")) || are_names(names.iter().copied())
 }
 
@@ -206,38 +211,54 @@ pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, Dat
 pub(crate) struct QrelsOfRecords {
     qrels: Qrels,
     seen: DuplicateFinder,
+    /// Names of the last record, and the positions of query, document and grade among them.
+    known: (Vec<String>, [usize; 3]),
 }
 
 impl QrelsOfRecords {
+    /// Adds the judgment of a record.
     pub(crate) fn add(
         &mut self,
-        members: &[(String, AttributeValue)],
+        members: &[(impl AsRef<str>, AttributeValue)],
         at: Location<'_>,
     ) -> Result<(), DataError> {
-        let field = |field: JudgmentField| {
-            let names = members.iter().map(|(name, _)| name.as_str());
-            Ok::<_, DataError>(&members[field.position(names, at)?])
-        };
-        let id = |name| match field(name)? {
-            (name, AttributeValue::Text(id)) if id.is_empty() => {
-                Err(at.wrong_type(name, "an id", "an empty string"))
+        let names = || members.iter().map(|(name, _)| name.as_ref());
+        if members.is_empty() || !names().eq(self.known.0.iter().map(String::as_str)) {
+            let mut positions = [0; 3];
+            for (position, field) in positions.iter_mut().zip([QUERY, DOCUMENT, GRADE]) {
+                *position = field.position(names(), at)?;
             }
-            (name, value) => {
-                id_of(value.clone()).map_err(|found| at.wrong_type(name, "an id", found))
-            }
-        };
-        let (query, doc) = (id(QUERY)?, id(DOCUMENT)?);
-        let (name, score) = field(GRADE)?;
-        let found = match score {
-            AttributeValue::Int(grade) => grade.to_string(),
-            AttributeValue::Float(grade) => grade.to_string(),
-            other => return Err(at.wrong_type(name, "an integer as grade", type_name(other))),
-        };
-        let grade = parse_whole(&found).ok_or_else(|| at.syntax("an integer as grade", &found))?;
-        if let Some(first) = self.seen.add(&[&query, &doc], at.line) {
-            return Err(at.repeated_judgment(&query, &doc, first));
+            self.known = (names().map(str::to_owned).collect(), positions);
         }
-        self.qrels.insert(&query, &doc, grade);
+        let [query, doc, (name, score)] = self.known.1.map(|position| &members[position]);
+        let [query, doc] = [query, doc].map(|(name, value)| judged_id(name.as_ref(), value, at));
+        let (query, doc) = (query?, doc?);
+        let grade = match score {
+            AttributeValue::Int(grade) => *grade,
+            AttributeValue::Float(grade) => {
+                let found = grade.to_string();
+                parse_whole(&found).ok_or_else(|| at.syntax("an integer as grade", &found))?
+            }
+            other => {
+                let found = type_name(other);
+                return Err(at.wrong_type(name.as_ref(), "an integer as grade", found));
+            }
+        };
+        self.insert(&query, &doc, grade, at)
+    }
+
+    /// Adds a judgment. A second one of the same pair is an error.
+    pub(crate) fn insert(
+        &mut self,
+        query: &str,
+        doc: &str,
+        grade: Grade,
+        at: Location<'_>,
+    ) -> Result<(), DataError> {
+        if let Some(first) = self.seen.add(&[query, doc], at.line) {
+            return Err(at.repeated_judgment(query, doc, first));
+        }
+        self.qrels.insert(query, doc, grade);
         Ok(())
     }
 
@@ -250,6 +271,24 @@ impl QrelsOfRecords {
             });
         }
         Ok(self.qrels)
+    }
+}
+
+/// Id of a judgment in the field `name`.
+fn judged_id<'v>(
+    name: &str,
+    value: &'v AttributeValue,
+    at: Location<'_>,
+) -> Result<Cow<'v, str>, DataError> {
+    match value {
+        AttributeValue::Text(id) if id.is_empty() => {
+            Err(at.wrong_type(name, "an id", "an empty string"))
+        }
+        AttributeValue::Text(id) => Ok(Cow::Borrowed(id)),
+        other => {
+            let id = id_of(other.clone()).map(Cow::Owned);
+            id.map_err(|found| at.wrong_type(name, "an id", found))
+        }
     }
 }
 

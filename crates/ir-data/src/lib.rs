@@ -51,7 +51,7 @@ pub use beir_files::beir_files;
 pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{
-    Compression, DataFile, create, decompress, detect_compression, is_plain, open,
+    Compression, DataFile, byte_order_mark, create, decompress, detect_compression, is_plain, open,
 };
 pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions};
 pub use error::{DataError, InvalidText};

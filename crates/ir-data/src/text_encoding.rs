@@ -1,12 +1,13 @@
 //! Character encodings of text files.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
 use crate::compression::{open, open_bytes};
 use crate::error::DataError;
+use crate::utf16;
 
-/// Character encoding of a text file.
+/// Character encoding of a text file. A byte order mark of UTF-8 or UTF-16 decides otherwise.
 ///
 /// ```
 /// use std::io::Read;
@@ -43,12 +44,13 @@ fn windows_1252(byte: u8) -> char {
 }
 
 impl TextEncoding {
-    /// Returns a reader of the same text in UTF-8.
+    /// Returns a reader of the same text in UTF-8. Text with a byte order mark of UTF-8 or UTF-16
+    /// has that encoding instead, and keeps the mark.
     pub fn decode<'a>(self, reader: impl BufRead + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
         match self {
             Self::Utf8 => Box::new(reader),
-            Self::Latin1 => Box::new(SingleByteReader::new(reader, <char as From<u8>>::from)),
-            Self::Windows1252 => Box::new(SingleByteReader::new(reader, windows_1252)),
+            Self::Latin1 => decode_bytes(reader, <char as From<u8>>::from),
+            Self::Windows1252 => decode_bytes(reader, windows_1252),
         }
     }
 
@@ -58,6 +60,28 @@ impl TextEncoding {
             Self::Utf8 => open(path),
             Self::Latin1 | Self::Windows1252 => Ok(self.decode(open_bytes(path)?)),
         }
+    }
+}
+
+/// Decodes bytes that are characters, unless the text has a byte order mark.
+fn decode_bytes<'a>(
+    mut reader: impl BufRead + Send + 'a,
+    decode: impl Fn(u8) -> char + Send + 'a,
+) -> Box<dyn BufRead + Send + 'a> {
+    // Errors persist: the reader of lines reports this one, with its number.
+    if !matches!(reader.fill_buf(), Ok([0xef | 0xfe | 0xff, ..])) {
+        return Box::new(SingleByteReader::new(reader, decode));
+    }
+    let mut head = Vec::new();
+    let _ = reader.by_ref().take(utf16::MARK).read_to_end(&mut head);
+    let unit = utf16::unit_of(&head);
+    let is_utf8 = head.starts_with(utf16::UTF8_MARK);
+    let rest = head.split_off(if unit.is_some() { 2 } else { 0 });
+    let reader = Cursor::new(rest).chain(reader);
+    match unit {
+        Some(unit) => utf16::after_mark(reader, unit),
+        None if is_utf8 => Box::new(reader),
+        None => Box::new(SingleByteReader::new(reader, decode)),
     }
 }
 
@@ -114,6 +138,27 @@ impl<R: BufRead, F: Fn(u8) -> char> Read for SingleByteReader<R, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn byte_order_marks_decide() {
+        for encoding in [TextEncoding::Latin1, TextEncoding::Windows1252] {
+            for (bytes, expected) in [
+                (&b"\xef\xbb\xbfcaf\xc3\xa9"[..], "\u{feff}café"),
+                (b"\xff\xfec\0\xe9\0", "\u{feff}cé"),
+                (b"\xfe\xff\0c\0\xe9", "\u{feff}cé"),
+                (b"\xef\xbb\xbf", "\u{feff}"),
+                (b"\xef\xbb", "ï»"),
+                (b"\xffe", "ÿe"),
+                (b"caf\xe9", "café"),
+            ] {
+                // In pieces, as from a pipe.
+                let reader = io::BufReader::with_capacity(1, bytes);
+                let mut text = String::new();
+                encoding.decode(reader).read_to_string(&mut text).unwrap();
+                assert_eq!(text, expected);
+            }
+        }
+    }
 
     /// Against the decoder of Python 3 (`bytes([n]).decode("cp1252")`).
     #[test]

@@ -5,8 +5,11 @@ use std::io::{self, BufRead, Cursor, ErrorKind, Read};
 /// Number of bytes that show UTF-16.
 pub(crate) const MARK: u64 = 4;
 
+/// Byte order mark of UTF-8.
+pub(crate) const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Decoder of a unit.
-type Unit = fn([u8; 2]) -> u16;
+pub(crate) type Unit = fn([u8; 2]) -> u16;
 
 /// Byte order of text that starts with a byte order mark of UTF-16, by its first [`MARK`] bytes.
 ///
@@ -21,7 +24,8 @@ pub(crate) fn unit_of(head: &[u8]) -> Option<Unit> {
     }
 }
 
-/// Converts text that starts with a byte order mark of UTF-16; returns other data as it is.
+/// Converts text that starts with a byte order mark of UTF-16; returns other data as it is. The
+/// text keeps its mark, in UTF-8: it is not decoded again by another encoding.
 pub(crate) fn decode<'a>(
     mut reader: Box<dyn BufRead + Send + 'a>,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
@@ -37,15 +41,24 @@ pub(crate) fn decode<'a>(
     let Some(unit) = unit else {
         return Ok(Box::new(reader));
     };
-    Ok(Box::new(Utf16Reader {
+    Ok(after_mark(reader, unit))
+}
+
+/// Converts the text after a byte order mark, and puts the mark before it.
+pub(crate) fn after_mark<'a>(
+    reader: impl BufRead + Send + 'a,
+    unit: Unit,
+) -> Box<dyn BufRead + Send + 'a> {
+    Box::new(Utf16Reader {
         reader,
         unit,
         offset: 2,
         pending: None,
         text: String::new(),
         start: 0,
+        is_started: false,
         error: None,
-    }))
+    })
 }
 
 /// Reader of UTF-16 text as UTF-8.
@@ -60,6 +73,8 @@ struct Utf16Reader<R> {
     /// Converted text, consumed up to `start`.
     text: String,
     start: usize,
+    /// If `true`, the mark was converted.
+    is_started: bool,
     /// Description of an error, which ends the text.
     error: Option<String>,
 }
@@ -107,6 +122,9 @@ impl<R: BufRead> BufRead for Utf16Reader<R> {
         if self.start == self.text.len() {
             self.text.clear();
             self.start = 0;
+            if !std::mem::replace(&mut self.is_started, true) {
+                self.text.push('\u{feff}');
+            }
             if self.error.is_none() {
                 self.convert()?;
             }
@@ -155,7 +173,8 @@ mod tests {
         let long = "a".repeat(UNITS - 1) + "😀" + &"é".repeat(2 * UNITS);
         for text in ["", "é", "tea\r\nmilk 😀", &long] {
             for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
-                assert_eq!(decoded(&encoded(text, bytes)).unwrap(), text.as_bytes());
+                let expected = format!("\u{feff}{text}");
+                assert_eq!(decoded(&encoded(text, bytes)).unwrap(), expected.as_bytes());
             }
         }
     }

@@ -14,8 +14,8 @@ use crate::source::{SourceMap, line_at};
 /// Maximum size of a file that [`read_text`] reads, in bytes.
 pub const MAX_TEXT: u64 = 16 << 20;
 
-/// Reads a file as text, such as a system file: at most [`MAX_TEXT`] bytes, uncompressed or
-/// compressed with gzip or zstd.
+/// Reads a file as text, such as a system file, without its byte order mark: at most [`MAX_TEXT`]
+/// bytes, uncompressed or compressed with gzip or zstd.
 ///
 /// # Errors
 /// Returns [`SpecError::Read`] if the file cannot be read, is larger, or is not UTF-8.
@@ -28,7 +28,12 @@ pub fn read_text(path: &Path) -> Result<String, SpecError> {
         if bytes.len() as u64 > MAX_TEXT {
             return Err(io::Error::other("expected at most 16 MiB, found more"));
         }
-        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(match text.strip_prefix('\u{feff}') {
+            Some(unmarked) => unmarked.to_owned(),
+            None => text,
+        })
     };
     read().map_err(|source| SpecError::Read {
         path: path.to_owned(),

@@ -15,7 +15,7 @@ use crate::shared::format::grouped;
 use crate::shared::input::{
     self, QueryFields, collection_queries, open_documents, read_queries_of,
 };
-use crate::shared::options::{ReadingOptions, positive, tag};
+use crate::shared::options::{ReadingOptions, is_utf8_file, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::{self, at_most_one_stdin};
 use crate::shared::signals::stop_on_interrupt;
@@ -106,7 +106,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(args.files.iter().chain(&args.map))?;
     check_columns(&args.columns)?;
     let documents = open_documents(&args.collection, args.text.read_options(), console)?;
-    documents.check_encoding(args.text.encoding)?;
+    // Queries of a file may have the encoding.
+    if args.queries.as_ref().is_none_or(|path| is_utf8_file(path)) {
+        documents.check_encoding(args.text.encoding)?;
+    }
     let collection = &documents.collection;
     let split = args.split.as_deref();
     let queries = match &args.queries {

@@ -294,6 +294,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let documents = args.collection.as_deref();
     let documents = documents.map(|name| open_documents(name, args.text.read_options(), console));
     let documents = documents.transpose()?;
+    if let Some(documents) = &documents {
+        documents.check_encoding(args.text.encoding)?;
+    }
     let source = match (&vectors, &documents) {
         (Some(vectors), Some(documents)) => {
             LoadSource::from_vectors(vectors).with_documents(documents.collection.corpus())

@@ -4,6 +4,7 @@ use anyhow::Result;
 use ir_bm25::{SegmentedIndex, StoredFields};
 use ir_core::store::Verify;
 use ir_data::TextEncoding;
+use ir_system::SystemSpec;
 
 use crate::shared::console::Console;
 use crate::shared::indexing::IndexOptions;
@@ -21,6 +22,12 @@ pub(crate) struct FeedbackCollection<'a> {
     /// If `true`, their index has positions.
     pub(crate) positions: bool,
     pub(crate) threads: Option<usize>,
+}
+
+/// Returns `true` if a system has feedback documents of another collection.
+pub(crate) fn has_feedback_collection(spec: &SystemSpec) -> bool {
+    let mut systems = spec.systems.iter();
+    systems.any(|system| system.parameters.contains_key("feedback_collection"))
 }
 
 impl FeedbackCollection<'_> {

@@ -368,6 +368,7 @@ pub(crate) fn skipped_parts(skipped: Skipped) -> impl Iterator<Item = String> {
     let parts = [
         (skipped.nul_bytes, "NUL byte"),
         (skipped.repeated_ids, "repeated record"),
+        (skipped.commented_documents, "commented-out document"),
     ];
     let parts = parts.into_iter().filter(|&(count, _)| count > 0);
     parts.map(|(count, noun)| counted(count, noun))

@@ -12,7 +12,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
 use ir_data::{
-    DataError, GivenNames, InvalidText, ReadOptions, TextEncoding, attribute, has_json_extension,
+    ColumnarFormat, DataError, GivenNames, InvalidText, ReadOptions, TextEncoding, attribute,
+    has_json_extension,
 };
 
 use crate::shared::console::{Usage, bail_usage};
@@ -207,8 +208,9 @@ impl QueryForm {
 /// How files of documents are read, as options.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReadingOptions {
-    /// Character encoding of TREC, SMART, Indri and TSV files, and of notes. For XML records of
-    /// bioCADDIE, latin-1 replaces the declared encoding; JSON is UTF-8
+    /// Character encoding of TREC, SMART, Indri, CSV and TSV files and notes without a byte order
+    /// mark. For XML records of bioCADDIE, latin-1 replaces the declared encoding. An error for
+    /// JSON, Parquet and Arrow, which are UTF-8
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
 
@@ -281,6 +283,24 @@ pub(crate) fn with_encoding_hint(
     error
 }
 
+/// Returns `true` if a file is UTF-8 by its format: JSON, Parquet or Arrow. The formats of pipes,
+/// folders and collections are not known.
+pub(crate) fn is_utf8_file(path: &Path) -> bool {
+    path.is_file() && (is_json(path) || matches!(ColumnarFormat::detect(path), Ok(Some(_))))
+}
+
+/// Rejects an `--encoding` of a query file that is UTF-8 by its format.
+#[cfg(any(feature = "dense", feature = "remote"))]
+pub(crate) fn check_query_encoding(path: &Path, encoding: TextEncoding) -> Result<()> {
+    if encoding != TextEncoding::Utf8 && is_utf8_file(path) {
+        bail_usage!(
+            "--encoding: expected queries in TSV or topics, found {} (UTF-8 by its format)",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// Returns `true` if the name or the first character of a file shows JSON.
 fn is_json(path: &Path) -> bool {
     let mut start = Vec::new();
@@ -290,6 +310,7 @@ fn is_json(path: &Path) -> bool {
     {
         let _ = file.take(1024).read_to_end(&mut start);
     }
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
     let start = start.trim_ascii_start();
     has_json_extension(path) || start.starts_with(b"{") || start.starts_with(b"[")
 }

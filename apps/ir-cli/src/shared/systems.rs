@@ -22,7 +22,7 @@ pub(crate) struct QrelsAndRuns {
     /// Relevance judgments: a file, a collection by name such as `beir/nfcorpus`, or `-`
     pub(crate) qrels: String,
 
-    /// TREC runs (six columns); one may be `-` (standard input)
+    /// TREC runs (six columns), runs in JSON or tables; one may be `-` (standard input)
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 

@@ -218,7 +218,7 @@ fn inspection() {
     let fields = found["fields"].to_string();
     assert!(
         fields
-            .contains("{\"name\":\"embedding\",\"read_as\":\"not read: binary data or vectors\"}"),
+            .contains("{\"name\":\"embedding\",\"read_as\":\"not read: binary data, vectors or times of day\"}"),
         "{fields}"
     );
     assert_eq!(inspect(&format!("{PARQUET}hub"))["counts"]["queries"], 2);
@@ -517,6 +517,43 @@ fn inspection_of_other_files() {
     here.write("qrels", "query_id,doc_id,score\nq,a,two\n");
     here.ir("inspect qrels")
         .fails(1, &["qrels:2: expected an integer as grade, found \"two\""]);
+}
+
+/// Files that the readers of judgments, runs and records of bioCADDIE read.
+#[test]
+fn inspection_names_what_readers_read() {
+    let here = Folder::new();
+    let record = "{\"query-id\": \"q\", \"corpus-id\": \"a\", \"score\": 1}";
+    let biocaddie = "{\"DOCNO\": \"8\", \"TITLE\": \"Tea\", \"REPOSITORY\": \"geo_1\", \
+                     \"METADATA\": {\"dataItem\": {\"title\": \"leaves\"}}}\n";
+    for (text, kind, format) in [
+        (format!("[{record}]"), "judgments", "JSON"),
+        (
+            "QueryID\t0\tDocID\tGrade\nq\t0\ta\t1\n".to_owned(),
+            "judgments",
+            "TREC qrels",
+        ),
+        (
+            "QueryID Q0 DocID Rank Score RunID\nq Q0 a 1 2.5 t\n".to_owned(),
+            "run",
+            "run",
+        ),
+        (record.replace("score\": 1", "score\": 0.5"), "run", "run"),
+        (
+            biocaddie.to_owned(),
+            "documents",
+            "JSON records of bioCADDIE",
+        ),
+    ] {
+        here.write("file", &text);
+        let ran = here.ir("inspect file --json").ok();
+        let found: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(
+            (&found["kind"], &found["format"]),
+            (&kind.into(), &format.into()),
+            "{text}"
+        );
+    }
 }
 
 /// Every file is reported, also after one with an error.

@@ -88,6 +88,20 @@ fn files_of_folders_are_no_outputs() {
         "tables/a.parquet",
         fs::read(format!("{hub}{}", parquet[0])).unwrap(),
     );
+    // A dataset of `save_to_disk`; `dataset_dict.json` is of a folder with several.
+    let dataset = [
+        ("saved/data.arrow", "ARROW1\0\0"),
+        (
+            "saved/state.json",
+            "{\"_data_files\": [{\"filename\": \"data.arrow\"}]}",
+        ),
+        ("saved/dataset_info.json", "{}"),
+        ("splits/dataset_dict.json", "{\"splits\": [\"train\"]}"),
+        ("splits/train/state.json", "{}"),
+    ];
+    for (file, content) in dataset {
+        here.write(file, content);
+    }
     let files = [
         "lines/corpus.jsonl",
         "lines/queries.jsonl",
@@ -101,7 +115,9 @@ fn files_of_folders_are_no_outputs() {
         "tables/a.parquet",
     ];
     let parquet = parquet.map(|file| format!("hub/{file}"));
-    for file in files.into_iter().chain(parquet.iter().map(String::as_str)) {
+    let dataset = dataset.iter().map(|(file, _)| *file);
+    let files = files.into_iter().chain(dataset);
+    for file in files.chain(parquet.iter().map(String::as_str)) {
         let (folder, _) = file.split_once('/').unwrap();
         let input = format!("<COLLECTION> reads {file})");
         rejects(&here, &["search", folder, "-o", file], "--output", &input);

@@ -198,6 +198,88 @@ fn json_in_other_encodings() {
     }
 }
 
+/// `--encoding` beside inputs that are UTF-8 by their format.
+#[test]
+fn encoding_of_formats_that_are_utf8() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("docs.tsv", "1\tcafé\n");
+    here.write("q.jsonl", "{\"_id\": \"1\", \"text\": \"café\"}\n");
+    here.write("run", "1 Q0 1 1 2.5 t\n");
+    here.write(
+        "sy.toml",
+        "version = 1\n[[systems]]\nname = \"s\"\ntype = \"bm25\"\n",
+    );
+    here.ir("index docs.tsv -o x.ir").ok();
+    for (args, found) in [
+        ("search x.ir --queries q.jsonl", "found x.ir, which is"),
+        ("search q.jsonl --queries q.jsonl", "found q.jsonl (JSON"),
+        ("search tiny --system sy.toml", "found tiny (BEIR folder)"),
+        (
+            "search x.ir --system sy.toml --queries q.jsonl",
+            "found x.ir",
+        ),
+        ("mine tiny --split test", "found tiny (BEIR folder)"),
+        ("index q.jsonl -o folder --add", "found q.jsonl (JSON"),
+        ("inspect tiny", "found tiny (BEIR folder)"),
+        ("inspect q.jsonl", "found q.jsonl (UTF-8 by its format)"),
+        ("inspect run", "found run (a run)"),
+        ("inspect x.ir", "found x.ir (an index)"),
+    ] {
+        let before = here.files();
+        let ran = here.ir(&format!("{args} --encoding windows-1252"));
+        ran.fails(2, &["--encoding: expected ", found]);
+        assert_eq!(here.files(), before, "{args}");
+    }
+    // One of the inputs has the encoding.
+    here.ir("search docs.tsv --queries q.jsonl --encoding latin-1")
+        .ok();
+    here.ir("inspect docs.tsv --encoding latin-1").ok();
+}
+
+/// A byte order mark is no part of the first id, whatever `--encoding` says.
+#[test]
+fn byte_order_marks_decide_on_the_encoding() {
+    let here = Folder::new();
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = text.encode_utf16();
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    for (docs, queries) in [
+        ("\u{feff}1\tcafé\n2\ttea\n", "\u{feff}7\tcafé\n"),
+        (
+            "\u{feff}id,text\n1,café\n2,tea\n",
+            "\u{feff}qid,query\n7,café\n",
+        ),
+        (
+            "\u{feff}<DOC>\n<DOCNO>1</DOCNO>\ncafé\n</DOC>\n",
+            "\u{feff}<top>\n<num>7\n<title>café\n</top>\n",
+        ),
+        ("\u{feff}.I 1\n.W\ncafé\n", "\u{feff}.I 7\n.W\ncafé\n"),
+    ] {
+        for (docs, queries, found) in [
+            (
+                docs.as_bytes().to_vec(),
+                queries.as_bytes().to_vec(),
+                "UTF-8",
+            ),
+            (utf16(docs), utf16(queries), "UTF-16"),
+        ] {
+            here.write("docs", docs);
+            here.write("q", queries);
+            for encoding in ["latin-1", "windows-1252"] {
+                let search = format!("search docs --queries q --encoding {encoding}");
+                let ran = here.ir(&search).ok();
+                assert!(ran.out.starts_with("7 Q0 1 1 "), "{}", ran.out);
+                for name in ["docs", "q"] {
+                    let note = format!("note: {name}: read as {found}, by its byte order mark\n");
+                    assert!(ran.err.contains(&note), "{}", ran.err);
+                }
+            }
+        }
+    }
+}
+
 /// Files of other formats beside notes are skipped with a warning.
 #[test]
 fn tables_beside_notes() {

@@ -245,6 +245,10 @@ fn plots_do_not_replace_inputs() {
     fs::write(&plot, OTHER_RUN).unwrap();
     compare(&plot).fails(2, &[NOT_AN_INPUT, "<RUN> reads "]);
     assert_eq!(fs::read_to_string(&plot).unwrap(), OTHER_RUN);
+    fs::write(&plot, here.read("qrels")).unwrap();
+    let judged = ["compare", &plot, "a.trec", "b.trec", "--plots", "plots"];
+    here.ir(&judged).fails(2, &[NOT_AN_INPUT, "<QRELS> reads "]);
+    assert_eq!(fs::read_to_string(&plot).unwrap(), here.read("qrels"));
     compare("b.trec").ok();
 }
 

@@ -33,12 +33,31 @@ pub(super) fn is_json_column(column: &str) -> bool {
     matches!(column, "{" | "[") || is_json(column.as_bytes()) == Some(true)
 }
 
+/// Returns `true` if JSON starts with an array, or with an object that has no object as its first
+/// value: a record. `None` if the decision depends on further bytes.
+fn is_record(head: &[u8]) -> Option<bool> {
+    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let Some(members) = text.trim_ascii_start().strip_prefix(b"{") else {
+        return Some(text.trim_ascii_start().starts_with(b"["));
+    };
+    let (quote, key) = members.trim_ascii_start().split_first()?;
+    let mut end = 0;
+    while *key.get(end)? != b'"' {
+        end += if key[end] == b'\\' { 2 } else { 1 };
+    }
+    let (colon, value) = key[end + 1..].trim_ascii_start().split_first()?;
+    let value = value.trim_ascii_start().first()?;
+    Some(*quote == b'"' && *colon == b':' && *value != b'{')
+}
+
 /// Start of a source, read ahead.
 pub(super) struct Head<R> {
     /// Source from its start.
     pub(super) input: io::Chain<Cursor<Vec<u8>>, R>,
     /// `true` if the source starts with a JSON object or array.
     pub(super) is_json: bool,
+    /// `true` if the JSON is an array or records.
+    pub(super) has_records: bool,
 }
 
 impl<R: Read> Head<R> {
@@ -50,7 +69,12 @@ impl<R: Read> Head<R> {
     ) -> Result<Self, TrecReadError> {
         let mut head = Vec::new();
         let mut is_json = self::is_json(&head);
-        while is_json.is_none() || is_incomplete(&head) {
+        let is_open = |head: &[u8], is_json| match is_json {
+            None => true,
+            Some(true) => is_record(head).is_none() && head.len() < HEAD,
+            Some(false) => is_incomplete(head),
+        };
+        while is_open(&head, is_json) {
             let mut block = [0; 64];
             match input.read(&mut block) {
                 Ok(0) => break,
@@ -74,8 +98,13 @@ impl<R: Read> Head<R> {
         }
         // A file of one brace is incomplete JSON.
         let is_json = is_json.unwrap_or_else(|| matches!(head.trim_ascii(), b"{" | b"["));
+        let has_records = is_json && is_record(&head) == Some(true);
         let input = Cursor::new(head).chain(input);
-        Ok(Self { input, is_json })
+        Ok(Self {
+            input,
+            is_json,
+            has_records,
+        })
     }
 }
 
@@ -103,12 +132,7 @@ pub(super) fn scan_json<E: From<TrecReadError>>(
     warnings: &mut TrecWarnings,
     mut each: impl FnMut(JsonEntry<'_>, &mut TrecWarnings) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let mut json = JsonReader {
-        input: BufReader::with_capacity(1 << 16, input),
-        source,
-        line: 1,
-    };
-    json.skip_mark()?;
+    let mut json = JsonReader::new(input, source)?;
     let mut lines: HashMap<String, u64> = HashMap::new();
     let (mut query, mut doc, mut number) = (Vec::new(), Vec::new(), Vec::new());
     json.expect(b'{', "an object of query ids")?;
@@ -148,22 +172,39 @@ pub(super) fn scan_json<E: From<TrecReadError>>(
             each(entry, warnings)?;
         }
     }
-    match json.peek()? {
-        None => Ok(json.line),
-        Some(_) => Err(json.unexpected("the end of the file").into()),
-    }
+    json.end()?;
+    Ok(json.line)
 }
 
-struct JsonReader<'s, R> {
-    input: BufReader<R>,
+/// Streaming reader of JSON values.
+pub(super) struct JsonReader<'s, R> {
+    pub(super) input: BufReader<R>,
     source: &'s str,
-    line: u64,
+    pub(super) line: u64,
 }
 
-impl<R: Read> JsonReader<'_, R> {
+impl<'s, R: Read> JsonReader<'s, R> {
+    pub(super) fn new(input: R, source: &'s str) -> Result<Self, TrecReadError> {
+        let mut json = Self {
+            input: BufReader::with_capacity(1 << 16, input),
+            source,
+            line: 1,
+        };
+        json.skip_mark()?;
+        Ok(json)
+    }
+
+    /// Checks that the file ends.
+    pub(super) fn end(&mut self) -> Result<(), TrecReadError> {
+        match self.peek()? {
+            None => Ok(()),
+            Some(_) => Err(self.unexpected("the end of the file")),
+        }
+    }
+
     /// The next byte, which is not consumed.
     #[inline]
-    fn byte(&mut self) -> Result<Option<u8>, TrecReadError> {
+    pub(super) fn byte(&mut self) -> Result<Option<u8>, TrecReadError> {
         loop {
             match self.input.fill_buf() {
                 Ok(bytes) => return Ok(bytes.first().copied()),
@@ -177,7 +218,7 @@ impl<R: Read> JsonReader<'_, R> {
     }
 
     /// The next byte after white space, which is not consumed.
-    fn peek(&mut self) -> Result<Option<u8>, TrecReadError> {
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, TrecReadError> {
         while let Some(byte) = self.byte()? {
             if !is_space(byte) {
                 return Ok(Some(byte));
@@ -197,7 +238,7 @@ impl<R: Read> JsonReader<'_, R> {
         Ok(())
     }
 
-    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), TrecReadError> {
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), TrecReadError> {
         if self.peek()? != Some(byte) {
             return Err(self.unexpected(expected));
         }
@@ -207,7 +248,7 @@ impl<R: Read> JsonReader<'_, R> {
 
     /// Reads a comma, unless the member is the first one, the next key into `key`, and a colon.
     /// `false` at the end of the object.
-    fn next_key(
+    pub(super) fn next_key(
         &mut self,
         first: &mut bool,
         key: &mut Vec<u8>,
@@ -232,7 +273,7 @@ impl<R: Read> JsonReader<'_, R> {
     }
 
     /// Reads the rest of a string after its first quote.
-    fn string(&mut self, out: &mut Vec<u8>) -> Result<(), TrecReadError> {
+    pub(super) fn string(&mut self, out: &mut Vec<u8>) -> Result<(), TrecReadError> {
         loop {
             let bytes = match self.byte()? {
                 Some(_) => self.input.buffer(),
@@ -314,7 +355,7 @@ impl<R: Read> JsonReader<'_, R> {
     }
 
     /// Reads a number, or `NaN` or `Infinity`, which Python writes.
-    fn number(&mut self, out: &mut Vec<u8>) -> Result<(), TrecReadError> {
+    pub(super) fn number(&mut self, out: &mut Vec<u8>) -> Result<(), TrecReadError> {
         const EXPECTED: &str = "a number";
         out.clear();
         match self.peek()? {
@@ -341,7 +382,7 @@ impl<R: Read> JsonReader<'_, R> {
     }
 
     /// Checks that the bytes of a string are UTF-8 without NUL.
-    fn text<'b>(&self, bytes: &'b [u8]) -> Result<&'b str, TrecReadError> {
+    pub(super) fn text<'b>(&self, bytes: &'b [u8]) -> Result<&'b str, TrecReadError> {
         match std::str::from_utf8(bytes) {
             Ok(text) if !bytes.contains(&0) => Ok(text),
             _ => Err(encoding_error(bytes, self.source, self.line)),
@@ -349,7 +390,7 @@ impl<R: Read> JsonReader<'_, R> {
     }
 
     /// Error for the next byte after white space, and the start of its word.
-    fn unexpected(&mut self, expected: &'static str) -> TrecReadError {
+    pub(super) fn unexpected(&mut self, expected: &'static str) -> TrecReadError {
         let start = match self.peek() {
             Ok(None) => return self.error(expected, "the end of the file".to_owned()),
             Ok(Some(_)) => String::from_utf8_lossy(self.input.buffer()),

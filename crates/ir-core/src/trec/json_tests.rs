@@ -112,16 +112,12 @@ fn errors_of_json() {
             "run:1: expected a number in JSON, found -inf",
         ),
         (
-            "{\"q1\": 1}",
+            "{\"q1\": {\"d\": 1}, \"q2\": 1}",
             "run:1: expected an object of document ids in JSON, found 1",
         ),
         (
-            "{\"q1\": [\"d1\"]}",
+            "{\"q1\": {\"d\": 1}, \"q2\": [\"d1\"]}",
             "run:1: expected an object of document ids in JSON, found [\"d1\"",
-        ),
-        (
-            "[\n{\"q1\": {}}]",
-            "run:1: expected an object of query ids in JSON, found [",
         ),
         (
             "{\"q1\": {\"d\": 1}}\n{\"q2\": {\"d\": 1}}",
@@ -219,6 +215,118 @@ fn errors_of_json() {
     let mut rows = ColumnReader::new("{\"q1\": {\"d1\": 1}}".as_bytes(), "strata");
     let error = rows.next_row::<5>("5").unwrap_err().to_string();
     assert_eq!(error, "strata: expected lines of 5 columns, found JSON");
+}
+
+/// JSON lines and arrays of records, as pandas writes them.
+#[test]
+fn runs_in_records() {
+    let columns = "q2 Q0 b 1 3 t\nq2 Q0 a 2 2.5 t\n7 Q0 a 1 -0.125 t\n";
+    let expected = run(columns).unwrap().data;
+    let lines = [
+        r#"{"qid": "q2", "docid": 4, "docno": "b", "score": 3, "query": "green \"tea\"", "tag": "x"}"#,
+        r#"{"qid":"q2","docid":null,"docno":"\u0061","score":"2.5","more":[{"a":"]"}, true],"tag":"x"}"#,
+        r#"{ "score" : -0.125, "docno" : "a", "more" : false, "qid" : 7.0, "tag": "t" }"#,
+    ];
+    for text in [
+        lines.join("\n"),
+        format!("\u{feff}\r\n{}\r\n", lines.join("\r\n")),
+        format!("[{}]", lines.join(", ")),
+        format!("[\n{}\n]\n", lines.join(",\n")),
+    ] {
+        let mut found = Vec::new();
+        scan_run(Slow(text.as_bytes()), "run", HeaderLine::Skip, |line| {
+            found.push(line.starts_query);
+            Ok::<(), TrecReadError>(())
+        })
+        .unwrap();
+        assert_eq!(found, [true, false, true], "{text}");
+        let read = run(&text).unwrap();
+        assert_eq!(read.data, expected, "{text}");
+        assert_eq!(read.warnings, [], "{text}");
+    }
+    let ranked = run("{\"q_id\": 1, \"doc_id\": 2, \"rank\": 4}\n").unwrap();
+    assert_eq!(ranked.data.get("1").unwrap()[0].score, 0.25);
+    assert_eq!(ranked.warnings.len(), 1);
+    assert!(run("[ ]").unwrap().data.is_empty());
+}
+
+#[test]
+fn errors_of_records() {
+    let first = r#"{"qid": "1", "docno": "d", "score": 1}"#;
+    for (record, expected) in [
+        (
+            r#"{"qid": "1", "docno": "d"}"#,
+            "expected a field with a score or a rank, such as \"score\", found none",
+        ),
+        (
+            r#"{"q1": 1}"#,
+            "expected a field with a query id, such as \"qid\", found none",
+        ),
+        (
+            r#"{"qid": "1", "doc_id": "d", "docid": "d", "score": 1}"#,
+            "expected one field with a document id, such as \"docno\", found doc_id, docid",
+        ),
+        (
+            r#"{"qid": null, "docno": "d", "score": 1}"#,
+            "expected an id in the field \"qid\", found null",
+        ),
+        (
+            r#"{"qid": "1", "docno": ["d"], "score": 1}"#,
+            "expected an id in the field \"docno\", found an array",
+        ),
+        (
+            r#"{"qid": "1", "docno": "", "score": 1}"#,
+            "expected an id in the field \"docno\", found an empty string",
+        ),
+        (
+            r#"{"qid": 1.5, "docno": "e", "score": 1}"#,
+            "expected an id in the field \"qid\", found 1.5",
+        ),
+        (
+            r#"{"qid": "1", "docno": "e", "score": "high"}"#,
+            "expected a number in the field \"score\", found \"high\"",
+        ),
+        (
+            r#"{"qid": "1", "docno": "e", "score": NaN}"#,
+            "expected a score, found NaN",
+        ),
+        (
+            r#"{"qid": "1", "docno": "d", "score": 2}"#,
+            "document \"d\" of query \"1\" is already in line 1",
+        ),
+        (
+            r#"{"qid": "1", "docno": "e", "score": 2, "more": [1"#,
+            "expected the end of the value in JSON, found the end of the file",
+        ),
+        (
+            r#"{"qid": "1", "docno": "e", "score": nul}"#,
+            "expected null in JSON, found }",
+        ),
+        ("3", "expected a record of a run in JSON, found 3"),
+    ] {
+        let error = run(&format!("{first}\n{record}")).unwrap_err().to_string();
+        assert_eq!(error, format!("run:2: {expected}"), "{record}");
+    }
+    for (text, expected) in [
+        (
+            format!("[{first}"),
+            "run:1: expected a comma or the end of the array in JSON, found the end of the file",
+        ),
+        (
+            format!("[{first}]\n{first}"),
+            "run:2: expected the end of the file in JSON, found {\"qid\":",
+        ),
+        (
+            format!("[{first},\n]"),
+            "run:2: expected a record of a run in JSON, found ]",
+        ),
+        (
+            "[1]".to_owned(),
+            "run:1: expected at least 6 columns, found 1",
+        ),
+    ] {
+        assert_eq!(run(&text).unwrap_err().to_string(), expected, "{text}");
+    }
 }
 
 /// A run in JSON is one chunk.

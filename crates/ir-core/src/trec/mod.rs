@@ -10,17 +10,28 @@
 //!
 //! Runs and qrels in JSON, as of ranx and pytrec_eval, are detected by their first characters: an
 //! object of query ids with an object of document ids and scores or grades each, in one line or
-//! many. A run in JSON has no tag. A key that repeats is an error, as is a value of another type.
+//! many. Such a run has no tag. A key that repeats is an error, as is a value of another type.
+//!
+//! Runs with names of columns are tables, with a header line between commas, semicolons, tabs or
+//! white space, and JSON records, one per line or in an array. Columns are in any order, and others
+//! are ignored. Cells between commas, semicolons or tabs may be in double quotes.
+//!
+//! | column | names, in any case, with `_`, `-` or without |
+//! |---|---|
+//! | query | `qid`, `query-id`, `q-id`; `topic`, `topic-id`; `query` |
+//! | document | `docno`; `doc-id`, `docid`, `corpus-id`, `pid`; `doc`, `document` |
+//! | score | `score`, `scores`, `similarity`; without it `rank`, with the score 1 / rank |
+//! | tag, optional | `tag`, `run-tag`, `run`, `run-id` |
+//!
+//! Names before a semicolon take precedence; two of one kind are an error, as is a score that is no
+//! number. The header line of TREC's six columns in their order, between tabs or spaces, is none of
+//! a table.
 //!
 //! trec_eval is lenient: text in the score column is read as 0, so a header line becomes a document
 //! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a
 //! [`TrecWarning`], as for infinite and hexadecimal scores. [`HeaderLine::Skip`] drops a header
-//! line; a run of MS MARCO with a header line is an error otherwise. A byte-order mark at the start
-//! is skipped.
-//!
-//! A header line that names a query, a document and a score between commas, semicolons or white
-//! space is an error that names its columns, unless it has the six columns of a run, as are Parquet
-//! and Arrow files.
+//! line; a run of MS MARCO with a header line of other names is an error otherwise. A byte-order
+//! mark at the start is skipped. Parquet and Arrow files are errors.
 //!
 //! Input that makes an evaluation meaningless is an error: a missing column, a NaN score, a
 //! document that repeats within a query, a fifth column in qrels. The writers return a
@@ -41,9 +52,12 @@
 mod columnar;
 mod columns;
 mod json;
+mod json_records;
 mod number;
+mod query_numbers;
 mod read;
 mod read_extended;
+mod run_columns;
 mod scan;
 mod split;
 mod table;
@@ -56,6 +70,7 @@ pub use columns::ColumnReader;
 pub use number::{parse_integer, parse_number, parse_whole};
 pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
 pub use read_extended::{read_stratified_qrels, read_subtopic_qrels};
+pub use run_columns::run_fields;
 pub use split::{RunChunk, split_run};
 pub use write::{ScoreFormat, write_qrels, write_run, write_stratified_qrels};
 
@@ -65,7 +80,8 @@ pub const MAX_LINE: u64 = 1 << 20;
 /// Handling of a first line with text in a numeric column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeaderLine {
-    /// Data with score or grade 0, as in trec_eval. Three columns with a `rank` are an error.
+    /// Data with score or grade 0, as in trec_eval. Three columns with a `rank` and other unknown
+    /// names are an error.
     #[default]
     AsData,
     /// Skip it as a header.
@@ -197,15 +213,12 @@ pub enum TrecReadError {
         path: String,
         expected: &'static str,
     },
-    /// The first line is the header of a table, such as a data frame of PyTerrier.
-    #[error(
-        "{path}:{line}: expected {expected}, found a table with the columns {found}; write each row \
-         as a line of these columns, with white space between them"
-    )]
-    Table {
+    /// A table or a record lacks a column of a run, or a row has no valid value of one.
+    #[error("{path}:{line}: expected {expected}, found {found}")]
+    Field {
         path: String,
         line: u64,
-        expected: &'static str,
+        expected: String,
         found: String,
     },
     /// The file is Parquet or Arrow, by its first bytes.
@@ -330,5 +343,7 @@ fn columns(line: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod json_tests;
+#[cfg(test)]
+mod table_tests;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,16 @@
 //! Readers of runs and qrels.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::Range;
 
 use super::json::{Head, is_json_column, scan_json};
+use super::json_records::scan_records;
 use super::number::{c_number, parse_integer, parse_whole};
+use super::query_numbers::{QueryNumbers, same, starts};
+use super::run_columns::NAMED_RANKS;
 use super::scan::{Position, TrecLine, scan};
-use super::table::{RUN, is_skipped_header};
+use super::table::{FirstLine, RUN, RunTable, first_line};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
 use crate::qrels::{Grade, JudgedDocs, Qrels};
 use crate::run::{Run, ScoredDoc};
@@ -89,16 +92,6 @@ pub(super) fn parse_rank(text: &str) -> Option<u32> {
     text.parse().ok().filter(|rank| *rank > 0)
 }
 
-/// Returns `true` if a line belongs to another query than the last one.
-#[inline]
-fn starts(last: &mut Option<String>, query: &str) -> bool {
-    let starts_query = !last.as_ref().is_some_and(|last| same(last, query));
-    if starts_query {
-        last.get_or_insert_default().replace_range(.., query);
-    }
-    starts_query
-}
-
 /// [`scan_run`], starting at `position`. If `has_ranks`, the lines have the three columns of MS
 /// MARCO; `None` lets the first line decide.
 pub(super) fn scan_from<E: From<TrecReadError>>(
@@ -124,6 +117,24 @@ pub(super) fn scan_from<E: From<TrecReadError>>(
         );
     }
     let mut warnings = TrecWarnings::new(source);
+    if head.has_records {
+        let (mut tag, mut last) = (String::new(), None);
+        let lines = scan_records(head.input, source, &mut warnings, |record| {
+            tag.replace_range(.., record.tag);
+            each(RunLine {
+                line: record.line,
+                query: record.query,
+                starts_query: starts(&mut last, record.query),
+                doc: record.doc,
+                score: record.score,
+            })
+        })?;
+        return Ok(RunSummary {
+            tag,
+            lines,
+            warnings,
+        });
+    }
     let lines = scan_json(head.input, source, &mut warnings, |entry, warnings| {
         let (text, line) = (entry.number, entry.line);
         let score = match c_number(text) {
@@ -157,10 +168,40 @@ fn scan_lines<E: From<TrecReadError>>(
     let mut warnings = TrecWarnings::new(source);
     let mut tag = String::new();
     let mut last: Option<String> = None;
+    let mut table: Option<RunTable> = None;
+    let mut is_after_separator = false;
     scan(input, source, position, |line: TrecLine<'_, 6>| {
         let number = line.number;
-        if line.first && is_skipped_header(&line, source, header)? {
-            return Ok(());
+        if line.first || std::mem::take(&mut is_after_separator) {
+            match first_line(&line, source, header)? {
+                FirstLine::Data => {}
+                FirstLine::Skipped => return Ok(()),
+                FirstLine::Separator => {
+                    is_after_separator = true;
+                    return Ok(());
+                }
+                FirstLine::Table(found) => {
+                    if found.has_ranks() {
+                        warnings.push(number, NAMED_RANKS);
+                    }
+                    table = Some(found);
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(table) = &table {
+            let row = table.row(&line, source, &mut warnings)?;
+            if !same(&tag, &row.tag) {
+                tag.replace_range(.., &row.tag);
+            }
+            let starts_query = starts(&mut last, &row.query);
+            return each(RunLine {
+                line: number,
+                query: &row.query,
+                starts_query,
+                doc: &row.doc,
+                score: row.score,
+            });
         }
         let ranks = *has_ranks.get_or_insert_with(|| {
             // Another number may be a score.
@@ -250,33 +291,11 @@ fn unusual_score(
     Ok(score)
 }
 
-/// Compares two short strings that are mostly equal, without a call to `memcmp`.
-#[inline]
-fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
-        return false;
-    }
-    match (
-        a.first_chunk(),
-        b.first_chunk(),
-        a.last_chunk(),
-        b.last_chunk(),
-    ) {
-        (Some(x), Some(y), Some(z), Some(w)) if a.len() <= 16 => {
-            let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-            word(x) == word(y) && word(z) == word(w)
-        }
-        (None, ..) => a.iter().zip(b).all(|(a, b)| a == b),
-        _ => a == b,
-    }
-}
-
 /// Reads a run. `source` names the file in errors.
 ///
 /// Skips blank lines and lines that start with `#`. The last line determines the tag. The lines of
-/// a query need not be contiguous; the documents of each query keep the order of the file. A run in
-/// JSON has no tag.
+/// a query need not be contiguous; the documents of each query keep the order of the file. A run of
+/// objects in JSON has no tag.
 ///
 /// # Errors
 /// [`TrecReadError`] for the first invalid line.
@@ -404,29 +423,6 @@ pub(super) fn parse_grade(
     let message = format!("the grade {text:?} is not an integer and was read as {grade}{hint}");
     warnings.push(line, message);
     Some(grade)
-}
-
-/// Query ids, numbered in the order of their first lines.
-#[derive(Default)]
-struct QueryNumbers {
-    numbers: HashMap<String, usize>,
-    ids: Vec<String>,
-    /// Number of the query of the previous line, usually also of the next line.
-    last: usize,
-}
-
-impl QueryNumbers {
-    fn number(&mut self, query: &str) -> usize {
-        let last = self.ids.get(self.last);
-        if !last.is_some_and(|last| same(last, query)) {
-            self.last = self.numbers.get(query).copied().unwrap_or_else(|| {
-                self.numbers.insert(query.to_owned(), self.ids.len());
-                self.ids.push(query.to_owned());
-                self.ids.len() - 1
-            });
-        }
-        self.last
-    }
 }
 
 /// Run under construction, filled line by line.

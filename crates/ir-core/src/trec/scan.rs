@@ -27,10 +27,11 @@ pub(super) struct TrecLine<'t, const N: usize> {
 type Span = (usize, usize);
 
 impl<'t, const N: usize> TrecLine<'t, N> {
-    /// Returns the line from its first column.
+    /// Returns the line without its end.
     pub(super) fn text(&self) -> &'t str {
-        let rest = &self.text[self.fields[0].0..];
-        rest.lines().next().unwrap_or_default()
+        let before = &self.text[..self.fields[0].0];
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        self.text[start..].lines().next().unwrap_or_default()
     }
 
     /// Returns column `n`, from 0; empty if there are fewer columns.

@@ -8,6 +8,7 @@ use super::json::is_json;
 use super::number::c_number;
 use super::read::{parse_rank, scan_from};
 use super::scan::{BYTE_ORDER_MARK, Position};
+use super::table::{RunTable, is_separator_line};
 use super::{HeaderLine, MAX_LINE, RunLine, RunSummary, TrecReadError, is_space};
 
 /// Chunk of an uncompressed run file, from the first line of a query to the last line of a query.
@@ -39,7 +40,8 @@ pub struct RunChunk {
 }
 
 /// Splits a run file into chunks of at least `size` bytes each, except the last. Where no query
-/// boundary is found, the rest of the file is one chunk, and so is a run in JSON.
+/// boundary is found, the rest of the file is one chunk, and so is a run in JSON or with names of
+/// columns.
 ///
 /// # Errors
 /// If the file cannot be opened or is a directory.
@@ -55,14 +57,16 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     let is_json = reader
         .fill_buf()
         .is_ok_and(|head| is_json(head) == Some(true));
-    let has_ranks = has_ranks(&mut reader).unwrap_or(false);
+    let format = column_format(&mut reader).unwrap_or(ColumnFormat::Scores);
+    let has_ranks = format == ColumnFormat::Ranks;
+    let is_whole = is_json || format == ColumnFormat::Table;
     // The first chunk has a line that is no header.
     let first = reader.stream_position().unwrap_or(0);
     let mut chunks = Vec::new();
     let mut from = 0_u64;
     loop {
         let at = from.checked_add(size.max(1)).map(|at| at.max(first));
-        let at = at.filter(|&at| at < about.len() && !is_json);
+        let at = at.filter(|&at| at < about.len() && !is_whole);
         // Read errors are reported when the chunk is read.
         let to = at.and_then(|at| cut(&mut reader, at).ok().flatten());
         let path = path.to_owned();
@@ -79,22 +83,43 @@ pub fn split_run(path: impl AsRef<Path>, size: u64) -> io::Result<Vec<RunChunk>>
     }
 }
 
-/// Returns `true` if the first line, or the line after a header line, is one of a run of MS MARCO.
-fn has_ranks(reader: &mut impl BufRead) -> io::Result<bool> {
+/// Columns of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ColumnFormat {
+    /// The six columns of TREC, or an error.
+    Scores,
+    /// The three columns of MS MARCO.
+    Ranks,
+    /// Columns with names in a header line.
+    Table,
+}
+
+/// Columns of the first line, or of the line after a header line.
+fn column_format(reader: &mut impl BufRead) -> io::Result<ColumnFormat> {
     let mut line = Vec::new();
     let mut is_first = true;
     while reader.take(MAX_LINE).read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line));
         let columns: Vec<&str> = text.split_ascii_whitespace().collect();
-        if !columns.is_empty() && !text.starts_with('#') {
+        let is_blank = columns.is_empty() || text.starts_with('#');
+        if !is_blank && !(is_first && is_separator_line(&text)) {
+            let header = RunTable::from_header(&text);
+            if is_first && !matches!(header, Ok(None)) {
+                return Ok(ColumnFormat::Table);
+            }
             let is_header = matches!(columns[..], [_, _, rank] if c_number(rank).is_none());
             if !(std::mem::take(&mut is_first) && is_header) {
-                return Ok(matches!(columns[..], [_, _, rank] if parse_rank(rank) == Some(1)));
+                let is_rank = matches!(columns[..], [_, _, rank] if parse_rank(rank) == Some(1));
+                return Ok(if is_rank {
+                    ColumnFormat::Ranks
+                } else {
+                    ColumnFormat::Scores
+                });
             }
         }
         line.clear();
     }
-    Ok(false)
+    Ok(ColumnFormat::Scores)
 }
 
 /// Returns the offset of the first query that starts after `at`.

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
-    Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Decimal256Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
@@ -26,7 +27,7 @@ use ir_core::AttributeValue;
 use crate::lines::MAX_LINE;
 
 use super::cells::{Cells, Column, ColumnKind, OpenFile};
-use super::values::{date, double, single, timestamp, unsigned};
+use super::values::{date, double, duration, single, timestamp, unsigned};
 
 /// Bytes at the start of a file, with padding.
 const MAGIC: &[u8; 8] = b"ARROW1\0\0";
@@ -301,7 +302,7 @@ fn has_values(column: &DataType) -> bool {
         DataType::Dictionary(_, values) => has_values(values),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => true,
         DataType::Boolean | DataType::Date32 | DataType::Date64 => true,
-        DataType::Timestamp(..) => true,
+        DataType::Timestamp(..) | DataType::Duration(_) => true,
         other => other.is_numeric(),
     }
 }
@@ -342,6 +343,15 @@ fn value(array: &dyn Array, row: usize) -> Option<AttributeValue> {
             TimeUnit::Microsecond => cell!(TimestampMicrosecondType).div_euclid(1_000_000),
             TimeUnit::Nanosecond => cell!(TimestampNanosecondType).div_euclid(1_000_000_000),
         }),
+        DataType::Duration(unit) => {
+            let (count, nanoseconds) = match unit {
+                TimeUnit::Second => (cell!(DurationSecondType), 1_000_000_000),
+                TimeUnit::Millisecond => (cell!(DurationMillisecondType), 1_000_000),
+                TimeUnit::Microsecond => (cell!(DurationMicrosecondType), 1_000),
+                TimeUnit::Nanosecond => (cell!(DurationNanosecondType), 1),
+            };
+            AttributeValue::Text(duration(i128::from(count) * nanoseconds))
+        }
         DataType::Decimal32(..) => {
             decimal(array.as_primitive::<Decimal32Type>().value_as_string(row))
         }

@@ -9,9 +9,13 @@
 //! | string, enum, JSON, category | text |
 //! | integer, floating-point number, boolean | number or truth value; NaN counts as null |
 //! | date, timestamp | text of ISO 8601: `2017-03-01`, `2017-03-01T12:00:00Z` |
+//! | duration | text of ISO 8601 in seconds: `PT90.5S` |
 //! | decimal | text |
 //! | list, struct, map with text keys | list or map |
 //! | binary data, list of floating-point numbers | not read: images and embeddings |
+//! | time of day, interval | not read |
+//!
+//! Parquet has no type for durations: they are integers, unless the metadata of pandas names them.
 //!
 //! Null cells are omitted. Ids are texts or integers, also as numbers such as 1008.0. An index of
 //! pandas that is a range is no column. Errors name the row, from 1. The libraries panic on some
@@ -54,7 +58,7 @@ use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 use crate::json::{FieldNames, GivenNames, RecordKind, id_of};
-use crate::judgments::QrelsOfRecords;
+use crate::judgments::{DOCUMENT, GRADE, QUERY, QrelsOfRecords};
 use crate::row::{check_id, set_field};
 use cells::Column;
 use pandas::PandasIndex;
@@ -122,7 +126,7 @@ impl ColumnarReader {
         self.rows.len()
     }
 
-    /// Columns that are not read: binary data and lists of floating-point numbers.
+    /// Columns that are not read: binary data, lists of floating-point numbers, times of day.
     #[must_use]
     pub fn skipped_columns(&self) -> &[String] {
         self.rows.skipped()
@@ -249,13 +253,20 @@ pub fn read_qrels(paths: &[impl AsRef<Path>]) -> Result<Qrels, DataError> {
     let mut qrels = QrelsOfRecords::default();
     let mut last = String::new();
     for path in paths {
-        let mut rows = Rows::open(path.as_ref())?;
+        let fields = [QUERY, DOCUMENT, GRADE];
+        let is_field = |name: &str| fields.iter().any(|field| field.is(name));
+        let mut rows = Rows::open_named(path.as_ref(), is_field)?;
         let source = Arc::clone(&rows.source);
         last = source.as_ref().to_owned();
+        let names: Vec<String> = rows.names().into_iter().map(str::to_owned).collect();
+        if names.is_empty() {
+            QUERY.position(std::iter::empty(), Location::new(&source, 1))?;
+        }
         loop {
-            let mut members = Vec::new();
+            let mut members = Vec::with_capacity(names.len());
             let set = |name: &str, value, _: Location<'_>| {
-                members.push((name.to_owned(), value));
+                let name = names.iter().find(|known| *known == name);
+                members.extend(name.map(|name| (name, value)));
                 Ok(())
             };
             if !rows.read(set)? {

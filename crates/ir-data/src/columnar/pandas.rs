@@ -1,5 +1,7 @@
 //! Metadata of files that pandas writes.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
 /// Index of the rows of a data frame that is no column with a name.
@@ -23,6 +25,37 @@ enum IndexColumn {
 #[derive(Deserialize)]
 struct Metadata {
     index_columns: Vec<IndexColumn>,
+}
+
+#[derive(Deserialize)]
+struct ColumnTypes {
+    columns: Vec<ColumnType>,
+}
+
+#[derive(Deserialize)]
+struct ColumnType {
+    field_name: String,
+    numpy_type: String,
+}
+
+/// Columns of durations, which are integers in Parquet: nanoseconds of their units, by name. None
+/// in other texts than the metadata of pandas.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
+pub(super) fn durations(metadata: &str) -> HashMap<String, i128> {
+    let Ok(ColumnTypes { columns }) = serde_json::from_str(metadata) else {
+        return HashMap::new();
+    };
+    let units = columns.into_iter().filter_map(|column| {
+        let nanoseconds = match column.numpy_type.as_str() {
+            "timedelta64[s]" => 1_000_000_000,
+            "timedelta64[ms]" => 1_000_000,
+            "timedelta64[us]" => 1_000,
+            "timedelta64[ns]" => 1,
+            _ => return None,
+        };
+        Some((column.field_name, nanoseconds))
+    });
+    units.collect()
 }
 
 impl PandasIndex {

@@ -15,7 +15,8 @@ use parquet::schema::types::{Type, TypePtr};
 use crate::lines::MAX_LINE;
 
 use super::cells::{Cells, Column, ColumnKind, OpenFile};
-use super::values::{date, double, single, timestamp, unsigned};
+use super::pandas;
+use super::values::{date, double, duration, single, timestamp, unsigned};
 
 /// Opened file and the types of its columns.
 pub(super) struct ParquetRows {
@@ -88,7 +89,12 @@ impl OpenFile for ParquetRows {
             .iter()
             .map(|&column| self.columns[column].clone())
             .collect();
-        let units = columns.iter().map(|column| unit_of(column)).collect();
+        let durations = self.pandas().map(pandas::durations).unwrap_or_default();
+        let units = columns.iter().map(|column| {
+            let duration = durations.get(column.name()).copied();
+            unit_of(column).or(duration.map(Unit::Duration))
+        });
+        let units = units.collect();
         self.check_sizes(&columns)?;
         let name = self.reader.metadata().file_metadata().schema().name();
         let schema = Type::group_type_builder(name).with_fields(columns);
@@ -102,7 +108,7 @@ impl OpenFile for ParquetRows {
 /// Cells of the selected columns.
 struct SelectedColumns {
     rows: RowIter<'static>,
-    /// Units of the columns that are timestamps in integers.
+    /// Units of the columns that are timestamps or durations in integers.
     units: Vec<Option<Unit>>,
 }
 
@@ -124,10 +130,13 @@ fn text(error: ParquetError) -> String {
     error.to_string()
 }
 
-/// Unit of timestamps that the record API reads as integers.
+/// Unit of timestamps and durations that the record API reads as integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
+    /// Nanoseconds of a timestamp.
     Nanoseconds,
+    /// This number of nanoseconds of a duration.
+    Duration(i128),
 }
 
 /// Unit of a column of timestamps that have no converted type: nanoseconds, as pandas writes them.
@@ -155,10 +164,14 @@ fn has_values(column: &Type) -> bool {
                 | ConvertedType::DECIMAL
         ),
         PhysicalType::FIXED_LEN_BYTE_ARRAY => info.converted_type() == ConvertedType::DECIMAL,
-        PhysicalType::INT32 | PhysicalType::INT64 => !matches!(
-            info.converted_type(),
-            ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS | ConvertedType::INTERVAL
-        ),
+        PhysicalType::INT32 | PhysicalType::INT64 => {
+            let is_time = matches!(info.logical_type_ref(), Some(LogicalType::Time(_)));
+            let converted = matches!(
+                info.converted_type(),
+                ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS | ConvertedType::INTERVAL
+            );
+            !is_time && !converted
+        }
         _ => true,
     }
 }
@@ -196,10 +209,15 @@ fn attribute_value(field: Field, unit: Option<Unit>) -> Option<AttributeValue> {
         Field::Byte(number) => AttributeValue::Int(number.into()),
         Field::Short(number) => AttributeValue::Int(number.into()),
         Field::Int(number) => AttributeValue::Int(number.into()),
-        Field::Long(nanoseconds) if unit == Some(Unit::Nanoseconds) => {
-            AttributeValue::Text(timestamp(nanoseconds.div_euclid(1_000_000_000)))
-        }
-        Field::Long(number) => AttributeValue::Int(number),
+        Field::Long(number) => match unit {
+            Some(Unit::Nanoseconds) => {
+                AttributeValue::Text(timestamp(number.div_euclid(1_000_000_000)))
+            }
+            Some(Unit::Duration(nanoseconds)) => {
+                AttributeValue::Text(duration(i128::from(number) * nanoseconds))
+            }
+            None => AttributeValue::Int(number),
+        },
         Field::UByte(number) => AttributeValue::Int(number.into()),
         Field::UShort(number) => AttributeValue::Int(number.into()),
         Field::UInt(number) => AttributeValue::Int(number.into()),

@@ -46,6 +46,17 @@ impl Rows {
         Self::open_columns(path, Column::has_values)
     }
 
+    /// Opens a file to read the values of columns with names that `is_wanted` accepts. Without such
+    /// a column, rows cannot be read.
+    pub(crate) fn open_named(
+        path: &Path,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, DataError> {
+        Self::open_columns(path, |column| {
+            column.has_values() && is_wanted(&column.name)
+        })
+    }
+
     /// Opens a file. `is_wanted` selects columns.
     pub(super) fn open_columns(
         path: &Path,
@@ -183,4 +194,27 @@ fn caught<T>(
         format: format.name(),
         found,
     })
+}
+
+#[cfg(all(test, feature = "parquet"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_named_columns_are_decoded() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/testdata/parquet/corpus-none.parquet"
+        );
+        let mut rows = Rows::open_named(Path::new(path), |name| name == "year").unwrap();
+        assert_eq!(rows.names(), ["year"]);
+        assert!(rows.skipped().iter().any(|name| name == "text"));
+        let mut found = Vec::new();
+        let mut set = |name: &str, value, _: Location<'_>| {
+            found.push((name.to_owned(), value));
+            Ok(())
+        };
+        assert!(rows.read(&mut set).unwrap());
+        assert_eq!(found, [("year".to_owned(), AttributeValue::Int(2017))]);
+    }
 }

@@ -47,9 +47,38 @@ pub(super) fn date(days: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// Nanoseconds as a duration in seconds of ISO 8601: `PT90S`, `-PT0.5S`.
+pub(super) fn duration(nanoseconds: i128) -> String {
+    const SECOND: u128 = 1_000_000_000;
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let length = nanoseconds.unsigned_abs();
+    let (seconds, fraction) = (length / SECOND, length % SECOND);
+    let fraction = format!(".{fraction:09}");
+    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+    format!("{sign}PT{seconds}{fraction}S")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations() {
+        for (nanoseconds, expected) in [
+            (0, "PT0S"),
+            (90_000_000_000, "PT90S"),
+            (100_000_000_000, "PT100S"),
+            (-500_000_000, "-PT0.5S"),
+            (1, "PT0.000000001S"),
+            (86_400_000_000_010, "PT86400.00000001S"),
+            (
+                i128::from(i64::MIN) * 1_000_000_000,
+                "-PT9223372036854775808S",
+            ),
+        ] {
+            assert_eq!(duration(nanoseconds), expected);
+        }
+    }
 
     /// Dates computed by Python's datetime.
     #[test]

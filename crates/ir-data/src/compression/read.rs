@@ -64,7 +64,8 @@ pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
 ///
 /// Consecutive gzip members or zstd frames are concatenated. Checksums are verified. An error of
 /// the stream names the file and distinguishes truncated from corrupt data. Text in UTF-16 that
-/// starts with a byte order mark, as editors of Windows write it, is converted to UTF-8.
+/// starts with a byte order mark, as editors of Windows write it, is converted to UTF-8. The mark
+/// is kept; readers of texts skip it.
 ///
 /// ```
 /// use std::io::Read;
@@ -85,6 +86,32 @@ pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
     utf16::decode(open_bytes(path)?).map_err(read_error(path))
+}
+
+/// Encoding that the byte order mark of a file shows, possibly compressed: `UTF-8`, `UTF-16`.
+/// `None` without a mark.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-data-mark-{}.txt", std::process::id()));
+/// std::fs::write(&path, "\u{feff}tea")?;
+/// assert_eq!(ir_data::byte_order_mark(&path)?, Some("UTF-8"));
+/// std::fs::write(&path, "tea")?;
+/// assert_eq!(ir_data::byte_order_mark(&path)?, None);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read, as in [`open`].
+pub fn byte_order_mark(path: impl AsRef<Path>) -> Result<Option<&'static str>, DataError> {
+    let path = path.as_ref();
+    let mut head = Vec::new();
+    let read = open_bytes(path)?.take(utf16::MARK).read_to_end(&mut head);
+    read.map_err(read_error(path))?;
+    if head.starts_with(utf16::UTF8_MARK) {
+        return Ok(Some("UTF-8"));
+    }
+    Ok(utf16::unit_of(&head).map(|_| "UTF-16"))
 }
 
 /// Opens a file as [`open`] does, without conversion of UTF-16.

@@ -1,10 +1,9 @@
 //! Judgments in a table with a header line, as data frames are saved.
 
 use std::io::BufRead;
-use std::sync::Arc;
 
+use ir_core::Qrels;
 use ir_core::trec::parse_whole;
-use ir_core::{AttributeValue, Qrels};
 
 use crate::csv::{Rows, header_cells};
 use crate::error::{DataError, Location};
@@ -63,17 +62,20 @@ pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<
     let mut rows = Rows::new(lines, separator);
     let mut qrels = QrelsOfRecords::default();
     while let Some(line) = rows.read()? {
-        let source = Arc::clone(&rows.source);
-        let at = Location::new(&source, line);
+        let at = Location::new(source, line);
         if rows.len() != names.len() {
             return Err(at.columns(names.len()..=names.len(), rows.len()));
         }
         let cells: Vec<&str> = rows.cells().collect();
-        let id = |n: usize| (names[n].clone(), AttributeValue::Text(cells[n].to_owned()));
+        if let Some(id) = [query, document]
+            .into_iter()
+            .find(|&id| cells[id].is_empty())
+        {
+            return Err(at.wrong_type(&names[id], "an id", "an empty string"));
+        }
         let grade = parse_whole(cells[score].trim());
         let grade = grade.ok_or_else(|| at.syntax("an integer as grade", cells[score]))?;
-        let grade = (names[score].clone(), AttributeValue::Int(grade));
-        qrels.add(&[id(query), id(document), grade], at)?;
+        qrels.insert(cells[query], cells[document], grade, at)?;
     }
     qrels.finish(source)
 }

@@ -47,8 +47,8 @@ struct NeedsText;
 /// Splits a text into tokens. The text may grow between two calls.
 ///
 /// Comments, CDATA sections, scripts and style sheets without an end are text. In a record, the
-/// markup has no end, either, if the closing tag of the record and then a second opening follow
-/// before the end: `<!-- tea </DOC> <DOC> <!-- milk -->`.
+/// markup has no end, either, if the closing tag of the record and then a second opening, or the
+/// opening tag of a record, follow before the end: `<!-- tea </DOC> <DOC> milk -->`.
 #[derive(Debug, Default)]
 pub(super) struct Tokenizer {
     start: usize,
@@ -140,9 +140,12 @@ impl Tokenizer {
         let found = close(rest);
         let inner = &rest[..found.as_ref().map_or(rest.len(), |found| found.start)];
         let end_of_record = record.and_then(|record| find_tag(inner, "</", record.name));
-        let is_reopened = end_of_record
-            .as_ref()
-            .is_some_and(|end| open(&inner[end.end..]).is_some());
+        let is_reopened = record
+            .zip(end_of_record.as_ref())
+            .is_some_and(|(record, end)| {
+                let after = &inner[end.end..];
+                open(after).is_some() || find_tag(after, "<", record.name).is_some()
+            });
         if found.is_some() && !is_reopened {
             return Ok(found);
         }
@@ -166,8 +169,13 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = (Range<usize>, Token<'_
 
 /// First tag of an element in a text, up to the name. `open` is `<` or `</`.
 pub(super) fn find_tag(text: &str, open: &str, name: &str) -> Option<Range<usize>> {
+    find_tags(text, open, name).next()
+}
+
+/// Tags of an element in a text, up to the name. `open` is `<` or `</`.
+pub(super) fn find_tags(text: &str, open: &str, name: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
-    text.match_indices(open).find_map(|(at, _)| {
+    text.match_indices(open).filter_map(move |(at, _)| {
         let start = at + open.len();
         let end = start + name.len();
         let found = bytes.get(start..end)?;

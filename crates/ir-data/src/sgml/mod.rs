@@ -46,10 +46,13 @@
 //! - Names of elements are case-insensitive.
 //! - A record ends at its closing tag; the next one may start on the same line. `<DOC>` in a
 //!   document and `<top>` in a topic are errors. Tags in comments, CDATA sections, scripts and
-//!   style sheets are not tags of records; in a comment between records, too.
+//!   style sheets are not tags of records; in a comment between records, too. Such documents are
+//!   counted by [`Corpus::skipped`].
 //! - A comment, CDATA section, script or style sheet without an end is text. It has no end, either,
-//!   if `</DOC>` and then another opening follow before the end. A value of several lines does not
-//!   contain `</DOC>`. The text of a record, and what is read to find an end, is at most 64 MiB.
+//!   if `</DOC>` and then `<DOC>` or another opening follow before the end: it does not reach into
+//!   other documents, as in Lucene's `TrecContentSource`, which splits documents by these tags
+//!   alone. A value of several lines does not contain `</DOC>`. The text of a record, and what is
+//!   read to find an end, is at most 64 MiB.
 //! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of one of
 //!   the elements above, or of `con`, `conc`, `smry`, `fac`, `def`, `dom`, `head`, `nat`, `time` or
 //!   `subtopic`, which are skipped.
@@ -112,6 +115,8 @@ pub struct SgmlCorpus {
     encoding: TextEncoding,
     /// Number of NUL bytes that a reader has skipped.
     skipped_nul: Arc<AtomicU64>,
+    /// Number of documents in comments that a reader has skipped.
+    commented: Arc<AtomicU64>,
 }
 
 impl SgmlCorpus {
@@ -143,6 +148,7 @@ impl SgmlCorpus {
             files: files.into_iter().collect(),
             encoding: TextEncoding::Utf8,
             skipped_nul: Arc::default(),
+            commented: Arc::default(),
         }
     }
 
@@ -161,6 +167,7 @@ impl Corpus for SgmlCorpus {
             next: 0,
             current: None,
             skipped_nul: 0,
+            commented: 0,
             seen: DuplicateFinder::default(),
         };
         files.open_next()?;
@@ -170,6 +177,7 @@ impl Corpus for SgmlCorpus {
     fn skipped(&self) -> Skipped {
         Skipped {
             nul_bytes: self.skipped_nul.load(Ordering::Relaxed),
+            commented_documents: self.commented.load(Ordering::Relaxed),
             ..Skipped::default()
         }
     }
@@ -183,6 +191,8 @@ struct SgmlFilesReader<'a> {
     current: Option<SgmlReader<Box<dyn BufRead + Send>>>,
     /// Number of NUL bytes of the files that were read.
     skipped_nul: u64,
+    /// Number of documents in comments of the files that were read.
+    commented: u64,
     /// Ids of all files, if there are several.
     seen: DuplicateFinder,
 }
@@ -209,10 +219,12 @@ impl SgmlFilesReader<'_> {
                 return Ok(true);
             }
             self.skipped_nul += current.records.skipped_nul();
+            self.commented += current.records.commented;
             self.open_next()?;
         }
-        let skipped = &self.corpus.skipped_nul;
-        skipped.fetch_max(self.skipped_nul, Ordering::Relaxed);
+        let (nul, commented) = (&self.corpus.skipped_nul, &self.corpus.commented);
+        nul.fetch_max(self.skipped_nul, Ordering::Relaxed);
+        commented.fetch_max(self.commented, Ordering::Relaxed);
         Ok(false)
     }
 }

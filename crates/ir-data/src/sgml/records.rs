@@ -8,7 +8,7 @@ use crate::error::{DataError, Location};
 use crate::head::{Declaration, declaration};
 use crate::lines::{LineReader, MAX_LINE};
 use crate::sgml::markup::{
-    OpenRecord, Step, Tag, Token, Tokenizer, find_tag, is_self_closing, tag,
+    OpenRecord, Step, Tag, Token, Tokenizer, find_tags, is_self_closing, tag,
 };
 
 /// Element that is a record.
@@ -53,6 +53,8 @@ pub(super) struct RecordReader<R> {
     markup: Range<usize>,
     /// Number of the line at the start of `markup`.
     markup_line: u64,
+    /// Number of records in comments between records.
+    pub(super) commented: u64,
 }
 
 impl<R: BufRead> RecordReader<R> {
@@ -71,6 +73,7 @@ impl<R: BufRead> RecordReader<R> {
             attributes: String::new(),
             markup: 0..0,
             markup_line: 1,
+            commented: 0,
         }
     }
 
@@ -229,8 +232,8 @@ impl<R: BufRead> RecordReader<R> {
         at.syntax("a record of at most 64 MiB", self.kinds.open)
     }
 
-    /// Skips a comment between records. A second opening after a record is an error: the first
-    /// comment has no end, and the records in it would be skipped.
+    /// Skips a comment between records, and counts the records in it. A second opening after a
+    /// record is an error: the first comment has no end, and the records in it would be skipped.
     fn skip_comment(&mut self) -> Result<(), DataError> {
         let start = self.number;
         let mut has_record = false;
@@ -240,8 +243,10 @@ impl<R: BufRead> RecordReader<R> {
             let end = rest.find("-->");
             let inner = &rest[..end.unwrap_or(rest.len())];
             let elements = self.kinds.elements.iter();
-            let records = elements.filter_map(|element| find_tag(inner, "<", element.name));
-            let record = records.map(|range| range.end).min();
+            let records = elements.flat_map(|element| find_tags(inner, "<", element.name));
+            let ends: Vec<usize> = records.map(|range| range.end).collect();
+            self.commented += ends.len() as u64;
+            let record = ends.into_iter().min();
             let record = record.filter(|_| !has_record).or(has_record.then_some(0));
             let is_reopened = record.is_some_and(|end| inner[end..].contains("<!--"));
             has_record |= record.is_some();

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int8Type;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, DurationMicrosecondArray, DurationMillisecondArray, DurationNanosecondArray,
+    DurationSecondArray, Float64Array, RecordBatch, StringArray,
+};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use ir_core::{AttributeValue, Corpus, Document};
 use ir_data::{
@@ -135,6 +138,44 @@ fn ids_of_pandas() {
     let error = id().unwrap_err().reason().to_string();
     let expected = "x.arrow:3: expected an id in \"number\", found an empty cell";
     assert!(error.ends_with(expected), "{error}");
+}
+
+/// Durations of every unit are texts of ISO 8601.
+#[test]
+fn durations() {
+    let texts = |texts: [&str; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let numbers = [Some(-1500), None];
+    let columns: [(&str, ArrayRef); 6] = [
+        ("id", texts(["a", "b"])),
+        ("text", texts(["tea", "milk"])),
+        ("s", Arc::new(DurationSecondArray::from(numbers.to_vec()))),
+        (
+            "ms",
+            Arc::new(DurationMillisecondArray::from(numbers.to_vec())),
+        ),
+        (
+            "us",
+            Arc::new(DurationMicrosecondArray::from(numbers.to_vec())),
+        ),
+        (
+            "ns",
+            Arc::new(DurationNanosecondArray::from(numbers.to_vec())),
+        ),
+    ];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    let out = std::fs::File::create(&path).unwrap();
+    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
+    writer.write(&table).unwrap();
+    writer.finish().unwrap();
+    let docs = read(&path).unwrap();
+    let text = |name: &str| docs[0].attributes.text(name);
+    assert_eq!(text("s"), Some("-PT1500S"));
+    assert_eq!(text("ms"), Some("-PT1.5S"));
+    assert_eq!(text("us"), Some("-PT0.0015S"));
+    assert_eq!(text("ns"), Some("-PT0.0000015S"));
+    assert!(docs[1].attributes.is_empty());
 }
 
 /// Arrow is read from files: pipes and compressed files are named.

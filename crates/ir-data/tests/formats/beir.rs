@@ -190,8 +190,16 @@ fn qrels_in_json_lines() {
         assert!(parsed.warnings.is_empty());
     }
     let first = "{\"query-id\": \"q\", \"corpus-id\": \"d\", \"score\": 1}\n";
+    // Records with other names, and the same names in another order.
+    let mixed = "{\"query-id\": \"q\", \"corpus-id\": \"d\", \"score\": 1}\n\
+                 {\"corpus-id\": \"e\", \"query-id\": \"q\", \"score\": 2}\n\
+                 {\"more\": 7, \"rel\": 3, \"docno\": \"f\", \"qid\": \"q\"}\n";
+    let mixed = beir::read_jsonl_qrels(mixed.as_bytes(), "f").unwrap();
+    let grades = ["d", "e", "f"].map(|doc| mixed.grade("q", doc));
+    assert_eq!(grades, [Some(1), Some(2), Some(3)]);
     let table = r#"{"query-id": "q", "score": 1} => f:2: expected a field "corpus-id", found none
 {"query-id": "q", "corpus-id": "e"} => f:2: expected a field "score", found none
+{} => f:2: expected a field "query-id", found none
 {"query-id": "q", "corpus-id": "e", "score": 0.5} => f:2: expected an integer as grade, found "0.5"
 {"query-id": "q", "corpus-id": "e", "score": "1"} => f:2: expected an integer as grade in score, found a string
 {"query-id": [], "corpus-id": "e", "score": 1} => f:2: expected an id in query-id, found an array

@@ -1,6 +1,7 @@
 //! Parquet files written by pyarrow, pandas and polars (`testdata/parquet/write.py`).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ir_core::{AttributeValue, Corpus, Document};
 use ir_data::beir::BeirFolder;
@@ -110,6 +111,61 @@ fn tables_of_pandas_and_polars() {
         FileKind::detect(file("polars.parquet")).unwrap(),
         FileKind::Queries
     );
+}
+
+/// Durations of pandas are texts of ISO 8601; other writers have integers. Times of day are not
+/// read.
+#[test]
+fn durations() {
+    use ::parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+    use ::parquet::file::metadata::KeyValue;
+    use ::parquet::file::properties::WriterProperties;
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::parser::parse_message_type;
+    let schema = "message m {
+        required binary id (UTF8);
+        required binary text (UTF8);
+        required int64 took;
+        required int64 at (TIME(NANOS,true));
+    }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let column = r#"{"name": "took", "field_name": "took", "numpy_type": "timedelta64[ms]"}"#;
+    for (columns, expected) in [
+        (column, AttributeValue::Text("PT90.5S".to_owned())),
+        ("", AttributeValue::Int(90_500)),
+    ] {
+        let metadata = format!("{{\"index_columns\": [], \"columns\": [{columns}]}}");
+        let metadata = KeyValue::new("pandas".to_owned(), metadata);
+        let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![metadata]));
+        let out = std::fs::File::create(&path).unwrap();
+        let properties = Arc::new(properties.build());
+        let mut writer = SerializedFileWriter::new(out, Arc::clone(&schema), properties).unwrap();
+        let mut rows = writer.next_row_group().unwrap();
+        for text in ["a", "tea"] {
+            let mut column = rows.next_column().unwrap().unwrap();
+            let cells = column.typed::<ByteArrayType>();
+            cells
+                .write_batch(&[ByteArray::from(text)], None, None)
+                .unwrap();
+            column.close().unwrap();
+        }
+        for number in [90_500, 1] {
+            let mut column = rows.next_column().unwrap().unwrap();
+            let cells = column.typed::<Int64Type>();
+            cells.write_batch(&[number], None, None).unwrap();
+            column.close().unwrap();
+        }
+        rows.close().unwrap();
+        writer.close().unwrap();
+        let docs = DocumentFile::open(&path, &ReadOptions::default()).unwrap();
+        let doc = docs.docs().unwrap().next().unwrap().unwrap();
+        assert_eq!(
+            doc,
+            Document::new("a").with_text("tea").with("took", expected)
+        );
+    }
 }
 
 #[test]

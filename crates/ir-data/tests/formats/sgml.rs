@@ -106,7 +106,7 @@ fn markup_of_several_lines() {
     };
     for (body, expected) in [
         (
-            "tea\n<!-- old </TEXT>\n</DOC>\n<DOC>\n<DOCNO>x</DOCNO>\n<TEXT>no -->\nmilk",
+            "tea\n<!-- <DOC>\n<DOCNO>x</DOCNO>\n</DOC>\nno -->\nmilk",
             "1 tea milk",
         ),
         ("tea <![CDATA[a\n</DOC> <b>\n]]>", "1 tea a </DOC> <b>"),
@@ -160,6 +160,51 @@ fn markup_without_an_end() {
             assert!(!docs[1].text.is_empty(), "{text}");
             assert_eq!(docs[2].text, "end", "{text}");
         }
+    }
+}
+
+/// An end in a later document is not the end of an opening before: no document is skipped.
+#[test]
+fn ends_of_markup_in_later_documents() {
+    for (part, end) in [
+        ("<!--", "-->"),
+        ("<![CDATA[", "]]>"),
+        ("<script>", "</script>"),
+        ("<style>", "</style>"),
+        ("<a href=\"b", "\">"),
+    ] {
+        for line_end in ["\n", " "] {
+            let text = format!(
+                "<DOC>\n<DOCNO>1</DOCNO>\ntea {part} green\n</DOC>{line_end}<DOC>\n\
+                 <DOCNO>2</DOCNO>\nmilk\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\n{end} end\n</DOC>\n"
+            );
+            let docs = sgml::read_documents(text.as_bytes(), "f").unwrap();
+            let ids: Vec<&str> = docs.iter().map(|doc| &*doc.id).collect();
+            assert_eq!(ids, ["1", "2", "3"], "{text}");
+            assert!(docs[0].text.ends_with("green"), "{text}");
+            assert_eq!(docs[1].text, "milk", "{text}");
+            assert!(docs[2].text.ends_with("end"), "{text}");
+        }
+        let topics = format!(
+            "<top><num>1<title>tea {part} green</top>\n<top><num>2<title>milk</top>\n\
+             <top><num>3<title>{end} end</top>\n"
+        );
+        let topics = sgml::read_topics(topics.as_bytes(), "f").unwrap();
+        assert_eq!(topics.len(), 3, "{part}");
+    }
+}
+
+#[test]
+fn documents_in_comments_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("docs");
+    let text = "<DOC><DOCNO>1</DOCNO></DOC>\n<!-- <DOC>\n</DOC>\n<DOC id='x'></DOC> -->\n\
+                <!-- no document -->\n<DOC><DOCNO>2</DOCNO><!-- <DOC></DOC> --></DOC>\n";
+    std::fs::write(&path, text).unwrap();
+    let corpus = SgmlCorpus::from_files([path]);
+    for _ in 0..2 {
+        assert_eq!(corpus.docs().unwrap().count(), 2);
+        assert_eq!(corpus.skipped().commented_documents, 2);
     }
 }
 

@@ -24,7 +24,9 @@ use crate::shared::encoder::{
 use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::warn_of_skipped;
 use crate::shared::input::{QueryFields, open_documents, read_queries, with_field};
-use crate::shared::options::{QueryForm, ReadingOptions, choice, first_set, positive, use_threads};
+use crate::shared::options::{
+    QueryForm, ReadingOptions, check_query_encoding, choice, first_set, positive, use_threads,
+};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::signals::{Interrupted, stop_on_interrupt};
@@ -533,6 +535,7 @@ fn queries(args: &Args, argument: &str, console: &Console) -> Result<Vec<ir_core
         if args.split.is_some() {
             bail_usage!("--split: expected a collection, found a query file");
         }
+        check_query_encoding(path, args.text.encoding)?;
         read_queries(path, options, console)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");

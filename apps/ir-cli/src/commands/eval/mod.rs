@@ -80,8 +80,9 @@ pub(crate) struct Args {
     /// or `-` for standard input
     qrels: String,
 
-    /// TREC runs (six columns) or runs in JSON; one may be `-` for standard input. After the first
-    /// run also measures, as in `ir eval QRELS RUN nDCG@10`: a name that is no file
+    /// TREC runs (six columns), runs in JSON or tables with names of columns; one may be `-` for
+    /// standard input. After the first run also measures, as in `ir eval QRELS RUN nDCG@10`: a name
+    /// that is no file
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     runs: Vec<String>,
 

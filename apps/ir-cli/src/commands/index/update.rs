@@ -112,6 +112,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
     } else {
         let collection = INDEX.check_new(folder, args.collection.as_ref())?;
         let documents = open_documents(collection, args.documents(), console)?;
+        documents.check_encoding(args.text.encoding)?;
         if documents.duplicate_ids {
             bail!(
                 "{collection}: expected unique ids, which an index that is updated needs; this \

@@ -1,5 +1,6 @@
 //! `ir inspect`: what a file is taken for, why, and what of it is read.
 
+mod records;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -9,9 +10,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::trec::HeaderLine;
-use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
-use ir_data::{DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
+use ir_core::{AttributeValue, Corpus, Skipped};
+use ir_data::biocaddie::BioCaddieCorpus;
+use ir_data::{
+    ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
+};
 use ir_system::saved_vectors::{open_tokens, open_vectors};
+use records::{document_json, query_json};
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::{Console, error_chain};
@@ -122,6 +127,7 @@ fn inspect(file: &Path, name: &str, args: &Args, console: &Console) -> Result<In
 
 fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> Result<Inspection> {
     if is_index(file) {
+        tables::check_encoding(args.text.encoding, name, "an index")?;
         if let Some(found) = of_tokens(file)? {
             return Ok(found);
         }
@@ -137,28 +143,47 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
     }
     if !file.is_file() {
         let documents = open_documents(name, args.text.read_options(), console)?;
+        documents.check_encoding(args.text.encoding)?;
         return of_collection(&documents, args, console);
     }
     let kind = FileKind::detect(file)?;
-    if !matches!(kind, FileKind::Run | FileKind::Vectors(_))
-        && let Some(fields) = tables::fields_of_run(&tables::columns(file)?, "rank")
-    {
-        return Ok(of_run_table(fields));
+    if let Some(found) = tables::utf8_format(kind, file) {
+        tables::check_encoding(args.text.encoding, name, found)?;
+    }
+    let columns = match kind {
+        FileKind::Vectors(_) => Vec::new(),
+        _ => tables::columns(file)?,
+    };
+    let run = tables::fields_of_run(&columns).unwrap_or_default();
+    let is_columnar = ColumnarFormat::detect(file)?.is_some();
+    let has_rank = columns.iter().any(|it| it.eq_ignore_ascii_case("rank"));
+    if is_columnar && has_rank && !run.is_empty() {
+        return Ok(of_columnar_run(run));
     }
     match kind {
+        FileKind::Documents if matches!(BioCaddieCorpus::detect(file), Ok(Some(_))) => {
+            let records = open_documents(name, args.text.read_options(), console)?;
+            Ok(Inspection {
+                kind: "documents",
+                reason: "DOCNO and METADATA in JSON or XML".to_owned(),
+                ..of_collection(&records, args, console)?
+            })
+        }
         FileKind::Documents => match of_documents(file, args, console) {
             Err(error) => of_toml(file, name).ok_or(error),
             found => found,
         },
         FileKind::Queries => of_queries(file, args),
         FileKind::Judgments => match of_judgments(name, args, console) {
-            Err(error) if tables::is_fraction(&error) => {
-                let fields = tables::fields_of_run(&tables::columns(file)?, "score");
-                fields.map(of_run_table).ok_or(error)
+            Err(error) if tables::is_fraction(&error) && is_columnar && !run.is_empty() => {
+                Ok(of_columnar_run(run))
+            }
+            Err(error) if tables::is_fraction(&error) && !is_columnar => {
+                of_run(name, run, args, console).or(Err(error))
             }
             found => found,
         },
-        FileKind::Run => of_run(name, args, console),
+        FileKind::Run => of_run(name, run, args, console),
         FileKind::Vectors(format) => of_vectors(file, format),
         FileKind::Unclear(kinds) => Ok(Inspection {
             kind: "unclear",
@@ -219,6 +244,7 @@ fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> 
         ..Inspection::default()
     };
     let has_titles = found.read_documents(collection.corpus(), args.records, console)?;
+    found.note_skipped(collection.corpus().skipped());
     if let Some(sample) = &documents.sample {
         let file = DocumentFile::open(sample, &args.text.read_options())?;
         found.name_document_fields(file.format(), has_titles);
@@ -265,7 +291,7 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
             for column in skipped {
                 let column = (
                     column.clone(),
-                    "not read: binary data or vectors".to_owned(),
+                    "not read: binary data, vectors or times of day".to_owned(),
                 );
                 found.fields.push(column);
             }
@@ -277,17 +303,7 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
         }
         _ => {}
     }
-    let skipped = documents.skipped();
-    if skipped.joined_rows > 0 {
-        let rows = counted(skipped.joined_rows, "row");
-        found.notes.push(format!(
-            "{rows} with the text of other rows, as after an unpaired `\"`"
-        ));
-    }
-    let skipped = skipped_parts(skipped);
-    found
-        .notes
-        .extend(skipped.map(|skipped| format!("{skipped} skipped")));
+    found.note_skipped(documents.skipped());
     Ok(found)
 }
 
@@ -328,16 +344,15 @@ fn of_queries(file: &Path, args: &Args) -> Result<Inspection> {
     Ok(found)
 }
 
-/// A run as data frames are saved, which is not read.
-fn of_run_table(fields: Vec<(String, String)>) -> Inspection {
+/// A run in Parquet or Arrow, which is not read.
+fn of_columnar_run(fields: Vec<(String, String)>) -> Inspection {
     Inspection {
         kind: "run",
-        format: "table with names of columns".to_owned(),
+        format: RUN_TABLE.to_owned(),
         reason: "columns with a query, a document and a rank or a score".to_owned(),
         fields,
         notes: vec![
-            "a run as a table is not read; write six columns without a header line: query, Q0, \
-             document, rank, score, tag"
+            "a run in Parquet or Arrow is not read; write these columns as CSV or JSON lines"
                 .to_owned(),
         ],
         ..Inspection::default()
@@ -390,8 +405,20 @@ fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection
     })
 }
 
-fn of_run(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
+/// Format of a run with names of columns.
+const RUN_TABLE: &str = "table with names of columns";
+
+/// A run, in a table with these columns and what they are read as.
+fn of_run(
+    name: &str,
+    fields: Vec<(String, String)>,
+    args: &Args,
+    console: &Console,
+) -> Result<Inspection> {
     let read = input::run(name, HeaderLine::AsData, console)?;
+    let is_header = |(name, role): &(String, String)| role == "query" && read.get(name).is_some();
+    // The header line of six columns in the order of TREC is data.
+    let is_table = !fields.is_empty() && !fields.iter().any(is_header);
     let (mut results, mut first) = (0, Vec::new());
     for (query, ranking) in read.iter() {
         results += ranking.len() as u64;
@@ -405,8 +432,10 @@ fn of_run(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
     }
     Ok(Inspection {
         kind: "run",
-        format: "run".to_owned(),
-        reason: "the number and the content of the columns, or objects of scores".to_owned(),
+        format: if is_table { RUN_TABLE } else { "run" }.to_owned(),
+        reason: "the names, or the number and the content of the columns, or objects of scores"
+            .to_owned(),
+        fields: if is_table { fields } else { Vec::new() },
         counts: vec![("queries", read.len() as u64), ("results", results)],
         first,
         ..Inspection::default()
@@ -484,6 +513,19 @@ impl Inspection {
         }
         self.fields.extend(types.rows());
         Ok(has_titles)
+    }
+
+    /// Adds notes about what the reader has skipped.
+    fn note_skipped(&mut self, skipped: Skipped) {
+        if skipped.joined_rows > 0 {
+            let rows = counted(skipped.joined_rows, "row");
+            self.notes.push(format!(
+                "{rows} with the text of other rows, as after an unpaired `\"`"
+            ));
+        }
+        let parts = skipped_parts(skipped);
+        self.notes
+            .extend(parts.map(|part| format!("{part} skipped")));
     }
 
     /// Puts the names of id, text and an existing title before the attributes.
@@ -565,35 +607,4 @@ impl Inspection {
         }
         text
     }
-}
-
-fn document_json(doc: &Document) -> Value {
-    let mut record = json!({"id": doc.id, "text": excerpt(&doc.text)});
-    if !doc.title.is_empty() {
-        record["title"] = json!(excerpt(&doc.title));
-    }
-    if !doc.attributes.is_empty() {
-        record["attributes"] = attributes_json(&doc.attributes);
-    }
-    record
-}
-
-fn query_json(query: &Query) -> Value {
-    let mut record = json!({"id": query.id, "text": excerpt(&query.text)});
-    if !query.attributes.is_empty() {
-        record["attributes"] = attributes_json(&query.attributes);
-    }
-    record
-}
-
-/// Attributes, with excerpts of long texts.
-fn attributes_json(attributes: &ir_core::Attributes) -> Value {
-    let attributes = attributes.iter().map(|(name, value)| {
-        let value = match value {
-            AttributeValue::Text(text) => json!(excerpt(text)),
-            other => json!(other),
-        };
-        (name.to_owned(), value)
-    });
-    Value::Object(attributes.collect())
 }

@@ -4,10 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use ir_core::trec::run_fields;
 use ir_data::{
-    ColumnarFormat, DataError, FieldNames, GivenNames, LineReader, RecordKind, columnar,
+    ColumnarFormat, DataError, FieldNames, FileKind, GivenNames, LineReader, RecordKind,
+    TextEncoding, columnar,
 };
 use serde_json::Value;
+
+use crate::shared::console::bail_usage;
+use crate::shared::options::is_utf8_file;
 
 /// Kind of a file with tasks.
 pub(super) const EXPERIMENT: &str = "experiment file";
@@ -16,38 +21,16 @@ const SYSTEM: &str = "system file";
 /// Maximum size of a file that is parsed as TOML.
 const MAX_TOML_BYTES: u64 = 16 << 20;
 
-/// Columns of a run as PyTerrier, ir_datasets and ranx name them, in lower case and with hyphens.
-const RUN_COLUMNS: [(&str, &[&str]); 4] = [
-    ("query", &["qid", "query-id", "q-id"]),
-    ("document", &["docno", "doc-id", "docid", "corpus-id"]),
-    ("rank", &["rank"]),
-    ("score", &["score"]),
-];
-
-/// What a column of a run is read as.
-fn role(column: &str) -> Option<&'static str> {
-    let column = column.to_lowercase().replace('_', "-");
-    let mut columns = RUN_COLUMNS.iter();
-    let found = columns.find(|(_, names)| names.contains(&column.as_str()));
-    found.map(|(role, _)| *role)
-}
-
-/// Columns of a run and their roles, if they are a query, a document and `value`, and none is the
-/// text of a document.
-pub(super) fn fields_of_run(columns: &[String], value: &str) -> Option<Vec<(String, String)>> {
-    let has = |wanted| columns.iter().any(|column| role(column) == Some(wanted));
+/// Columns of a run and what they are read as; `None` for columns of no run, or with a text of
+/// documents.
+pub(super) fn fields_of_run(columns: &[String]) -> Option<Vec<(String, String)>> {
     let is_text = |column: &String| {
         let mut texts = RecordKind::Document.text_names();
         texts.any(|name| name.eq_ignore_ascii_case(column))
     };
-    if !["query", "document", value].into_iter().all(has) || columns.iter().any(is_text) {
-        return None;
-    }
-    let fields = columns.iter().map(|column| {
-        let role = role(column).unwrap_or("other column");
-        (column.clone(), role.to_owned())
-    });
-    Some(fields.collect())
+    let fields = run_fields(columns).filter(|_| !columns.iter().any(is_text))?;
+    let fields = fields.into_iter().map(str::to_owned);
+    Some(columns.iter().cloned().zip(fields).collect())
 }
 
 /// Returns `true` if the error of judgments is a grade with decimals: a score of a run.
@@ -75,6 +58,29 @@ pub(super) fn columns(file: &Path) -> Result<Vec<String>> {
     Ok(names
         .map(|name| name.trim().trim_matches('"').to_owned())
         .collect())
+}
+
+/// What a file is that `--encoding` does not apply to; `None` for other files.
+pub(super) fn utf8_format(kind: FileKind, file: &Path) -> Option<&'static str> {
+    match kind {
+        FileKind::Judgments => Some("judgments"),
+        FileKind::Run => Some("a run"),
+        FileKind::Vectors(format) => Some(format),
+        FileKind::Documents | FileKind::Queries => {
+            is_utf8_file(file).then_some("UTF-8 by its format")
+        }
+        FileKind::Unclear(_) => None,
+    }
+}
+
+/// Rejects an `--encoding` of a file that it does not apply to.
+pub(super) fn check_encoding(encoding: TextEncoding, name: &str, found: &str) -> Result<()> {
+    if encoding != TextEncoding::Utf8 {
+        bail_usage!(
+            "--encoding: expected TREC, SMART, CSV or TSV files, topics, XML records or notes, found {name} ({found})"
+        );
+    }
+    Ok(())
 }
 
 /// Columns of the queries in a Parquet or Arrow file.

@@ -18,11 +18,12 @@ use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, ids_by_text,
     write_example,
 };
-use ir_data::{DataError, DocTemplate};
+use ir_data::{DataError, DocTemplate, TextEncoding};
 use ir_system::{IndexNeeds, Registry};
 
 use self::miner::{Candidates, Miner};
 use crate::shared::console::{Console, Usage, bail_usage};
+use crate::shared::feedback_collection::has_feedback_collection;
 use crate::shared::filter::{QueryFilters, condition, warn_of_years};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
@@ -271,6 +272,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
     let documents = open_documents(&args.collection, args.text.read_options(), console)?;
+    // Feedback documents of another collection may have the encoding.
+    if args.text.encoding != TextEncoding::Utf8 && !has_feedback_collection(&args.model.spec()?) {
+        documents.check_encoding(args.text.encoding)?;
+    }
     check_split(args, &documents)?;
     let mut out = OutputSink::open(args.output.as_ref())?;
     let other = args.run.as_deref();

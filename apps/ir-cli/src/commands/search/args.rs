@@ -8,14 +8,16 @@ use ir_bm25::{IndexConfig, StoredFields};
 use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
-use ir_data::{DocTemplate, ReadOptions};
+use ir_data::{DocTemplate, ReadOptions, TextEncoding};
 use ir_system::{IndexNeeds, Registry};
 
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, QueryFields, TextRuleOption};
-use crate::shared::options::{QueryForm, ReadingOptions, choice, first_set, positive, tag};
+use crate::shared::options::{
+    QueryForm, ReadingOptions, choice, first_set, is_utf8_file, positive, tag,
+};
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
 use crate::shared::system_options::{SystemOptions, is_of_reranking};
@@ -346,6 +348,30 @@ impl Args {
     /// How --queries are read.
     pub(super) fn query_options(&self) -> ReadOptions {
         self.query_fields.read_options(self.text.encoding)
+    }
+
+    /// Rejects an `--encoding` that applies to no input. There are no `documents` in a saved index.
+    /// Queries, or feedback documents of another collection, may have the encoding.
+    pub(super) fn check_encoding(
+        &self,
+        documents: Option<&DocumentSource>,
+        has_feedback: bool,
+    ) -> Result<()> {
+        let encoding = self.text.encoding;
+        let is_of_queries = self
+            .queries
+            .as_ref()
+            .is_some_and(|path| !is_utf8_file(path));
+        if encoding == TextEncoding::Utf8 || has_feedback || is_of_queries {
+            return Ok(());
+        }
+        match documents {
+            Some(documents) => documents.check_encoding(encoding),
+            None => {
+                let name = &self.collection;
+                bail_usage!("--encoding: expected text files, found {name}, which is a saved index")
+            }
+        }
     }
 
     /// Rejects options of queries with ids and attributes beside query words.

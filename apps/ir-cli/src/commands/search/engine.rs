@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, IndexConfig, StoredFields};
-use ir_data::{Collection, TextEncoding};
+use ir_data::Collection;
 
 use super::args::Args;
 use super::search_index::SearchIndex;
@@ -19,7 +19,8 @@ pub(super) fn open_index(
     console: &Console,
 ) -> Result<SearchIndex> {
     let name = args.collection.clone();
-    let (encoding, verify) = (args.text.encoding, args.verification());
+    let verify = args.verification();
+    let has_feedback = args.lexical.is_set("feedback-collection");
     let (index, collection) = match open_collection(&name, args.documents(), verify, console)? {
         CollectionSource::Index(index) => {
             let cached = args
@@ -33,20 +34,14 @@ pub(super) fn open_index(
                     "{option} applies only when an index is built, but {name} is a saved index"
                 );
             }
-            if args.queries.is_none() && args.text.encoding != TextEncoding::Utf8 {
-                bail_usage!(
-                    "--encoding: expected text files, found {name}, which is a saved index"
-                );
-            }
+            args.check_encoding(None, has_feedback)?;
             (index, None)
         }
         CollectionSource::Documents(documents) => {
             if args.verify && args.cache.is_none() && !args.has_vectors() {
                 bail_usage!("--verify: expected a saved index or --cache, found {name}");
             }
-            if args.queries.is_none() {
-                documents.check_encoding(encoding)?;
-            }
+            args.check_encoding(Some(&documents), has_feedback)?;
             check_queries(&documents.collection, args)?;
             let index = match &args.cache {
                 None => {

@@ -16,6 +16,7 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::filter::warn_of_years;
 use crate::shared::format::grouped;
 use crate::shared::input::{self, open_documents};
+use crate::shared::options::check_query_encoding;
 use crate::shared::output::OutputSink;
 
 /// Queries whose years are equal, by number, and the condition that documents are not later.
@@ -91,10 +92,12 @@ fn queries(args: &Args, console: &Console) -> Result<Vec<Query>> {
     let queries = match (args.typed(), args.queries.as_deref()) {
         (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
         (None, Some(queries)) => {
+            check_query_encoding(queries, args.text.encoding)?;
             input::read_queries_of(queries, split, args.query_options(), console)?.queries
         }
         (None, None) => {
             let documents = open_documents(&args.collection, args.documents(), console)?;
+            documents.check_encoding(args.text.encoding)?;
             match input::collection_queries(&documents.collection, split, console)? {
                 Some(found) => found.queries,
                 None => return without_queries(&args.collection),

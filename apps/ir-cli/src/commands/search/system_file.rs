@@ -16,6 +16,7 @@ use super::list::ShownHit;
 use super::rank::{note_long_documents, published};
 use super::{LIST_HITS, RUN_HITS, TYPED_QUERY_ID, list};
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::feedback_collection::has_feedback_collection;
 use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, CollectionSource, open_collection};
@@ -54,8 +55,10 @@ fn open<'a>(args: &'a Args, spec: &SystemSpec, console: &'a Console) -> Result<O
     let conditions: Vec<Predicate> = root.condition.iter().cloned().collect();
     let asked = asked_queries(args, console)?;
     let (name, cache) = (&args.collection, args.cache.as_ref());
+    let has_feedback = has_feedback_collection(spec);
     match open_collection(name, args.documents(), args.verification(), console)? {
         CollectionSource::Index(index) => {
+            args.check_encoding(None, has_feedback)?;
             let Some(queries) = asked else {
                 return without_queries(name);
             };
@@ -75,6 +78,7 @@ fn open<'a>(args: &'a Args, spec: &SystemSpec, console: &'a Console) -> Result<O
             })
         }
         CollectionSource::Documents(documents) => {
+            args.check_encoding(Some(&documents), has_feedback)?;
             let (queries, split) = match asked {
                 Some(queries) => (queries, None),
                 None => {

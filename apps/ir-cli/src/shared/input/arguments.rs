@@ -20,6 +20,7 @@ use ir_system::{Registry, SpecError, SystemSpec};
 use toml::Value;
 
 use super::documents::records_beside;
+use super::folder::DATASET_FILES;
 use super::notes;
 
 /// Inputs of the command: every argument that may name a file. Set once, from the command line.
@@ -364,8 +365,8 @@ fn ids_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Files that a command may read from a folder: the files of an index, or of BEIR's layout, and of
-/// SMART format. If there is no corpus, also the TREC, Parquet and Arrow files, the records and the
-/// notes.
+/// SMART format. If there is no corpus, also the TREC, Parquet and Arrow files, the descriptions of
+/// saved datasets, the records and the notes.
 fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if SegmentedIndex::exists(root) {
         return entries_of(root);
@@ -375,6 +376,7 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
     if BeirFolder::corpus_files(root).is_ok_and(|corpus| !corpus.is_empty()) {
         return files;
     }
+    files.extend(DATASET_FILES.iter().map(|name| root.join(name)));
     if let Ok(Some(smart)) = SmartFolder::find(root) {
         files.extend(smart.files().map(Path::to_owned));
         return files;
@@ -396,10 +398,13 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
     }
     // The formats of a million files are not detected to find one of them.
     let is_record = |path: &Path| matches!(BioCaddieCorpus::detect(path), Ok(Some(_)));
+    // Datasets in folders below are an error that names one of them.
+    let is_dataset_file = |name: &OsStr| DATASET_FILES.iter().any(|known| name == *known);
     let is_columnar = |path: &Path| matches!(ColumnarFormat::detect(path), Ok(Some(_)));
     let is_document = |path: &Path| {
         is_wanted(path)
             && (notes::is_note(path)
+                || path.file_name().is_some_and(is_dataset_file)
                 || ir_data::is_trec_file(path)
                 || is_columnar(path)
                 || is_record(path))

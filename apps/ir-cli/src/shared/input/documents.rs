@@ -18,7 +18,7 @@ use super::document_source::{
 };
 use super::folder::from_folder;
 use super::notes::{file_stamp, is_note};
-use super::{names, split_of_collection, suggested_collection};
+use super::{names, note_byte_order_mark, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::signals::Interrupted;
 
@@ -241,6 +241,7 @@ pub(super) fn records_beside(catalog: &Catalog, entry: &CatalogEntry) -> Option<
 
 fn from_file(path: &Path, options: &DocumentOptions, console: &Console) -> Result<DocumentSource> {
     let encoding = options.read.encoding;
+    note_byte_order_mark(path, encoding, console)?;
     let file = DocumentFile::open(path, &options.read);
     // Records of bioCADDIE are JSON or SGML, without the names of an id and a text.
     let may_be_records = file.as_ref().map_or(true, |file| {

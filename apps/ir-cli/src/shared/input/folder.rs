@@ -195,12 +195,18 @@ struct SavedSplits {
     splits: Vec<String>,
 }
 
+/// Files beside the data files of a saved dataset that are read.
+pub(super) const DATASET_FILES: [&str; 3] = [STATE, INFO, SPLITS];
+const STATE: &str = "state.json";
+const INFO: &str = "dataset_info.json";
+const SPLITS: &str = "dataset_dict.json";
+
 /// Files of a saved dataset, in the order of `state.json`; `None` for other folders.
 fn saved_dataset(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
-    let state = folder.join("state.json");
+    let state = folder.join(STATE);
     let saved = match read_json::<SavedDataset>(&state) {
         // A file of another program.
-        Err(_) if !folder.join("dataset_info.json").is_file() => None,
+        Err(_) if !folder.join(INFO).is_file() => None,
         read => read?,
     };
     let Some(names) = saved.and_then(|saved| saved.files) else {
@@ -227,7 +233,7 @@ fn saved_dataset(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
 
 /// Rejects a folder with the splits of a dataset: the documents of one are read.
 fn check_no_splits(folder: &Path) -> Result<()> {
-    let Some(SavedSplits { splits }) = read_json(&folder.join("dataset_dict.json"))? else {
+    let Some(SavedSplits { splits }) = read_json(&folder.join(SPLITS))? else {
         return Ok(());
     };
     let name = folder.display();

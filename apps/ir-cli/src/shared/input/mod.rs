@@ -23,7 +23,7 @@ use ir_data::beir::{self, BeirFolder};
 use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries, known_names};
 use ir_data::smart::SmartFolder;
-use ir_data::{ColumnarFormat, DataError, JudgedQueries as _};
+use ir_data::{ColumnarFormat, DataError, JudgedQueries as _, TextEncoding};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
@@ -90,6 +90,20 @@ pub(crate) fn open(
     };
     let reader = ReadingProgress::new(reader, &name, total, bar);
     Ok((Box::new(reader), name))
+}
+
+/// Prints that the byte order mark of a file decides in place of `--encoding`.
+fn note_byte_order_mark(path: &Path, encoding: TextEncoding, console: &Console) -> Result<()> {
+    if encoding != TextEncoding::Utf8
+        && path.is_file()
+        && let Some(found) = ir_data::byte_order_mark(path)?
+    {
+        let path = path.display();
+        console.log(format_args!(
+            "note: {path}: read as {found}, by its byte order mark"
+        ));
+    }
+    Ok(())
 }
 
 /// Returns `true` if the catalog lists a collection of this name, or a variant such as

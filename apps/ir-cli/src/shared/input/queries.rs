@@ -9,7 +9,7 @@ use ir_data::{Collection, ColumnarFormat, QueryFormat};
 
 use super::document_options::DocumentOptions;
 use super::query_fields::with_field;
-use super::{is_collection, open_documents, split_of_collection};
+use super::{is_collection, note_byte_order_mark, open_documents, split_of_collection};
 use crate::shared::console::{Console, bail_usage};
 
 /// Maximum size of a query file, after decompression: all queries are kept in memory.
@@ -101,6 +101,7 @@ pub(crate) fn read(
     console: &Console,
 ) -> Result<Vec<Query>> {
     let options: DocumentOptions = options.into();
+    note_byte_order_mark(path, options.read.encoding, console)?;
     let read = if ColumnarFormat::detect(path)?.is_some() {
         ir_data::read_queries(path, &options.read)
     } else {
