@@ -336,8 +336,9 @@ fn of_json(head: &str) -> FileKind {
         return FileKind::Judgments;
     }
     // An object of objects: {"q1": {"d1": 1.
-    let members = record.strip_prefix('{').map(str::trim_start);
-    let inner = members
+    let inner = record
+        .strip_prefix('{')
+        .map(str::trim_start)
         .and_then(after_name)
         .and_then(|rest| rest.strip_prefix('{'));
     if let Some(value) = inner.map(str::trim_start).and_then(after_name) {

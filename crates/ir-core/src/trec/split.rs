@@ -102,7 +102,8 @@ fn column_format(reader: &mut impl BufRead) -> io::Result<ColumnFormat> {
         let text = String::from_utf8_lossy(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line));
         let columns: Vec<&str> = text.split_ascii_whitespace().collect();
         let is_blank = columns.is_empty() || text.starts_with('#');
-        if !is_blank && !(is_first && is_separator_line(&text)) {
+        let is_separator = is_first && is_separator_line(&text);
+        if !is_blank && !is_separator {
             let header = RunTable::from_header(&text);
             if is_first && !matches!(header, Ok(None)) {
                 return Ok(ColumnFormat::Table);
