@@ -198,7 +198,7 @@ fn json_in_other_encodings() {
     }
 }
 
-/// Files of other formats beside notes are skipped with a warning.
+/// Files of other formats beside notes are skipped with a warning, which `ir inspect` repeats.
 #[test]
 fn tables_beside_notes() {
     let here = Folder::new();
@@ -207,12 +207,29 @@ fn tables_beside_notes() {
     here.write("mydata/part/a.JSONL", CORPUS);
     here.write("mydata/part/b.json.gz", "");
     here.write("mydata/part/picture.png", "");
+    here.write("mydata/part/scan.PDF", "");
+    here.write("mydata/paper.pdf", "");
+    here.write("mydata/Makefile", "");
     let hint = "; give one file, or add each to an index with `ir index FILE -o FOLDER --add`\n";
     let expected = format!(
         "warning: mydata: 1 CSV file is skipped: mydata/articles.csv{hint}\
-         warning: mydata: 2 JSON files are skipped, such as mydata/part/a.JSONL{hint}"
+         warning: mydata: 2 JSON files are skipped, such as mydata/part/a.JSONL{hint}\
+         warning: mydata: 4 files of other formats are skipped: \
+         2 .pdf, 1 .png, 1 without extension\n"
     );
     assert_eq!(here.ir("search mydata tea").ok().err, expected);
+    let found = here.ir("inspect mydata --json").ok().out;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let notes: Vec<&str> = expected
+        .lines()
+        .filter_map(|line| line.strip_prefix("warning: "))
+        .collect();
+    assert_eq!(found["notes"], serde_json::json!(notes));
+    here.write("one/a.md", "tea");
+    here.write("one/b.org", "tea");
+    let one = "warning: one: 1 file of another format is skipped: 1 .org\n";
+    let ran = here.ir("index one -o one.ir").ok();
+    assert!(ran.err.starts_with(one), "{}", ran.err);
 }
 
 /// Names of collections in place of a file, and the files of collections.

@@ -13,7 +13,7 @@ use ir_data::{Collection, DocTemplate, InMemoryJudgedQueries, TextEncoding};
 use super::document_options::DocumentOptions;
 use super::fingerprint;
 use super::notes::file_stamp;
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Console, bail_usage};
 
 /// Formats of UTF-8 files.
 pub(super) const NAMED: &str = "collection of `ir datasets`";
@@ -53,6 +53,19 @@ pub(crate) struct DocumentSource {
 }
 
 impl DocumentSource {
+    /// Warns about what of a folder is not read, and adds the warnings to the notes of the
+    /// collection.
+    pub(super) fn with_skipped(
+        mut self,
+        skipped: impl IntoIterator<Item = String>,
+        console: &Console,
+    ) -> Self {
+        let warn = |warning: &String| console.warn(warning);
+        let skipped = skipped.into_iter().inspect(warn);
+        self.collection = self.collection.with_notes(skipped);
+        self
+    }
+
     /// Order of the documents of a task of an experiment.
     pub(crate) fn task_order(&self) -> ir_experiment::DocumentOrder {
         match self.order {
