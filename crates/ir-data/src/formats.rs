@@ -81,7 +81,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "documents, queries",
         name: "JSON lines",
-        recognized_by: "{ at the start, or .json, .jsonl, .ndjson",
+        recognized_by: "{ at the start, or .json, .jsonl, .ndjson, or a folder of such files only",
         fields: "id _id, id, pid, docid, docno, doc_id, cord_uid (queries: qid, query_id, query-id, queryid); text text, contents, passage, body, segment, content, abstract (queries: query, question, title); title; others and members of metadata are attributes",
         encodings: UTF8,
         skipped: "blank lines, null",

@@ -1,5 +1,8 @@
 //! Inputs of another kind or format than the command reads: the error says what was found.
 
+use std::collections::BTreeSet;
+use std::io::Write;
+
 use crate::common::{BEIR_QRELS, CORPUS, Folder, RUN, tiny};
 
 #[test]
@@ -162,21 +165,58 @@ fn indexes_and_other_runs() {
     stdin.fails(1, &["standard input:1: ", hint]);
 }
 
-/// A folder of JSON files, as Anserini's JsonCollection.
+/// A folder of JSON files, as Pyserini's JsonCollection, is read in the order of the names.
 #[test]
 fn folder_of_json_files() {
     let here = Folder::new();
-    here.write("jsons/a.jsonl", CORPUS);
-    here.write("jsons/b.json", CORPUS);
-    let ran = here.ir("index jsons -o x");
-    ran.fails(
+    here.write(
+        "jsons/b.jsonl",
+        "{\"id\": \"2\", \"contents\": \"green tea\"}\n{\"id\": \"3\", \"contents\": \"tea\"}\n",
+    );
+    here.write(
+        "jsons/a/c.json",
+        "[{\"docid\": 1, \"text\": \"black tea\", \"year\": 2010}]",
+    );
+    let mut file = ir_data::create(here.at("jsons/d.jsonl.gz")).unwrap();
+    file.write_all(b"{\"id\": \"4\", \"contents\": \"white tea\"}\n")
+        .unwrap();
+    file.commit().unwrap();
+    let ran = here.ir("index jsons -o jsons.ir --order insertion").ok();
+    let start = "4 documents (JSON files) in jsons.ir: ";
+    assert!(ran.err.starts_with(start), "{}", ran.err);
+    let search = ["search", "jsons.ir", "--query", "tea", "-o", "-"];
+    let run = here.ir(&search).ok().out;
+    let ids: BTreeSet<&str> = run.lines().filter_map(|it| it.split(' ').nth(2)).collect();
+    assert_eq!(ids, BTreeSet::from(["1", "2", "3", "4"]));
+    let found = here.ir("inspect jsons --json").ok().out;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["format"], "JSON files");
+    assert_eq!(found["counts"]["documents"], 4);
+    let first = found["first"].as_array().unwrap();
+    let first: Vec<_> = first.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(first, ["1", "2", "3"]);
+
+    here.ir("search jsons tea -o jsons/b.jsonl")
+        .fails(2, &["<COLLECTION> reads jsons/b.jsonl"]);
+    here.write("jsons/e.jsonl", "{\"id\": \"2\", \"contents\": \"tea\"}\n");
+    here.ir("index jsons -o x.ir").fails(
+        1,
+        &[
+            "jsons/e.jsonl",
+            "expected ids that no earlier file has, found \"2\" again",
+        ],
+    );
+    here.write("jsons/e.jsonl", "{\"key\": \"5\", \"contents\": \"tea\"}\n");
+    here.ir("index jsons -o x.ir")
+        .fails(1, &["jsons/e.jsonl:1: expected a field"]);
+    here.write("jsons/e.csv", "id,text\n5,tea\n");
+    here.ir("index jsons -o x.ir").fails(
         1,
         &[
             "jsons: expected a folder in BEIR's layout",
-            "found JSON files such as jsons/a.jsonl; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            "found CSV files such as jsons/e.csv; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
         ],
     );
-    here.ir("index jsons/a.jsonl -o x --add").ok();
     here.write("tables/a.csv", "id,text\na,tea\n");
     here.write("tables/b.csv", "id,text\nb,tea\n");
     here.ir("index tables -o y").fails(

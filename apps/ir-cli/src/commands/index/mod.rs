@@ -81,8 +81,8 @@ ids for --delete (the id of a note is its path below the folder). `ir encode
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet,
-    /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet or
-    /// Arrow files, such records or notes
+    /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet,
+    /// Arrow or JSON files, such records or notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 

@@ -22,6 +22,8 @@ pub(super) const JSON_RECORDS: &str = "JSON records of bioCADDIE";
 pub(super) const XML_RECORDS: &str = "XML records of bioCADDIE";
 /// Parquet or Arrow files in a folder.
 pub(super) const COLUMNAR_FILES: &str = "Parquet or Arrow files";
+/// JSON lines or arrays in a folder without other files.
+pub(super) const JSON_FILES: &str = "JSON files";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
@@ -188,6 +190,6 @@ pub(super) fn with_defaults(
         format,
         sample: None,
         is_biocaddie: [JSON_RECORDS, XML_RECORDS].contains(&format),
-        is_utf8: [BEIR_FOLDER, COLUMNAR_FILES, JSON_RECORDS].contains(&format),
+        is_utf8: [BEIR_FOLDER, COLUMNAR_FILES, JSON_FILES, JSON_RECORDS].contains(&format),
     }
 }

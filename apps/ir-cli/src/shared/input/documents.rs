@@ -13,8 +13,8 @@ use ir_data::{DataError, DocumentFile, DocumentFormat, TextEncoding};
 
 use super::document_options::DocumentOptions;
 use super::document_source::{
-    COLUMNAR_FILES, DocumentOrder, DocumentSource, JSON_RECORDS, NAMED, format_of, from_records,
-    records_stamp, unjudged,
+    COLUMNAR_FILES, DocumentOrder, DocumentSource, JSON_FILES, JSON_RECORDS, NAMED, format_of,
+    from_records, records_stamp, unjudged,
 };
 use super::folder::from_folder;
 use super::notes::{file_stamp, is_note};
@@ -79,7 +79,7 @@ fn resolve(
     };
     if let Some(option) = options.given_name()
         && !Path::new(argument).is_file()
-        && found != COLUMNAR_FILES
+        && ![COLUMNAR_FILES, JSON_FILES].contains(&found)
     {
         bail_usage!(
             "{option}: expected a file with names of fields (JSON, CSV, Parquet or Arrow), found {argument} ({found})"

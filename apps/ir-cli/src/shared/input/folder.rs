@@ -13,14 +13,14 @@ use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartFolder;
-use ir_data::{ColumnarFormat, DocumentFiles, is_trec_file, parser_message};
+use ir_data::{ColumnarFormat, DocumentFiles, has_json_extension, is_trec_file, parser_message};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::document_options::DocumentOptions;
 use super::document_source::{
-    BEIR_FOLDER, COLUMNAR_FILES, DocumentSource, JSON_RECORDS, format_of, from_records, unjudged,
-    with_defaults, with_options,
+    BEIR_FOLDER, COLUMNAR_FILES, DocumentSource, JSON_FILES, JSON_RECORDS, format_of, from_records,
+    unjudged, with_defaults, with_options,
 };
 use super::notes::{NotesCorpus, file_stamp, find, format_by_name, is_note};
 use crate::shared::console::Console;
@@ -44,7 +44,7 @@ pub(super) fn from_folder(
     }
     check_no_splits(path)?;
     if let Some(files) = saved_dataset(path)? {
-        return from_columnar(path, files, options);
+        return from_files(path, files, COLUMNAR_FILES, options);
     }
     if let Some(folder) = SmartFolder::find(path)? {
         let folder = folder.with_encoding(encoding);
@@ -111,10 +111,14 @@ pub(super) fn from_folder(
     if !columnar.is_empty() && columnar.len() >= notes {
         check_no_datasets_below(path, &columnar)?;
         let skipped = skipped_others(&others, "are neither Parquet nor Arrow");
-        let source = from_columnar(path, columnar.into_iter().cloned().collect(), options)?;
+        let files = columnar.into_iter().cloned().collect();
+        let source = from_files(path, files, COLUMNAR_FILES, options)?;
         return Ok(source.with_skipped(skipped, console));
     }
     let collections = check_collections_below(path, &files, console)?;
+    if !files.is_empty() && files.iter().all(|file| has_json_extension(file)) {
+        return from_files(path, files, JSON_FILES, options);
+    }
     let trec: HashSet<&PathBuf> = trec.into_iter().collect();
     let mut skipped = BTreeMap::<&str, Vec<&PathBuf>>::new();
     let mut extensions = BTreeMap::<String, u64>::new();
@@ -136,7 +140,7 @@ pub(super) fn from_folder(
             None => "none of them".to_owned(),
         };
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files or with notes (*.md, *.txt), found {found}",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files, with JSON files only or with notes (*.md, *.txt), found {found}",
             path.display()
         );
     }
@@ -194,10 +198,11 @@ fn skipped_extensions(path: &Path, counts: BTreeMap<String, u64>) -> Option<Stri
 const ONE_FILE: &str =
     "give one file, or add each to an index with `ir index FILE -o FOLDER --add`";
 
-/// Parquet or Arrow files, in the order in which they are read.
-fn from_columnar(
+/// Files with names of fields, in the order in which they are read.
+fn from_files(
     path: &Path,
     files: Vec<PathBuf>,
+    format: &'static str,
     options: &DocumentOptions,
 ) -> Result<DocumentSource> {
     let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
@@ -207,7 +212,7 @@ fn from_columnar(
     let encoding = options.read.encoding;
     Ok(DocumentSource {
         sample,
-        ..unjudged(path, encoding, &stamps, corpus, COLUMNAR_FILES)
+        ..unjudged(path, encoding, &stamps, corpus, format)
     })
 }
 
