@@ -122,7 +122,7 @@ pub const FORMATS: &[Format] = &[
         content: "documents",
         name: "notes",
         recognized_by: "a folder of .md, .markdown and .txt files",
-        fields: "the path is the id; the first heading or the file name the title",
+        fields: "the path is the id; title in YAML or TOML front matter, the first heading or the file name the title; other fields of the front matter are attributes",
         encodings: UTF8_LATIN1,
         skipped: "hidden files, files of more than 64 MiB, unreadable notes (named), files of other formats (counted)",
     },
