@@ -385,6 +385,40 @@ fn invalid_options() {
     assert_eq!(examples(&here, "out.jsonl").len(), 1);
 }
 
+/// Columns of sentence-transformers are examples; missing fields are an error without the advice to
+/// skip queries, since every line lacks them.
+#[test]
+fn columns_of_examples() {
+    let here = Folder::new();
+    here.write(
+        "d.jsonl",
+        "{\"_id\": \"a\", \"text\": \"green tea\"}\n{\"_id\": \"b\", \"text\": \"black tea\"}\n",
+    );
+    let mine = ["mine", "d.jsonl", "--examples", "t.jsonl", "-n", "1"];
+    let mine = |more: &[&str]| here.ir(&[&mine[..], &["-o", "out.jsonl"], more].concat());
+    here.write(
+        "t.jsonl",
+        "{\"anchor\": \"tea\", \"positive\": \"green tea\"}\n",
+    );
+    mine(&[]).ok();
+    let found = examples(&here, "out.jsonl");
+    assert_eq!(
+        (&*found[0].query, &*found[0].positives[0].text),
+        ("tea", "green tea")
+    );
+    assert_eq!(ids(&found[0].negatives), ["b"]);
+    here.write(
+        "t.jsonl",
+        "{\"query\": \"tea\", \"answer\": \"green tea\"}\n",
+    );
+    let expected = "t.jsonl:1: expected a field \"positives\", \"positive_passages\" or \"positive\", \
+                    found \"answer\", \"query\"";
+    for more in [&[][..], &["--leave-out"]] {
+        let ran = mine(more).fails(1, &[expected]);
+        assert!(!ran.err.contains("leave-out"), "{}", ran.err);
+    }
+}
+
 /// Queries with an invalid year are counted, as in `ir search`.
 #[test]
 fn invalid_years_of_queries() {

@@ -53,7 +53,8 @@ never has a positive's text, with or without its title, and occurs once.
 Output is deterministic for an input and a seed.
 
 Examples (--examples) are JSON lines: query, and positives or
-positive_passages, which are texts with ids, or ids of the collection.";
+positive_passages, which are texts with ids, or ids of the collection; or the
+columns of sentence-transformers, anchor and positive, which are texts.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -448,8 +449,11 @@ fn read_examples(
         | DataError::UnknownId { .. }
         | DataError::PositiveIsNegative { .. }
         | DataError::Example { .. }
-        | DataError::MissingField { .. }
-        | DataError::WrongType { .. } => anyhow::anyhow!("{error} {advice}"),
+        | DataError::WrongType { .. }
+            if !args.leave_out =>
+        {
+            anyhow::anyhow!("{error} {advice}")
+        }
         error => error.into(),
     };
     let messages = |errors: &[DataError]| errors.iter().map(ToString::to_string).collect();
