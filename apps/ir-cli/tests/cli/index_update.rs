@@ -110,6 +110,18 @@ fn invalid_years_are_reported() {
     }
 }
 
+/// What is said of the documents is said once, also for a new index.
+#[test]
+fn notes_are_printed_once() {
+    let here = Folder::new();
+    here.write("docs.csv", "id,text\na,tea\n");
+    for _ in 0..2 {
+        let ran = here.ir("index docs.csv -o docs --add").ok();
+        let notes = ran.err.matches("note: docs.csv: read as CSV").count();
+        assert_eq!(notes, 1, "{}", ran.err);
+    }
+}
+
 #[test]
 fn a_blank_document_deletes_the_one_with_its_id() {
     let here = updated();

@@ -19,7 +19,7 @@ use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{
     DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years, warn_of_skipped,
 };
-use crate::shared::input::{DocumentOrder, open_documents};
+use crate::shared::input::{DocumentOrder, DocumentSource, open_documents};
 use crate::shared::signals::Interrupted;
 use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
 
@@ -50,12 +50,18 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     INDEX.check_folder(folder)?;
     // Read before the index is locked.
     let deleted = read_ids(args.delete.as_ref(), console)?;
-    let mut writer = open(args, folder, console)?;
+    let (mut writer, documents) = open(args, folder, console)?;
     let before = writer.len() as u64;
     let mut bar = console.bar();
     let mut removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
     let added = match &args.collection {
-        Some(collection) => add(&mut writer, collection, args, &mut bar, console)?,
+        Some(collection) => {
+            let documents = match documents {
+                Some(documents) => documents,
+                None => open_documents(collection, args.documents(), console)?,
+            };
+            add(&mut writer, &documents, args, &mut bar, console)?
+        }
         None => Added::default(),
     };
     removed += added.deleted;
@@ -99,16 +105,22 @@ struct Added {
     invalid_years: u64,
 }
 
-/// Opens the index in the folder, or creates it for --add.
-fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
+/// Opens the index in the folder, or creates it for --add, with the settings of the documents, which
+/// are returned.
+fn open(
+    args: &Args,
+    folder: &Path,
+    console: &Console,
+) -> Result<(IndexWriter, Option<DocumentSource>)> {
     let is_locked = |error: &IndexWriterError| {
         matches!(
             error,
             IndexWriterError::Segments(SegmentsError::Locked { .. })
         )
     };
-    let writer = if SegmentedIndex::exists(folder) {
-        (args.wait).open(console, || IndexWriter::open(folder), is_locked)?
+    let (writer, documents) = if SegmentedIndex::exists(folder) {
+        let writer = (args.wait).open(console, || IndexWriter::open(folder), is_locked)?;
+        (writer, None)
     } else {
         let collection = INDEX.check_new(folder, args.collection.as_ref())?;
         let documents = open_documents(collection, args.documents(), console)?;
@@ -133,14 +145,16 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
                 IndexWriter::create(folder, config.clone())
             }
         };
-        (args.wait).open(console, open, is_locked)?
+        let writer = (args.wait).open(console, open, is_locked)?;
+        (writer, Some(documents))
     };
     check_settings(args, writer.config())?;
     let writer = writer.with_memory(args.setup.memory.unwrap_or(DEFAULT_MEMORY));
-    Ok(match args.threads {
+    let writer = match args.threads {
         Some(threads) => writer.with_threads(threads),
         None => writer,
-    })
+    };
+    Ok((writer, documents))
 }
 
 /// Rejects a setting that differs from the index.
@@ -213,12 +227,11 @@ fn difference<T: PartialEq>(
 /// Adds the documents of a collection.
 fn add(
     writer: &mut IndexWriter,
-    collection: &str,
+    documents: &DocumentSource,
     args: &Args,
     bar: &mut dyn Progress,
     console: &Console,
 ) -> Result<Added> {
-    let documents = open_documents(collection, args.documents(), console)?;
     documents.check_encoding(args.text.encoding)?;
     let corpus = documents.collection.corpus();
     let total = corpus.len_hint();
@@ -233,7 +246,8 @@ fn add(
                 added.deleted += 1;
             }
             PutOutcome::Rewritten => bail!(
-                "{collection}: expected unique ids, found {:?} more than once",
+                "{}: expected unique ids, found {:?} more than once",
+                documents.collection.name(),
                 document.id
             ),
             _ => {
