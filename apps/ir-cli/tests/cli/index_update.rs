@@ -122,6 +122,40 @@ fn notes_are_printed_once() {
     }
 }
 
+/// Documents that the collection no longer has are counted, and deleted by --prune.
+#[test]
+fn documents_beside_the_collection() {
+    let here = Folder::new();
+    for name in ["a", "b", "c", "d"] {
+        here.write(&format!("notes/{name}.md"), format!("tea {name}\n"));
+    }
+    let add = "index notes -o index --add";
+    let new = here.ir(&format!("{add} --prune")).ok().err;
+    assert!(
+        new.contains("4 of them new, 0 deleted; now 4 documents"),
+        "{new}"
+    );
+    for name in ["a", "b"] {
+        fs::remove_file(here.at(&format!("notes/{name}.md"))).unwrap();
+    }
+    here.write("notes/e.md", "tea e\n");
+    here.write("gone", "a.md\n");
+    let note = "note: documents of the index that are not in notes: 1 (kept; --prune deletes them)";
+    let kept = here.ir(&format!("{add} --delete gone")).ok().err;
+    assert!(kept.contains(note), "{kept}");
+    let counts = "1 of them new, 1 deleted; now 4 documents";
+    assert!(kept.contains(counts), "{kept}");
+    let pruned = here.ir(&format!("{add} --prune")).ok().err;
+    assert!(!pruned.contains("note: "), "{pruned}");
+    let counts = "0 of them new, 1 deleted; now 3 documents";
+    assert!(pruned.contains(counts), "{pruned}");
+    let index = SegmentedIndex::open(here.at("index")).unwrap();
+    let mut ids: Vec<&str> = index.ids().iter().collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["c.md", "d.md", "e.md"]);
+    here.ir("index notes -o x.ir --prune").fails(2, &["--add"]);
+}
+
 #[test]
 fn a_blank_document_deletes_the_one_with_its_id() {
     let here = updated();

@@ -36,6 +36,7 @@ Examples:
 
 An index that changes is a folder of segments:
   ir index ~/notes -o notes.index --add           create, add and replace
+  ir index ~/notes -o notes.index --add --prune   and delete other documents
   ir index -o notes.index --delete gone.txt       delete the ids in a file
   ir index -o notes.index --compact               merge all segments into one
 
@@ -74,9 +75,9 @@ With --add, --delete or --compact the index is a folder with one writer at a
 time; --wait waits for another one. `ir search` opens its last commit, and
 ranks and scores as in an index built from the documents that are left. A
 killed update leaves the last commit. Ids are deleted before documents are
-added. --add keeps the documents that the collection no longer has; list their
-ids for --delete (the id of a note is its path below the folder). `ir encode
---add` updates the vectors of changed documents.";
+added. --add keeps the documents that the collection no longer has; --prune
+deletes them, or list their ids for --delete (the id of a note is its path
+below the folder). `ir encode --add` updates the vectors of changed documents.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -124,6 +125,11 @@ pub(crate) struct Args {
     /// Delete the documents with these ids, one per line
     #[arg(long, value_name = "FILE", help_heading = "Update")]
     delete: Option<String>,
+
+    /// With --add, delete the documents of the index that the collection does not contain, such as
+    /// those of deleted files. A file that cannot be read counts as deleted
+    #[arg(long, requires = "add", help_heading = "Update")]
+    prune: bool,
 
     /// Merge all segments into one, without deleted documents, so that searches are fastest
     #[arg(long, help_heading = "Update")]

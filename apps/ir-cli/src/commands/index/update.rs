@@ -9,7 +9,7 @@ use ir_bm25::{
     DocOrder, DuplicateIds, IndexConfig, IndexWriter, IndexWriterError, PutOutcome, SegmentedIndex,
 };
 use ir_core::segments::SegmentsError;
-use ir_core::{Document, Flow, Progress};
+use ir_core::{DocFilter, DocIds, DocNum, DocSet, Document, Flow, Progress};
 use ir_data::TextEncoding;
 use serde_json::json;
 
@@ -60,11 +60,18 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
                 Some(documents) => documents,
                 None => open_documents(collection, args.documents(), console)?,
             };
-            add(&mut writer, &documents, args, &mut bar, console)?
+            // Of the last commit, which no other writer changes.
+            let committed = if args.prune && SegmentedIndex::exists(folder) {
+                Some(SegmentedIndex::open(folder)?)
+            } else {
+                None
+            };
+            let ids = committed.as_ref().map(SegmentedIndex::ids);
+            add(&mut writer, &documents, ids, args, &mut bar, console)?
         }
         None => Added::default(),
     };
-    removed += added.deleted;
+    removed += added.deleted + added.pruned;
     if args.compact {
         writer.compact_with(&mut bar)?;
     } else {
@@ -80,6 +87,14 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     warn_of_invalid_years(added.invalid_years, console);
     let after = writer.len() as u64;
+    // The ids of the collection are unique.
+    let others = after.saturating_sub(added.written);
+    if let (Some(collection), 1..) = (&args.collection, others) {
+        console.log(format_args!(
+            "note: documents of the index that are not in {collection}: {} (kept; --prune deletes them)",
+            grouped(others)
+        ));
+    }
     if writer.is_empty() {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
@@ -102,6 +117,8 @@ struct Added {
     blank: u64,
     /// Number of deleted documents: documents of the index with the id of a blank document.
     deleted: u64,
+    /// Number of documents that --prune deleted.
+    pruned: u64,
     invalid_years: u64,
 }
 
@@ -224,10 +241,11 @@ fn difference<T: PartialEq>(
     Some((option, show(setting), show(set)))
 }
 
-/// Adds the documents of a collection.
+/// Adds the documents of a collection, and deletes those of `committed` that it does not contain.
 fn add(
     writer: &mut IndexWriter,
     documents: &DocumentSource,
+    committed: Option<&DocIds>,
     args: &Args,
     bar: &mut dyn Progress,
     console: &Console,
@@ -237,7 +255,7 @@ fn add(
     let total = corpus.len_hint();
     let mut reader = corpus.open()?;
     let mut document = Document::default();
-    let mut added = Added::default();
+    let (mut added, mut found) = (Added::default(), DocSet::new());
     while reader.read(&mut document)? {
         match writer.put(&document)? {
             PutOutcome::Dropped => added.blank += 1,
@@ -255,10 +273,18 @@ fn add(
                 added.invalid_years += u64::from(document.attributes.has_invalid_year());
             }
         }
+        if let Some(doc) = committed.and_then(|ids| ids.get(&document.id)) {
+            found.insert(doc);
+        }
         let read = added.written + added.blank;
         if read.is_multiple_of(REPORT_DOCS) && bar.report("indexing", read, total) == Flow::Stop {
             return Err(Interrupted.into());
         }
+    }
+    let ids = committed.into_iter().flat_map(DocIds::iter);
+    for (number, id) in (0..).zip(ids) {
+        let is_absent = !found.contains(DocNum::new(number));
+        added.pruned += u64::from(is_absent && writer.delete(id)?);
     }
     warn_of_skipped(&documents.collection, console);
     Ok(added)
