@@ -1,5 +1,6 @@
 //! `ir inspect`: what a file is taken for, why, and what of it is read.
 
+mod records;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -9,16 +10,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::trec::HeaderLine;
-use ir_core::{AttributeValue, Corpus, Document, Query, excerpt};
+use ir_core::{AttributeValue, Corpus};
 use ir_data::{DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat};
 use ir_system::saved_vectors::{open_tokens, open_vectors};
 use serde_json::{Map, Value, json};
+
+use records::{document_json, query_json};
 
 use crate::shared::console::{Console, error_chain};
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::indexing::skipped_parts;
 use crate::shared::input::{
-    self, DocumentSource, QrelsArgument, for_each_document, is_index, open_documents,
+    self, DocumentOptions, DocumentSource, QrelsArgument, for_each_document, is_index,
+    open_documents,
 };
 use crate::shared::options::{ReadingOptions, with_encoding_hint};
 use crate::shared::output::print;
@@ -247,8 +251,10 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
     let documents = match DocumentFile::open(file, &args.text.read_options()) {
         Ok(documents) => documents,
         Err(error) => {
+            let options = DocumentOptions::from(args.text.read_options());
+            let error = options.with_advice(error, DocumentOptions::NAMES);
             // Queries have other names of fields.
-            return of_queries(file, args).or(Err(error.into()));
+            return of_queries(file, args).or(Err(error));
         }
     };
     let format = documents.format();
@@ -276,6 +282,10 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
                 .push("a column without a name is not read".to_owned());
         }
         _ => {}
+    }
+    if format.name() == "TSV" && !has_titles {
+        let note = "option --queries reads the file as queries, too: id, text";
+        found.notes.push(note.to_owned());
     }
     let skipped = documents.skipped();
     if skipped.joined_rows > 0 {
@@ -405,7 +415,7 @@ fn of_run(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
     }
     Ok(Inspection {
         kind: "run",
-        format: "run".to_owned(),
+        format: tables::run_format(name)?.to_owned(),
         reason: "the number and the content of the columns, or objects of scores".to_owned(),
         counts: vec![("queries", read.len() as u64), ("results", results)],
         first,
@@ -565,35 +575,4 @@ impl Inspection {
         }
         text
     }
-}
-
-fn document_json(doc: &Document) -> Value {
-    let mut record = json!({"id": doc.id, "text": excerpt(&doc.text)});
-    if !doc.title.is_empty() {
-        record["title"] = json!(excerpt(&doc.title));
-    }
-    if !doc.attributes.is_empty() {
-        record["attributes"] = attributes_json(&doc.attributes);
-    }
-    record
-}
-
-fn query_json(query: &Query) -> Value {
-    let mut record = json!({"id": query.id, "text": excerpt(&query.text)});
-    if !query.attributes.is_empty() {
-        record["attributes"] = attributes_json(&query.attributes);
-    }
-    record
-}
-
-/// Attributes, with excerpts of long texts.
-fn attributes_json(attributes: &ir_core::Attributes) -> Value {
-    let attributes = attributes.iter().map(|(name, value)| {
-        let value = match value {
-            AttributeValue::Text(text) => json!(excerpt(text)),
-            other => json!(other),
-        };
-        (name.to_owned(), value)
-    });
-    Value::Object(attributes.collect())
 }

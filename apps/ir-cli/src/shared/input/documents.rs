@@ -71,8 +71,7 @@ fn resolve(
     console: &Console,
 ) -> Result<CollectionSource> {
     let source = resolve_any(argument, &options, verify, expected, console);
-    let source = source
-        .map_err(|error| options.with_advice(error, "--id-field NAME and --text-field NAME"))?;
+    let source = source.map_err(|error| options.with_advice(error, DocumentOptions::NAMES))?;
     let (found, is_biocaddie) = match &source {
         CollectionSource::Index(_) => ("an index", false),
         CollectionSource::Documents(documents) => (documents.format, documents.is_biocaddie),
