@@ -156,8 +156,8 @@ pub enum DataError {
         error: Box<DataError>,
         advice: &'static str,
     },
-    /// A field occurs twice in one record. `place` is the end of the message if one of the two is in
-    /// an object of the record, otherwise empty.
+    /// A field occurs twice in one record. `place` ends the message: it names the object of the
+    /// record with one of the two, or is empty.
     #[error("{path}:{line}: expected one field {field:?}, found two{place}")]
     RepeatedField {
         path: String,

@@ -88,8 +88,8 @@ struct ModelConfig {
 }
 
 impl CrossEncoderFolder {
-    /// Returns `true` if a folder is a cross-encoder by its `model_type` or, without modules, by its
-    /// class, which has a classification head.
+    /// Returns `true` if a folder is a cross-encoder by its `model_type` or, without modules, by a
+    /// class with a classification head.
     pub(super) fn is_cross_encoder(folder: &Path) -> Result<bool, ModelError> {
         let read = |file: &str| read_json::<Map<String, Value>>(&folder.join(file));
         if folder.join("modules.json").is_file() {

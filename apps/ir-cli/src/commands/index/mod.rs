@@ -127,7 +127,7 @@ pub(crate) struct Args {
     delete: Option<String>,
 
     /// With --add, delete the documents of the index that the collection does not contain, such as
-    /// those of deleted files. A file that cannot be read counts as deleted
+    /// deleted notes. A note that cannot be read counts as deleted
     #[arg(long, requires = "add", help_heading = "Update")]
     prune: bool,
 

@@ -122,8 +122,8 @@ struct Added {
     invalid_years: u64,
 }
 
-/// Opens the index in the folder, or creates it for --add, with the settings of the documents, which
-/// are returned.
+/// Opens the index in the folder, or creates it for --add. Also returns the documents of a new
+/// index.
 fn open(
     args: &Args,
     folder: &Path,
@@ -241,7 +241,7 @@ fn difference<T: PartialEq>(
     Some((option, show(setting), show(set)))
 }
 
-/// Adds the documents of a collection, and deletes those of `committed` that it does not contain.
+/// Adds the documents of a collection, and deletes the `committed` ids that it does not contain.
 fn add(
     writer: &mut IndexWriter,
     documents: &DocumentSource,

@@ -73,7 +73,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, conflicts_with = "examples", help_heading = QUERIES)]
     split: Option<String>,
 
-    /// Queries of the judgments --qrels, in place of a split: a file or collection, as in `ir search`
+    /// Queries of the judgments --qrels, in place of a split: a file or collection, as in
+    /// `ir search`
     #[arg(long, value_name = "FILE|COLLECTION", requires = "qrels", conflicts_with_all = ["examples", "split"], help_heading = QUERIES)]
     queries: Option<PathBuf>,
 

@@ -21,9 +21,9 @@ const MAX_NOTE_BYTES: u64 = 64 << 20;
 const NAMED_NOTES: usize = 3;
 
 /// Corpus of the `*.md`, `*.markdown` and `*.txt` files below a folder, ordered by path. The id is
-/// the relative path; the title is that of the metadata block (YAML, TOML) of Markdown, otherwise the
-/// first heading, otherwise the file name. Other fields of the block are attributes. Notes that cannot
-/// be read are skipped with a warning.
+/// the relative path. The title is the field `title` in the front matter (YAML, TOML) of Markdown,
+/// otherwise the first heading, otherwise the file name. Other fields of the front matter are
+/// attributes. Notes that cannot be read are skipped with a warning.
 #[derive(Debug)]
 pub(crate) struct NotesCorpus {
     root: PathBuf,
