@@ -156,12 +156,14 @@ pub enum DataError {
         error: Box<DataError>,
         advice: &'static str,
     },
-    /// A field occurs twice in one record.
-    #[error("{path}:{line}: expected one field {field:?}, found two")]
+    /// A field occurs twice in one record. `place` ends the message: it names the object of the
+    /// record with one of the two, or is empty.
+    #[error("{path}:{line}: expected one field {field:?}, found two{place}")]
     RepeatedField {
         path: String,
         line: u64,
         field: String,
+        place: String,
     },
     /// An id occurs twice. `first` is the line of the first occurrence.
     #[error("{path}:{line}: expected a unique id, found {id:?}, which is also on line {first}")]
@@ -533,6 +535,7 @@ impl<'a> Location<'a> {
             path: self.path.to_owned(),
             line: self.line,
             field: field.to_owned(),
+            place: String::new(),
         }
     }
 

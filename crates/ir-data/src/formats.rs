@@ -81,7 +81,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "documents, queries",
         name: "JSON lines",
-        recognized_by: "{ at the start, or .json, .jsonl, .ndjson",
+        recognized_by: "{ at the start, or .json, .jsonl, .ndjson, or a folder of such files only",
         fields: "id _id, id, pid, docid, docno, doc_id, cord_uid (queries: qid, query_id, query-id, queryid); text text, contents, passage, body, segment, content, abstract (queries: query, question, title); title; others and members of metadata are attributes",
         encodings: UTF8,
         skipped: "blank lines, null",
@@ -122,7 +122,7 @@ pub const FORMATS: &[Format] = &[
         content: "documents",
         name: "notes",
         recognized_by: "a folder of .md, .markdown and .txt files",
-        fields: "the path is the id; the first heading or the file name the title",
+        fields: "the path is the id; title in YAML or TOML front matter, the first heading or the file name the title; other fields of the front matter are attributes",
         encodings: UTF8_LATIN1,
         skipped: "hidden files, files of more than 64 MiB, unreadable notes (named), files of other formats (counted)",
     },

@@ -24,7 +24,10 @@ mod transformer;
 pub use activation::Activation;
 pub use backend::{Backend, BackendError};
 pub use burn;
-pub use cross_encoder::{CrossEncoder, CrossEncoderConfig, CrossEncoderFingerprint, Windows};
+pub use cross_encoder::{
+    CrossEncoder, CrossEncoderConfig, CrossEncoderDescription, CrossEncoderFingerprint, Windows,
+    describe_cross_encoder,
+};
 pub use description::{ModelDescription, describe};
 pub use encode::{
     BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, ModuleDescription, Pooling,

@@ -20,7 +20,9 @@ use crate::shared::document_reader::document_reader;
 use crate::shared::filter::{condition, warn_of_conditions};
 use crate::shared::format::counted;
 use crate::shared::input::{self, LimitedReader, MAX_QUERY_BYTES};
-use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
+use crate::shared::list_style::{
+    BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped, wrapped_text,
+};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::paper_folder::{read_papers, warn};
@@ -358,7 +360,7 @@ impl ShownAnswer<'_> {
             );
         }
         let indent = style.indent();
-        for line in textwrap::wrap(&text, style.width.saturating_sub(indent)) {
+        for line in wrapped_text(&text, style.width_below()) {
             writeln!(out, "{:indent$}{line}", "")?;
         }
         if let Some(Some(span)) = &self.phrase {
@@ -368,7 +370,7 @@ impl ShownAnswer<'_> {
         }
         if let Some(explanation) = &self.explanation {
             for line in explanation.to_string().lines() {
-                for line in wrapped(&without_controls(line), style.width.saturating_sub(indent)) {
+                for line in wrapped(&without_controls(line), style.width_below()) {
                     writeln!(out, "{:indent$}{}", "", style.paint(DIM, &line))?;
                 }
             }

@@ -21,6 +21,7 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
             "id-field",
             "text-field",
             "add",
+            "prune",
             "delete",
             "compact",
             "shard",
@@ -39,6 +40,8 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
         &[
             "output",
             "split",
+            "queries",
+            "qrels",
             "examples",
             "template",
             "negatives",

@@ -33,6 +33,15 @@ impl ListStyle {
         if self.width < NARROW { 5 } else { 14 }
     }
 
+    /// Maximum width of the lines below the first of a hit, without their indentation.
+    pub(crate) fn width_below(self) -> usize {
+        if self.wraps {
+            self.width.saturating_sub(self.indent())
+        } else {
+            usize::MAX
+        }
+    }
+
     pub(crate) fn paint(self, code: &str, text: &str) -> String {
         if self.color && !text.is_empty() {
             format!("\x1b[{code}m{text}\x1b[0m")
@@ -77,16 +86,27 @@ pub(crate) fn without_controls(text: &str) -> String {
     text.replace(|c: char| c.is_control() || is_bidirectional_mark(c), " ")
 }
 
+/// Breaks a text at blanks into lines of at most `width` columns. Only words that are longer than a
+/// line, as in text without blanks, are broken.
+pub(crate) fn wrapped_text(text: &str, width: usize) -> Vec<String> {
+    let lines = textwrap::wrap(text, at_blanks(width)).into_iter();
+    lines.map(Cow::into_owned).collect()
+}
+
+/// Hyphens do not separate words: a number such as `2e-5` stays whole.
+fn at_blanks<'a>(width: usize) -> textwrap::Options<'a> {
+    textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
 /// Breaks a line at blanks into lines of at most `width` columns, where its words allow it. The
 /// lines after the first are indented by 4 more than the line.
 pub(crate) fn wrapped(line: &str, width: usize) -> Vec<String> {
     let words = line.trim_start();
     let indent = " ".repeat(line.len() - words.len());
     let below = format!("{indent}    ");
-    let options = textwrap::Options::new(width)
+    let options = at_blanks(width)
         .initial_indent(&indent)
         .subsequent_indent(&below)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
     let lines = textwrap::wrap(words, options).into_iter();
     lines.map(Cow::into_owned).collect()
@@ -108,5 +128,14 @@ mod tests {
         let expected = ["  2.5  boost:", "      count ×", "      weight"];
         assert_eq!(wrapped(line, 13), expected);
         assert_eq!(wrapped("incompressible", 3), ["incompressible"]);
+    }
+
+    #[test]
+    fn texts_are_not_wrapped_at_hyphens() {
+        let text = "The rate is 2e-5 here";
+        assert_eq!(wrapped_text(text, 16), ["The rate is 2e-5", "here"]);
+        assert_eq!(wrapped_text(text, 15), ["The rate is", "2e-5 here"]);
+        assert_eq!(wrapped_text("茶是一种饮料", 8), ["茶是一种", "饮料"]);
+        assert_eq!(wrapped_text(text, usize::MAX), [text]);
     }
 }

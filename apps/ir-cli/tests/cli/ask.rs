@@ -22,6 +22,25 @@ fn answers_in_their_contexts() {
     assert!(ran.out.contains("tea.md"), "{}", ran.out);
 }
 
+/// A pipe gets a text in one line, and words with hyphens whole.
+#[test]
+fn long_contexts_in_a_pipe() {
+    let here = Folder::new();
+    let long = "We train the well-known encoder for ten epochs on all of the many recordings of this \
+                collection and use a learning rate of 2e-5 with linear warm-up.";
+    here.write("papers/a.md", format!("# Training\n\n{long}\n"));
+    let ran = here
+        .ir("ask papers What is the learning rate? -k 1 --explain")
+        .ok();
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(
+        lines[1].trim_start(),
+        format!("Training «{long}»"),
+        "{}",
+        ran.out
+    );
+}
+
 #[test]
 fn json_of_frames_equals_json_of_papers() {
     let here = papers();

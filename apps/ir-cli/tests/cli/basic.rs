@@ -143,6 +143,49 @@ fn document_formats() {
     );
 }
 
+/// Front matter of Markdown is metadata: a title, attributes for `--filter`, and no text.
+#[test]
+fn front_matter_of_notes() {
+    let here = Folder::new();
+    here.write(
+        "notes/a.md",
+        "---\ntitle: Green tea\nyear: 2019\ntags: [Asia]\nstatus: secret\n---\n\n# Leaves\n\ntea\n",
+    );
+    here.write("notes/b.markdown", "+++\nyear = 2001\n+++\n# Pots\n\ntea\n");
+    here.write("notes/c.txt", "---\nyear: 2019\n---\ntea\n");
+    here.write("notes/d.md", "---\nA sentence.\n---\ntea\n");
+    here.ir("index notes -o notes.ir --store all").ok();
+    let hits = |query: &str, more: &[&str]| -> Vec<serde_json::Value> {
+        let args = [&["search", "notes.ir", query, "--json"][..], more].concat();
+        let out = here.ir(&args).ok().out;
+        let mut hits: Vec<serde_json::Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        hits.sort_by_key(|hit| hit["id"].to_string());
+        hits
+    };
+    let all = hits("tea", &[]);
+    let titles: Vec<_> = all
+        .iter()
+        .map(|hit| hit["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(titles, ["Green tea", "Pots", "c", "d"]);
+    let texts: Vec<_> = all
+        .iter()
+        .map(|hit| hit["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts[..2], ["# Leaves\n\ntea\n", "# Pots\n\ntea\n"]);
+    assert!(texts[2].starts_with("---\nyear") && texts[3].starts_with("---\nA sentence"));
+    let expected = serde_json::json!({"year": 2019, "tags": ["Asia"], "status": "secret"});
+    assert_eq!(all[0]["attributes"], expected);
+    let filtered = hits("tea", &["--filter", "year", "--filter", "year>=2010"]);
+    let ids: Vec<_> = filtered.iter().map(|hit| &hit["id"]).collect();
+    assert_eq!(ids, ["a.md"]);
+    let ran = here.ir("search notes.ir secret --json");
+    assert!(!ran.out.contains("a.md"), "{}", ran.out);
+}
+
 #[test]
 fn result_list_and_json() {
     let here = Folder::new();

@@ -212,7 +212,18 @@ fn inspection() {
     assert_eq!(found["fields"][0]["read_as"], "-1: 1, 1: 1");
     assert_eq!(found["format"], "TREC qrels");
     here.write("run.json", "{\"q\": {\"a\": 1.5}}");
-    assert_eq!(inspect("run.json")["kind"], "run");
+    let run = inspect("run.json");
+    assert_eq!(
+        (&run["kind"], &run["format"]),
+        (&"run".into(), &"JSON of ranx or pytrec_eval".into())
+    );
+    here.write("run.trec", crate::common::RUN);
+    assert_eq!(inspect("run.trec")["format"], "TREC run");
+    let note = "option --queries reads the file as queries, too: id, text";
+    here.write("q.tsv", "1\ttea cups\n2\tgreen leaves\n");
+    assert_eq!(inspect("q.tsv")["notes"], serde_json::json!([note]));
+    here.write("titled.tsv", "1\ttea cups\tTea\n2\tgreen leaves\n");
+    assert_eq!(inspect("titled.tsv")["notes"], serde_json::json!([]));
     let parquet = format!("{PARQUET}corpus-gzip.parquet");
     let found = inspect(&parquet);
     let fields = found["fields"].to_string();
@@ -225,6 +236,9 @@ fn inspection() {
     here.ir(&["index", "docs.csv", "-o", "x.ir"]).ok();
     assert_eq!(inspect("x.ir")["kind"], "index");
     here.ir(&["inspect", "missing"]).fails(1, &["missing"]);
+    here.write("nocols.csv", "name,body2\na,b\n");
+    here.ir("inspect nocols.csv")
+        .fails(1, &["(--id-field NAME and --text-field NAME name them)"]);
     here.write("bad.csv", "id,text\na\n");
     here.ir(&["inspect", "bad.csv"])
         .fails(1, &["bad.csv:2: expected 2 columns, found 1"]);

@@ -110,6 +110,52 @@ fn invalid_years_are_reported() {
     }
 }
 
+/// What is said of the documents is said once, also for a new index.
+#[test]
+fn notes_are_printed_once() {
+    let here = Folder::new();
+    here.write("docs.csv", "id,text\na,tea\n");
+    for _ in 0..2 {
+        let ran = here.ir("index docs.csv -o docs --add").ok();
+        let notes = ran.err.matches("note: docs.csv: read as CSV").count();
+        assert_eq!(notes, 1, "{}", ran.err);
+    }
+}
+
+/// Documents that the collection no longer has are counted, and deleted by --prune.
+#[test]
+fn documents_beside_the_collection() {
+    let here = Folder::new();
+    for name in ["a", "b", "c", "d"] {
+        here.write(&format!("notes/{name}.md"), format!("tea {name}\n"));
+    }
+    let add = "index notes -o index --add";
+    let new = here.ir(&format!("{add} --prune")).ok().err;
+    assert!(
+        new.contains("4 of them new, 0 deleted; now 4 documents"),
+        "{new}"
+    );
+    for name in ["a", "b"] {
+        fs::remove_file(here.at(&format!("notes/{name}.md"))).unwrap();
+    }
+    here.write("notes/e.md", "tea e\n");
+    here.write("gone", "a.md\n");
+    let note = "note: documents of the index that are not in notes: 1 (kept; --prune deletes them)";
+    let kept = here.ir(&format!("{add} --delete gone")).ok().err;
+    assert!(kept.contains(note), "{kept}");
+    let counts = "1 of them new, 1 deleted; now 4 documents";
+    assert!(kept.contains(counts), "{kept}");
+    let pruned = here.ir(&format!("{add} --prune")).ok().err;
+    assert!(!pruned.contains("note: "), "{pruned}");
+    let counts = "0 of them new, 1 deleted; now 3 documents";
+    assert!(pruned.contains(counts), "{pruned}");
+    let index = SegmentedIndex::open(here.at("index")).unwrap();
+    let mut ids: Vec<&str> = index.ids().iter().collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["c.md", "d.md", "e.md"]);
+    here.ir("index notes -o x.ir --prune").fails(2, &["--add"]);
+}
+
 #[test]
 fn a_blank_document_deletes_the_one_with_its_id() {
     let here = updated();

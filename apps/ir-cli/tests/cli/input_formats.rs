@@ -405,7 +405,7 @@ fn folder_of_trec_files() {
     here.write("empty/readme", "Green tea");
     here.ir("index empty -o x.ir").fails(
         1,
-        &["with TREC files (<DOC>), with Parquet or Arrow files or with notes"],
+        &["with TREC files (<DOC>), with Parquet or Arrow files, with JSON files only or with notes"],
     );
 }
 

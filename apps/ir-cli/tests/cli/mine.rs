@@ -385,6 +385,77 @@ fn invalid_options() {
     assert_eq!(examples(&here, "out.jsonl").len(), 1);
 }
 
+/// Documents, queries and judgments in three files are a collection of judged queries.
+#[test]
+fn queries_and_judgments_in_files() {
+    let here = Folder::new();
+    here.write("docs.csv", "id,text\na,green tea\nb,black tea\nc,coffee\n");
+    here.write("queries.tsv", "1\ttea\n2\tcoffee\n");
+    here.write("qrels.txt", "1 0 a 1\n");
+    let files = ["mine", "docs.csv", "--queries", "queries.tsv", "-n", "1"];
+    let mine = |more: &[&str]| here.ir(&[&files[..], &["-o", "out.jsonl"], more].concat());
+    mine(&["--qrels", "qrels.txt"]).ok();
+    let found = examples(&here, "out.jsonl");
+    assert_eq!(found.len(), 1, "judged queries only");
+    assert_eq!(found[0].query_id.as_deref(), Some("1"));
+    assert_eq!(ids(&found[0].positives), ["a"]);
+    assert_eq!(ids(&found[0].negatives), ["b"]);
+
+    mine(&[]).fails(2, &["--qrels"]);
+    mine(&["--qrels", "qrels.txt", "--split", "test"]).fails(2, &["--split"]);
+    here.write("qrels.txt", "1 0 a 1\n1 0 z 1\n");
+    mine(&["--qrels", "qrels.txt"]).fails(
+        1,
+        &[
+            "queries.tsv qrels.txt",
+            "\"z\"",
+            "(--leave-out skips such queries)",
+        ],
+    );
+    let left_out = mine(&["--qrels", "qrels.txt", "--leave-out"]).ok();
+    assert!(
+        left_out.err.contains("skipped: queries.tsv qrels.txt"),
+        "{}",
+        left_out.err
+    );
+    here.write("qrels.txt", "9 0 a 1\n");
+    mine(&["--qrels", "qrels.txt"]).fails(1, &["queries.tsv", "\"9\""]);
+}
+
+/// Columns of sentence-transformers are examples; missing fields are an error without the advice to
+/// skip queries, since every line lacks them.
+#[test]
+fn columns_of_examples() {
+    let here = Folder::new();
+    here.write(
+        "d.jsonl",
+        "{\"_id\": \"a\", \"text\": \"green tea\"}\n{\"_id\": \"b\", \"text\": \"black tea\"}\n",
+    );
+    let mine = ["mine", "d.jsonl", "--examples", "t.jsonl", "-n", "1"];
+    let mine = |more: &[&str]| here.ir(&[&mine[..], &["-o", "out.jsonl"], more].concat());
+    here.write(
+        "t.jsonl",
+        "{\"anchor\": \"tea\", \"positive\": \"green tea\"}\n",
+    );
+    mine(&[]).ok();
+    let found = examples(&here, "out.jsonl");
+    assert_eq!(
+        (&*found[0].query, &*found[0].positives[0].text),
+        ("tea", "green tea")
+    );
+    assert_eq!(ids(&found[0].negatives), ["b"]);
+    here.write(
+        "t.jsonl",
+        "{\"query\": \"tea\", \"answer\": \"green tea\"}\n",
+    );
+    let expected = "t.jsonl:1: expected a field \"positives\", \"positive_passages\" or \"positive\", \
+                    found \"answer\", \"query\"";
+    for more in [&[][..], &["--leave-out"]] {
+        let ran = mine(more).fails(1, &[expected]);
+        assert!(!ran.err.contains("leave-out"), "{}", ran.err);
+    }
+}
+
 /// Queries with an invalid year are counted, as in `ir search`.
 #[test]
 fn invalid_years_of_queries() {

@@ -1,5 +1,8 @@
 //! Inputs of another kind or format than the command reads: the error says what was found.
 
+use std::collections::BTreeSet;
+use std::io::Write;
+
 use crate::common::{BEIR_QRELS, CORPUS, Folder, RUN, tiny};
 
 #[test]
@@ -162,21 +165,58 @@ fn indexes_and_other_runs() {
     stdin.fails(1, &["standard input:1: ", hint]);
 }
 
-/// A folder of JSON files, as Anserini's JsonCollection.
+/// A folder of JSON files, as Pyserini's JsonCollection, is read in the order of the names.
 #[test]
 fn folder_of_json_files() {
     let here = Folder::new();
-    here.write("jsons/a.jsonl", CORPUS);
-    here.write("jsons/b.json", CORPUS);
-    let ran = here.ir("index jsons -o x");
-    ran.fails(
+    here.write(
+        "jsons/b.jsonl",
+        "{\"id\": \"2\", \"contents\": \"green tea\"}\n{\"id\": \"3\", \"contents\": \"tea\"}\n",
+    );
+    here.write(
+        "jsons/a/c.json",
+        "[{\"docid\": 1, \"text\": \"black tea\", \"year\": 2010}]",
+    );
+    let mut file = ir_data::create(here.at("jsons/d.jsonl.gz")).unwrap();
+    file.write_all(b"{\"id\": \"4\", \"contents\": \"white tea\"}\n")
+        .unwrap();
+    file.commit().unwrap();
+    let ran = here.ir("index jsons -o jsons.ir --order insertion").ok();
+    let start = "4 documents (JSON files) in jsons.ir: ";
+    assert!(ran.err.starts_with(start), "{}", ran.err);
+    let search = ["search", "jsons.ir", "--query", "tea", "-o", "-"];
+    let run = here.ir(&search).ok().out;
+    let ids: BTreeSet<&str> = run.lines().filter_map(|it| it.split(' ').nth(2)).collect();
+    assert_eq!(ids, BTreeSet::from(["1", "2", "3", "4"]));
+    let found = here.ir("inspect jsons --json").ok().out;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["format"], "JSON files");
+    assert_eq!(found["counts"]["documents"], 4);
+    let first = found["first"].as_array().unwrap();
+    let first: Vec<_> = first.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(first, ["1", "2", "3"]);
+
+    here.ir("search jsons tea -o jsons/b.jsonl")
+        .fails(2, &["<COLLECTION> reads jsons/b.jsonl"]);
+    here.write("jsons/e.jsonl", "{\"id\": \"2\", \"contents\": \"tea\"}\n");
+    here.ir("index jsons -o x.ir").fails(
+        1,
+        &[
+            "jsons/e.jsonl",
+            "expected ids that no earlier file has, found \"2\" again",
+        ],
+    );
+    here.write("jsons/e.jsonl", "{\"key\": \"5\", \"contents\": \"tea\"}\n");
+    here.ir("index jsons -o x.ir")
+        .fails(1, &["jsons/e.jsonl:1: expected a field"]);
+    here.write("jsons/e.csv", "id,text\n5,tea\n");
+    here.ir("index jsons -o x.ir").fails(
         1,
         &[
             "jsons: expected a folder in BEIR's layout",
-            "found JSON files such as jsons/a.jsonl; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            "found CSV files such as jsons/e.csv; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
         ],
     );
-    here.ir("index jsons/a.jsonl -o x --add").ok();
     here.write("tables/a.csv", "id,text\na,tea\n");
     here.write("tables/b.csv", "id,text\nb,tea\n");
     here.ir("index tables -o y").fails(
@@ -280,7 +320,7 @@ fn byte_order_marks_decide_on_the_encoding() {
     }
 }
 
-/// Files of other formats beside notes are skipped with a warning.
+/// Files of other formats beside notes are skipped with a warning, which `ir inspect` repeats.
 #[test]
 fn tables_beside_notes() {
     let here = Folder::new();
@@ -289,12 +329,29 @@ fn tables_beside_notes() {
     here.write("mydata/part/a.JSONL", CORPUS);
     here.write("mydata/part/b.json.gz", "");
     here.write("mydata/part/picture.png", "");
+    here.write("mydata/part/scan.PDF", "");
+    here.write("mydata/paper.pdf", "");
+    here.write("mydata/Makefile", "");
     let hint = "; give one file, or add each to an index with `ir index FILE -o FOLDER --add`\n";
     let expected = format!(
         "warning: mydata: 1 CSV file is skipped: mydata/articles.csv{hint}\
-         warning: mydata: 2 JSON files are skipped, such as mydata/part/a.JSONL{hint}"
+         warning: mydata: 2 JSON files are skipped, such as mydata/part/a.JSONL{hint}\
+         warning: mydata: 4 files of other formats are skipped: \
+         2 .pdf, 1 .png, 1 without extension\n"
     );
     assert_eq!(here.ir("search mydata tea").ok().err, expected);
+    let found = here.ir("inspect mydata --json").ok().out;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let notes: Vec<&str> = expected
+        .lines()
+        .filter_map(|line| line.strip_prefix("warning: "))
+        .collect();
+    assert_eq!(found["notes"], serde_json::json!(notes));
+    here.write("one/a.md", "tea");
+    here.write("one/b.org", "tea");
+    let one = "warning: one: 1 file of another format is skipped: 1 .org\n";
+    let ran = here.ir("index one -o one.ir").ok();
+    assert!(ran.err.starts_with(one), "{}", ran.err);
 }
 
 /// Names of collections in place of a file, and the files of collections.

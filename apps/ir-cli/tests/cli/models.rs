@@ -115,6 +115,95 @@ fn late_interaction_models_are_named() {
     assert!(inspected.out.contains(expected), "{}", inspected.out);
 }
 
+/// Folder of tiny cross-encoders with random weights.
+const CROSS_ENCODERS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-dense/testdata/cross-encoders"
+);
+
+#[test]
+fn cross_encoders_are_described() {
+    let here = Folder::new();
+    let inspect = |name: &str, more: &[&str]| {
+        let model = format!("{CROSS_ENCODERS}/{name}");
+        let args = [&["models", "inspect", &model][..], more].concat();
+        ir(&here, NO_HUB, &args).ok().out
+    };
+    let value = |shown: &str, name: &str| {
+        let line = shown.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name} in {shown}"))[name.len()..]
+            .trim()
+            .to_owned()
+    };
+    let json = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&inspect(name, &["--json"])).unwrap()
+    };
+    let bert = inspect("bert", &[]);
+    assert!(
+        value(&bert, "architecture").starts_with("bert: 1 layer"),
+        "{bert}"
+    );
+    let head = "first token; Dense 16 to 16, Tanh; classifier 16 to 1";
+    assert_eq!(value(&bert, "head"), head);
+    assert_eq!(value(&bert, "labels"), "1");
+    assert_eq!(value(&bert, "activation"), "identity");
+    let pair = value(&bert, "pair");
+    assert!(
+        pair.starts_with("no prompt, at most ") && pair.ends_with(" of 64 tokens"),
+        "{pair}"
+    );
+    assert!(
+        value(&bert, "read by").starts_with("ir search --rerank, "),
+        "{bert}"
+    );
+    let described = json("bert");
+    assert_eq!(described["cross_encoder"]["head"], head);
+    assert_eq!(
+        described["cross_encoder"]["problems"],
+        serde_json::json!([])
+    );
+    assert_eq!(described["read_by"][0], "ir search --rerank");
+
+    // Another head, and a folder of transformers with several labels.
+    let qwen = inspect("qwen3-reranker-short", &[]);
+    assert!(
+        value(&qwen, "head").starts_with("logit of a token after the pair"),
+        "{qwen}"
+    );
+    assert!(
+        value(&qwen, "pair").starts_with("prompt \"Find papers\", "),
+        "{qwen}"
+    );
+    assert!(value(&qwen, "chat").contains("<Query>: {query}"), "{qwen}");
+    let labels = json("bert-3-labels");
+    assert_eq!(labels["cross_encoder"]["labels"], 3);
+    assert_eq!(labels["cross_encoder"]["chat"], serde_json::Value::Null);
+    assert_eq!(labels["read_by"], serde_json::json!([]));
+    assert!(inspect("bert-3-labels", &[]).contains("cross-encoders with one label"));
+
+    // In the cache.
+    here.write("hub/models--org--judge/refs/main", "abc");
+    for file in std::fs::read_dir(format!("{CROSS_ENCODERS}/bert")).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        let bytes = std::fs::read(file.path()).unwrap();
+        here.write(
+            &format!("hub/models--org--judge/snapshots/abc/{name}"),
+            bytes,
+        );
+    }
+    let list = ir(&here, NO_HUB, &["models"]).ok().out;
+    let line = list.lines().find(|line| line.starts_with("org/judge "));
+    assert!(line.unwrap().ends_with("cross-encoder"), "{list}");
+    let lines = ir(&here, NO_HUB, &["models", "--json"]).ok().out;
+    let line = lines.lines().find(|line| line.contains("org/judge"));
+    let model: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+    assert_eq!(
+        (&model["cross_encoder"], &model["dim"]),
+        (&true.into(), &().into())
+    );
+}
+
 #[test]
 fn where_prints_folder_and_settings() {
     let here = Folder::new();

@@ -121,7 +121,16 @@ fn errors() {
         &["query \"green (tea\", character 11: expected a closing parenthesis, found the end"],
     );
     search("plain.ir", "#near(a b)", "indri").fails(1, &["character 1: expected #combine"]);
-    search("plain.ir", "titel:tea", "lucene").fails(1, &["fields contents, found \"titel\""]);
+    search("plain.ir", "title:tea", "lucene").fails(
+        1,
+        &["fields contents, found \"title\"", "`--fields title,text`"],
+    );
+    let fields = search("corpus.jsonl", "titel:tea", "lucene --fields title,text");
+    let fields = fields.fails(
+        1,
+        &["expected one of the fields title, text, found \"titel\""],
+    );
+    assert!(!fields.err.contains("--fields"), "{}", fields.err);
     search("plain.ir", "tea.title", "indri").fails(1, &["fields contents, found \"title\""]);
     search("plain.ir", "\"a b\"~99999999999", "lucene").fails(
         1,

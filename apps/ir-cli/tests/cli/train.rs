@@ -457,14 +457,14 @@ fn examples_of_another_kind() {
     }
     for (line, expected) in [
         (
-            r#"{"anchor": "a", "positive": "b", "negative": "c"}"#,
-            "expected a field \"query\", found \"anchor\", \"negative\", \"positive\"",
+            r#"{"question": "a", "positive": "b", "negative": "c"}"#,
+            "expected a field \"query\" or \"anchor\", found \"negative\", \"positive\", \"question\"",
         ),
         (
             r#"{"query": "a", "pos": ["b"], "neg": ["c"]}"#,
-            "expected a field \"positives\", found \"neg\", \"pos\", \"query\"",
+            "expected a field \"positives\", \"positive_passages\" or \"positive\", found \"neg\", \"pos\", \"query\"",
         ),
-        ("{}", "expected a field \"query\", found none"),
+        ("{}", "expected a field \"query\" or \"anchor\", found none"),
     ] {
         here.write("other.jsonl", line);
         train("other.jsonl").fails(1, &["other.jsonl:1: ", expected]);

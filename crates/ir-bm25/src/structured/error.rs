@@ -36,9 +36,13 @@ pub enum StructuredQueryError {
         "query {query:?}: expected an index with positions for a phrase or window, found one without (IndexConfig::with_positions, `ir index --positions`)"
     )]
     NoPositions { query: String },
-    /// The index has no such field.
-    #[error("expected one of the fields {expected}, found {found:?}")]
-    UnknownField { expected: String, found: String },
+    /// The index has no such field. `advice` ends the message if the index has one field only.
+    #[error("expected one of the fields {expected}, found {found:?}{advice}")]
+    UnknownField {
+        expected: String,
+        found: String,
+        advice: &'static str,
+    },
     /// A weight, or the product of nested weights, is out of range.
     #[error("expected a weight above 0, at most 1e9, found {found}")]
     Weight { found: String },

@@ -114,6 +114,10 @@ impl BoundQuery {
             return Err(StructuredQueryError::UnknownField {
                 expected: fields.names.join(", "),
                 found: name.to_owned(),
+                advice: match fields.names.len() {
+                    1 => " (IndexConfig::with_fields, `--fields title,text` index several)",
+                    _ => "",
+                },
             });
         }
         let mut nodes = Vec::new();

@@ -649,7 +649,8 @@ fn errors() {
     assert_eq!(search("\"the tea\"").unwrap().len(), 1);
     assert_eq!(
         source(search("titel:tea").unwrap_err()),
-        "query \"titel:tea\": expected one of the fields contents, found \"titel\""
+        "query \"titel:tea\": expected one of the fields contents, found \"titel\" \
+         (IndexConfig::with_fields, `--fields title,text` index several)"
     );
     assert_eq!(
         source(search("(tea").unwrap_err()),

@@ -4,6 +4,7 @@ use std::fmt;
 use ir_core::{AttributeValue, Attributes, Document};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use super::FieldNames;
 use super::value::{AnyValue, exact_integer, number_name, parse_object, record_error};
@@ -36,7 +37,7 @@ pub(crate) fn parse_document(
         .deserialize_map(&mut record)
         .and_then(|()| parser.end());
     if let Some(error) = record.error {
-        return Err(error);
+        return Err(with_object(error, text, fields));
     }
     parsed.map_err(|error| document_error(&error, text, at))?;
     if !record.has_id {
@@ -46,6 +47,20 @@ pub(crate) fn parse_document(
         return Err(at.missing_field(&fields.text));
     }
     Ok(())
+}
+
+/// Adds to the error of a repeated field that one of the two is in the object of metadata.
+fn with_object(mut error: DataError, text: &str, fields: &FieldNames) -> DataError {
+    if let DataError::RepeatedField { field, place, .. } = &mut error
+        && let Some(metadata) = &fields.metadata
+        && let Ok(record) = serde_json::from_str::<Map<String, Value>>(text)
+        && let Some(Value::Object(members)) = record.get(metadata)
+        && record.contains_key(field.as_str())
+        && members.contains_key(field.as_str())
+    {
+        *place = format!(", one of them in {metadata:?}");
+    }
+    error
 }
 
 /// [`record_error`], with the fix if the record may continue on the next line.

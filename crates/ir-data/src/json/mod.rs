@@ -6,6 +6,7 @@ mod records;
 mod value;
 
 pub(crate) use document::{parse_document, write_document};
+pub(crate) use names::alternatives;
 pub use names::{GivenNames, RecordKind};
 pub(crate) use records::{RecordReader, for_each_record};
 pub(crate) use value::{JsonLineNumbers, id_of, json_error, parse_object, type_name};

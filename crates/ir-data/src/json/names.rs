@@ -247,7 +247,7 @@ fn one_name<'a>(
 }
 
 /// Quoted names, as in `"text", "body" or "passage"`.
-fn alternatives(names: &[&str]) -> String {
+pub(crate) fn alternatives(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),

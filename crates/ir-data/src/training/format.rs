@@ -7,7 +7,7 @@ use ir_core::training::{InvalidExample, TrainingExample, TrainingText};
 
 use super::DocumentTexts;
 use crate::error::{DataError, Location};
-use crate::json::{parse_object, type_name};
+use crate::json::{alternatives, parse_object, type_name};
 use ir_core::excerpt;
 
 /// Treatment of invalid training examples.
@@ -52,7 +52,7 @@ pub struct TrainingFormat {
 impl Default for TrainingFormat {
     fn default() -> Self {
         Self {
-            query_field: "query".to_owned(),
+            query_field: QUERIES[0].to_owned(),
             texts: None,
             invalid: OnInvalidExample::default(),
         }
@@ -61,7 +61,7 @@ impl Default for TrainingFormat {
 
 impl TrainingFormat {
     /// Field of the query, for example `keyphrase_query` for DataFinder's keyphrases. Default:
-    /// `query`.
+    /// `query`, or `anchor` if there is none.
     #[must_use]
     pub fn with_query_field(mut self, field: impl Into<String>) -> Self {
         self.query_field = field.into();
@@ -124,10 +124,12 @@ struct LineParser<'a> {
     skipped: &'a mut Vec<DataError>,
 }
 
-/// Equivalent field names of the formats.
+/// Equivalent field names of the formats. The last of the queries, positives and negatives is a
+/// column of data sets of sentence-transformers, with one text.
+const QUERIES: [&str; 2] = ["query", "anchor"];
 const IDS: [&str; 4] = ["query_id", "id", "_id", "n"];
-const POSITIVES: [&str; 2] = ["positive_passages", "positives"];
-const NEGATIVES: [&str; 2] = ["negative_passages", "negatives"];
+const POSITIVES: [&str; 3] = ["positives", "positive_passages", "positive"];
+const NEGATIVES: [&str; 3] = ["negatives", "negative_passages", "negative"];
 /// Maximum number of fields that an error names.
 const NAMED_FIELDS: usize = 10;
 const TEXT_IDS: [&str; 3] = ["docid", "id", "_id"];
@@ -135,15 +137,21 @@ const TEXT_IDS: [&str; 3] = ["docid", "id", "_id"];
 impl LineParser<'_> {
     fn example(&mut self, text: &str) -> Result<TrainingExample, LineError> {
         let mut members = parse_object(text, self.at)?;
-        let field = self.format.query_field.as_str();
-        let query = match members.remove(field) {
-            Some(AttributeValue::Text(query)) => query,
-            Some(other) => return Err(self.wrong_format(field, "a string", type_name(&other))),
-            None => return Err(self.without(field, text)),
+        let one = [self.format.query_field.as_str()];
+        let fields: &[&str] = if one == [QUERIES[0]] { &QUERIES } else { &one };
+        let found = fields
+            .iter()
+            .find_map(|field| Some((*field, members.remove(*field)?)));
+        let (field, query) = match found {
+            Some((field, AttributeValue::Text(query))) => (field, query),
+            Some((field, other)) => {
+                return Err(self.wrong_format(field, "a string", type_name(&other)));
+            }
+            None => return Err(self.without(fields, text)),
         };
         let query_id = self.first_id(&mut members, &IDS, format_args!(""))?;
         let (positive_field, positives) = self.texts(&mut members, POSITIVES)?;
-        let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1], text))?;
+        let positive_field = positive_field.ok_or_else(|| self.without(&POSITIVES, text))?;
         let (negative_field, negatives) = self.texts(&mut members, NEGATIVES)?;
         // A misspelled list must not be ignored silently.
         let lists = ["positive", "negative"];
@@ -154,7 +162,7 @@ impl LineParser<'_> {
             return Err(LineError::Format(DataError::Syntax {
                 path: self.at.path.to_owned(),
                 line: self.at.line,
-                expected: "lists named positives and negatives, or positive_passages and negative_passages",
+                expected: "fields named positives and negatives, positive_passages and negative_passages, or positive and negative",
                 found: unknown.clone(),
             }));
         }
@@ -173,7 +181,7 @@ impl LineParser<'_> {
             InvalidExample::EmptyQuery => wrong_type(field, "a query", "an empty string"),
             InvalidExample::NoPositives => wrong_type(positive_field, "at least one text", "none"),
             InvalidExample::EmptyPositive { positive } => {
-                let field = format!("{positive_field}[{positive}]");
+                let field = element(positive_field, positive);
                 wrong_type(&field, "a string", "an empty string")
             }
             InvalidExample::PositiveIsNegative { positive, negative } => {
@@ -181,8 +189,8 @@ impl LineParser<'_> {
                 DataError::PositiveIsNegative {
                     path: self.at.path.to_owned(),
                     line: self.at.line,
-                    positive: format!("{positive_field}[{positive}]"),
-                    negative: format!("{}[{negative}]", negative_field.unwrap_or(NEGATIVES[1])),
+                    positive: element(positive_field, positive),
+                    negative: element(negative_field.unwrap_or(NEGATIVES[0]), negative),
                     found: excerpt(text.id.as_ref().unwrap_or(&text.text)),
                 }
             }
@@ -194,11 +202,11 @@ impl LineParser<'_> {
         }))
     }
 
-    /// Texts of a list and the name of its field.
+    /// Texts of a list, or of a column with one text, and the name of the field.
     fn texts(
         &mut self,
         members: &mut BTreeMap<String, AttributeValue>,
-        names: [&'static str; 2],
+        names: [&'static str; 3],
     ) -> Result<(Option<&'static str>, Vec<TrainingText>), LineError> {
         let mut found = None;
         for name in names {
@@ -213,8 +221,17 @@ impl LineParser<'_> {
         let Some((name, value)) = found else {
             return Ok((None, Vec::new()));
         };
-        let AttributeValue::List(values) = value else {
-            return Err(self.wrong_format(name, "an array of strings", type_name(&value)));
+        let values = match value {
+            AttributeValue::Text(text) if is_column(name) => {
+                return Ok((Some(name), vec![TrainingText::new(text)]));
+            }
+            other if is_column(name) => {
+                return Err(self.wrong_format(name, "a string", type_name(&other)));
+            }
+            AttributeValue::List(values) => values,
+            other => {
+                return Err(self.wrong_format(name, "an array of strings", type_name(&other)));
+            }
         };
         let mut texts = Vec::with_capacity(values.len());
         for (n, value) in values.into_iter().enumerate() {
@@ -334,14 +351,35 @@ impl LineParser<'_> {
         LineError::Format(self.wrong_type(&field.to_string(), expected, found))
     }
 
-    /// Error of a line without a field, which makes the example invalid.
-    fn without(&self, field: &str, line: &str) -> LineError {
+    /// Error of a line with none of the fields, which makes the example invalid.
+    fn without(&self, fields: &[&str], line: &str) -> LineError {
         let members = parse_object(line, self.at).unwrap_or_default();
-        LineError::Invalid(DataError::MissingField {
-            path: self.at.path.to_owned(),
-            line: self.at.line,
-            field: field.to_owned(),
-            found: (members.keys().take(NAMED_FIELDS).map(|name| excerpt(name))).collect(),
+        let found: Vec<String> = members.keys().map(|name| excerpt(name)).collect();
+        LineError::Invalid(match fields {
+            [field] => {
+                let found = found.into_iter().take(NAMED_FIELDS);
+                self.at.missing_field_beside(field, found.collect())
+            }
+            fields => DataError::FieldNames {
+                path: self.at.path.to_owned(),
+                line: self.at.line,
+                expected: format!("a field {}", alternatives(fields)),
+                found,
+            },
         })
+    }
+}
+
+/// Returns `true` for a column of sentence-transformers, which has one text.
+fn is_column(name: &str) -> bool {
+    [POSITIVES[2], NEGATIVES[2]].contains(&name)
+}
+
+/// Name of a text in a field.
+fn element(field: &str, position: usize) -> String {
+    if is_column(field) {
+        field.to_owned()
+    } else {
+        format!("{field}[{position}]")
     }
 }

@@ -6,6 +6,8 @@
 //!   `negative_passages`, arrays of objects with `docid`, `title` and `text`.
 //! - Plain ([`TrainingFile::open`]): `query`, `positives` and `negatives`, arrays of strings or
 //!   of objects with `id`, `text` and `score`.
+//! - sentence-transformers ([`TrainingFile::open`]): the columns `anchor` (or `query`), `positive`
+//!   and, optionally, `negative`, one text each.
 //! - DataFinder and MAKG ([`TrainingFile::open_with`] and [`TrainingFormat::with_texts`]):
 //!   `query`, `keyphrase_query`, `positives` and `negatives`, arrays of ids of documents in a
 //!   collection.

@@ -154,11 +154,38 @@ fn random_access_to_lines() {
     assert_eq!(set.len(), 3);
 }
 
+/// The columns of data sets of sentence-transformers; their texts are texts, also beside ids.
+#[test]
+fn anchors_with_one_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = r#"{"anchor": "qa", "positive": "SQuAD", "negative": "news"}
+{"query": "qa", "positive": "a text", "score": 1}
+"#;
+    let path = file(&folder, lines);
+    for format in [
+        TrainingFormat::default(),
+        TrainingFormat::default().with_texts(texts()),
+    ] {
+        let set = TrainingFile::open_with(&path, format).unwrap();
+        let triple = TrainingExample::new("qa")
+            .positive(TrainingText::new("SQuAD"))
+            .negative(TrainingText::new("news"));
+        assert_eq!(set.get(0).unwrap(), triple);
+        let pair = TrainingExample::new("qa").positive(TrainingText::new("a text"));
+        assert_eq!(set.get(1).unwrap(), pair);
+    }
+}
+
 #[test]
 fn errors_name_line_and_field() {
     let plain = |line: &str| error_message(line, TrainingFormat::default());
     let table = r#"{"query": "a", "positives": []} => expected at least one text in "positives", found none
-{"query": "a", "negatives": ["b"]} => expected a field "positives", found "negatives", "query"
+{"query": "a", "negatives": ["b"]} => expected a field "positives", "positive_passages" or "positive", found "negatives", "query"
+{"q": "a", "positives": ["b"]} => expected a field "query" or "anchor", found "positives", "q"
+{"anchor": "a", "positive": ["b"]} => expected a string in "positive", found an array
+{"anchor": "a", "positive": " "} => expected a string in "positive", found an empty string
+{"anchor": " ", "positive": "b"} => expected a query in "anchor", found an empty string
+{"anchor": "a", "positive": "b", "negative": "b"} => expected different texts in negative and positive, found "b" in both
 {"query": " ", "positives": ["b"]} => expected a query in "query", found an empty string
 {"query": "a", "positives": ["b", "\t"]} => expected a string in "positives[1]", found an empty string
 {"query": "a", "positives": ["b", "c"], "negatives": ["d", "c"]} => expected different texts in negatives[1] and positives[1], found "c" in both
@@ -166,14 +193,14 @@ fn errors_name_line_and_field() {
 {"query": "a", "positives": [{"docid": "d"}]} => expected a field "positives[0].text", found none
 {"query": "a", "positives": ["b", 3.5]} => expected a string or an object in "positives[1]", found a number
 {"query": ["a"], "positives": ["b"]} => expected a string in "query", found an array
-{"query": "a", "positives": ["b"], "positive_passages": []} => expected one list of positives and one of negatives, found "positive_passages and positives""#;
+{"query": "a", "positives": ["b"], "positive_passages": []} => expected one list of positives and one of negatives, found "positives and positive_passages""#;
     for case in table.lines() {
         let (line, expected) = case.split_once(" => ").unwrap();
         // Blank lines count.
         assert_eq!(plain(&format!("\n{line}")), format!("f:2: {expected}"));
     }
-    let unknown = "f:1: expected lists named positives and negatives, or positive_passages and negative_passages, found";
-    for name in "negative negatives_ positive_ctxs negative_passage".split(' ') {
+    let unknown = "f:1: expected fields named positives and negatives, positive_passages and negative_passages, or positive and negative, found";
+    for name in "negative_1 negatives_ positive_ctxs negative_passage".split(' ') {
         let line = format!(r#"{{"query": "a", "positives": ["b"], "{name}": ["c"]}}"#);
         assert!(plain(&line).starts_with(unknown), "{}", plain(&line));
     }

@@ -78,6 +78,20 @@ struct LogitScoreConfig {
 }
 
 impl CrossEncoderFolder {
+    /// Returns `true` if a folder is a cross-encoder by its `model_type` or, without modules, by a
+    /// class with a classification head.
+    pub(super) fn is_cross_encoder(folder: &Path) -> Result<bool, ModelError> {
+        let read = |file: &str| read_json::<Map<String, Value>>(&folder.join(file));
+        if folder.join("modules.json").is_file() {
+            let config = read("config_sentence_transformers.json")?.unwrap_or_default();
+            let model_type = config.get("model_type").and_then(Value::as_str);
+            return Ok(model_type == Some(CROSS_ENCODER));
+        }
+        let config = read("config.json")?.unwrap_or_default();
+        let class = config.get("architectures").and_then(|it| it[0].as_str());
+        Ok(class.is_some_and(|class| class.ends_with(CLASSIFIER)))
+    }
+
     /// Reads the files. Without `needs_head`, a model without a head is a classifier with one
     /// label.
     pub(super) fn read(folder: &Path, needs_head: bool) -> Result<Self, ModelError> {

@@ -111,6 +111,24 @@ impl ClassificationHead {
         }
     }
 
+    /// Layers from the hidden states to the logits, in words.
+    pub(super) fn layers(&self) -> String {
+        let pooling = match self.pooling {
+            HeadPooling::First => "first token",
+            HeadPooling::Last => "last token",
+            HeadPooling::Mean => "mean of the tokens",
+            HeadPooling::MeanLogits => "mean of the logits of the tokens",
+        };
+        let linear = |layer: &HeadLinear| format!("{} to {}", layer.inputs, layer.outputs());
+        let dense = self.dense.iter().map(|dense| {
+            let norm = dense.norm.as_ref().map_or("", |_| ", LayerNorm");
+            let (shape, activation) = (linear(&dense.linear), dense.activation.class());
+            format!("; Dense {shape}, {activation}{norm}")
+        });
+        let dense: String = dense.collect();
+        format!("{pooling}{dense}; classifier {}", linear(&self.classifier))
+    }
+
     /// Names of the layers in a file in which `prefix` precedes the names of the encoder.
     pub(crate) fn layer_names(&self, prefix: &str) -> Vec<String> {
         let dense = self.dense.iter();

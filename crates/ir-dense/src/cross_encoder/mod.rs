@@ -8,10 +8,12 @@
 //! - `scores`: batches, and scores of documents
 //! - `explain`: explanations of scores
 //! - `fingerprint`: what determines scores
+//! - `description`: how a folder is understood
 //! - `save`: model folders
 
 mod chat;
 mod config;
+mod description;
 mod explain;
 mod fingerprint;
 mod folder;
@@ -26,6 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use config::{CrossEncoderConfig, Windows};
+pub use description::{CrossEncoderDescription, describe_cross_encoder};
 pub use fingerprint::CrossEncoderFingerprint;
 use folder::CrossEncoderFolder;
 use pairs::PairBuilder;

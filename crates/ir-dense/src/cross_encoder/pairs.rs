@@ -106,6 +106,14 @@ impl PairBuilder {
         })
     }
 
+    /// Chat of the pair of the texts `{query}` and `{document}`; `None` without a chat template.
+    pub(super) fn chat(&self) -> Result<Option<String>, ModelError> {
+        match &self.form {
+            PairForm::Template(_) => Ok(None),
+            PairForm::Chat(chat) => chat.render("{query}", "{document}").map(Some),
+        }
+    }
+
     /// Tokenizes a query with its prompt.
     pub(crate) fn query<'a>(
         &self,

@@ -141,6 +141,25 @@ impl ScoringHead {
         }
     }
 
+    /// Layers from the hidden states to the logits, in words.
+    pub(super) fn layers(&self) -> String {
+        match self {
+            Self::Classification(head) => head.layers(),
+            Self::TokenLogits(head) => match head.rows.outputs() {
+                1 => "logit of a token after the pair".to_owned(),
+                _ => "logit of a token after the pair, minus the logit of another token".to_owned(),
+            },
+            Self::Modules { pooling, modules } => {
+                let modules = modules.describe().into_iter();
+                let modules = modules.map(|(class, outputs, activation)| match activation {
+                    Some(activation) => format!("; {class} to {outputs}, {activation}"),
+                    None => format!("; {class}"),
+                });
+                format!("{pooling} pooling{}", modules.collect::<String>())
+            }
+        }
+    }
+
     pub(crate) fn labels(&self) -> usize {
         match self {
             Self::Classification(head) => head.labels(),

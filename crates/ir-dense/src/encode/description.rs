@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ir_core::Side;
 use serde::Serialize;
 
-use super::{EncoderConfig, PoolingModes, Tower};
+use super::{EncoderConfig, ModelTokenizer, PoolingModes, Tower};
 use crate::error::ModelError;
 use crate::model_folder::{TransformerConfig, base_folder, read_json, remote_code};
 use crate::transformer::{ModelWeights, tensor_problems};
@@ -101,6 +101,21 @@ pub struct ModuleDescription {
     pub activation: Option<&'static str>,
 }
 
+impl TokenizerDescription {
+    pub(crate) fn new(tokenizer: &ModelTokenizer) -> Self {
+        Self {
+            file: name(tokenizer.path()),
+            model: tokenizer.model_name(),
+            vocabulary: tokenizer.vocabulary_size(),
+            truncation_side: if tokenizer.truncates_left() {
+                "left"
+            } else {
+                "right"
+            },
+        }
+    }
+}
+
 impl Tower {
     pub(crate) fn describe(
         &self,
@@ -138,16 +153,7 @@ impl Tower {
             transformer: self.config().clone(),
             positions: self.config().max_tokens(),
             weights: self.weights.describe()?,
-            tokenizer: TokenizerDescription {
-                file: name(self.tokenizer.path()),
-                model: self.tokenizer.model_name(),
-                vocabulary: self.tokenizer.vocabulary_size(),
-                truncation_side: if self.tokenizer.truncates_left() {
-                    "left"
-                } else {
-                    "right"
-                },
-            },
+            tokenizer: TokenizerDescription::new(&self.tokenizer),
             pooling: Some(self.pooling.clone()),
             include_prompt: self.include_prompt,
             modules: modules.collect(),
@@ -165,7 +171,7 @@ fn name(path: &Path) -> String {
 }
 
 impl ModelWeights {
-    fn problems(&self) -> Result<Vec<String>, ModelError> {
+    pub(crate) fn problems(&self) -> Result<Vec<String>, ModelError> {
         match self {
             Self::File { file, config, .. } => {
                 let problems = tensor_problems(config, file)?;
@@ -175,7 +181,7 @@ impl ModelWeights {
         }
     }
 
-    fn describe(&self) -> Result<WeightDescription, ModelError> {
+    pub(crate) fn describe(&self) -> Result<WeightDescription, ModelError> {
         let (mut format, mut files, mut precisions) = ("memory", Vec::new(), BTreeMap::new());
         if let Self::File { file, .. } = self {
             (format, files) = file.files();

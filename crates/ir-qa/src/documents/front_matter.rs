@@ -1,5 +1,6 @@
 //! Metadata blocks of Markdown: YAML and TOML.
 
+use ir_core::{AttributeValue, Attributes};
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::paper::{Paper, single_spaced, year_in};
@@ -31,7 +32,10 @@ type Mapping = Vec<(String, Value)>;
 /// Value of a field.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
+    /// Text between quotation marks, or of several lines.
     Text(String),
+    /// Scalar without quotation marks: a text, number or truth value.
+    Plain(String),
     List(Vec<Self>),
     Mapping(Mapping),
 }
@@ -46,20 +50,85 @@ pub(super) fn read_toml(text: &str, paper: &mut Paper) -> bool {
     read(text, parse_toml, '=', paper)
 }
 
-/// Reads the fields that `parse` finds in the block or, if the block is invalid, in each field. The
-/// text of an invalid field without a list is its value: `title: Tea: a study`.
 fn read(
     text: &str,
     parse: fn(&str) -> Option<Mapping>,
     separator: char,
     paper: &mut Paper,
 ) -> bool {
+    let Some(fields) = read_fields(text, parse, separator) else {
+        return false;
+    };
+    for (name, value) in &fields {
+        set_field(&name.to_lowercase(), value, paper);
+    }
+    true
+}
+
+/// Reads the title and the other fields of a block of YAML. `None` if it has no fields, and is
+/// text.
+pub(super) fn yaml_attributes(text: &str) -> Option<(Option<String>, Attributes)> {
+    read_fields(text, parse_yaml, ':').map(with_title)
+}
+
+/// Reads the title and the other fields of a block of TOML. `None` if it has no fields, and is
+/// text.
+pub(super) fn toml_attributes(text: &str) -> Option<(Option<String>, Attributes)> {
+    read_fields(text, parse_toml, '=').map(with_title)
+}
+
+fn with_title(fields: Mapping) -> (Option<String>, Attributes) {
+    let (mut title, mut attributes) = (None, Attributes::new());
+    for (name, value) in &fields {
+        if name.eq_ignore_ascii_case("title") {
+            title = text_of(value);
+        } else if let Some(value) = attribute(value) {
+            attributes.set(name.as_str(), value);
+        }
+    }
+    (title, attributes)
+}
+
+/// Value as an attribute; `None` if it is blank. Plain scalars are truth values and numbers by the
+/// rules of YAML, except that integers with leading zeros are texts.
+fn attribute(value: &Value) -> Option<AttributeValue> {
+    Some(match value {
+        Value::Text(text) | Value::Plain(text) if text.trim().is_empty() => return None,
+        Value::Text(text) => AttributeValue::Text(text.trim().to_owned()),
+        Value::Plain(text) => {
+            let integer = text.parse::<i64>().ok();
+            let integer = integer.filter(|it| it.to_string() == *text);
+            let is_decimal = text.contains('.')
+                && text.contains(|c: char| c.is_ascii_digit())
+                && !text.contains(|c: char| c.is_alphabetic());
+            let float = text.parse::<f64>().ok().filter(|_| is_decimal);
+            match (&**text, integer, float) {
+                ("true" | "True" | "TRUE", ..) => AttributeValue::Bool(true),
+                ("false" | "False" | "FALSE", ..) => AttributeValue::Bool(false),
+                (_, Some(integer), _) => AttributeValue::Int(integer),
+                (_, _, Some(float)) => AttributeValue::Float(float),
+                _ => AttributeValue::Text(text.trim().to_owned()),
+            }
+        }
+        Value::List(values) => AttributeValue::List(values.iter().filter_map(attribute).collect()),
+        Value::Mapping(fields) => {
+            let fields = fields.iter();
+            let fields = fields.filter_map(|(name, value)| Some((name.clone(), attribute(value)?)));
+            AttributeValue::Map(fields.collect())
+        }
+    })
+}
+
+/// Reads the fields that `parse` finds in the block or, if the block is invalid, in each field. The
+/// text of an invalid field without a list is its value: `title: Tea: a study`. `None` if the block
+/// has no fields and is not a comment.
+fn read_fields(text: &str, parse: fn(&str) -> Option<Mapping>, separator: char) -> Option<Mapping> {
     let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     if text.lines().all(is_comment) {
-        return true;
+        return Some(Mapping::new());
     }
     if text.len() > MAX_BYTES {
-        return false;
+        return None;
     }
     let fields = parse(text).unwrap_or_else(|| {
         let fields = field_texts(text, separator).into_iter();
@@ -67,10 +136,7 @@ fn read(
             .flat_map(|field| field_of(&field, parse, separator))
             .collect()
     });
-    for (name, value) in &fields {
-        set_field(&name.to_lowercase(), value, paper);
-    }
-    !fields.is_empty()
+    Some(fields).filter(|fields| !fields.is_empty())
 }
 
 /// Lines of each field: a line that starts with a name, and indented lines and items of a list.
@@ -94,7 +160,7 @@ fn field_of(text: &str, parse: fn(&str) -> Option<Mapping>, separator: char) -> 
     let is_list = text.lines().any(|line| line.trim_start().starts_with('-'));
     match text.split_once(separator) {
         Some((name, value)) if !is_list => {
-            let value = Value::Text(value.trim().to_owned());
+            let value = Value::Plain(value.trim().to_owned());
             vec![(name.trim().to_owned(), value)]
         }
         _ => Mapping::new(),
@@ -117,11 +183,11 @@ fn parse_yaml(text: &str) -> Option<Mapping> {
             Event::Scalar(text, style, ..) => {
                 let is_null =
                     style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
-                Value::Text(if is_null {
-                    String::new()
-                } else {
-                    text.into_owned()
-                })
+                match style {
+                    _ if is_null => Value::Plain(String::new()),
+                    ScalarStyle::Plain => Value::Plain(text.into_owned()),
+                    _ => Value::Text(text.into_owned()),
+                }
             }
             Event::SequenceStart(..) if open.len() < MAX_DEPTH => {
                 open.push(Open::List(Vec::new()));
@@ -142,7 +208,7 @@ fn parse_yaml(text: &str) -> Option<Mapping> {
             (Some(Open::List(values)), value) => values.push(value),
             (Some(Open::Mapping(fields, name)), value) => match (name.take(), value) {
                 (Some(name), value) => fields.push((name, value)),
-                (None, Value::Text(text)) => *name = Some(text),
+                (None, Value::Text(text) | Value::Plain(text)) => *name = Some(text),
                 (None, _) => return None,
             },
             (None, Value::Mapping(fields)) => return Some(fields),
@@ -178,7 +244,7 @@ fn toml_value(value: toml::Value, depth: usize) -> Option<Value> {
             let field = |(name, it)| Some((name, toml_value(it, depth)?));
             Value::Mapping(fields.map(field).collect::<Option<_>>()?)
         }
-        other => Value::Text(other.to_string()),
+        other => Value::Plain(other.to_string()),
     })
 }
 
@@ -201,7 +267,7 @@ fn set_field(name: &str, value: &Value, paper: &mut Paper) {
 /// is blank.
 fn text_of(value: &Value) -> Option<String> {
     let text = match value {
-        Value::Text(text) => single_spaced(text),
+        Value::Text(text) | Value::Plain(text) => single_spaced(text),
         Value::List(values) => text_of(values.first()?)?,
         Value::Mapping(fields) => field(fields, &["name", "title"]).and_then(text_of)?,
     };
@@ -220,7 +286,7 @@ fn field<'a>(fields: &'a Mapping, names: &[&str]) -> Option<&'a Value> {
 /// as their key.
 fn names(value: &Value) -> Vec<String> {
     match value {
-        Value::Text(_) => text_of(value).into_iter().collect(),
+        Value::Text(_) | Value::Plain(_) => text_of(value).into_iter().collect(),
         Value::List(values) => values.iter().flat_map(names).collect(),
         Value::Mapping(fields) => {
             if let Some(name) = field(fields, &["name", "literal"]) {
@@ -298,6 +364,28 @@ mod tests {
             (&*paper.authors[0], paper.venue.as_deref()),
             ("Eve Cup", Some("Tea"))
         );
+    }
+
+    #[test]
+    fn attributes_with_types() {
+        let text = "Title: Cups\nyear: 2010\nrating: 4.5\nid: 007\nedition: \"2\"\ndraft: true\n\
+                    date: 2021-05-01\ntags: [tea, 3]\nplace:\n  city: Jena\nnone: ~\nblank: \"\"";
+        let (title, attributes) = yaml_attributes(text).unwrap();
+        assert_eq!(title.as_deref(), Some("Cups"));
+        let expected = serde_json::json!({
+            "year": 2010, "rating": 4.5, "id": "007", "edition": "2", "draft": true,
+            "date": "2021-05-01", "tags": ["tea", 3], "place": {"city": "Jena"}
+        });
+        assert_eq!(serde_json::to_value(&attributes).unwrap(), expected);
+        let toml =
+            "title = \"Cups\"\nyear = 2010\nedition = \"2\"\ndate = 2021-05-01\ndraft = false";
+        let (title, attributes) = toml_attributes(toml).unwrap();
+        assert_eq!(title.as_deref(), Some("Cups"));
+        let expected = serde_json::json!({
+            "year": 2010, "edition": "2", "date": "2021-05-01", "draft": false
+        });
+        assert_eq!(serde_json::to_value(&attributes).unwrap(), expected);
+        assert!(yaml_attributes("A sentence between lines.").is_none());
     }
 
     #[test]

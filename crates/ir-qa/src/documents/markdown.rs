@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use ir_core::Attributes;
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
 use super::front_matter;
@@ -16,6 +17,63 @@ const ANY_HEADING: u8 = u8::MAX;
 /// Maximum length of a citation of Pandoc in bytes.
 const MAX_CITATION: usize = 500;
 
+const METADATA_BLOCKS: Options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+    .union(Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS);
+
+/// Fields of the metadata block at the start of a Markdown file, and the text after it.
+///
+/// ```
+/// use ir_qa::documents::FrontMatter;
+/// let note = "---\ntitle: Green tea\nyear: 2019\ntags: [tea, Asia]\n---\n\nTea is a drink.\n";
+/// let Some(matter) = FrontMatter::parse(note) else { panic!("a metadata block") };
+/// assert_eq!(matter.title.as_deref(), Some("Green tea"));
+/// assert_eq!(matter.attributes.year(), Some(2019));
+/// assert_eq!(matter.text, "Tea is a drink.\n");
+/// assert!(FrontMatter::parse("Tea\n---\n").is_none());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FrontMatter<'a> {
+    /// Field `title`, if it is not blank.
+    pub title: Option<String>,
+    /// Other fields with a value.
+    pub attributes: Attributes,
+    /// Text after the block.
+    pub text: &'a str,
+}
+
+impl<'a> FrontMatter<'a> {
+    /// Reads the block between lines of `---` (YAML) or `+++` (TOML) in the first lines, as
+    /// [`DocumentReader`](super::DocumentReader) does. `None` if there is no block, or if it has no
+    /// fields and is text. The text has no byte order mark.
+    #[must_use]
+    pub fn parse(markdown: &'a str) -> Option<Self> {
+        if !markdown.starts_with("---") && !markdown.starts_with("+++") {
+            return None;
+        }
+        let mut events = Parser::new_ext(markdown, METADATA_BLOCKS).into_offset_iter();
+        let (Event::Start(Tag::MetadataBlock(kind)), range) = events.next()? else {
+            return None;
+        };
+        let mut block = String::new();
+        for (event, _) in events {
+            match event {
+                Event::Text(part) => block.push_str(&part),
+                _ => break,
+            }
+        }
+        let (title, attributes) = match kind {
+            MetadataBlockKind::YamlStyle => front_matter::yaml_attributes(&block)?,
+            MetadataBlockKind::PlusesStyle => front_matter::toml_attributes(&block)?,
+        };
+        Some(Self {
+            title,
+            attributes,
+            text: markdown[range.end..].trim_start(),
+        })
+    }
+}
+
 /// Reads a Markdown file. The title is in the metadata, or the first heading of level 1, or the
 /// heading above all others. Code, HTML, tables, footnotes, citations of Pandoc and lists of
 /// references are left out. A list of references ends at the next heading of the same or a higher
@@ -25,8 +83,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_MATH
-        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
-        | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
+        | METADATA_BLOCKS;
     let mut reader = MarkdownReader {
         paper: Paper::new(id),
         hyphens: Hyphens::new(text.lines()),

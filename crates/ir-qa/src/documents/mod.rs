@@ -49,6 +49,7 @@ mod xml;
 pub use error::{DocumentError, PdfError};
 pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason, document_files};
 pub use format::DocumentFormat;
+pub use markdown::FrontMatter;
 pub use paper::{Paper, Paragraph, Section};
 #[cfg(feature = "pdf")]
 pub use pdf::{PdfConfig, extract_pdf};

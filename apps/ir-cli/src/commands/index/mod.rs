@@ -36,6 +36,7 @@ Examples:
 
 An index that changes is a folder of segments:
   ir index ~/notes -o notes.index --add           create, add and replace
+  ir index ~/notes -o notes.index --add --prune   and delete other documents
   ir index -o notes.index --delete gone.txt       delete the ids in a file
   ir index -o notes.index --compact               merge all segments into one
 
@@ -48,9 +49,10 @@ JSON, CSV, Parquet and Arrow have an id (`_id`, `id`, `pid`, `docid`,
 `segment`, `content`, `abstract`) and optionally `title`; or --id-field,
 --text-field and --title-field name them. Other fields, and the members of
 `metadata`, are attributes for --filter. `ir help formats` lists all formats,
-`ir inspect FILE` says what a file is taken for. The title of a note is its
-first Markdown heading, otherwise its file name without extension. Titles are
-indexed like text: a heading of a note counts twice.
+`ir inspect FILE` says what a file is taken for. The title of a note is
+`title` in its YAML or TOML front matter, otherwise its first Markdown heading,
+otherwise its file name without extension; other fields of the front matter are
+attributes. Titles are indexed like text: a heading of a note counts twice.
 
 A JSON file for --analysis has these fields; missing ones are as here, or as
 in the \"preset\" that it names:
@@ -73,16 +75,16 @@ With --add, --delete or --compact the index is a folder with one writer at a
 time; --wait waits for another one. `ir search` opens its last commit, and
 ranks and scores as in an index built from the documents that are left. A
 killed update leaves the last commit. Ids are deleted before documents are
-added. --add keeps the documents that the collection no longer has; list their
-ids for --delete (the id of a note is its path below the folder). `ir encode
---add` updates the vectors of changed documents.";
+added. --add keeps the documents that the collection no longer has; --prune
+deletes them, or list their ids for --delete (the id of a note is its path
+below the folder). `ir encode --add` updates the vectors of changed documents.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet,
-    /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet or
-    /// Arrow files, such records or notes
+    /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet,
+    /// Arrow or JSON files, such records or notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 
@@ -123,6 +125,11 @@ pub(crate) struct Args {
     /// Delete the documents with these ids, one per line
     #[arg(long, value_name = "FILE", help_heading = "Update")]
     delete: Option<String>,
+
+    /// With --add, delete the documents of the index that the collection does not contain, such as
+    /// deleted notes. A note that cannot be read counts as deleted
+    #[arg(long, requires = "add", help_heading = "Update")]
+    prune: bool,
 
     /// Merge all segments into one, without deleted documents, so that searches are fastest
     #[arg(long, help_heading = "Update")]

@@ -9,7 +9,7 @@ use ir_bm25::{
     DocOrder, DuplicateIds, IndexConfig, IndexWriter, IndexWriterError, PutOutcome, SegmentedIndex,
 };
 use ir_core::segments::SegmentsError;
-use ir_core::{Document, Flow, Progress};
+use ir_core::{DocFilter, DocIds, DocNum, DocSet, Document, Flow, Progress};
 use ir_data::TextEncoding;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{
     DEFAULT_MEMORY, check_fields, name_of_fields, warn_of_invalid_years, warn_of_skipped,
 };
-use crate::shared::input::{DocumentOrder, open_documents};
+use crate::shared::input::{DocumentOrder, DocumentSource, open_documents};
 use crate::shared::signals::Interrupted;
 use crate::shared::updates::{UpdatedIndex, delete_ids, describe_segments, read_ids};
 
@@ -50,15 +50,28 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     INDEX.check_folder(folder)?;
     // Read before the index is locked.
     let deleted = read_ids(args.delete.as_ref(), console)?;
-    let mut writer = open(args, folder, console)?;
+    let (mut writer, documents) = open(args, folder, console)?;
     let before = writer.len() as u64;
     let mut bar = console.bar();
     let mut removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
     let added = match &args.collection {
-        Some(collection) => add(&mut writer, collection, args, &mut bar, console)?,
+        Some(collection) => {
+            let documents = match documents {
+                Some(documents) => documents,
+                None => open_documents(collection, args.documents(), console)?,
+            };
+            // Of the last commit, which no other writer changes.
+            let committed = if args.prune && SegmentedIndex::exists(folder) {
+                Some(SegmentedIndex::open(folder)?)
+            } else {
+                None
+            };
+            let ids = committed.as_ref().map(SegmentedIndex::ids);
+            add(&mut writer, &documents, ids, args, &mut bar, console)?
+        }
         None => Added::default(),
     };
-    removed += added.deleted;
+    removed += added.deleted + added.pruned;
     if args.compact {
         writer.compact_with(&mut bar)?;
     } else {
@@ -74,6 +87,14 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     warn_of_invalid_years(added.invalid_years, console);
     let after = writer.len() as u64;
+    // The ids of the collection are unique.
+    let others = after.saturating_sub(added.written);
+    if let (Some(collection), 1..) = (&args.collection, others) {
+        console.log(format_args!(
+            "note: documents of the index that are not in {collection}: {} (kept; --prune deletes them)",
+            grouped(others)
+        ));
+    }
     if writer.is_empty() {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
@@ -96,19 +117,27 @@ struct Added {
     blank: u64,
     /// Number of deleted documents: documents of the index with the id of a blank document.
     deleted: u64,
+    /// Number of documents that --prune deleted.
+    pruned: u64,
     invalid_years: u64,
 }
 
-/// Opens the index in the folder, or creates it for --add.
-fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
+/// Opens the index in the folder, or creates it for --add. Also returns the documents of a new
+/// index.
+fn open(
+    args: &Args,
+    folder: &Path,
+    console: &Console,
+) -> Result<(IndexWriter, Option<DocumentSource>)> {
     let is_locked = |error: &IndexWriterError| {
         matches!(
             error,
             IndexWriterError::Segments(SegmentsError::Locked { .. })
         )
     };
-    let writer = if SegmentedIndex::exists(folder) {
-        (args.wait).open(console, || IndexWriter::open(folder), is_locked)?
+    let (writer, documents) = if SegmentedIndex::exists(folder) {
+        let writer = (args.wait).open(console, || IndexWriter::open(folder), is_locked)?;
+        (writer, None)
     } else {
         let collection = INDEX.check_new(folder, args.collection.as_ref())?;
         let documents = open_documents(collection, args.documents(), console)?;
@@ -134,14 +163,16 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
                 IndexWriter::create(folder, config.clone())
             }
         };
-        (args.wait).open(console, open, is_locked)?
+        let writer = (args.wait).open(console, open, is_locked)?;
+        (writer, Some(documents))
     };
     check_settings(args, writer.config())?;
     let writer = writer.with_memory(args.setup.memory.unwrap_or(DEFAULT_MEMORY));
-    Ok(match args.threads {
+    let writer = match args.threads {
         Some(threads) => writer.with_threads(threads),
         None => writer,
-    })
+    };
+    Ok((writer, documents))
 }
 
 /// Rejects a setting that differs from the index.
@@ -211,21 +242,21 @@ fn difference<T: PartialEq>(
     Some((option, show(setting), show(set)))
 }
 
-/// Adds the documents of a collection.
+/// Adds the documents of a collection, and deletes the `committed` ids that it does not contain.
 fn add(
     writer: &mut IndexWriter,
-    collection: &str,
+    documents: &DocumentSource,
+    committed: Option<&DocIds>,
     args: &Args,
     bar: &mut dyn Progress,
     console: &Console,
 ) -> Result<Added> {
-    let documents = open_documents(collection, args.documents(), console)?;
     documents.check_encoding(args.text.encoding)?;
     let corpus = documents.collection.corpus();
     let total = corpus.len_hint();
     let mut reader = corpus.open()?;
     let mut document = Document::default();
-    let mut added = Added::default();
+    let (mut added, mut found) = (Added::default(), DocSet::new());
     while reader.read(&mut document)? {
         match writer.put(&document)? {
             PutOutcome::Dropped => added.blank += 1,
@@ -234,7 +265,8 @@ fn add(
                 added.deleted += 1;
             }
             PutOutcome::Rewritten => bail!(
-                "{collection}: expected unique ids, found {:?} more than once",
+                "{}: expected unique ids, found {:?} more than once",
+                documents.collection.name(),
                 document.id
             ),
             _ => {
@@ -242,10 +274,18 @@ fn add(
                 added.invalid_years += u64::from(document.attributes.has_invalid_year());
             }
         }
+        if let Some(doc) = committed.and_then(|ids| ids.get(&document.id)) {
+            found.insert(doc);
+        }
         let read = added.written + added.blank;
         if read.is_multiple_of(REPORT_DOCS) && bar.report("indexing", read, total) == Flow::Stop {
             return Err(Interrupted.into());
         }
+    }
+    let ids = committed.into_iter().flat_map(DocIds::iter);
+    for (number, id) in (0..).zip(ids) {
+        let is_absent = !found.contains(DocNum::new(number));
+        added.pruned += u64::from(is_absent && writer.delete(id)?);
     }
     warn_of_skipped(&documents.collection, console);
     Ok(added)

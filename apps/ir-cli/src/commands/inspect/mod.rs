@@ -16,14 +16,16 @@ use ir_data::{
     ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
 };
 use ir_system::saved_vectors::{open_tokens, open_vectors};
-use records::{document_json, query_json};
 use serde_json::{Map, Value, json};
+
+use records::{document_json, query_json};
 
 use crate::shared::console::{Console, error_chain};
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::indexing::skipped_parts;
 use crate::shared::input::{
-    self, DocumentSource, QrelsArgument, for_each_document, is_index, open_documents,
+    self, DocumentOptions, DocumentSource, QrelsArgument, for_each_document, is_index,
+    open_documents,
 };
 use crate::shared::options::{ReadingOptions, with_encoding_hint};
 use crate::shared::output::print;
@@ -273,8 +275,10 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
     let documents = match DocumentFile::open(file, &args.text.read_options()) {
         Ok(documents) => documents,
         Err(error) => {
+            let options = DocumentOptions::from(args.text.read_options());
+            let error = options.with_advice(error, DocumentOptions::NAMES);
             // Queries have other names of fields.
-            return of_queries(file, args).or(Err(error.into()));
+            return of_queries(file, args).or(Err(error));
         }
     };
     let format = documents.format();
@@ -302,6 +306,10 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
                 .push("a column without a name is not read".to_owned());
         }
         _ => {}
+    }
+    if format.name() == "TSV" && !has_titles {
+        let note = "option --queries reads the file as queries, too: id, text";
+        found.notes.push(note.to_owned());
     }
     found.note_skipped(documents.skipped());
     Ok(found)
@@ -432,7 +440,12 @@ fn of_run(
     }
     Ok(Inspection {
         kind: "run",
-        format: if is_table { RUN_TABLE } else { "run" }.to_owned(),
+        format: if is_table {
+            RUN_TABLE
+        } else {
+            tables::run_format(name)?
+        }
+        .to_owned(),
         reason: "the names, or the number and the content of the columns, or objects of scores"
             .to_owned(),
         fields: if is_table { fields } else { Vec::new() },

@@ -1,9 +1,9 @@
-//! JSON of the first documents and queries that `ir inspect` prints.
+//! First records of a file as JSON.
 
 use ir_core::{AttributeValue, Attributes, Document, Query, excerpt};
 use serde_json::{Value, json};
 
-/// A document, with excerpts of long texts.
+/// Document with excerpts of its texts.
 pub(super) fn document_json(doc: &Document) -> Value {
     let mut record = json!({"id": doc.id, "text": excerpt(&doc.text)});
     if !doc.title.is_empty() {
@@ -15,7 +15,7 @@ pub(super) fn document_json(doc: &Document) -> Value {
     record
 }
 
-/// A query, with excerpts of long texts.
+/// Query with excerpts of its texts.
 pub(super) fn query_json(query: &Query) -> Value {
     let mut record = json!({"id": query.id, "text": excerpt(&query.text)});
     if !query.attributes.is_empty() {

@@ -1,6 +1,7 @@
 //! Names of columns and tables that show what a file is.
 
 use std::fs;
+use std::io::BufRead as _;
 use std::path::Path;
 
 use anyhow::Result;
@@ -41,6 +42,15 @@ pub(super) fn is_fraction(error: &anyhow::Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Format of a run.
+pub(super) fn run_format(file: &str) -> Result<&'static str> {
+    let mut run = ir_data::open(file)?;
+    Ok(match run.fill_buf()?.trim_ascii_start() {
+        [b'{', ..] => "JSON of ranx or pytrec_eval",
+        _ => "TREC run",
+    })
 }
 
 /// Names of the columns of a table: a Parquet or Arrow file, or a first line with names between

@@ -1,5 +1,6 @@
 //! `ir mine`: hard-negative mining.
 
+mod examples;
 mod miner;
 
 use std::collections::{HashMap, HashSet};
@@ -14,17 +15,15 @@ use ir_core::training::mining::{MiningConfig, MiningError, NegativeSelection, Sc
 use ir_core::training::{TrainingExample, TrainingSet};
 use ir_core::trec::HeaderLine;
 use ir_core::{Flow, Predicate, Progress, Query, Run};
-use ir_data::training::{
-    DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, ids_by_text,
-    write_example,
-};
-use ir_data::{DataError, DocTemplate, TextEncoding};
+use ir_data::training::{DocumentTexts, OnInvalidExample, ids_by_text, write_example};
+use ir_data::{DocTemplate, TextEncoding};
 use ir_system::{IndexNeeds, Registry};
 
+use self::examples::{check_split, read_examples};
 use self::miner::{Candidates, Miner};
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::feedback_collection::has_feedback_collection;
-use crate::shared::filter::{QueryFilters, condition, warn_of_years};
+use crate::shared::filter::{QueryFilters, condition};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
@@ -38,6 +37,7 @@ use crate::shared::system_options::SystemSource;
 const EXAMPLES: &str = "\
 Examples:
   ir mine beir/nfcorpus -o train.jsonl      judged queries of split `train`
+  ir mine docs.csv --queries queries.tsv --qrels qrels.txt -o train.jsonl
   ir mine makg --examples train.jsonl.zst -o hard.jsonl
   ir mine datafinder --template '{text} [SEP] {title}' --preset datafinder \\
       --not-later-than-query --leave-out -o train.jsonl
@@ -54,7 +54,8 @@ never has a positive's text, with or without its title, and occurs once.
 Output is deterministic for an input and a seed.
 
 Examples (--examples) are JSON lines: query, and positives or
-positive_passages, which are texts with ids, or ids of the collection.";
+positive_passages, which are texts with ids, or ids of the collection; or the
+columns of sentence-transformers, anchor and positive, which are texts.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -72,6 +73,15 @@ pub(crate) struct Args {
     /// Split with the judged queries that become examples [default: train]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, conflicts_with = "examples", help_heading = QUERIES)]
     split: Option<String>,
+
+    /// Queries of the judgments --qrels, in place of a split: a file or collection, as in
+    /// `ir search`
+    #[arg(long, value_name = "FILE|COLLECTION", requires = "qrels", conflicts_with_all = ["examples", "split"], help_heading = QUERIES)]
+    queries: Option<PathBuf>,
+
+    /// Judgments of --queries, as in `ir eval`; documents of grade 1 or more are positives
+    #[arg(long, value_name = "FILE|COLLECTION", requires = "queries", help_heading = QUERIES)]
+    qrels: Option<String>,
 
     /// File of training examples to add negatives to
     #[arg(long, value_name = "FILE", help_heading = QUERIES)]
@@ -255,13 +265,6 @@ const CHUNK: usize = 128;
 /// Number of negatives between progress updates and interrupt checks, at least one query.
 const CHUNK_NEGATIVES: usize = 1 << 16;
 
-struct MiningInput {
-    set: Box<dyn TrainingSet>,
-    /// Years by query id.
-    years: HashMap<String, i64>,
-    left_out: Vec<String>,
-}
-
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
@@ -412,115 +415,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         },
     ));
     Ok(())
-}
-
-/// Checks, before documents are read, that the collection has the split.
-fn check_split(args: &Args, documents: &DocumentSource) -> Result<()> {
-    if args.examples.is_some() {
-        return Ok(());
-    }
-    let splits = documents.collection.splits();
-    let Some(other) = splits
-        .iter()
-        .find(|split| *split == "test")
-        .or(splits.first())
-    else {
-        let name = &args.collection;
-        bail_usage!("{name}: expected judged queries, found none (give --examples FILE)");
-    };
-    if splits.iter().any(|split| split == args.split()) {
-        return Ok(());
-    }
-    match documents.collection.qrels(args.split()) {
-        Err(error @ DataError::UnknownSplit { .. }) if args.split.is_none() => {
-            bail!("{error} (for example --split {other})")
-        }
-        checked => Ok(checked.map(drop)?),
-    }
-}
-
-fn read_examples(
-    args: &Args,
-    documents: &DocumentSource,
-    texts: &Arc<DocumentTexts>,
-    console: &Console,
-) -> Result<MiningInput> {
-    let form_of_queries = args.query_form.attribute();
-    let advice = "(--leave-out skips such queries)";
-    let advise = |error: DataError| match error {
-        DataError::JudgedExample { .. }
-        | DataError::UnknownDocument { .. }
-        | DataError::UnknownId { .. }
-        | DataError::PositiveIsNegative { .. }
-        | DataError::Example { .. }
-        | DataError::MissingField { .. }
-        | DataError::WrongType { .. } => anyhow::anyhow!("{error} {advice}"),
-        error => error.into(),
-    };
-    let messages = |errors: &[DataError]| errors.iter().map(ToString::to_string).collect();
-    if let Some(path) = &args.examples {
-        let mut form = TrainingFormat::default()
-            .with_texts(Arc::clone(texts))
-            .on_invalid_example(args.unusable());
-        if let Some(name) = form_of_queries {
-            form = form.with_query_field(name);
-        }
-        let mut bar = console.bar();
-        let set = TrainingFile::open_with_progress(path, form, &mut bar).map_err(advise)?;
-        return Ok(MiningInput {
-            left_out: messages(set.skipped()),
-            set: Box::new(set),
-            years: HashMap::new(),
-        });
-    }
-    let collection = &documents.collection;
-    let split = args.split();
-    let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
-    let set = set.map_err(advise)?;
-    let mut left_out: Vec<String> = messages(set.skipped());
-    if let Some(note) = collection.left_out_note(split)? {
-        console.note(format_args!("note: {note}"));
-    }
-    let queries = collection.queries(split)?;
-    if args.not_later_than_query {
-        warn_of_years(&queries, console);
-    }
-    let years = queries
-        .iter()
-        .filter_map(|query| Some((query.id.clone(), query.attributes.year()?)))
-        .collect();
-    let set: Box<dyn TrainingSet> = if let Some(attribute) = form_of_queries {
-        let forms = queries.iter().filter_map(|query| {
-            let text = query.attributes.text(attribute)?;
-            Some((query.id.as_str(), text))
-        });
-        let forms: HashMap<&str, &str> = forms.collect();
-        let mut list = Vec::with_capacity(set.len());
-        for n in 0..set.len() {
-            let mut example = set.get(n)?;
-            let id = example.query_id.as_deref().unwrap_or_default();
-            if let Some(text) = forms.get(id) {
-                example.query = (*text).to_owned();
-                list.push(example);
-                continue;
-            }
-            let name = collection.name();
-            let form = &args.query_form;
-            let what = format!("{name} {split}, query {id:?}: expected {form}, found none");
-            if !args.leave_out {
-                bail!("{what} {advice}");
-            }
-            left_out.push(what);
-        }
-        Box::new(list)
-    } else {
-        Box::new(set)
-    };
-    Ok(MiningInput {
-        set,
-        years,
-        left_out,
-    })
 }
 
 /// Warns about queries without results in the run. Returns an error if no query has results.

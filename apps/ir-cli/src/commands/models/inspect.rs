@@ -1,12 +1,15 @@
 //! `ir models inspect`: how a model folder is understood.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use ir_core::VectorSimilarity;
-use ir_dense::{LateInteractionDescription, ModelDescription, TowerDescription, describe};
+use ir_dense::{
+    CrossEncoderDescription, LateInteractionDescription, ModelDescription, TokenizerDescription,
+    TowerDescription, TransformerConfig, WeightDescription, describe, describe_cross_encoder,
+};
 use serde_json::{Value, json};
 
 use super::check::{self, Comparison};
@@ -22,6 +25,13 @@ const LAYER_SETTINGS: usize = 4;
 const LISTED_PROBLEMS: usize = 10;
 /// Bytes of a parameter in memory, in f32.
 const F32_BYTES: u64 = 4;
+/// Commands that read a cross-encoder with one label.
+const RERANKING: [&str; 4] = [
+    "ir search --rerank",
+    "ir ask --rerank",
+    "ir serve --rerank",
+    "ir train-reranker",
+];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct InspectArgs {
@@ -45,6 +55,11 @@ pub(super) struct InspectArgs {
 
 pub(super) fn run(args: &InspectArgs, console: &Console) -> Result<()> {
     let model = find_model(&args.model)?;
+    if args.check.is_none()
+        && let Some(found) = describe_cross_encoder(&model.folder, &Default::default())?
+    {
+        return cross_encoder(&found, &model.folder, args.json);
+    }
     let config = model.with_catalog_defaults(Default::default());
     let description = describe(&model.folder, &config)?;
     let problems = description.towers.iter().map(|it| it.problems.len());
@@ -71,13 +86,7 @@ pub(super) fn run(args: &InspectArgs, console: &Console) -> Result<()> {
         writeln!(out, "{}", table_with_text(rows, 1))?;
     }
     out.commit()?;
-    if problems > 0 {
-        let problems = counted(problems as u64, "problem");
-        bail!(
-            "{}: expected the tensors that the configuration describes, found {problems}",
-            model.folder.display()
-        );
-    }
+    check_problems(problems, &model.folder)?;
     match (comparison, &args.check) {
         (Some(found), Some(name)) if found.largest_fraction > args.tolerance => bail!(
             "{name}:{}: expected differences of at most {:e} of the largest component, found {:.1e}",
@@ -87,6 +96,67 @@ pub(super) fn run(args: &InspectArgs, console: &Console) -> Result<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// An error if a model does not open because of problems of its tensors.
+fn check_problems(problems: usize, folder: &Path) -> Result<()> {
+    if problems > 0 {
+        let problems = counted(problems as u64, "problem");
+        bail!(
+            "{}: expected the tensors that the configuration describes, found {problems}",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+/// Prints how the folder of a cross-encoder is understood.
+fn cross_encoder(model: &CrossEncoderDescription, folder: &Path, json: bool) -> Result<()> {
+    let commands: &[&str] = match model.labels {
+        1 => &RERANKING,
+        _ => &[],
+    };
+    let mut out = OutputSink::open(None)?;
+    if json {
+        let value = json!({"folder": folder, "cross_encoder": model, "read_by": commands});
+        writeln!(out, "{value}")?;
+    } else {
+        let mut rows = vec![
+            row("folder", folder.display()),
+            row("cross-encoder", "score of a query with a document"),
+        ];
+        rows.extend(transformer_rows(
+            &model.transformer,
+            &model.weights,
+            &model.tokenizer,
+        ));
+        rows.push(row("head", &model.head));
+        rows.push(row("labels", grouped(model.labels as u64)));
+        let activation = json!(model.activation);
+        rows.push(row("activation", activation.as_str().unwrap_or_default()));
+        let limits = [model.max_tokens, model.positions];
+        rows.push(row("pair", prompt_and_limit(&model.prompt, limits)));
+        let chat = model.chat.iter();
+        rows.extend(chat.map(|chat| row("chat", format!("{chat:?}"))));
+        rows.push(match commands {
+            [] => row("note", "commands read cross-encoders with one label"),
+            commands => row("read by", commands.join(", ")),
+        });
+        rows.extend(problem_rows(&model.problems));
+        writeln!(out, "{}", table_with_text(rows, 1))?;
+    }
+    out.commit()?;
+    check_problems(model.problems.len(), folder)
+}
+
+/// Prompt, and maximum length of the positions of a model.
+fn prompt_and_limit(prompt: &str, [tokens, positions]: [usize; 2]) -> String {
+    let prompt = match prompt {
+        "" => "no prompt".to_owned(),
+        prompt => format!("prompt {prompt:?}"),
+    };
+    let [tokens, positions] = [tokens, positions].map(|count| grouped(count as u64));
+    format!("{prompt}, at most {tokens} of {positions} tokens")
 }
 
 fn row(name: impl ToString, value: impl ToString) -> [String; 2] {
@@ -147,8 +217,11 @@ fn late_interaction_rows(model: &LateInteractionDescription) -> [[String; 2]; 3]
     ]
 }
 
-fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
-    let transformer = &tower.transformer;
+fn transformer_rows(
+    transformer: &TransformerConfig,
+    weights: &WeightDescription,
+    tokenizer: &TokenizerDescription,
+) -> Vec<[String; 2]> {
     let shape = format!(
         "{}: {} of dimension {}, {}, feed-forward dimension {}",
         transformer.architecture,
@@ -165,7 +238,6 @@ fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
     let set: Vec<String> = set.map(|(name, value)| format!("{name} {value}")).collect();
     let lines = set.chunks(LAYER_SETTINGS);
     rows.extend(lines.map(|line| row("layers", line.join(", "))));
-    let weights = &tower.weights;
     let precisions = weights.precisions.iter();
     let precisions: Vec<String> = match precisions.len() {
         1 => precisions.map(|(name, _)| name.clone()).collect(),
@@ -188,7 +260,6 @@ fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
             HumanBytes(F32_BYTES * weights.parameters),
         ),
     ));
-    let tokenizer = &tower.tokenizer;
     rows.push(row(
         "tokenizer",
         format!(
@@ -200,14 +271,14 @@ fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
             tokenizer.truncation_side,
         ),
     ));
+    rows
+}
+
+fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
+    let mut rows = transformer_rows(&tower.transformer, &tower.weights, &tower.tokenizer);
     for side in &tower.sides {
-        let prompt = match side.prompt.as_str() {
-            "" => "no prompt".to_owned(),
-            prompt => format!("prompt {prompt:?}"),
-        };
-        let (tokens, positions) = (side.max_tokens as u64, tower.positions as u64);
-        let limit = format!("at most {} of {}", grouped(tokens), grouped(positions));
-        rows.push(row(side.side, format!("{prompt}, {limit} tokens")));
+        let limits = [side.max_tokens, tower.positions];
+        rows.push(row(side.side, prompt_and_limit(&side.prompt, limits)));
     }
     let excluded = if tower.include_prompt {
         ""
@@ -233,10 +304,15 @@ fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
     }
     rows.push(row("normalize", tower.normalize));
     rows.extend(tower.notes.iter().map(|note| row("note", note)));
-    let listed = tower.problems.iter().take(LISTED_PROBLEMS);
-    rows.extend(listed.map(|problem| row("problem", problem)));
-    if tower.problems.len() > LISTED_PROBLEMS {
-        let others = (tower.problems.len() - LISTED_PROBLEMS) as u64;
+    rows.extend(problem_rows(&tower.problems));
+    rows
+}
+
+fn problem_rows(problems: &[String]) -> Vec<[String; 2]> {
+    let listed = problems.iter().take(LISTED_PROBLEMS);
+    let mut rows: Vec<_> = listed.map(|problem| row("problem", problem)).collect();
+    if problems.len() > LISTED_PROBLEMS {
+        let others = (problems.len() - LISTED_PROBLEMS) as u64;
         rows.push(row("", format!("and {}", counted(others, "other problem"))));
     }
     rows

@@ -8,7 +8,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use inspect::InspectArgs;
-use ir_dense::{KnownModel, ModelCache, ModelDescription, describe};
+use ir_dense::{
+    CrossEncoderDescription, KnownModel, ModelCache, ModelDescription, describe,
+    describe_cross_encoder,
+};
 use serde_json::json;
 
 use crate::shared::console::Console;
@@ -23,6 +26,7 @@ Examples:
   ir models fetch org/name@v1.0     any encoder and revision of the hub
   ir models where e5-small-v2       its folder and recommended settings
   ir models inspect my-model        architecture, tokenizer, pooling, modules, ...
+  ir models inspect my-reranker     head, labels, activation, ... of a cross-encoder
   ir models inspect my-model --check vectors.jsonl    compare vectors with another tool
   ir encode e5-small-v2 beir/nfcorpus -o docs.ir      adds 'passage: '
 
@@ -90,7 +94,13 @@ fn others(cache: &ModelCache) -> Vec<String> {
     names
 }
 
-/// Description of a cached model; `None` if it is not supported.
+/// Description of a cached cross-encoder; `None` for other models.
+fn described_cross_encoder(cache: &ModelCache, name: &str) -> Option<CrossEncoderDescription> {
+    let found = describe_cross_encoder(cache.find(name)?, &Default::default());
+    found.ok().flatten()
+}
+
+/// Description of a cached encoder; `None` if it is not supported.
 fn described(cache: &ModelCache, name: &str) -> Option<ModelDescription> {
     describe(cache.find(name)?, &Default::default()).ok()
 }
@@ -103,14 +113,20 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
         rows.push([known.name, &dim, &tokens, cached, known.about].map(str::to_owned));
     }
     for name in others(cache) {
-        let (dim, tokens, what) = match described(cache, &name) {
-            Some(model) => {
+        let cross_encoder = described_cross_encoder(cache, &name);
+        let (dim, tokens, what) = match (cross_encoder, described(cache, &name)) {
+            (Some(model), _) => (
+                "-".to_owned(),
+                model.max_tokens.to_string(),
+                "cross-encoder".to_owned(),
+            ),
+            (None, Some(model)) => {
                 let sides = model.towers.iter().flat_map(|tower| &tower.sides);
                 let tokens = sides.map(|side| side.max_tokens).max().unwrap_or(0);
                 let what = model.late_interaction.map_or("", |_| "late interaction");
                 (model.dim.to_string(), tokens.to_string(), what.to_owned())
             }
-            None => (
+            (None, None) => (
                 "-".to_owned(),
                 "-".to_owned(),
                 format!("not supported; `ir models inspect {name}` says why"),
@@ -131,11 +147,13 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
     }
     for name in others(cache) {
         let folder = cache.find(&name);
-        let model = described(cache, &name);
+        let is_cross_encoder = described_cross_encoder(cache, &name).is_some();
+        let model = described(cache, &name).filter(|_| !is_cross_encoder);
         let dim = model.as_ref().map(|model| model.dim);
         let is_late = model.is_some_and(|model| model.late_interaction.is_some());
         let line = json!({
-            "name": name, "dim": dim, "late_interaction": is_late, "folder": folder
+            "name": name, "dim": dim, "late_interaction": is_late,
+            "cross_encoder": is_cross_encoder, "folder": folder
         });
         writeln!(out, "{line}")?;
     }

@@ -83,12 +83,7 @@ pub(crate) fn write(
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            let width = if style.wraps {
-                style.width.saturating_sub(indent)
-            } else {
-                usize::MAX
-            };
-            for line in wrapped(&without_controls(line), width) {
+            for line in wrapped(&without_controls(line), style.width_below()) {
                 writeln!(out, "{:indent$}{}", "", style.paint(DIM, &line))?;
             }
         }

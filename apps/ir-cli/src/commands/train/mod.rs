@@ -45,7 +45,8 @@ of strings or of objects with text and, optionally, title and id. With --texts
 strings are document ids, and files such as DataFinder's and MAKG's need it;
 without it they are texts. A file whose positives are all strings of at most
 100 characters without a space is then an error, because these are probably
-ids: write {\"text\": \"tea\"} for such a text.
+ids: write {\"text\": \"tea\"} for such a text. The columns of
+sentence-transformers, anchor, positive and negative, have one text each.
 
 The output folder is readable by `ir encode` and sentence-transformers. The
 latter applies the longer of both length limits to both sides; two towers are

@@ -1,6 +1,7 @@
 //! Files that the arguments of a command name, to keep outputs from replacing them.
 
 use std::any::TypeId;
+use std::cell::LazyCell;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -366,7 +367,7 @@ fn ids_of(path: &Path) -> Option<PathBuf> {
 
 /// Files that a command may read from a folder: the files of an index, or of BEIR's layout, and of
 /// SMART format. If there is no corpus, also the TREC, Parquet and Arrow files, the descriptions of
-/// saved datasets, the records and the notes.
+/// saved datasets, the records, the notes and, without other files, the JSON files.
 fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if SegmentedIndex::exists(root) {
         return entries_of(root);
@@ -401,10 +402,16 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
     // Datasets in folders below are an error that names one of them.
     let is_dataset_file = |name: &OsStr| DATASET_FILES.iter().any(|known| name == *known);
     let is_columnar = |path: &Path| matches!(ColumnarFormat::detect(path), Ok(Some(_)));
+    let is_other = |path: &Path| !ir_data::has_json_extension(path);
+    let only_json = LazyCell::new(|| {
+        let others = notes::find(root, &is_other, &mut NoProgress);
+        others.is_ok_and(|others| others.files.is_empty())
+    });
     let is_document = |path: &Path| {
         is_wanted(path)
             && (notes::is_note(path)
                 || path.file_name().is_some_and(is_dataset_file)
+                || (!is_other(path) && *only_json)
                 || ir_data::is_trec_file(path)
                 || is_columnar(path)
                 || is_record(path))

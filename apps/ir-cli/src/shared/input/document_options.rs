@@ -62,8 +62,11 @@ impl DocumentOptions {
         given.next().map(|(_, option)| option)
     }
 
+    /// Options that name the fields of documents.
+    pub(crate) const NAMES: &'static str = "--id-field NAME and --text-field NAME";
+
     /// Adds the options that name the fields to an error of a file in which none has a known name.
-    pub(super) fn with_advice(&self, error: impl Into<Error>, options: &str) -> Error {
+    pub(crate) fn with_advice(&self, error: impl Into<Error>, options: &str) -> Error {
         let error = error.into();
         let names = &self.read.names;
         let is_given = names.id.is_some() && names.text.is_some();

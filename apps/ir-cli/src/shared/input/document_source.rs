@@ -13,7 +13,7 @@ use ir_data::{Collection, DocTemplate, InMemoryJudgedQueries, TextEncoding};
 use super::document_options::DocumentOptions;
 use super::fingerprint;
 use super::notes::file_stamp;
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Console, bail_usage};
 
 /// Formats of UTF-8 files.
 pub(super) const NAMED: &str = "collection of `ir datasets`";
@@ -22,6 +22,8 @@ pub(super) const JSON_RECORDS: &str = "JSON records of bioCADDIE";
 pub(super) const XML_RECORDS: &str = "XML records of bioCADDIE";
 /// Parquet or Arrow files in a folder.
 pub(super) const COLUMNAR_FILES: &str = "Parquet or Arrow files";
+/// JSON lines or arrays in a folder without other files.
+pub(super) const JSON_FILES: &str = "JSON files";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentOrder {
@@ -53,6 +55,19 @@ pub(crate) struct DocumentSource {
 }
 
 impl DocumentSource {
+    /// Warns about what of a folder is not read, and adds the warnings to the notes of the
+    /// collection.
+    pub(super) fn with_skipped(
+        mut self,
+        skipped: impl IntoIterator<Item = String>,
+        console: &Console,
+    ) -> Self {
+        let warn = |warning: &String| console.warn(warning);
+        let skipped = skipped.into_iter().inspect(warn);
+        self.collection = self.collection.with_notes(skipped);
+        self
+    }
+
     /// Order of the documents of a task of an experiment.
     pub(crate) fn task_order(&self) -> ir_experiment::DocumentOrder {
         match self.order {
@@ -175,6 +190,6 @@ pub(super) fn with_defaults(
         format,
         sample: None,
         is_biocaddie: [JSON_RECORDS, XML_RECORDS].contains(&format),
-        is_utf8: [BEIR_FOLDER, COLUMNAR_FILES, JSON_RECORDS].contains(&format),
+        is_utf8: [BEIR_FOLDER, COLUMNAR_FILES, JSON_FILES, JSON_RECORDS].contains(&format),
     }
 }

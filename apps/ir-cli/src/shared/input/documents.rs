@@ -13,8 +13,8 @@ use ir_data::{DataError, DocumentFile, DocumentFormat, TextEncoding};
 
 use super::document_options::DocumentOptions;
 use super::document_source::{
-    COLUMNAR_FILES, DocumentOrder, DocumentSource, JSON_RECORDS, NAMED, format_of, from_records,
-    records_stamp, unjudged,
+    COLUMNAR_FILES, DocumentOrder, DocumentSource, JSON_FILES, JSON_RECORDS, NAMED, format_of,
+    from_records, records_stamp, unjudged,
 };
 use super::folder::from_folder;
 use super::notes::{file_stamp, is_note};
@@ -71,15 +71,14 @@ fn resolve(
     console: &Console,
 ) -> Result<CollectionSource> {
     let source = resolve_any(argument, &options, verify, expected, console);
-    let source = source
-        .map_err(|error| options.with_advice(error, "--id-field NAME and --text-field NAME"))?;
+    let source = source.map_err(|error| options.with_advice(error, DocumentOptions::NAMES))?;
     let (found, is_biocaddie) = match &source {
         CollectionSource::Index(_) => ("an index", false),
         CollectionSource::Documents(documents) => (documents.format, documents.is_biocaddie),
     };
     if let Some(option) = options.given_name()
         && !Path::new(argument).is_file()
-        && found != COLUMNAR_FILES
+        && ![COLUMNAR_FILES, JSON_FILES].contains(&found)
     {
         bail_usage!(
             "{option}: expected a file with names of fields (JSON, CSV, Parquet or Arrow), found {argument} ({found})"

@@ -1,5 +1,6 @@
 //! Documents in a folder: a collection, or files of one kind.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,14 +13,14 @@ use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartFolder;
-use ir_data::{ColumnarFormat, DocumentFiles, is_trec_file, parser_message};
+use ir_data::{ColumnarFormat, DocumentFiles, has_json_extension, is_trec_file, parser_message};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::document_options::DocumentOptions;
 use super::document_source::{
-    BEIR_FOLDER, COLUMNAR_FILES, DocumentSource, JSON_RECORDS, format_of, from_records, unjudged,
-    with_defaults, with_options,
+    BEIR_FOLDER, COLUMNAR_FILES, DocumentSource, JSON_FILES, JSON_RECORDS, format_of, from_records,
+    unjudged, with_defaults, with_options,
 };
 use super::notes::{NotesCorpus, file_stamp, find, format_by_name, is_note};
 use crate::shared::console::Console;
@@ -43,7 +44,7 @@ pub(super) fn from_folder(
     }
     check_no_splits(path)?;
     if let Some(files) = saved_dataset(path)? {
-        return from_columnar(path, files, options);
+        return from_files(path, files, COLUMNAR_FILES, options);
     }
     if let Some(folder) = SmartFolder::find(path)? {
         let folder = folder.with_encoding(encoding);
@@ -87,42 +88,48 @@ pub(super) fn from_folder(
     }
     bar.finish();
     let notes = others.iter().filter(|file| is_note(file)).count();
-    let warn_of_others = |others: &[&PathBuf], what: &str| {
-        if let Some(other) = others.first() {
-            console.warn(format_args!(
-                "{}: {} of {} files {what} and are skipped, such as {}",
-                path.display(),
-                grouped(others.len() as u64),
-                grouped(files.len() as u64),
-                other.display(),
-            ));
-        }
+    let skipped_others = |others: &[&PathBuf], what: &str| {
+        let other = others.first()?;
+        Some(format!(
+            "{}: {} of {} files {what} and are skipped, such as {}",
+            path.display(),
+            grouped(others.len() as u64),
+            grouped(files.len() as u64),
+            other.display(),
+        ))
     };
     if trec.len() > notes {
         others.extend(columnar);
-        warn_of_others(&others, "do not start with <DOC>");
+        let skipped = skipped_others(&others, "do not start with <DOC>");
         check_no_records(path, &trec)?;
         let stamps: String = trec.iter().map(|file| file_stamp(file)).collect();
         let corpus = SgmlCorpus::from_files(trec.into_iter().cloned()).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamps, corpus, "TREC files"));
+        let source = unjudged(path, encoding, &stamps, corpus, "TREC files");
+        return Ok(source.with_skipped(skipped, console));
     }
     // A dataset of the Hugging Face hub has a README beside its files.
     if !columnar.is_empty() && columnar.len() >= notes {
         check_no_datasets_below(path, &columnar)?;
-        warn_of_others(&others, "are neither Parquet nor Arrow");
-        return from_columnar(path, columnar.into_iter().cloned().collect(), options);
+        let skipped = skipped_others(&others, "are neither Parquet nor Arrow");
+        let files = columnar.into_iter().cloned().collect();
+        let source = from_files(path, files, COLUMNAR_FILES, options)?;
+        return Ok(source.with_skipped(skipped, console));
     }
     let collections = check_collections_below(path, &files, console)?;
+    if !files.is_empty() && files.iter().all(|file| has_json_extension(file)) {
+        return from_files(path, files, JSON_FILES, options);
+    }
     let trec: HashSet<&PathBuf> = trec.into_iter().collect();
     let mut skipped = BTreeMap::<&str, Vec<&PathBuf>>::new();
+    let mut extensions = BTreeMap::<String, u64>::new();
     for file in &files {
+        if is_note(file) || file.ancestors().any(|it| collections.contains(it)) {
+            continue;
+        }
         let format = Some("TREC").filter(|_| trec.contains(file));
-        let is_skipped = !is_note(file) && !file.ancestors().any(|it| collections.contains(it));
-        if let Some(format) = format
-            .or_else(|| format_by_name(file))
-            .filter(|_| is_skipped)
-        {
-            skipped.entry(format).or_default().push(file);
+        match format.or_else(|| format_by_name(file)) {
+            Some(format) => skipped.entry(format).or_default().push(file),
+            None => *extensions.entry(extension_of(file)).or_default() += 1,
         }
     }
     if !files.iter().any(|file| is_note(file)) {
@@ -133,36 +140,69 @@ pub(super) fn from_folder(
             None => "none of them".to_owned(),
         };
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files or with notes (*.md, *.txt), found {found}",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>), with Parquet or Arrow files, with JSON files only or with notes (*.md, *.txt), found {found}",
             path.display()
         );
     }
-    for (format, skipped) in skipped {
+    let skipped = skipped.into_iter().map(|(format, skipped)| {
         let (are, such_as) = match skipped.len() {
             1 => ("is", ": "),
             _ => ("are", ", such as "),
         };
-        console.warn(format_args!(
-            "{}: {} {are} skipped{such_as}{}; {ONE_FILE}",
-            path.display(),
-            counted(skipped.len() as u64, &format!("{format} file")),
-            skipped[0].display()
-        ));
-    }
+        let count = counted(skipped.len() as u64, &format!("{format} file"));
+        let (path, first) = (path.display(), skipped[0].display());
+        format!("{path}: {count} {are} skipped{such_as}{first}; {ONE_FILE}")
+    });
+    let skipped: Vec<String> = skipped
+        .chain(skipped_extensions(path, extensions))
+        .collect();
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
     let notes = NotesCorpus::new(path, files, encoding, console);
-    Ok(unjudged(path, encoding, &stamps, notes, "notes"))
+    let source = unjudged(path, encoding, &stamps, notes, "notes");
+    Ok(source.with_skipped(skipped, console))
+}
+
+/// Extension of a file in lower case, such as `.pdf`.
+fn extension_of(file: &Path) -> String {
+    match file.extension() {
+        Some(extension) => format!(".{}", extension.to_string_lossy().to_lowercase()),
+        None => "without extension".to_owned(),
+    }
+}
+
+/// Counts the files that are neither notes nor files of records, the most frequent extensions
+/// first. `None` without such files.
+fn skipped_extensions(path: &Path, counts: BTreeMap<String, u64>) -> Option<String> {
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let (format, are) = match counts.iter().map(|(_, count)| count).sum::<u64>() {
+        0 => return None,
+        1 => ("1 file of another format".to_owned(), "is"),
+        all => (format!("{} files of other formats", grouped(all)), "are"),
+    };
+    let named = counts.iter().take(NAMED_EXTENSIONS);
+    let mut named: Vec<String> = named
+        .map(|(extension, count)| format!("{} {extension}", grouped(*count)))
+        .collect();
+    let unnamed = counts.iter().skip(NAMED_EXTENSIONS);
+    match unnamed.map(|(_, count)| count).sum::<u64>() {
+        0 => {}
+        unnamed => named.push(format!("{} with other extensions", grouped(unnamed))),
+    }
+    let (path, named) = (path.display(), named.join(", "));
+    Some(format!("{path}: {format} {are} skipped: {named}"))
 }
 
 /// How files of several formats are read, at the end of messages.
 const ONE_FILE: &str =
     "give one file, or add each to an index with `ir index FILE -o FOLDER --add`";
 
-/// Parquet or Arrow files, in the order in which they are read.
-fn from_columnar(
+/// Files with names of fields, in the order in which they are read.
+fn from_files(
     path: &Path,
     files: Vec<PathBuf>,
+    format: &'static str,
     options: &DocumentOptions,
 ) -> Result<DocumentSource> {
     let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
@@ -172,7 +212,7 @@ fn from_columnar(
     let encoding = options.read.encoding;
     Ok(DocumentSource {
         sample,
-        ..unjudged(path, encoding, &stamps, corpus, COLUMNAR_FILES)
+        ..unjudged(path, encoding, &stamps, corpus, format)
     })
 }
 
@@ -305,6 +345,8 @@ const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.json
 const MIN_NOTES: usize = 10;
 /// Number of subfolders that are named in an error.
 const NAMED_FOLDERS: usize = 5;
+/// Number of extensions that are named in a warning.
+const NAMED_EXTENSIONS: usize = 8;
 
 /// Rejects a folder of collections with fewer than [`MIN_NOTES`] notes: its notes are files such as
 /// `README.md`. With more notes, prints which collections are not read, and returns their folders.

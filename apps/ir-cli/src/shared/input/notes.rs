@@ -9,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, anyhow};
 use ir_core::{Corpus, CorpusError, DocReader, Document, Flow, Progress};
 use ir_data::TextEncoding;
+use ir_qa::documents::FrontMatter;
 
 use crate::shared::console::Console;
 use crate::shared::format::grouped;
@@ -20,8 +21,9 @@ const MAX_NOTE_BYTES: u64 = 64 << 20;
 const NAMED_NOTES: usize = 3;
 
 /// Corpus of the `*.md`, `*.markdown` and `*.txt` files below a folder, ordered by path. The id is
-/// the relative path; the title is the first Markdown heading, otherwise the file name. Notes that
-/// cannot be read are skipped with a warning.
+/// the relative path. The title is the field `title` in the front matter (YAML, TOML) of Markdown,
+/// otherwise the first heading, otherwise the file name. Other fields of the front matter are
+/// attributes. Notes that cannot be read are skipped with a warning.
 #[derive(Debug)]
 pub(crate) struct NotesCorpus {
     root: PathBuf,
@@ -155,11 +157,16 @@ pub(super) fn file_stamp(path: &Path) -> String {
 }
 
 pub(super) fn is_note(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| {
-        ["md", "markdown", "txt"]
-            .iter()
-            .any(|e| extension.eq_ignore_ascii_case(e))
-    })
+    is_markdown(path) || has_extension(path, "txt")
+}
+
+fn is_markdown(path: &Path) -> bool {
+    has_extension(path, "md") || has_extension(path, "markdown")
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
 /// Format of a file of records by the extension, also compressed; `None` for other files.
@@ -212,8 +219,18 @@ impl DocReader for NotesReader<'_> {
             let below = path.strip_prefix(&self.notes.root).unwrap_or(path);
             doc.clear();
             doc.id = below.to_string_lossy().replace('\\', "/");
-            doc.title = title(path, &text);
-            doc.text = text;
+            let matter = is_markdown(path).then(|| FrontMatter::parse(&text));
+            match matter.flatten() {
+                Some(matter) => {
+                    doc.title = matter.title.unwrap_or_else(|| title(path, matter.text));
+                    doc.attributes = matter.attributes;
+                    doc.text = matter.text.to_owned();
+                }
+                None => {
+                    doc.title = title(path, &text);
+                    doc.text = text;
+                }
+            }
             return Ok(true);
         }
         self.notes.report(&self.skipped)?;
@@ -245,10 +262,7 @@ fn title(path: &Path, text: &str) -> String {
     let heading = text
         .lines()
         .take(20)
-        .filter(|_| {
-            path.extension()
-                .is_some_and(|e| !e.eq_ignore_ascii_case("txt"))
-        })
+        .filter(|_| is_markdown(path))
         .find_map(|line| line.strip_prefix("# "));
     match heading {
         Some(heading) => heading.trim().to_owned(),
