@@ -96,6 +96,13 @@ fn query_words_give_a_list() {
         here.ir(&[&again[..], &["--scores", "exact"]].concat())
             .fails(2, &["--scores: expected a TREC run, found a list of hits"]);
         std::fs::remove_file(here.at("saved.toml")).unwrap();
+        // The number of hits of the file.
+        let save = ["-k", "1", "--save", "saved.toml"];
+        assert_eq!(here.ir(&[&search[..], &save].concat()).ok().out, first);
+        assert_eq!(here.ir(&again).ok().out, first);
+        let two = here.ir(&[&again[..], &["-k", "2"]].concat()).ok().out;
+        assert!(two.len() > first.len() && two.starts_with(&first), "{two}");
+        std::fs::remove_file(here.at("saved.toml")).unwrap();
     }
 }
 

@@ -165,11 +165,8 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
         warn_of_years(&open.queries, console);
     }
     let most = spec.max_hits(&Registry::default())?.unwrap_or(usize::MAX);
-    let k = if args.is_list() {
-        args.hits.unwrap_or(LIST_HITS.min(most))
-    } else {
-        args.hits.or(root.hits).unwrap_or(RUN_HITS.min(most))
-    };
+    let default = if args.is_list() { LIST_HITS } else { RUN_HITS };
+    let k = args.hits.or(root.hits).unwrap_or(default.min(most));
     let began = Instant::now();
     let run = open.run(args.tag_or(&root.name), filter, k);
     let mut run = run.with_context(|| format!("{}: search failed", args.collection))?;
