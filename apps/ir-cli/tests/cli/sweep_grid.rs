@@ -436,7 +436,13 @@ fn wrong_grids_are_rejected() {
         ),
         (
             &["--grid", "k1=1,2", "third"],
-            &["--grid: expected one collection", "found 2"],
+            &["--grid: expected one collection", "found 2 arguments"],
+        ),
+        (
+            &["--queries", "queries.tsv", "--grid", "k1=1,2"],
+            &[
+                "found 2 arguments (--query-file FILE reads queries; --queries prints values per query)",
+            ],
         ),
         (&["--model", "qld"], &["--grid"]),
     ] {

@@ -122,7 +122,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn check_grid(args: &Args) -> Result<Vec<Point>> {
     let found = args.input.runs.len();
     if found != 1 {
-        bail_usage!("--grid: expected one collection or index to search, found {found} arguments");
+        let advice = if args.queries {
+            " (--query-file FILE reads queries; --queries prints values per query)"
+        } else {
+            ""
+        };
+        bail_usage!(
+            "--grid: expected one collection or index to search, found {found} arguments{advice}"
+        );
     }
     args.grid.check(&args.setup)
 }
