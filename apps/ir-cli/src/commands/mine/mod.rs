@@ -23,7 +23,7 @@ use ir_system::{IndexNeeds, Registry};
 
 use self::miner::{Candidates, Miner};
 use crate::shared::console::{Console, Usage, bail_usage};
-use crate::shared::filter::{QueryFilters, condition, warn_of_years};
+use crate::shared::filter::{Conditions, QueryFilters, condition, warn_of_years};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
@@ -319,7 +319,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     // On Unix the mapped file is readable after its removal, and no interruption leaves it behind.
     let _folder = folder.filter(|_| !cfg!(unix));
     let (name, time) = (&args.collection, args.not_later_than_query);
-    let filters = QueryFilters::new(&index, &args.filter, time, name, console)?;
+    let conditions = Conditions::of_option(&args.filter);
+    let filters = QueryFilters::new(&index, conditions, time, name, console)?;
     let candidates = match other {
         Some(run) => Candidates::Run(run, index.ids().clone()),
         None => {
