@@ -89,6 +89,14 @@ fn query_words_give_a_list() {
         assert!(!direct.is_empty() && !direct.contains(" Q0 "), "{direct}");
         let again = [&search[..], &["--system", "saved.toml"]].concat();
         assert_eq!(here.ir(&again).ok().out, direct, "{collection}");
+        for output in [&["--json"][..], &["--explain"], &["--json", "--explain"]] {
+            let direct = here.ir(&[&search[..], output].concat()).ok().out;
+            let found = here.ir(&[&again[..], output].concat()).ok();
+            assert_eq!(found.out, direct, "{collection} {output:?}");
+            assert_eq!(found.err, "");
+            let is_explained = direct.contains("idf");
+            assert_eq!(is_explained, output.contains(&"--explain"), "{direct}");
+        }
         let first = here.ir(&[&again[..], &["-k", "1"]].concat()).ok().out;
         assert!(direct.starts_with(&first), "{first}");
         let run = here.ir(&[&again[..], &["-o", "-"]].concat()).ok().out;
@@ -308,6 +316,14 @@ fn systems_of_every_type_search() {
         assert!(first.lines().count() > 0, "{kind}");
         here.ir(&[&search[..], &["--threads", "1"]].concat()).ok();
         assert_eq!(here.read("run.trec"), first, "{kind}");
+        let json = ["--json", "--explain"];
+        let explained = here.ir(&[&search[..4], &json].concat()).ok();
+        let hits = explained.out.lines();
+        assert_eq!(hits.count(), first.lines().count(), "{kind}");
+        let hit = explained.out.lines().next().unwrap_or_default();
+        let parts = ["\"text\":", "\"explanation\":"];
+        assert!(parts.iter().all(|part| hit.contains(part)), "{kind}: {hit}");
+        assert!(!explained.err.contains("--explain"), "{}", explained.err);
     }
     // A part of a hybrid and of a reranking; the last system that is not hidden is searched.
     here.write(
@@ -384,11 +400,14 @@ fn wrong_system_files_are_rejected() {
         &["--k1", "1"][..],
         &["--feedback", "rm3"],
         &["--fields", "text"],
-        &["--json"],
     ] {
         here.ir(&[&search[..], option].concat())
             .fails(2, &[option[0], "--system"]);
     }
+    here.ir(&[&search[..], &["--explain"]].concat()).fails(
+        2,
+        &["--explain: expected a list or --json, found a TREC run"],
+    );
     #[cfg(feature = "dense")]
     for option in [
         &["--prefix", "x"][..],

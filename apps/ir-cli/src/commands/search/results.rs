@@ -88,8 +88,14 @@ impl OpenSearch<'_> {
             }
         }
         if shows_documents(args) {
-            self.print_hits(&rankings, k, args, &mut out)?;
+            let explains = self.print_hits(&rankings, k, args, &mut out)?;
             out.commit()?;
+            if args.explain && !explains {
+                let what = runner.what();
+                console.warn(format_args!(
+                    "--explain: {what} does not explain its scores"
+                ));
+            }
         } else {
             let mut run = Run::new(&tag);
             for (query, ranking) in queries.iter().zip(&rankings) {
@@ -123,22 +129,27 @@ impl OpenSearch<'_> {
         Ok(())
     }
 
+    /// Prints the hits with their documents. Returns `true` if a score is explained, or there are
+    /// no hits.
     fn print_hits(
         &self,
         rankings: &[Ranking],
         k: usize,
         args: &Args,
         out: &mut OutputSink,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let style = ListStyle::for_stdout();
         let analyzer = self.analysis.build()?;
         let ids = self.runner.ids();
         let read = self.read_documents(rankings)?;
+        let mut explains = rankings.iter().all(Ranking::is_empty);
         for (query, ranking) in self.queries.iter().zip(rankings) {
             let highlighter = Highlighter::new(&analyzer, &query.text);
             for (rank, hit) in (1..).zip(ranking) {
                 let id = ids.id(hit.doc);
                 let explain = || self.runner.explain(query, hit.doc, k);
+                let explanation = args.explain.then(explain).transpose()?.flatten();
+                explains |= explanation.is_some();
                 let shown = ShownHit {
                     rank,
                     id,
@@ -147,7 +158,7 @@ impl OpenSearch<'_> {
                         Some(document) => Some(document.clone()),
                         None => self.stored_document(id, hit.doc)?,
                     },
-                    explanation: args.explain.then(explain).transpose()?.flatten(),
+                    explanation,
                 };
                 let written = if args.json {
                     list::write_json(&query.id, &shown, out)
@@ -157,7 +168,7 @@ impl OpenSearch<'_> {
                 written.with_context(|| failed(out.name()))?;
             }
         }
-        Ok(())
+        Ok(explains)
     }
 
     /// Documents of all hits by id, where an index does not have them.

@@ -121,8 +121,6 @@ fn check(args: &Args) -> Result<()> {
             "--not-later-than-query",
             args.not_later_than_query.is_some(),
         ),
-        ("--json", args.json),
-        ("--explain", args.explain),
         ("--shard", args.shard.shard.is_some()),
     ]);
     #[cfg(feature = "dense")]
