@@ -37,6 +37,8 @@ impl<'a> Conditions<'a> {
     }
 }
 
+const WITHOUT_YEARS: &str = "no document has a year; the time filter has no effect";
+
 /// Conditions on attributes, and the time filter.
 pub(crate) struct QueryFilters {
     /// Year of each document. Records with the same id take the year of the first record.
@@ -62,7 +64,7 @@ impl QueryFilters {
         };
         let mut docs = (0..index.len() as u32).map(DocNum::new);
         if time && docs.all(|doc| years.get(doc).is_none()) {
-            console.warn("no document has a year; the time filter has no effect");
+            console.warn(WITHOUT_YEARS);
         }
         let chosen = if conditions.all.is_empty() {
             None
@@ -76,13 +78,17 @@ impl QueryFilters {
         })
     }
 
-    /// Filters of documents with these ids and attributes.
+    /// Filters of documents with these ids and attributes. Warns of a time filter without years.
     pub(crate) fn of_documents(
         ids: &DocIds,
         attributes: &[Attributes],
         condition: &Predicate,
         time: bool,
+        console: &Console,
     ) -> Self {
+        if time && attributes.iter().all(|it| it.year().is_none()) {
+            console.warn(WITHOUT_YEARS);
+        }
         let years: Years = attributes.iter().map(Attributes::year).collect();
         let numbered = (0..).map(DocNum::new).zip(attributes);
         let chosen = numbered.filter(|(_, attributes)| condition.matches(attributes));

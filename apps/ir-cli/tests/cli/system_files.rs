@@ -595,4 +595,8 @@ fn negatives_of_vectors_satisfy_the_filter() {
     let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());
     assert_eq!(mine(&[]), [pair("c", "ship"), pair("b", "milk")]);
     assert_eq!(mine(&["--filter", "year<=2002"]), [pair("b", "milk")]);
+    let mine = "mine corpus.jsonl --examples examples.jsonl --system sparse.toml --filter";
+    let err = here.ir(&format!("{mine} yeer<=2002")).ok().err;
+    let unknown = "--filter: no document has an attribute \"yeer\"; all pass (did you mean year?)";
+    assert!(err.contains(unknown), "{err}");
 }

@@ -122,12 +122,9 @@ fn on_documents<'a>(
     } else {
         Vec::new()
     };
-    if has_years && attributes.iter().all(|it| it.year().is_none()) {
-        console.warn("no document has a year; the time filter has no effect");
-    }
     let conditions = Predicate::All(conditions);
     Ok(Opened {
-        filters: QueryFilters::of_documents(ids, &attributes, &conditions, has_years),
+        filters: QueryFilters::of_documents(ids, &attributes, &conditions, has_years, console),
         analysis: file.analysis()?,
         qrels: asked.qrels,
         opener,

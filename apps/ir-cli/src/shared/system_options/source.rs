@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args as _, Command, Id};
-use ir_bm25::SegmentedIndex;
 use ir_system::{FilterName, Registry, SystemSpec};
 
 use super::SystemOptions;
@@ -40,14 +39,6 @@ impl SystemSource {
         let mut ids = SystemOptions::ids();
         ids.push(Id::from("system"));
         ids
-    }
-
-    /// Name of the system, or its scoring model with parameters, for messages.
-    pub(crate) fn label(&self, spec: &SystemSpec, index: &SegmentedIndex) -> Result<String> {
-        match spec.root().filter(|_| self.system.is_some()) {
-            Some(root) => Ok(root.name.clone()),
-            None => Ok(self.options.searcher(index)?.model().to_string()),
-        }
     }
 
     /// Reads and checks the system, which cleans its queries.
