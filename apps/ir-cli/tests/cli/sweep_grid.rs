@@ -390,6 +390,47 @@ fn grids_of_system_files() {
         .fails(1, &["tasks[0].training.split", "train"]);
 }
 
+/// Weights of the parts of a hybrid, with and without weights in the file.
+#[test]
+fn grids_of_the_weights_of_hybrids() {
+    let here = grid_folder();
+    let hybrid = |weights: &str| {
+        let text = format!(
+            "[[systems]]\nname = \"words\"\ntype = \"bm25\"\nhidden = true\n\
+             [[systems]]\nname = \"lsi\"\ntype = \"lsi\"\ndim = 2\nhidden = true\n\
+             [[systems]]\nname = \"both\"\ntype = \"hybrid\"\nof = [\"words\", \"lsi\"]\n{weights}\n"
+        );
+        here.write("hybrid.toml", text);
+    };
+    let mut files = Vec::new();
+    for weight in ["0", "0.5", "4"] {
+        let file = format!("weight.words={weight}");
+        hybrid(&format!("weights = [{weight}, 1]"));
+        let search = ["search", "notes", "--system", "hybrid.toml", "-o", &file];
+        here.ir(&search).ok();
+        files.push(file);
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let expected = here.ir(&[&["sweep", "notes"][..], &files].concat()).ok();
+    let expected = rows(&expected.out);
+    assert!(expected[0][1] != expected[2][1], "{expected:?}");
+    let sweep = "sweep notes notes --system hybrid.toml --grid";
+    for weights in ["", "weights = [2, 1]"] {
+        hybrid(weights);
+        for name in ["weight.words", "both.weight.words"] {
+            let found = here.ir(&format!("{sweep} {name}=0,0.5,4")).ok().out;
+            let found = found.replace("both.weight", "weight");
+            assert_eq!(rows(&found), expected, "{name} {weights}");
+        }
+    }
+    here.ir(&format!("{sweep} weight.word=1,2")).fails(
+        2,
+        &["--grid: weight.word: expected a part of the hybrid (words, lsi), found \"word\" (did you mean words?)"],
+    );
+    here.ir(&format!("{sweep} weight.lsi=-1,2"))
+        .fails(1, &["hybrid.toml", "weights"]);
+}
+
 #[test]
 fn wrong_grids_are_rejected() {
     let here = Folder::new();

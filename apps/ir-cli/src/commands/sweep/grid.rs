@@ -14,7 +14,7 @@ use ir_core::{Query, Run};
 use ir_data::TextEncoding;
 use ir_experiment::round_scores;
 use ir_system::{IndexNeeds, Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
-use toml::Value;
+use toml::{Table, Value};
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::IndexOptions;
@@ -32,8 +32,9 @@ pub(super) struct GridOptions {
     /// Values of a parameter of the system, such as k1=0.6,0.9,1.2: any key of a system file, or
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
     /// synonyms.weight; nearest.words, nearest.weight; prior.weight; weight.FIELD and b.FIELD of
-    /// bm25f. With --system also NAME.KEY of a part; repeatable. Every combination is a setting.
-    /// The second argument is then the collection or index to search
+    /// bm25f. With --system also NAME.KEY of a part, and weight.NAME of a part of a hybrid;
+    /// repeatable. Every combination is a setting. The second argument is then the collection or
+    /// index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
@@ -452,6 +453,11 @@ fn set_parameter(
         parameters.insert("feedback".to_owned(), text.into());
         return Ok(());
     }
+    if system.kind == "hybrid"
+        && let Some(("weight", part)) = key.split_once('.')
+    {
+        return set_weight(parameters, part, number());
+    }
     let known = KEYS.iter().find(|(name, _)| *name == key);
     let key = known.map_or(key, |(_, key)| key);
     let of_fields = key.split_once('.').and_then(|(table, field)| match table {
@@ -482,13 +488,38 @@ fn set_parameter(
         None => parameters,
         Some(table) => match parameters
             .entry(table)
-            .or_insert_with(|| toml::Table::new().into())
+            .or_insert_with(|| Table::new().into())
         {
             Value::Table(table) => table,
             _ => return Err(format!("expected a table {table}, found another value")),
         },
     };
     target.insert(key.to_owned(), value);
+    Ok(())
+}
+
+/// Sets the weight of a part of a hybrid. Weights that the hybrid does not set are 1.
+fn set_weight(parameters: &mut Table, part: &str, weight: Value) -> Result<(), String> {
+    let names = parameters.get("of").and_then(Value::as_array).into_iter();
+    let names: Vec<&str> = names.flatten().filter_map(Value::as_str).collect();
+    let Some(at) = names.iter().position(|name| *name == part) else {
+        let hint = did_you_mean(part, names.iter().copied());
+        let known = names.join(", ");
+        return Err(format!(
+            "weight.{part}: expected a part of the hybrid ({known}), found {part:?}{hint}"
+        ));
+    };
+    let count = names.len();
+    let ones = || Value::Array(vec![Value::Float(1.0); count]);
+    let weights = parameters.entry("weights").or_insert_with(ones);
+    match weights.as_array_mut().and_then(|list| list.get_mut(at)) {
+        Some(value) => *value = weight,
+        None => {
+            return Err(format!(
+                "weights: expected {count} weights, one for each system"
+            ));
+        }
+    }
     Ok(())
 }
 
