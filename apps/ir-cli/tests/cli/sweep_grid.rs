@@ -429,6 +429,49 @@ fn grids_of_the_weights_of_hybrids() {
     );
     here.ir(&format!("{sweep} weight.lsi=-1,2"))
         .fails(1, &["hybrid.toml", "weights"]);
+    // The grid of the file, as in an experiment.
+    let sweep = "sweep notes notes --system hybrid.toml";
+    hybrid("[systems.grid]\nweights = [[0, 1], [0.5, 1], [4, 1]]");
+    let mut found = here.ir(sweep).ok().out;
+    for weight in ["0", "0.5", "4"] {
+        let (list, name) = (
+            format!("weights=[{weight}, 1]"),
+            format!("weight.words={weight}"),
+        );
+        found = found.replace(&list, &name);
+    }
+    assert_eq!(rows(&found), expected);
+    here.ir(&format!("{sweep} --grid words.k1=1,2"))
+        .fails(1, &["hybrid.toml", "systems[2].grid: expected no grid"]);
+    here.ir(&format!("{sweep} --k1 1")).fails(
+        2,
+        &["--k1: expected either --system or options of a system"],
+    );
+    for (grid, code, message) in [
+        (
+            "",
+            2,
+            "hybrid.toml: expected grids with 2 to 10000 settings, found 1",
+        ),
+        (
+            "[systems.grid]\nweights = 1",
+            1,
+            "systems[2].grid.weights: expected a list of values, found 1",
+        ),
+        (
+            "[systems.grid]\nweights = [[1, 1], [1]]",
+            1,
+            "expected 2 weights, one for each system",
+        ),
+        (
+            "[systems.grid]\nfusoin = [\"rrf\", \"borda\"]",
+            1,
+            "did you mean fusion?",
+        ),
+    ] {
+        hybrid(grid);
+        here.ir(sweep).fails(code, &[message]);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `ir sweep`: leave-one-query-out cross-validation of parameters.
 
 mod grid;
+mod keys;
 
 use std::io::Write;
 use std::path::Path;
@@ -127,8 +128,9 @@ fn check_grid(args: &Args) -> Result<Vec<Point>> {
         } else {
             ""
         };
+        let option = args.grid.option();
         bail_usage!(
-            "--grid: expected one collection or index to search, found {found} arguments{advice}"
+            "{option}: expected one collection or index to search, found {found} arguments{advice}"
         );
     }
     args.grid.check(&args.setup)
