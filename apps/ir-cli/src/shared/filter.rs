@@ -1,4 +1,4 @@
-//! Attribute conditions of `--filter`.
+//! Attribute conditions of `--filter` and of system files.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -19,12 +19,32 @@ pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
         .map_err(|error: ParsePredicateError| error.to_string())
 }
 
-/// Filters of `--filter` and `--not-later-than-query`.
+/// Conditions that documents must satisfy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conditions<'a> {
+    /// Option or key, for messages.
+    pub(crate) source: &'a str,
+    pub(crate) all: &'a [Predicate],
+}
+
+impl<'a> Conditions<'a> {
+    /// Conditions of `--filter`.
+    pub(crate) const fn of_option(all: &'a [Predicate]) -> Self {
+        Self {
+            source: "--filter",
+            all,
+        }
+    }
+}
+
+const WITHOUT_YEARS: &str = "no document has a year; the time filter has no effect";
+
+/// Conditions on attributes, and the time filter.
 pub(crate) struct QueryFilters {
     /// Year of each document. Records with the same id take the year of the first record.
     pub(crate) years: Years,
     time: bool,
-    /// Documents that satisfy `--filter`; `None` without conditions.
+    /// Documents that satisfy the conditions; `None` without conditions.
     pub(crate) chosen: Option<DocSet>,
 }
 
@@ -33,7 +53,7 @@ impl QueryFilters {
     /// has. `time` enables the time filter; `name` names the index in errors.
     pub(crate) fn new(
         index: &SegmentedIndex,
-        conditions: &[Predicate],
+        conditions: Conditions<'_>,
         time: bool,
         name: &str,
         console: &Console,
@@ -44,12 +64,12 @@ impl QueryFilters {
         };
         let mut docs = (0..index.len() as u32).map(DocNum::new);
         if time && docs.all(|doc| years.get(doc).is_none()) {
-            console.warn("no document has a year; the time filter has no effect");
+            console.warn(WITHOUT_YEARS);
         }
-        let chosen = if conditions.is_empty() {
+        let chosen = if conditions.all.is_empty() {
             None
         } else {
-            Some(select_documents(index, conditions.to_vec(), name, console)?)
+            Some(select_documents(index, conditions, name, console)?)
         };
         Ok(Self {
             years,
@@ -58,13 +78,17 @@ impl QueryFilters {
         })
     }
 
-    /// Filters of documents with these ids and attributes.
+    /// Filters of documents with these ids and attributes. Warns of a time filter without years.
     pub(crate) fn of_documents(
         ids: &DocIds,
         attributes: &[Attributes],
         condition: &Predicate,
         time: bool,
+        console: &Console,
     ) -> Self {
+        if time && attributes.iter().all(|it| it.year().is_none()) {
+            console.warn(WITHOUT_YEARS);
+        }
         let years: Years = attributes.iter().map(Attributes::year).collect();
         let numbered = (0..).map(DocNum::new).zip(attributes);
         let chosen = numbered.filter(|(_, attributes)| condition.matches(attributes));
@@ -101,13 +125,14 @@ impl QueryFilters {
 
 fn select_documents(
     index: &SegmentedIndex,
-    conditions: Vec<Predicate>,
+    conditions: Conditions<'_>,
     name: &str,
     console: &Console,
 ) -> Result<DocSet> {
     if index.config().store == StoredFields::Nothing {
         bail!(
-            "{name}: --filter needs stored attributes, found an index without them (`ir index --store attributes`)"
+            "{name}: {} needs stored attributes, found an index without them (`ir index --store attributes`)",
+            conditions.source
         );
     }
     let read = || format!("{name}: cannot be read");
@@ -115,8 +140,9 @@ fn select_documents(
         let documents = (0..index.len() as u32).map(DocNum::new);
         documents.map(|doc| index.attributes(doc))
     };
-    warn_of_conditions(&conditions, documents, console).with_context(read)?;
-    index.select(&Predicate::All(conditions)).with_context(read)
+    warn_of_conditions(conditions, documents, console).with_context(read)?;
+    let all = Predicate::All(conditions.all.to_vec());
+    index.select(&all).with_context(read)
 }
 
 /// Warns about queries with an invalid year, and if no query has a year.
@@ -133,20 +159,21 @@ pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
 /// Warns about conditions on attributes that no document has, about values that limits cannot be
 /// compared with, and about malformed dates.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
-    conditions: &[Predicate],
+    conditions: Conditions<'_>,
     documents: impl Fn() -> D,
     console: &Console,
 ) -> Result<(), E> {
-    let mut values = IncomparableValues::new(conditions);
-    // Condition of an option, the attribute of a part of it, and if a document has it.
+    let Conditions { source, all } = conditions;
+    let mut values = IncomparableValues::new(all);
+    // Whole condition, the attribute of a part of it, and if a document has it.
     let mut tests: Vec<(&Predicate, &str, bool)> = Vec::new();
-    for whole in conditions {
+    for whole in all {
         let parts = whole.conditions();
         let names: BTreeSet<&str> = parts.iter().filter_map(|part| part.name()).collect();
         tests.extend(names.into_iter().map(|name| (whole, name, false)));
         for date in parts.iter().flat_map(|part| part.malformed_dates()) {
             console.warn(format_args!(
-                "--filter: {date:?} is not a date and is compared as text (dates are YYYY-MM-DD)"
+                "{source}: {date:?} is not a date and is compared as text (dates are YYYY-MM-DD)"
             ));
         }
     }
@@ -165,18 +192,18 @@ pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Re
         }
     }
     for (whole, name, _) in tests.iter().filter(|(_, _, is_there)| !is_there) {
-        let all = if whole.matches(&Attributes::new()) {
+        let passing = if whole.matches(&Attributes::new()) {
             "all pass"
         } else {
             "none passes"
         };
         let hint = did_you_mean(name, known.iter().map(String::as_str));
         console.warn(format_args!(
-            "--filter: no document has an attribute {name:?}; {all}{hint}"
+            "{source}: no document has an attribute {name:?}; {passing}{hint}"
         ));
     }
     for warning in values.warnings() {
-        console.warn(format_args!("--filter: {warning}"));
+        console.warn(format_args!("{source}: {warning}"));
     }
     Ok(())
 }

@@ -3,9 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
-use ir_bm25::analysis::Analysis;
-use ir_bm25::{IndexConfig, SegmentedIndex, StoredFields};
+use anyhow::{Result, anyhow};
+use ir_bm25::{IndexConfig, SegmentedIndex};
 use ir_core::store::Verify;
 use ir_core::{Attributes, Corpus, DocIds, Document, Query};
 use ir_data::catalog::Catalog;
@@ -220,33 +219,18 @@ impl<'a> SystemOpener<'a> {
         }
     }
 
-    /// Documents with these ids, by id. Empty on an index that does not store them.
+    /// Documents with these ids, by id. Empty on an index, which has them itself.
     pub(crate) fn documents(&self, ids: &HashSet<&str>) -> Result<HashMap<String, Document>> {
-        let data = match &self.documents {
-            SearchedDocuments::Index(data, _) => data,
-            SearchedDocuments::Documents(task, _) => return task.documents(ids).map_err(failure),
-        };
-        let mut by_id = HashMap::new();
-        let stored = |index: &&SegmentedIndex| index.config().store == StoredFields::Everything;
-        let Some(index) = data.index.index().filter(stored) else {
-            return Ok(by_id);
-        };
-        for &id in ids {
-            if let Some(doc) = index.ids().get(id) {
-                let document = index.document(doc);
-                let document = document.with_context(|| format!("{}: cannot be read", data.name()));
-                by_id.insert(id.to_owned(), document?);
-            }
+        match &self.documents {
+            SearchedDocuments::Index(..) => Ok(HashMap::new()),
+            SearchedDocuments::Documents(task, _) => task.documents(ids).map_err(failure),
         }
-        Ok(by_id)
     }
 
-    /// Analysis of the index; `None` if systems index the documents as they describe.
-    pub(crate) fn analysis(&self) -> Option<Analysis> {
+    /// The index that is searched; `None` if systems index the documents as they describe.
+    pub(crate) fn index(&self) -> Option<&SegmentedIndex> {
         match &self.documents {
-            SearchedDocuments::Index(data, _) => {
-                Some(data.index.index()?.config().analysis.clone())
-            }
+            SearchedDocuments::Index(data, _) => data.index.index(),
             SearchedDocuments::Documents(..) => None,
         }
     }

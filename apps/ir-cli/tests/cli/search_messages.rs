@@ -187,3 +187,71 @@ fn feedback() {
     ]);
     assert!(list.ok().out.contains("weight in the query"));
 }
+
+/// Searches by a system file print the warnings of searches by options.
+#[test]
+fn warnings_of_system_files() {
+    let here = Folder::new();
+    tiny(&here);
+    here.ir("index tiny -o tiny.ir --store all").ok();
+    here.write("q.tsv", "a\tgreen tea\nb\tzebra\nc\tthe\n");
+    for file in ["corpus.jsonl", "queries.jsonl"] {
+        here.write(
+            &format!("judged/{file}"),
+            here.read(&format!("tiny/{file}")),
+        );
+    }
+    let qrels = "query-id\tcorpus-id\tscore\nq1\td1\t1.0\nq1\td9\t1\nq2\td3\t1\n";
+    here.write("judged/qrels/test.tsv", qrels);
+    let system = |file: &str, keys: &str| {
+        let head = "[[systems]]\nname = \"s\"\ntype = \"bm25\"\n";
+        here.write(file, format!("{head}{keys}\n"));
+    };
+    system("plain.toml", "");
+    system("where.toml", "where = { known = { name = \"yaer\" } }");
+    system("rm3.toml", "feedback = \"rm3\"");
+    system(
+        "clean.toml",
+        "analyzer = \"whitespace\"\ncleaning = { stop_words = \"nltk\" }",
+    );
+    let by_file = |search: &[&str], file: &str| {
+        let search = [search, &["--system", file]].concat();
+        here.ir(&search).ok().err
+    };
+    for collection in ["tiny", "tiny.ir"] {
+        for options in [
+            &["zebra"][..],
+            &["the and of"],
+            &[""],
+            &["green AND tea"],
+            &["q.tsv"],
+            &["--queries", "q.tsv", "-o", "run"],
+            &["--queries", "judged", "-o", "run"],
+        ] {
+            let search = [&["search", collection][..], options].concat();
+            let direct = here.ir(&search).ok().err;
+            assert!(direct.starts_with("warning: "), "{options:?}: {direct}");
+            let expected = direct.replace("--syntax parses", "the key syntax parses");
+            let found = by_file(&search, "plain.toml");
+            assert_eq!(found, expected, "{collection} {options:?}");
+        }
+        let search = ["search", collection, "green tea"];
+        assert_eq!(by_file(&search, "plain.toml"), "");
+        assert_eq!(
+            by_file(&search, "rm3.toml"),
+            "warning: rm3.toml: feedback: 1 of the queries have fewer hits than the 10 feedback documents; all hits are used\n"
+        );
+        let warnings = by_file(&search, "where.toml");
+        let name = if collection == "tiny" { "tiny: " } else { "" };
+        let unknown = format!(
+            "warning: where.toml:4: systems[0].where: {name}no document has an attribute \"yaer\""
+        );
+        assert!(warnings.starts_with(&unknown), "{warnings}");
+        let none = "no hits: no document that passes where of where.toml has a term of the query\n";
+        assert!(warnings.ends_with(none), "{warnings}");
+    }
+    assert_eq!(
+        by_file(&["search", "tiny", "the and of"], "clean.toml"),
+        "warning: no hits: the query has no words after cleaning of clean.toml\n"
+    );
+}

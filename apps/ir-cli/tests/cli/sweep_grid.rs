@@ -390,6 +390,90 @@ fn grids_of_system_files() {
         .fails(1, &["tasks[0].training.split", "train"]);
 }
 
+/// Weights of the parts of a hybrid, with and without weights in the file.
+#[test]
+fn grids_of_the_weights_of_hybrids() {
+    let here = grid_folder();
+    let hybrid = |weights: &str| {
+        let text = format!(
+            "[[systems]]\nname = \"words\"\ntype = \"bm25\"\nhidden = true\n\
+             [[systems]]\nname = \"lsi\"\ntype = \"lsi\"\ndim = 2\nhidden = true\n\
+             [[systems]]\nname = \"both\"\ntype = \"hybrid\"\nof = [\"words\", \"lsi\"]\n{weights}\n"
+        );
+        here.write("hybrid.toml", text);
+    };
+    let mut files = Vec::new();
+    for weight in ["0", "0.5", "4"] {
+        let file = format!("weight.words={weight}");
+        hybrid(&format!("weights = [{weight}, 1]"));
+        let search = ["search", "notes", "--system", "hybrid.toml", "-o", &file];
+        here.ir(&search).ok();
+        files.push(file);
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let expected = here.ir(&[&["sweep", "notes"][..], &files].concat()).ok();
+    let expected = rows(&expected.out);
+    assert!(expected[0][1] != expected[2][1], "{expected:?}");
+    let sweep = "sweep notes notes --system hybrid.toml --grid";
+    for weights in ["", "weights = [2, 1]"] {
+        hybrid(weights);
+        for name in ["weight.words", "both.weight.words"] {
+            let found = here.ir(&format!("{sweep} {name}=0,0.5,4")).ok().out;
+            let found = found.replace("both.weight", "weight");
+            assert_eq!(rows(&found), expected, "{name} {weights}");
+        }
+    }
+    here.ir(&format!("{sweep} weight.word=1,2")).fails(
+        2,
+        &["--grid: weight.word: expected a part of the hybrid (words, lsi), found \"word\" (did you mean words?)"],
+    );
+    here.ir(&format!("{sweep} weight.lsi=-1,2"))
+        .fails(1, &["hybrid.toml", "weights"]);
+    // The grid of the file, as in an experiment.
+    let sweep = "sweep notes notes --system hybrid.toml";
+    hybrid("[systems.grid]\nweights = [[0, 1], [0.5, 1], [4, 1]]");
+    let mut found = here.ir(sweep).ok().out;
+    for weight in ["0", "0.5", "4"] {
+        let (list, name) = (
+            format!("weights=[{weight}, 1]"),
+            format!("weight.words={weight}"),
+        );
+        found = found.replace(&list, &name);
+    }
+    assert_eq!(rows(&found), expected);
+    here.ir(&format!("{sweep} --grid words.k1=1,2"))
+        .fails(1, &["hybrid.toml", "systems[2].grid: expected no grid"]);
+    here.ir(&format!("{sweep} --k1 1")).fails(
+        2,
+        &["--k1: expected either --system or options of a system"],
+    );
+    for (grid, code, message) in [
+        (
+            "",
+            2,
+            "hybrid.toml: expected grids with 2 to 10000 settings, found 1",
+        ),
+        (
+            "[systems.grid]\nweights = 1",
+            1,
+            "systems[2].grid.weights: expected a list of values, found 1",
+        ),
+        (
+            "[systems.grid]\nweights = [[1, 1], [1]]",
+            1,
+            "expected 2 weights, one for each system",
+        ),
+        (
+            "[systems.grid]\nfusoin = [\"rrf\", \"borda\"]",
+            1,
+            "did you mean fusion?",
+        ),
+    ] {
+        hybrid(grid);
+        here.ir(sweep).fails(code, &[message]);
+    }
+}
+
 #[test]
 fn wrong_grids_are_rejected() {
     let here = Folder::new();
@@ -436,7 +520,13 @@ fn wrong_grids_are_rejected() {
         ),
         (
             &["--grid", "k1=1,2", "third"],
-            &["--grid: expected one collection", "found 2"],
+            &["--grid: expected one collection", "found 2 arguments"],
+        ),
+        (
+            &["--queries", "queries.tsv", "--grid", "k1=1,2"],
+            &[
+                "found 2 arguments (--query-file FILE reads queries; --queries prints values per query)",
+            ],
         ),
         (&["--model", "qld"], &["--grid"]),
     ] {

@@ -89,12 +89,27 @@ fn query_words_give_a_list() {
         assert!(!direct.is_empty() && !direct.contains(" Q0 "), "{direct}");
         let again = [&search[..], &["--system", "saved.toml"]].concat();
         assert_eq!(here.ir(&again).ok().out, direct, "{collection}");
+        for output in [&["--json"][..], &["--explain"], &["--json", "--explain"]] {
+            let direct = here.ir(&[&search[..], output].concat()).ok().out;
+            let found = here.ir(&[&again[..], output].concat()).ok();
+            assert_eq!(found.out, direct, "{collection} {output:?}");
+            assert_eq!(found.err, "");
+            let is_explained = direct.contains("idf");
+            assert_eq!(is_explained, output.contains(&"--explain"), "{direct}");
+        }
         let first = here.ir(&[&again[..], &["-k", "1"]].concat()).ok().out;
         assert!(direct.starts_with(&first), "{first}");
         let run = here.ir(&[&again[..], &["-o", "-"]].concat()).ok().out;
         assert!(run.starts_with("1 Q0 "), "{run}");
         here.ir(&[&again[..], &["--scores", "exact"]].concat())
             .fails(2, &["--scores: expected a TREC run, found a list of hits"]);
+        std::fs::remove_file(here.at("saved.toml")).unwrap();
+        // The number of hits of the file.
+        let save = ["-k", "1", "--save", "saved.toml"];
+        assert_eq!(here.ir(&[&search[..], &save].concat()).ok().out, first);
+        assert_eq!(here.ir(&again).ok().out, first);
+        let two = here.ir(&[&again[..], &["-k", "2"]].concat()).ok().out;
+        assert!(two.len() > first.len() && two.starts_with(&first), "{two}");
         std::fs::remove_file(here.at("saved.toml")).unwrap();
     }
 }
@@ -301,6 +316,14 @@ fn systems_of_every_type_search() {
         assert!(first.lines().count() > 0, "{kind}");
         here.ir(&[&search[..], &["--threads", "1"]].concat()).ok();
         assert_eq!(here.read("run.trec"), first, "{kind}");
+        let json = ["--json", "--explain"];
+        let explained = here.ir(&[&search[..4], &json].concat()).ok();
+        let hits = explained.out.lines();
+        assert_eq!(hits.count(), first.lines().count(), "{kind}");
+        let hit = explained.out.lines().next().unwrap_or_default();
+        let parts = ["\"text\":", "\"explanation\":"];
+        assert!(parts.iter().all(|part| hit.contains(part)), "{kind}: {hit}");
+        assert!(!explained.err.contains("--explain"), "{}", explained.err);
     }
     // A part of a hybrid and of a reranking; the last system that is not hidden is searched.
     here.write(
@@ -377,11 +400,14 @@ fn wrong_system_files_are_rejected() {
         &["--k1", "1"][..],
         &["--feedback", "rm3"],
         &["--fields", "text"],
-        &["--json"],
     ] {
         here.ir(&[&search[..], option].concat())
             .fails(2, &[option[0], "--system"]);
     }
+    here.ir(&[&search[..], &["--explain"]].concat()).fails(
+        2,
+        &["--explain: expected a list or --json, found a TREC run"],
+    );
     #[cfg(feature = "dense")]
     for option in [
         &["--prefix", "x"][..],
@@ -569,4 +595,8 @@ fn negatives_of_vectors_satisfy_the_filter() {
     let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());
     assert_eq!(mine(&[]), [pair("c", "ship"), pair("b", "milk")]);
     assert_eq!(mine(&["--filter", "year<=2002"]), [pair("b", "milk")]);
+    let mine = "mine corpus.jsonl --examples examples.jsonl --system sparse.toml --filter";
+    let err = here.ir(&format!("{mine} yeer<=2002")).ok().err;
+    let unknown = "--filter: no document has an attribute \"yeer\"; all pass (did you mean year?)";
+    assert!(err.contains(unknown), "{err}");
 }

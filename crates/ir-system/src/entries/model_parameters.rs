@@ -167,29 +167,70 @@ fn widest_range(models: &[(&NamedModel, &Parameter)]) -> ParameterRange {
         .unwrap_or(models[0].1.range)
 }
 
-/// Effect, models and defaults of a parameter.
-fn description(models: &[(&NamedModel, &Parameter)]) -> String {
-    let mut effects: Vec<&str> = Vec::new();
-    for (_, parameter) in models {
-        if !effects.contains(&parameter.description) {
-            effects.push(parameter.description);
-        }
-    }
-    let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
-    for (model, parameter) in models {
-        let value = parameter.default.to_string();
-        match defaults.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, names)) => names.push(model.name),
-            None => defaults.push((value, vec![model.name])),
-        }
-    }
-    let defaults = defaults
-        .iter()
-        .map(|(value, names)| format!("{value} ({})", names.join(", ")));
+/// Effect, range and defaults of a parameter. Names the models of each effect if there are several.
+fn description(models: &[(&'static NamedModel, &'static Parameter)]) -> String {
+    let mut effects = of_models(models, |it| it.description.to_owned());
+    let effects = if effects.len() == 1 {
+        effects.remove(0).0
+    } else {
+        with_names(&effects).join(". ")
+    };
     format!(
-        "{}. Range: {}. Default: {}.",
-        effects.join(". "),
+        "{effects}. Range: {}. Default: {}.",
         widest_range(models).expected(),
-        defaults.collect::<Vec<_>>().join(", ")
+        with_names(&of_models(models, |it| it.default.to_string())).join(", ")
     )
+}
+
+/// Distinct texts of a parameter, each with the names of its models.
+fn of_models(
+    models: &[(&'static NamedModel, &'static Parameter)],
+    text: impl Fn(&Parameter) -> String,
+) -> Vec<(String, Vec<&'static str>)> {
+    let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+    for (model, parameter) in models {
+        let text = text(parameter);
+        match texts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(model.name),
+            None => texts.push((text, vec![model.name])),
+        }
+    }
+    texts
+}
+
+/// Texts with the names of their models: `0.4 (bm25, atire)`.
+fn with_names(texts: &[(String, Vec<&str>)]) -> Vec<String> {
+    let named = texts.iter();
+    named
+        .map(|(text, names)| format!("{text} ({})", names.join(", ")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_effects_name_their_models() {
+        let models = by_name();
+        let of = |name: &str| description(&models[name]);
+        assert_eq!(
+            of("k1"),
+            "Term-frequency saturation; 0 ignores repeated occurrences (bm25, atire, robertson, \
+             bm25+, bm25l, bm25f). Term-frequency saturation; 0 makes all scores 0 \
+             (terrier-tfidf, indri-tfidf). Range: a finite number >= 0. Default: 0.9 (bm25, atire, \
+             bm25+, bm25l, bm25f), 1.2 (robertson, terrier-tfidf, indri-tfidf)."
+        );
+        assert_eq!(
+            of("delta"),
+            "Lower bound of the saturated frequency of an occurrence (bm25+). Shift of the \
+             normalized frequency (bm25l). Range: a finite number >= 0. Default: 1 (bm25+), 0.5 \
+             (bm25l)."
+        );
+        assert_eq!(
+            of("s"),
+            "Slope of the length normalization; 0 disables it, 1 normalizes fully. Range: a number \
+             from 0 to 1. Default: 0.2 (pivoted)."
+        );
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningQuery};
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Run, ScoredDoc};
+use ir_core::{DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Run, ScoredDoc};
 use ir_data::training::DocumentTexts;
 use ir_system::SharedRetriever;
 
@@ -28,30 +28,15 @@ impl Candidates {
     }
 }
 
-/// Filter by numbers of the index, for candidates with other numbers.
-struct Renumbered<'a> {
-    filter: &'a dyn DocFilter,
-    /// Number in the index of each candidate.
-    numbers: &'a [Option<DocNum>],
-}
-
-impl DocFilter for Renumbered<'_> {
-    fn contains(&self, doc: DocNum) -> bool {
-        let number = self.numbers.get(doc.index()).copied().flatten();
-        number.is_some_and(|number| self.filter.contains(number))
-    }
-}
-
 pub(super) struct Miner {
     pub(super) mining: MiningConfig,
     pub(super) candidates: Candidates,
     /// Position in `texts` of each candidate.
     pub(super) positions: Vec<Option<DocNum>>,
-    /// Document number of each candidate in the index, where the system has other numbers.
-    pub(super) indexed: Option<Vec<Option<DocNum>>>,
     pub(super) texts: Arc<DocumentTexts>,
     /// Ids of the documents with the text of a positive without an id of the collection, by text.
     pub(super) named: HashMap<String, Vec<String>>,
+    /// Filters by the numbers of the candidates.
     pub(super) filters: QueryFilters,
 }
 
@@ -81,18 +66,6 @@ impl Miner {
             .map(|example| example.query_id.as_deref().unwrap_or_default());
         let years = ids.clone().map(|id| years.get(id).copied());
         self.filters.apply(years, |filters| {
-            let renumbered: Vec<Option<Renumbered<'_>>> = filters
-                .iter()
-                .map(|filter| {
-                    let (filter, numbers) = ((*filter)?, self.indexed.as_deref()?);
-                    Some(Renumbered { filter, numbers })
-                })
-                .collect();
-            let filters = filters.iter().zip(&renumbered);
-            let filters = filters.map(|(filter, renumbered)| match renumbered {
-                Some(renumbered) => Some(renumbered as &dyn DocFilter),
-                None => *filter,
-            });
             let questions: Vec<MiningQuery<'_>> = examples
                 .iter()
                 .zip(&positives)
@@ -100,7 +73,7 @@ impl Miner {
                 .map(|((example, positives), filter)| MiningQuery {
                     text: &example.query,
                     positives,
-                    within: filter,
+                    within: *filter,
                 })
                 .collect();
             let text = |doc: DocNum| self.text(doc);

@@ -2,34 +2,32 @@
 
 mod examples;
 mod miner;
+mod searched;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueHint;
-use ir_bm25::{SegmentedIndex, StoredFields};
-use ir_core::store::Verify;
 use ir_core::training::mining::{MiningConfig, MiningError, NegativeSelection, ScoreMargin};
 use ir_core::training::{TrainingExample, TrainingSet};
 use ir_core::trec::HeaderLine;
-use ir_core::{Flow, Predicate, Progress, Query, Run};
+use ir_core::{Flow, Predicate, Progress, Run};
 use ir_data::training::{DocumentTexts, OnInvalidExample, ids_by_text, write_example};
 use ir_data::{DocTemplate, TextEncoding};
-use ir_system::{IndexNeeds, Registry};
 
 use self::examples::{check_split, read_examples};
-use self::miner::{Candidates, Miner};
+use self::miner::Miner;
+use self::searched::{Searched, search_index, system_of_file};
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::feedback_collection::has_feedback_collection;
-use crate::shared::filter::{QueryFilters, condition};
+use crate::shared::filter::condition;
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
 use crate::shared::options::{QueryForm, ReadingOptions, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink};
-use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::system_options::SystemSource;
@@ -298,68 +296,21 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let (Some(run), Some(file)) = (&other, &args.run) {
         check_run(run, file, &*wanted.set, console)?;
     }
-    let (spec, registry) = (args.model.spec()?, Registry::default());
-    // A system of a file has an index of its own.
-    let needs = match &args.model.system {
-        Some(_) => IndexNeeds::default(),
-        None => spec.index_needs(&registry)?,
-    };
-    let filtered = if args.filter.is_empty() {
-        StoredFields::Nothing
-    } else {
-        StoredFields::Attributes
-    };
-    let config = args
-        .setup
-        .config(&documents, None, needs.store.max(filtered))?;
-    let config = config.with_positions(needs.positions);
+    let spec = args.model.spec()?;
     texts.release();
-    // The file of the index of many documents is mapped.
-    let folder = if texts.is_in_file() {
-        Some(tempfile::tempdir().context("cannot create a temporary folder")?)
-    } else {
-        None
-    };
-    let path = folder.as_ref().map(|folder| folder.path().join("index"));
-    let (setup, threads) = (&args.setup, args.threads);
-    let index = setup.build(&documents, None, config, threads, path.as_deref(), console)?;
-    let index = SegmentedIndex::from(index);
-    // On Unix the mapped file is readable after its removal, and no interruption leaves it behind.
-    let _folder = folder.filter(|_| !cfg!(unix));
-    let (name, time) = (&args.collection, args.not_later_than_query);
-    let filters = QueryFilters::new(&index, &args.filter, time, name, console)?;
-    let candidates = match other {
-        Some(run) => Candidates::Run(run, index.ids().clone()),
-        None => {
-            let queries = if spec.uses_query_ids(&registry)? {
-                queries_of(&*wanted.set)?
-            } else {
-                Vec::new()
-            };
-            let mut opener = match &args.model.system {
-                Some(_) => {
-                    let documents =
-                        open_documents(&args.collection, args.text.read_options(), console)?;
-                    SystemOpener::on_documents(documents, &queries, None, &spec, None, console)?
-                }
-                None => {
-                    let others = OtherCollections {
-                        encoding: args.text.encoding,
-                        verify: Verify::AllSections,
-                        setup,
-                        threads,
-                    };
-                    SystemOpener::new(name, &index, &queries, None, others, console)?
-                }
-            };
-            Candidates::System(opener.open(&spec)?.retriever)
-        }
+    let Searched {
+        candidates,
+        filters,
+        label,
+        folder: _folder,
+    } = match &args.model.system {
+        Some(_) => system_of_file(args, &spec, &*wanted.set, console)?,
+        None => search_index(args, &documents, &spec, other, texts.is_in_file(), console)?,
     };
     let ids = candidates.ids();
     let miner = Miner {
         mining,
         positions: ids.iter().map(|id| texts.ids().get(id)).collect(),
-        indexed: (ids != index.ids()).then(|| ids.iter().map(|id| index.ids().get(id)).collect()),
         named: named_positives(args, &*wanted.set, &documents, &texts)?,
         texts,
         filters,
@@ -409,10 +360,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         "{} examples, {} negatives, {}",
         grouped(total as u64),
         grouped(found as u64),
-        match &miner.candidates {
-            Candidates::Run(..) => "from a run".to_owned(),
-            Candidates::System(_) => args.model.label(&spec, &index)?,
-        },
+        label,
     ));
     Ok(())
 }
@@ -442,18 +390,6 @@ fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) ->
         )),
     }
     Ok(())
-}
-
-/// Ids and texts of the queries of examples.
-fn queries_of(set: &dyn TrainingSet) -> Result<Vec<Query>> {
-    let examples = (0..set.len()).map(|n| set.get(n));
-    examples
-        .map(|example| {
-            let example = example?;
-            let id = example.query_id.unwrap_or_default();
-            Ok(Query::new(id, example.query))
-        })
-        .collect()
 }
 
 /// Ids of the documents with the text of a positive that has no id of the collection.

@@ -394,7 +394,7 @@ impl Args {
         Ok(())
     }
 
-    /// Rejects options of a run beside a list or --json.
+    /// Rejects options of a run beside a list or --json, and --explain beside a run.
     pub(super) fn check_list(&self) -> Result<()> {
         let of_a_run = first_set([
             ("--tag", self.tag.is_some()),
@@ -404,6 +404,8 @@ impl Args {
             "--json"
         } else if self.is_list() {
             "a list of hits (--output FILE writes a run)"
+        } else if self.explain {
+            bail_usage!("--explain: expected a list or --json, found a TREC run");
         } else {
             return Ok(());
         };
@@ -426,10 +428,6 @@ impl Args {
             bail_usage!(
                 "--shard {shard}: expected queries of a collection or a file, found query words"
             );
-        }
-        let is_run = !self.json && !self.is_list();
-        if self.explain && is_run {
-            bail_usage!("--explain: expected a list or --json, found a TREC run");
         }
         self.check_list()?;
         #[cfg(feature = "dense")]
@@ -467,7 +465,7 @@ impl Args {
             }
         }
         let weights = self.alphas().len();
-        if weights > 1 && !is_run {
+        if weights > 1 && (self.json || self.is_list()) {
             bail_usage!("--alpha: expected one weight for a list or --json, found {weights}");
         }
         let output = self.output.as_deref();

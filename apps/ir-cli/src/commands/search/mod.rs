@@ -2,6 +2,7 @@
 
 mod args;
 mod engine;
+mod file_search;
 mod list;
 mod notes;
 mod rank;
@@ -9,6 +10,7 @@ mod rank;
 mod remote;
 #[cfg(feature = "remote")]
 mod remote_options;
+mod results;
 mod save;
 mod search_index;
 mod system_file;
@@ -21,23 +23,21 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use ir_bm25::StoredFields;
-use ir_bm25::analysis::Highlighter;
-use ir_core::trec::write_run;
-use ir_core::{Query, Ranking, Run};
+use ir_core::Query;
 
 pub(crate) use args::Args;
 use engine::{open_index, without_queries};
-use list::ShownHit;
+use notes::SystemTraits;
 use rank::QueryRunner;
+use results::{HitDocuments, OpenSearch, RunOutput};
 use search_index::SearchIndex;
+use system_file::SystemFile;
 
 use crate::shared::console::Console;
-use crate::shared::format::grouped;
 use crate::shared::input::{self, TestQueries};
-use crate::shared::list_style::ListStyle;
 use crate::shared::options::use_threads;
-use crate::shared::output::{OutputPath, OutputSink, failed};
-use crate::shared::shards::{InputHash, OutputKind, ShardPart};
+use crate::shared::output::OutputSink;
+use crate::shared::shards::{InputHash, ShardPart};
 use crate::shared::signals::stop_on_interrupt;
 
 /// Default number of hits of a run, as in Anserini.
@@ -51,23 +51,46 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         // An interrupt ends it at once: requests do not report progress.
         return remote::run(args, console);
     }
-    if let Some(path) = &args.system {
-        return system_file::run(args, path, console);
-    }
     stop_on_interrupt();
     use_threads(args.threads)?;
-    args.check()?;
+    let file = match &args.system {
+        Some(path) => Some(SystemFile::read(args, path)?),
+        None => {
+            args.check()?;
+            None
+        }
+    };
     // Fail early: queries and output are opened before indexing.
-    let asked = args.queries.as_deref().map(|queries| {
-        let split = args.split.as_deref();
-        input::read_queries_of(queries, split, args.query_options(), console)
-    });
-    let asked = asked.transpose()?;
-    let outputs = open_outputs(args)?;
+    let asked = asked_queries(args, console)?;
+    let outputs = open_outputs(args, file.as_ref())?;
+    let traits = match &file {
+        Some(file) => SystemTraits::of_file(file),
+        None => SystemTraits::of_options(args),
+    };
     if let Some(query) = &args.typed() {
         notes::warn_of_query_file(query, console);
-        notes::warn_of_query_syntax(query, args, console);
+        notes::warn_of_query_syntax(query, &traits, console);
     }
+    match &file {
+        Some(file) => write_all(
+            &file_search::open(args, file, asked, traits, console)?,
+            args,
+            None,
+            outputs,
+            console,
+        ),
+        None => search_by_options(args, asked, traits, outputs, console),
+    }
+}
+
+/// Searches by the system of the options, and saves it.
+fn search_by_options(
+    args: &Args,
+    asked: Option<TestQueries>,
+    traits: SystemTraits<'_>,
+    outputs: Vec<RunOutput>,
+    console: &Console,
+) -> Result<()> {
     let began = Instant::now();
     let engine = open_index(args, stored_fields(args)?, console)?;
     let building = began.elapsed();
@@ -77,21 +100,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         anyhow::Ok((spec, path))
     });
     let saved = saved.transpose()?;
-    let mut queries = queries(args, asked, &engine, console)?;
+    let mut queries = queries(args, asked, &traits, &engine, console)?;
     let part = shard_part(args, &mut queries, &engine, console)?;
     let runner = QueryRunner::new(&engine, args, &queries, console)?;
     debug_assert_eq!(runner.runs(), outputs.len(), "one output per run");
-    for (run, output) in outputs.into_iter().enumerate() {
-        search(
-            args,
-            &engine,
-            &runner,
-            &queries,
-            part.as_ref(),
-            (run, output),
-            console,
-        )?;
-    }
+    let candidates = args.lexical.reranking()?.map(|system| system.depth);
+    let open = OpenSearch {
+        name: &engine.name,
+        queries,
+        runner,
+        documents: HitDocuments::Index(engine.index.clone()),
+        analysis: engine.index.config().analysis.clone(),
+        traits,
+        hits: args.hits,
+        most: candidates.unwrap_or(usize::MAX),
+        scores: args.scores(),
+    };
+    write_all(&open, args, part.as_ref(), outputs, console)?;
     if let Some((spec, path)) = saved {
         save::save(&spec, path)?;
     }
@@ -102,15 +127,40 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Output of a run.
-struct RunOutput {
-    tag: String,
-    path: Option<OutputPath>,
-    out: OutputSink,
+/// Searches the queries for every run, and writes it.
+fn write_all(
+    open: &OpenSearch<'_>,
+    args: &Args,
+    part: Option<&ShardPart>,
+    outputs: Vec<RunOutput>,
+    console: &Console,
+) -> Result<()> {
+    let mut outputs = outputs.into_iter().enumerate();
+    outputs.try_for_each(|output| open.write(args, part, output, console))
 }
 
-fn open_outputs(args: &Args) -> Result<Vec<RunOutput>> {
-    let runs = args.runs().into_iter().map(|(tag, path)| {
+/// Queries of the command; `None` if they are the queries of the collection.
+fn asked_queries(args: &Args, console: &Console) -> Result<Option<TestQueries>> {
+    if let Some(text) = args.typed() {
+        return Ok(Some(TestQueries {
+            queries: vec![Query::new(TYPED_QUERY_ID, text)],
+            qrels: None,
+        }));
+    }
+    let asked = args.queries.as_deref().map(|queries| {
+        let split = args.split.as_deref();
+        input::read_queries_of(queries, split, args.query_options(), console)
+    });
+    asked.transpose()
+}
+
+/// Opens the output of every run.
+fn open_outputs(args: &Args, file: Option<&SystemFile>) -> Result<Vec<RunOutput>> {
+    let runs = match file {
+        Some(file) => vec![(args.tag_or(&file.root.name).to_owned(), args.output.clone())],
+        None => args.runs(),
+    };
+    let runs = runs.into_iter().map(|(tag, path)| {
         let out = if args.is_list() {
             OutputSink::colored_stdout()
         } else {
@@ -138,27 +188,24 @@ fn stored_fields(args: &Args) -> Result<StoredFields> {
     Ok(shown.max(args.index_needs()?.store))
 }
 
-/// Queries to search: typed, of a file, or of the collection.
+/// Queries to search: the queries that were asked, or the queries of the collection.
 fn queries(
     args: &Args,
     asked: Option<TestQueries>,
+    traits: &SystemTraits<'_>,
     engine: &SearchIndex,
     console: &Console,
 ) -> Result<Vec<Query>> {
-    let asked = match (args.typed(), asked) {
-        (Some(text), _) => TestQueries {
-            queries: vec![Query::new(TYPED_QUERY_ID, text)],
-            qrels: None,
-        },
-        (None, Some(asked)) => asked,
-        (None, None) => collection_queries(engine, args, console)?,
+    let asked = match asked {
+        Some(asked) => asked,
+        None => collection_queries(engine, args, console)?,
     };
     if let Some(qrels) = &asked.qrels {
-        notes::warn_of_missing_documents(engine, qrels, console);
+        notes::warn_of_missing_documents(engine.index.ids(), qrels, console);
     }
     let queries = args.query_form.apply(asked.queries)?;
     let queries = args.lexical.cleaned(queries)?;
-    notes::warn_of_operators(&queries, args, console);
+    notes::warn_of_operators(&queries, args, traits, console);
     Ok(queries)
 }
 
@@ -184,67 +231,6 @@ fn shard_part(
     Ok(Some(part))
 }
 
-/// Searches the queries, and writes a run or prints the hits.
-fn search(
-    args: &Args,
-    engine: &SearchIndex,
-    runner: &QueryRunner,
-    queries: &[Query],
-    part: Option<&ShardPart>,
-    (run, output): (usize, RunOutput),
-    console: &Console,
-) -> Result<()> {
-    let RunOutput { tag, path, mut out } = output;
-    let to_read = args.typed().is_some() && args.output.is_none();
-    let default = if to_read { LIST_HITS } else { RUN_HITS };
-    let candidates = args.lexical.reranking()?.map(|system| system.depth);
-    let default = default.min(candidates.unwrap_or(default));
-    let k = args.hits.unwrap_or(default);
-    let began = Instant::now();
-    let mut rankings = runner
-        .rank(run, queries, k, console)
-        .with_context(|| format!("{}: search failed", engine.name))?;
-    let took = began.elapsed();
-    let ids = engine.index.ids();
-    if args.remove_self {
-        for (query, ranking) in queries.iter().zip(&mut rankings) {
-            *ranking = std::mem::take(ranking).retain(|hit| ids.id(hit.doc) != query.id);
-        }
-    }
-    if shows_documents(args) {
-        print_hits(engine, runner, queries, &rankings, k, args, &mut out)?;
-        out.commit()?;
-    } else {
-        let mut run = Run::new(&tag);
-        for (query, ranking) in queries.iter().zip(&rankings) {
-            run.push_ranking(&query.id, ranking, ids);
-        }
-        out.write_with(|out| write_run(&run, args.scores(), out))?;
-    }
-    if let (Some(part), Some(path)) = (part, &path) {
-        part.write_record(path, OutputKind::Lines, &tag, runner.query_probe.as_deref())?;
-    }
-    if run == 0 {
-        notes::warn_of_empty_rankings(engine, args, queries, &rankings, console)?;
-        runner.note_short_queries(console);
-        runner.note_long_documents(console);
-    }
-    let found: usize = rankings.iter().map(Ranking::len).sum();
-    let (documents, seconds) = (grouped(engine.index.len() as u64), took.as_secs_f64());
-    if to_read {
-        console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
-    } else {
-        let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
-        console.note(format_args!(
-            "{tag}: {} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
-            grouped(queries.len() as u64),
-            grouped(found as u64),
-            runner.what(),
-        ));
-    }
-    Ok(())
-}
-
 /// Queries of the collection that was indexed; an error if there are none.
 fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> Result<TestQueries> {
     if let Some(collection) = &engine.collection {
@@ -254,40 +240,4 @@ fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> R
         }
     }
     without_queries(&args.collection)
-}
-
-fn print_hits(
-    engine: &SearchIndex,
-    runner: &QueryRunner,
-    queries: &[Query],
-    rankings: &[Ranking],
-    k: usize,
-    args: &Args,
-    out: &mut OutputSink,
-) -> Result<()> {
-    let style = ListStyle::for_stdout();
-    let index = &engine.index;
-    let analyzer = index.config().analysis.build()?;
-    let stored = index.config().store == StoredFields::Everything;
-    for (query, ranking) in queries.iter().zip(rankings) {
-        let highlighter = Highlighter::new(&analyzer, &query.text);
-        for (rank, hit) in (1..).zip(ranking) {
-            let document = stored.then(|| index.document(hit.doc)).transpose();
-            let explain = || runner.explain(query, hit.doc, k);
-            let shown = ShownHit {
-                rank,
-                id: index.ids().id(hit.doc),
-                score: hit.score,
-                document: document.with_context(|| format!("{}: cannot be read", engine.name))?,
-                explanation: args.explain.then(explain).transpose()?.flatten(),
-            };
-            let written = if args.json {
-                list::write_json(&query.id, &shown, out)
-            } else {
-                list::write(&shown, &highlighter, style, out)
-            };
-            written.with_context(|| failed(out.name()))?;
-        }
-    }
-    Ok(())
 }

@@ -6,19 +6,74 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use ir_core::{Analyzer as _, Qrels, Query, Ranking};
+use ir_bm25::analysis::Analysis;
+use ir_core::{Analyzer as _, DocIds, Qrels, Query, Ranking};
 
 use super::args::Args;
-use super::search_index::SearchIndex;
+use super::system_file::SystemFile;
 use crate::shared::console::Console;
 use crate::shared::format::grouped;
 
+/// What the messages about a search say of its system.
+pub(super) struct SystemTraits<'a> {
+    /// System file; `None` for the options.
+    file: Option<&'a SystemFile>,
+    /// If `true`, documents match by the words of the query.
+    is_lexical: bool,
+    /// If `true`, the queries have a syntax.
+    has_syntax: bool,
+    /// Options or key of the cleaning of the queries.
+    cleaning: Option<String>,
+    /// Option or key of the conditions.
+    filter: Option<String>,
+}
+
+impl<'a> SystemTraits<'a> {
+    pub(super) fn of_options(args: &Args) -> Self {
+        Self {
+            file: None,
+            is_lexical: args.default_tag() == "ir-bm25",
+            has_syntax: args.lexical.has_syntax(),
+            cleaning: args.lexical.cleaning().map(str::to_owned),
+            filter: (!args.filter.is_empty()).then(|| "--filter".to_owned()),
+        }
+    }
+
+    pub(super) fn of_file(file: &'a SystemFile) -> Self {
+        let key = |key: &str| format!("{key} of {}", file.path.display());
+        Self {
+            file: Some(file),
+            is_lexical: file.is_lexical(),
+            has_syntax: file.has_key("syntax"),
+            cleaning: file.has_key("cleaning").then(|| key("cleaning")),
+            filter: file.root.condition.as_ref().map(|_| key("where")),
+        }
+    }
+
+    /// Name of the feedback: an option, or a key of the file.
+    pub(super) fn feedback(&self) -> String {
+        match self.file {
+            None => "--feedback".to_owned(),
+            Some(file) => format!("{}: feedback", file.path.display()),
+        }
+    }
+
+    /// Option or key that makes the queries have a syntax.
+    fn syntax(&self, value: &str) -> String {
+        match self.file {
+            None => format!("--syntax {value}").trim_end().to_owned(),
+            Some(_) if value.is_empty() => "the key syntax".to_owned(),
+            Some(_) => format!("syntax = \"{value}\""),
+        }
+    }
+}
+
 /// Warns about queries without hits, and says if no term of theirs is searched.
 pub(super) fn warn_of_empty_rankings(
-    engine: &SearchIndex,
+    traits: &SystemTraits<'_>,
+    (analysis, documents): (&Analysis, &DocIds),
     args: &Args,
-    queries: &[Query],
-    rankings: &[Ranking],
+    (queries, rankings): (&[Query], &[Ranking]),
     console: &Console,
 ) -> Result<()> {
     let without_hits = queries.iter().zip(rankings);
@@ -27,21 +82,34 @@ pub(super) fn warn_of_empty_rankings(
     let (count_without, Some(&first)) = (without_hits.len(), without_hits.first()) else {
         return Ok(());
     };
-    let analyzer = engine.index.config().analysis.build()?;
-    // Queries that the cleaning has left without words, and all others.
-    let cleaning = args.lexical.cleaning();
-    let is_blank = |query: &&Query| cleaning.is_some() && query.text.trim().is_empty();
-    let (blank, others): (Vec<&Query>, Vec<&Query>) = without_hits.into_iter().partition(is_blank);
+    let (analyzer, cleaning) = (analysis.build()?, traits.cleaning.as_deref());
+    // A system of a file cleans the queries itself.
+    let cleaner = match traits.file {
+        Some(file) => file.cleaner()?,
+        None => None,
+    };
+    // Queries that the cleaning has left without words, and queries with stop words only.
+    let (mut blank, mut without_terms) = (0, 0);
+    for query in without_hits {
+        let cleaned = match &cleaner {
+            Some(cleaner) => Some(cleaner.clean(&query.text)?),
+            None => None,
+        };
+        let text = cleaned.as_ref().unwrap_or(&query.text);
+        if cleaning.is_some() && text.trim().is_empty() {
+            blank += 1;
+        } else if analyzer.terms(text).is_empty() {
+            without_terms += 1;
+        }
+    }
     let cleaning = cleaning.unwrap_or_default();
-    let has_no_terms = |query: &&&Query| analyzer.terms(&query.text).is_empty();
-    let without_terms = others.iter().filter(has_no_terms).count();
     if args.typed().is_none() {
         let (empty, all) = (count_without as u64, queries.len() as u64);
-        let count = |count: usize, what: &str| match count {
+        let count = |count: u64, what: &str| match count {
             0 => String::new(),
-            count => format!("; {} have {what}", grouped(count as u64)),
+            count => format!("; {} have {what}", grouped(count)),
         };
-        let cleaned = count(blank.len(), &format!("no words after {cleaning}"));
+        let cleaned = count(blank, &format!("no words after {cleaning}"));
         let stop_words = count(without_terms, "stop words only");
         console.warn(format_args!(
             "{} of {} queries have no hits, such as {:?}{cleaned}{stop_words}",
@@ -49,9 +117,9 @@ pub(super) fn warn_of_empty_rankings(
             grouped(all),
             first.id
         ));
-    } else if engine.index.is_empty() {
+    } else if documents.is_empty() {
         console.warn("no hits: the index is empty");
-    } else if !blank.is_empty() {
+    } else if blank > 0 {
         console.warn(format_args!(
             "no hits: the query has no words after {cleaning}"
         ));
@@ -59,13 +127,12 @@ pub(super) fn warn_of_empty_rankings(
         console.warn("no hits: the query is empty");
     } else if without_terms > 0 {
         console.warn("no hits: the query has stop words and punctuation only");
-    } else if args.default_tag() == "ir-bm25" {
-        let filtered = if args.filter.is_empty() {
-            ""
-        } else {
-            " that passes --filter"
+    } else if traits.is_lexical {
+        let filtered = match &traits.filter {
+            None => String::new(),
+            Some(filter) => format!(" that passes {filter}"),
         };
-        let wanted = if args.lexical.has_syntax() {
+        let wanted = if traits.has_syntax {
             "matches the query"
         } else {
             "has a term of the query"
@@ -87,15 +154,17 @@ pub(super) fn warn_of_query_file(query: &str, console: &Console) {
 }
 
 /// Warns about query syntax of other search engines, which is searched as text without --syntax.
-pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) {
-    if args.lexical.has_syntax() {
+pub(super) fn warn_of_query_syntax(query: &str, traits: &SystemTraits<'_>, console: &Console) {
+    if traits.has_syntax {
         return;
     }
     if let Some(found) = unsupported_syntax(query) {
         // Vectors depend on the order of the words.
-        let matched = match args.default_tag() {
-            "ir-bm25" => "; documents match any word, in any order (--syntax parses queries)",
-            _ => "",
+        let matched = if traits.is_lexical {
+            let syntax = traits.syntax("");
+            format!("; documents match any word, in any order ({syntax} parses queries)")
+        } else {
+            String::new()
         };
         console.warn(format_args!(
             "query syntax is not supported: {found} is searched as text{matched}"
@@ -105,7 +174,12 @@ pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) 
 
 /// Warns about queries of a collection or file with Indri's operators, which are searched as text
 /// without --syntax.
-pub(super) fn warn_of_operators(queries: &[Query], args: &Args, console: &Console) {
+pub(super) fn warn_of_operators(
+    queries: &[Query],
+    args: &Args,
+    traits: &SystemTraits<'_>,
+    console: &Console,
+) {
     let has_operator = |query: &&Query| {
         let text = query.text.trim_start();
         // Most of bioCADDIE's topics lack the `#`.
@@ -118,13 +192,14 @@ pub(super) fn warn_of_operators(queries: &[Query], args: &Args, console: &Consol
                     !name.is_empty() && name.chars().all(char::is_alphanumeric)
                 })
     };
-    if args.lexical.has_syntax() || args.typed().is_some() {
+    if traits.has_syntax || args.typed().is_some() {
         return;
     }
     if let Some(query) = queries.iter().find(has_operator) {
         console.warn(format_args!(
-            "query {:?}: operators of Indri are searched as text (--syntax indri reads them)",
-            query.id
+            "query {:?}: operators of Indri are searched as text ({} reads them)",
+            query.id,
+            traits.syntax("indri")
         ));
     }
 }
@@ -167,8 +242,7 @@ fn is_operator(word: &str) -> bool {
 }
 
 /// Warns about judgments of documents that the index lacks.
-pub(super) fn warn_of_missing_documents(engine: &SearchIndex, qrels: &Qrels, console: &Console) {
-    let ids = engine.index.ids();
+pub(super) fn warn_of_missing_documents(ids: &DocIds, qrels: &Qrels, console: &Console) {
     let judged = qrels.iter().flat_map(|(_, docs)| docs);
     let mut missing = judged.filter(|(doc, _)| ids.get(doc).is_none());
     if let Some((first, _)) = missing.next() {

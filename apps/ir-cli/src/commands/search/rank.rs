@@ -1,16 +1,17 @@
 //! Batch search with per-query filters.
 
-use anyhow::Result;
-use ir_bm25::Searcher;
+use anyhow::{Context, Result};
 use ir_bm25::feedback::Feedback;
-use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search, SearchError};
+use ir_core::{
+    DocIds, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search, SearchError,
+};
 use ir_studies::datafinder;
-use ir_system::{OpenReranker, SharedRetriever};
+use ir_system::{OpenReranker, OpenSystem, SharedRetriever};
 
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
 use crate::shared::console::Console;
-use crate::shared::filter::{QueryFilters, warn_of_years};
+use crate::shared::filter::{Conditions, QueryFilters, warn_of_years};
 use crate::shared::format::counted;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
@@ -19,25 +20,41 @@ use crate::shared::signals::check_stopped;
 const CHUNK: usize = 128;
 
 pub(crate) struct QueryRunner {
-    tag: &'static str,
-    /// Scoring model in words.
-    description: String,
-    /// Searcher of BM25 or another scoring model, for hybrids and the published time filter.
-    searcher: Searcher,
+    /// Scoring model, retriever or type of the system, for messages.
+    what: String,
     feedback: Option<Feedback>,
     /// The retriever of each run.
     retrievers: Vec<SharedRetriever>,
+    /// Retriever that may return an id more than once, for the published time filter.
+    with_duplicates: Option<SharedRetriever>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
-    /// Reranking in words, after the first stage; empty without one.
-    reranking: String,
     rerankers: Vec<OpenReranker>,
     /// Vector of a fixed text by the query encoder of a shard.
     pub(crate) query_probe: Option<Vec<u32>>,
 }
 
 impl QueryRunner {
-    /// `queries` are those that will be searched.
+    /// Searches by a system of a type.
+    pub(super) fn of_system(
+        open: OpenSystem,
+        kind: &str,
+        time: Option<TimeFilter>,
+        filters: QueryFilters,
+    ) -> Self {
+        Self {
+            what: open.description.unwrap_or_else(|| kind.to_owned()),
+            feedback: open.feedback,
+            retrievers: vec![open.retriever],
+            with_duplicates: open.with_duplicates,
+            time,
+            filters,
+            rerankers: open.rerankers,
+            query_probe: None,
+        }
+    }
+
+    /// Searches by the system of the options. `queries` are the queries to search.
     #[cfg_attr(not(feature = "dense"), allow(unused_variables))]
     pub(crate) fn new(
         engine: &SearchIndex,
@@ -92,43 +109,50 @@ impl QueryRunner {
             retrievers.push(open.retriever);
         }
         let (name, time) = (&args.collection, args.not_later_than_query);
-        let filters = QueryFilters::new(index, &args.filter, time.is_some(), name, console)?;
+        let conditions = Conditions::of_option(&args.filter);
+        let filters = QueryFilters::new(index, conditions, time.is_some(), name, console)?;
+        let reranking = match args.lexical.reranking()? {
+            Some(system) => format!(", reranked by {}", system.label()),
+            None => String::new(),
+        };
         Ok(Self {
-            tag: args.default_tag(),
-            description: open
-                .description
-                .unwrap_or_else(|| args.lexical.model_name()),
-            searcher,
+            what: match args.default_tag() {
+                "ir-vectors" => format!("vectors{reranking}"),
+                "ir-hybrid" => format!("vectors and {}{reranking}", searcher.model()),
+                _ => open
+                    .description
+                    .unwrap_or_else(|| args.lexical.model_name()),
+            },
             feedback: open.feedback,
             retrievers,
+            with_duplicates: open.with_duplicates,
             time,
             filters,
-            reranking: match args.lexical.reranking()? {
-                Some(system) => format!(", reranked by {}", system.label()),
-                None => String::new(),
-            },
             rerankers,
             query_probe,
         })
     }
 
-    pub(crate) fn what(&self) -> String {
-        match self.tag {
-            "ir-vectors" => format!("vectors{}", self.reranking),
-            "ir-hybrid" => format!("vectors and {}{}", self.searcher.model(), self.reranking),
-            _ => self.description.clone(),
-        }
+    /// Scoring model, retriever or type of the system, for messages.
+    pub(super) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Ids of the documents that the rankings number.
+    pub(super) fn ids(&self) -> &DocIds {
+        self.retrievers[0].ids()
     }
 
     /// Prints the number of queries with fewer hits than feedback documents, if there are any.
-    pub(crate) fn note_short_queries(&self, console: &Console) {
+    /// `source` is the option or key of the feedback.
+    pub(super) fn note_short_queries(&self, source: &str, console: &Console) {
         let Some(feedback) = &self.feedback else {
             return;
         };
         let (short, docs) = (feedback.short_queries(), feedback.model().docs());
         if short > 0 {
             console.warn(format_args!(
-                "--feedback: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
+                "{source}: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
             ));
         }
     }
@@ -137,7 +161,13 @@ impl QueryRunner {
     /// any.
     pub(crate) fn note_long_documents(&self, console: &Console) {
         let long = self.rerankers.iter().map(OpenReranker::long_documents);
-        note_long_documents(long.sum(), console);
+        let count: u64 = long.sum();
+        if count > 0 {
+            let count = counted(count, "candidate");
+            console.log(format_args!(
+                "note: {count} longer than the model: scored by the start, or by the windows of --rerank-windows"
+            ));
+        }
     }
 
     /// Number of runs: one, or one for each weight of BM25.
@@ -160,7 +190,12 @@ impl QueryRunner {
         let mut rankings = Vec::with_capacity(queries.len());
         for chunk in queries.chunks(CHUNK) {
             rankings.extend(match self.time {
-                Some(TimeFilter::Published) => published(&self.searcher, &self.filters, chunk, k)?,
+                Some(TimeFilter::Published) => {
+                    let message =
+                        "expected a system of the type bm25 for the filter published-year";
+                    let raw = self.with_duplicates.as_ref().context(message)?;
+                    published(&**raw, &self.filters, chunk, k)?
+                }
                 _ => self.exact(run, chunk, k)?,
             });
             let (done, total) = (rankings.len() as u64, queries.len() as u64);
@@ -200,19 +235,9 @@ impl QueryRunner {
     }
 }
 
-/// Prints the number of documents that are longer than the model of a reranking.
-pub(super) fn note_long_documents(count: u64, console: &Console) {
-    if count > 0 {
-        let count = counted(count, "candidate");
-        console.log(format_args!(
-            "note: {count} longer than the model: scored by the start, or by the windows of --rerank-windows"
-        ));
-    }
-}
-
 /// Published procedure of the DataFinder paper, over hits with duplicate ids.
-pub(super) fn published<R: Retriever<Query = str> + ?Sized>(
-    retriever: &R,
+fn published(
+    retriever: &dyn Retriever<Query = str>,
     filters: &QueryFilters,
     queries: &[Query],
     k: usize,

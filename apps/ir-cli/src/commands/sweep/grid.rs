@@ -1,10 +1,6 @@
 //! Searches of a collection with every point of a parameter grid.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::num::ParseFloatError;
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueHint;
@@ -13,17 +9,17 @@ use ir_core::store::Verify;
 use ir_core::{Query, Run};
 use ir_data::TextEncoding;
 use ir_experiment::round_scores;
-use ir_system::{IndexNeeds, Parameter, Registry, SpecError, SystemEntry, SystemSpec, SystemType};
-use toml::Value;
+use ir_system::{IndexNeeds, Registry, SpecError, SystemEntry, SystemSpec};
+use toml::{Table, Value};
 
+use super::keys::{GridValue, Keys, SDM, set};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, TestQueries, open_collection};
-use crate::shared::options::QueryForm;
+use crate::shared::options::{QueryForm, first_set};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
-use crate::shared::suggest::did_you_mean;
-use crate::shared::system_options::{self, SystemOptions, open_unfiltered};
+use crate::shared::system_options::{self, SystemOptions, open_unfiltered, open_with_grids};
 
 /// Parameter grid, searched in place of runs.
 #[derive(Debug, clap::Args)]
@@ -32,29 +28,31 @@ pub(super) struct GridOptions {
     /// Values of a parameter of the system, such as k1=0.6,0.9,1.2: any key of a system file, or
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
     /// synonyms.weight; nearest.words, nearest.weight; prior.weight; weight.FIELD and b.FIELD of
-    /// bm25f. With --system also NAME.KEY of a part; repeatable. Every combination is a setting.
-    /// The second argument is then the collection or index to search
+    /// bm25f. With --system also NAME.KEY of a part, and weight.NAME of a part of a hybrid;
+    /// repeatable. Every combination is a setting. The second argument is then the collection or
+    /// index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
     /// System file with the fixed parameters, in place of options, as in `ir search`. Its keys hits
-    /// and scores apply to the runs; documents are indexed as it describes
-    #[arg(long, value_name = "FILE", requires = "grid")]
+    /// and scores apply to the runs; documents are indexed as it describes. Without --grid, the
+    /// settings are the points of its tables [systems.grid]
+    #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
 
     #[command(flatten)]
     lexical: SystemOptions,
 
     /// Text of the queries, as in `ir search`: text, keyphrases, or another text attribute
-    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "grid")]
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other)]
     query_form: QueryForm,
 
     /// Queries: a file or collection as in `ir search` [default: the collection's queries]
-    #[arg(long, value_name = "FILE|COLLECTION", requires = "grid")]
+    #[arg(long, value_name = "FILE|COLLECTION")]
     query_file: Option<PathBuf>,
 
     /// Split of the queries to search [default: test]
-    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, requires = "grid")]
+    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other)]
     split: Option<String>,
 }
 
@@ -65,50 +63,6 @@ struct Axis {
     values: Vec<GridValue>,
 }
 
-/// Number in a grid. Large integers, such as seeds, are exact.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum GridValue {
-    Integer(i64),
-    Number(f64),
-}
-
-impl GridValue {
-    /// Value of a key that takes numbers.
-    fn number(self) -> Value {
-        Value::Float(match self {
-            Self::Integer(value) => value as f64,
-            Self::Number(value) => value,
-        })
-    }
-}
-
-impl FromStr for GridValue {
-    type Err = ParseFloatError;
-
-    /// Parses an integer or a number. A number such as 5.0 is the integer 5.
-    fn from_str(text: &str) -> Result<Self, ParseFloatError> {
-        if let Ok(integer) = text.parse() {
-            return Ok(Self::Integer(integer));
-        }
-        let number: f64 = text.parse()?;
-        let is_integer =
-            number.fract() == 0.0 && number.abs() < (1_u64 << f64::MANTISSA_DIGITS) as f64;
-        if is_integer {
-            return Ok(Self::Integer(number as i64));
-        }
-        Ok(Self::Number(number))
-    }
-}
-
-impl fmt::Display for GridValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Integer(value) => value.fmt(f),
-            Self::Number(value) => value.fmt(f),
-        }
-    }
-}
-
 /// Setting of a grid.
 pub(super) struct Point {
     /// Name of the setting: parameters and values.
@@ -116,16 +70,6 @@ pub(super) struct Point {
     spec: SystemSpec,
 }
 
-/// Parameters of feedback, before their names.
-const FEEDBACK: &str = "feedback.";
-/// Names of the weights of `--sdm`.
-const SDM: [&str; 3] = ["sdm.words", "sdm.phrases", "sdm.windows"];
-/// Other names of keys.
-const KEYS: [(&str, &str); 3] = [
-    ("synonyms.weight", "synonym_weight"),
-    ("nearest.words", "expansion.words"),
-    ("nearest.weight", "expansion.weight"),
-];
 /// Maximum number of settings.
 const MAX_POINTS: usize = 10_000;
 /// Number of hits per query, as in `ir search`.
@@ -143,27 +87,87 @@ fn axis(text: &str) -> Result<Axis, String> {
 
 impl GridOptions {
     pub(super) fn is_set(&self) -> bool {
-        !self.grid.is_empty()
+        !self.grid.is_empty() || self.system.is_some()
+    }
+
+    /// The option that has the grid.
+    pub(super) fn option(&self) -> &'static str {
+        if self.grid.is_empty() {
+            "--system"
+        } else {
+            "--grid"
+        }
     }
 
     /// The first option that needs a grid.
     pub(super) fn first_set(&self) -> Option<String> {
-        self.lexical.first_set(|_| true)
+        let of_the_queries = first_set([
+            ("--query-form", self.query_form != QueryForm::Text),
+            ("--query-file", self.query_file.is_some()),
+            ("--split", self.split.is_some()),
+        ]);
+        let of_the_system = self.lexical.first_set(|_| true);
+        of_the_system.or_else(|| of_the_queries.map(str::to_owned))
     }
 
     /// The system with the fixed parameters.
     fn base(&self) -> Result<SystemSpec> {
-        let Some(path) = &self.system else {
-            return self.lexical.spec_of_cleaned();
-        };
-        if let Some(option) = self.lexical.first_set(|_| true) {
-            bail_usage!("{option}: expected either --system or options of a system, found both");
+        match &self.system {
+            None => self.lexical.spec_of_cleaned(),
+            Some(path) => open_unfiltered(path),
         }
-        open_unfiltered(path)
+    }
+
+    /// The settings of the grids of a system file, in the order of an experiment.
+    fn points_of_file(&self, path: &Path) -> Result<Vec<Point>> {
+        let spec = open_with_grids(path)?;
+        let counts = spec.systems.iter().map(SystemEntry::point_count);
+        let count = counts.fold(1, u128::saturating_mul);
+        if !(2..=MAX_POINTS as u128).contains(&count) {
+            bail_usage!(
+                "{}: expected grids with 2 to {MAX_POINTS} settings, found {count} (--grid NAME=VALUES varies a parameter)",
+                path.display()
+            );
+        }
+        let root = spec.root().map(|root| root.name.as_str());
+        let mut points: Vec<(Vec<String>, SystemSpec)> = vec![(Vec::new(), spec.clone())];
+        for (n, entry) in spec.systems.iter().enumerate() {
+            let label = |key: &String, parameters: &Table| {
+                let value = parameters.get(key).map(Value::to_string);
+                let value = value.unwrap_or_default();
+                if root == Some(entry.name.as_str()) {
+                    format!("{key}={value}")
+                } else {
+                    format!("{}.{key}={value}", entry.name)
+                }
+            };
+            let mut extended = Vec::new();
+            for (labels, spec) in &points {
+                for parameters in entry.points() {
+                    let (mut labels, mut spec) = (labels.clone(), spec.clone());
+                    labels.extend(entry.grid.keys().map(|key| label(key, &parameters)));
+                    spec.systems[n].parameters = parameters;
+                    spec.systems[n].grid = Table::new();
+                    extended.push((labels, spec));
+                }
+            }
+            points = extended;
+        }
+        let registry = Registry::default();
+        let points = points.into_iter().map(|(labels, spec)| {
+            let label = labels.join(",");
+            self.checked(&registry, Point { label, spec })
+        });
+        points.collect()
     }
 
     /// The settings, in the order of the values, the last parameter fastest.
     fn points(&self) -> Result<Vec<Point>> {
+        if let Some(path) = &self.system
+            && self.grid.is_empty()
+        {
+            return self.points_of_file(path);
+        }
         let mut names: Vec<&str> = self.grid.iter().map(|axis| axis.name.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -223,18 +227,25 @@ impl GridOptions {
             .iter()
             .map(|(name, value)| format!("{name}={value}"));
         let label = label.collect::<Vec<_>>().join(",");
+        self.checked(&keys.registry, Point { label, spec })
+    }
+
+    /// Checks the parameters of a setting.
+    fn checked(&self, registry: &Registry, point: Point) -> Result<Point> {
+        let Point { label, spec } = &point;
         for (n, system) in spec.systems.iter().enumerate() {
-            if let Err(error) = keys.registry.parse(&system.kind, &system.parameters) {
+            if let Err(error) = registry.parse(&system.kind, &system.parameters) {
+                let option = self.option();
                 if self.system.is_some() {
                     let at = format!("systems[{n}]");
                     let error: SpecError = spec.source.system_error(&at, error);
-                    return Err(anyhow!(error).context(format!("--grid: {label}")));
+                    return Err(anyhow!(error).context(format!("{option}: {label}")));
                 }
                 let message = system_options::message(&system.kind, &error);
-                bail_usage!("--grid: {label}: {message}");
+                bail_usage!("{option}: {label}: {message}");
             }
         }
-        Ok(Point { label, spec })
+        Ok(point)
     }
 
     /// The option that a parameter of the grid belongs to, if it is not given.
@@ -259,6 +270,8 @@ impl GridOptions {
     pub(super) fn check(&self, setup: &IndexOptions) -> Result<Vec<Point>> {
         if self.system.is_none() {
             self.lexical.check()?;
+        } else if let Some(option) = self.lexical.first_set(|_| true) {
+            bail_usage!("{option}: expected either --system or options of a system, found both");
         } else {
             setup.reject_beside_system()?;
         }
@@ -360,164 +373,15 @@ impl GridOptions {
     }
 }
 
-/// Parameters of the types in a grid.
-#[derive(Default)]
-struct Keys {
-    registry: Registry,
-    of_types: BTreeMap<String, Vec<Parameter>>,
-}
-
-impl Keys {
-    fn of(&mut self, kind: &str) -> &[Parameter] {
-        let Self { registry, of_types } = self;
-        of_types.entry(kind.to_owned()).or_insert_with(|| {
-            let found = registry.types().find(|known| known.name() == kind);
-            found.map(SystemType::parameters).unwrap_or_default()
-        })
-    }
-}
-
-/// Sets a parameter of the system to search, of its base, or of a part.
-fn set(keys: &mut Keys, spec: &mut SystemSpec, name: &str, value: GridValue) -> Result<(), String> {
-    let root = spec
-        .root()
-        .map(|root| root.name.clone())
-        .unwrap_or_default();
-    let (system, key) = match name.split_once('.') {
-        Some(("rerank", key)) if root_kind(spec) == "rerank" => (root, key),
-        Some(("prior", key)) => (below_rerankings(spec, root), key),
-        Some((part, key)) if spec.systems.iter().any(|it| it.name == part) => {
-            (part.to_owned(), key)
-        }
-        _ => (below_priors(spec, root), name),
-    };
-    match spec.systems.iter_mut().find(|it| it.name == system) {
-        Some(system) => set_parameter(keys, system, key, value),
-        None => Err(format!("expected a system, found none for {name:?}")),
-    }
-}
-
-fn root_kind(spec: &SystemSpec) -> &str {
-    spec.root().map_or("", |root| &root.kind)
-}
-
-/// Name of the system that is scored by priors and finds the candidates of rerankings, or of the
-/// system to search.
-fn below_priors(spec: &SystemSpec, root: String) -> String {
-    below(spec, root, &[("prior", "of"), ("rerank", "first")])
-}
-
-/// Name of the system that finds the candidates of rerankings, or of the system to search.
-fn below_rerankings(spec: &SystemSpec, root: String) -> String {
-    below(spec, root, &[("rerank", "first")])
-}
-
-/// Name of the system below systems of some types. Each type has the key that names the system
-/// below.
-fn below(spec: &SystemSpec, root: String, types: &[(&str, &str)]) -> String {
-    let find = |name: &str| spec.systems.iter().find(|it| it.name == name);
-    let base = |name: &str| {
-        let system = find(name)?;
-        let (_, key) = types.iter().find(|(kind, _)| system.kind == *kind)?;
-        Some(system.parameters.get(*key)?.as_str()?.to_owned())
-    };
-    let mut name = root;
-    // Priors of priors; more than there are systems is a cycle, which is rejected.
-    for _ in 0..spec.systems.len() {
-        match base(&name) {
-            Some(below) => name = below,
-            None => break,
-        }
-    }
-    name
-}
-
-fn set_parameter(
-    keys: &mut Keys,
-    system: &mut SystemEntry,
-    key: &str,
-    value: GridValue,
-) -> Result<(), String> {
-    let parameters = &mut system.parameters;
-    let number = || value.number();
-    if let Some(at) = SDM.iter().position(|known| *known == key) {
-        let weights = parameters.get_mut("sdm").and_then(Value::as_array_mut);
-        let weight = weights.and_then(|weights| weights.get_mut(at));
-        *weight.ok_or_else(|| format!("{key}: expected the key sdm, found none"))? = number();
-        return Ok(());
-    }
-    if let Some(parameter) = key.strip_prefix(FEEDBACK) {
-        let base = parameters.get("feedback").and_then(Value::as_str);
-        let text = with_parameter(base.unwrap_or_default(), parameter, value);
-        parameters.insert("feedback".to_owned(), text.into());
-        return Ok(());
-    }
-    let known = KEYS.iter().find(|(name, _)| *name == key);
-    let key = known.map_or(key, |(_, key)| key);
-    let of_fields = key.split_once('.').and_then(|(table, field)| match table {
-        "weight" => Some(("weights", field)),
-        "b" => Some(("field_b", field)),
-        "weights" | "field_b" => Some((table, field)),
-        _ => None,
-    });
-    let (table, key, value) = match of_fields {
-        Some((table, field)) => (Some(table), field, number()),
-        None => {
-            let all = keys.of(&system.kind);
-            let Some(parameter) = all.iter().find(|parameter| parameter.key == key) else {
-                let names = || all.iter().map(|parameter| parameter.key.as_str());
-                let hint = did_you_mean(key, names());
-                let kind = &system.kind;
-                return Err(format!("expected a key of {kind}, found {key:?}{hint}"));
-            };
-            let value = parameter.parse(&value.to_string());
-            let value = value.map_err(|error| format!("{key}: {error}"))?;
-            match key.split_once('.') {
-                Some((table, key)) => (Some(table), key, value),
-                None => (None, key, value),
-            }
-        }
-    };
-    let target = match table {
-        None => parameters,
-        Some(table) => match parameters
-            .entry(table)
-            .or_insert_with(|| toml::Table::new().into())
-        {
-            Value::Table(table) => table,
-            _ => return Err(format!("expected a table {table}, found another value")),
-        },
-    };
-    target.insert(key.to_owned(), value);
-    Ok(())
-}
-
-/// The text of a feedback model with a further parameter.
-fn with_parameter(base: &str, name: &str, value: GridValue) -> String {
-    let (model, given) = base.split_once('(').unwrap_or((base, ")"));
-    let given = given.trim_end();
-    let given = given.strip_suffix(')').unwrap_or(given);
-    let separator = if given.is_empty() { "" } else { "," };
-    format!("{model}({given}{separator}{name}={value})")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_models() {
-        let value = |text: &str| text.parse::<GridValue>().unwrap();
-        assert_eq!(with_parameter("rm3", "docs", value("5.0")), "rm3(docs=5)");
-        assert_eq!(
-            with_parameter("rm3(docs=5)", "weight", value("0.50")),
-            "rm3(docs=5,weight=0.5)"
-        );
+    fn axes() {
         let axis = axis("k1=0.5, 2").unwrap();
         let values = [GridValue::Number(0.5), GridValue::Integer(2)];
         assert_eq!((axis.name.as_str(), &*axis.values), ("k1", &values[..]));
-        assert_eq!(value("33333333").to_string(), "33333333");
-        assert_eq!(value("9007199254740993").to_string(), "9007199254740993");
         for wrong in ["k1", "k1=", "=1", "k1=a", "k1=1,,2"] {
             assert!(super::axis(wrong).is_err(), "{wrong}");
         }

@@ -1,6 +1,7 @@
 //! `ir sweep`: leave-one-query-out cross-validation of parameters.
 
 mod grid;
+mod keys;
 
 use std::io::Write;
 use std::path::Path;
@@ -122,7 +123,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn check_grid(args: &Args) -> Result<Vec<Point>> {
     let found = args.input.runs.len();
     if found != 1 {
-        bail_usage!("--grid: expected one collection or index to search, found {found} arguments");
+        let advice = if args.queries {
+            " (--query-file FILE reads queries; --queries prints values per query)"
+        } else {
+            ""
+        };
+        let option = args.grid.option();
+        bail_usage!(
+            "{option}: expected one collection or index to search, found {found} arguments{advice}"
+        );
     }
     args.grid.check(&args.setup)
 }

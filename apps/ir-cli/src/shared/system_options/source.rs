@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args as _, Command, Id};
-use ir_bm25::SegmentedIndex;
 use ir_system::{FilterName, Registry, SystemSpec};
 
 use super::SystemOptions;
@@ -42,14 +41,6 @@ impl SystemSource {
         ids
     }
 
-    /// Name of the system, or its scoring model with parameters, for messages.
-    pub(crate) fn label(&self, spec: &SystemSpec, index: &SegmentedIndex) -> Result<String> {
-        match spec.root().filter(|_| self.system.is_some()) {
-            Some(root) => Ok(root.name.clone()),
-            None => Ok(self.options.searcher(index)?.model().to_string()),
-        }
-    }
-
     /// Reads and checks the system, which cleans its queries.
     pub(crate) fn spec(&self) -> Result<SystemSpec> {
         if let Some(path) = &self.system {
@@ -82,6 +73,35 @@ pub(crate) fn open_for_any_query(path: &Path) -> Result<SystemSpec> {
 /// Reads and checks a system file for a command that filters by its own options or not at all.
 pub(crate) fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
     let spec = open_system(path)?;
+    check_unfiltered(&spec, path)?;
+    Ok(spec)
+}
+
+/// Reads a system file with grids, and checks its systems with the first value of each key.
+pub(crate) fn open_with_grids(path: &Path) -> Result<SystemSpec> {
+    let spec = SystemSpec::open(path)?;
+    let mut first = spec.clone();
+    for (n, entry) in first.systems.iter_mut().enumerate() {
+        for (key, values) in &entry.grid {
+            if values.as_array().is_none_or(Vec::is_empty) {
+                let message = format!("expected a list of values, found {values}");
+                let key = format!("systems[{n}].grid.{key}");
+                return Err(spec.source.error(&key, message).into());
+            }
+        }
+        let parameters = entry.points().next();
+        if let Some(parameters) = parameters {
+            entry.parameters = parameters;
+        }
+        entry.grid.clear();
+    }
+    first.validate(&Registry::default())?;
+    check_unfiltered(&first, path)?;
+    Ok(spec)
+}
+
+/// Rejects a filter of the system to search.
+fn check_unfiltered(spec: &SystemSpec, path: &Path) -> Result<()> {
     let root = spec.root();
     let filter = root.and_then(|root| root.filter);
     let filter = filter.filter(|filter| *filter != FilterName::None);
@@ -97,5 +117,5 @@ pub(crate) fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
             );
         }
     }
-    Ok(spec)
+    Ok(())
 }

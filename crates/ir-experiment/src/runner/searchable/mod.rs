@@ -193,7 +193,13 @@ impl SearchTask {
             ..Experiment::new(entry.clone())
         };
         let collection = Arc::new(with_split(collection, &entry.split));
-        let (conditions, source) = (conditions.conditions(), SourceMap::default());
+        // Warnings name the file of the system.
+        let located = |key: String| format!("{}{key}", spec.source.location(&key));
+        let conditions = conditions.conditions().into_iter();
+        let conditions: Vec<_> = conditions
+            .map(|(key, condition)| (located(key), condition))
+            .collect();
+        let source = SourceMap::default();
         let at = (&source, "tasks[0].collection");
         let documents = Documents::read(&entry, collection, &conditions, at, observer)?;
         let of_the_task = Experiment::new(entry.clone());

@@ -1,0 +1,137 @@
+//! Searches by system files: `ir search --system`.
+
+use anyhow::Result;
+use ir_bm25::analysis::Analysis;
+use ir_core::trec::ScoreFormat;
+use ir_core::{Predicate, Qrels, Query};
+use ir_system::OpenSystem;
+
+use super::args::Args;
+use super::engine::without_queries;
+use super::notes::{self, SystemTraits};
+use super::rank::QueryRunner;
+use super::results::{HitDocuments, OpenSearch};
+use super::system_file::SystemFile;
+use crate::shared::console::Console;
+use crate::shared::feedback_collection::has_feedback_collection;
+use crate::shared::filter::{Conditions, QueryFilters};
+use crate::shared::input::{self, CollectionSource, DocumentSource, TestQueries, open_collection};
+use crate::shared::search_data::{OtherCollections, SystemOpener};
+
+/// Opens the system of a file on the collection, for the queries that were asked or its own.
+pub(super) fn open<'a>(
+    args: &'a Args,
+    file: &'a SystemFile,
+    asked: Option<TestQueries>,
+    traits: SystemTraits<'a>,
+    console: &'a Console,
+) -> Result<OpenSearch<'a>> {
+    let name = &args.collection;
+    let open = match open_collection(name, args.documents(), args.verification(), console)? {
+        CollectionSource::Index(index) => {
+            args.check_encoding(None, has_feedback_collection(&file.spec))?;
+            let Some(asked) = asked else {
+                return without_queries(name);
+            };
+            let queries = args.query_form.apply(asked.queries)?;
+            notes::warn_of_operators(&queries, args, &traits, console);
+            let others = OtherCollections {
+                encoding: args.text.encoding,
+                verify: args.verification(),
+                setup: &args.setup,
+                threads: args.threads,
+            };
+            let cache = args.cache.as_ref();
+            let mut opener = SystemOpener::new(name, &index, &queries, cache, others, console)?;
+            let system = opener.open(&file.spec)?;
+            let source = file.key_of_conditions();
+            let conditions = Conditions {
+                source: &source,
+                all: file.root.condition.as_slice(),
+            };
+            Opened {
+                filters: QueryFilters::new(&index, conditions, file.time.is_some(), name, console)?,
+                analysis: index.config().analysis.clone(),
+                qrels: asked.qrels,
+                queries,
+                opener,
+                system,
+            }
+        }
+        CollectionSource::Documents(documents) => {
+            args.check_encoding(Some(&documents), has_feedback_collection(&file.spec))?;
+            on_documents(args, file, asked, documents, console)?
+        }
+    };
+    if let Some(qrels) = &open.qrels {
+        notes::warn_of_missing_documents(open.system.retriever.ids(), qrels, console);
+    }
+    let kind = &file.root.kind;
+    Ok(OpenSearch {
+        name,
+        queries: open.queries,
+        runner: QueryRunner::of_system(open.system, kind, file.time, open.filters),
+        documents: HitDocuments::System(open.opener),
+        analysis: open.analysis,
+        traits,
+        hits: args.hits.or(file.root.hits),
+        most: file.max_hits()?,
+        scores: args.scores_or(
+            file.root
+                .scores
+                .map_or(ScoreFormat::Exact, ScoreFormat::from),
+        ),
+    })
+}
+
+/// A system that is open on a collection, with its queries and their judgments.
+struct Opened<'a> {
+    opener: SystemOpener<'a>,
+    system: OpenSystem,
+    filters: QueryFilters,
+    queries: Vec<Query>,
+    qrels: Option<Qrels>,
+    analysis: Analysis,
+}
+
+/// Opens the system on documents, which it indexes as it describes.
+fn on_documents<'a>(
+    args: &'a Args,
+    file: &SystemFile,
+    asked: Option<TestQueries>,
+    documents: DocumentSource,
+    console: &'a Console,
+) -> Result<Opened<'a>> {
+    let (asked, split) = match asked {
+        Some(asked) => (asked, None),
+        None => {
+            let split = args.split.as_deref();
+            match input::collection_queries(&documents.collection, split, console)? {
+                Some(found) => (found, split),
+                None => return without_queries(&args.collection),
+            }
+        }
+    };
+    let queries = args.query_form.apply(asked.queries)?;
+    let (spec, cache) = (&file.spec, args.cache.as_ref());
+    let mut opener = SystemOpener::on_documents(documents, &queries, split, spec, cache, console)?;
+    let system = opener.open(spec)?;
+    let ids = system.retriever.ids();
+    let conditions: Vec<Predicate> = file.root.condition.iter().cloned().collect();
+    let has_years = file.time.is_some();
+    // The documents are read again.
+    let attributes = if has_years || !conditions.is_empty() {
+        opener.attributes(ids)?.unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let conditions = Predicate::All(conditions);
+    Ok(Opened {
+        filters: QueryFilters::of_documents(ids, &attributes, &conditions, has_years, console),
+        analysis: file.analysis()?,
+        qrels: asked.qrels,
+        opener,
+        system,
+        queries,
+    })
+}
