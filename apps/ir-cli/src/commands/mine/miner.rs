@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningQuery};
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Run, ScoredDoc};
+use ir_core::{DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Run, ScoredDoc};
 use ir_data::training::DocumentTexts;
 use ir_system::SharedRetriever;
 
