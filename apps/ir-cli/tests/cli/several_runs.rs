@@ -1,9 +1,5 @@
 //! Lists of measures, several runs in `ir eval`, weighted fusion, `ir help`, `ir completions`.
 
-use std::io::Write;
-use std::process::Stdio;
-use std::time::Duration;
-
 use crate::common::{Folder, QRELS, RUN, data, words};
 
 fn here() -> Folder {
@@ -147,18 +143,25 @@ fn weighted_fusion() {
 }
 
 /// `ir fuse` reports progress after reading: the first line 5 s after the start.
+#[cfg(unix)]
 #[test]
 fn fusion_reports_progress() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
     let here = here();
-    let mut child = here
-        .command(&["fuse", "-", "b.run"])
-        .stdin(Stdio::piped())
+    let pipe = here.at("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let child = here
+        .command(&["fuse", "pipe", "b.run"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(5200));
-    let mut input = child.stdin.take().unwrap();
+    // Opens when the command reads it, which is after its start.
+    let mut input = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(5));
     input.write_all(RUN.as_bytes()).unwrap();
     drop(input);
     let ran = child.wait_with_output().unwrap();
