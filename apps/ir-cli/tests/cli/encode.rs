@@ -225,9 +225,10 @@ fn encode_errors() {
     );
     let known = "sentence-transformers/all-MiniLM-L6-v2";
     let fetch = format!("`ir models fetch {known}` downloads it");
-    let feature = match cfg!(feature = "fetch") {
-        true => "downloads it",
-        false => "downloads it in a build with the feature \"fetch\"",
+    let feature = if cfg!(feature = "fetch") {
+        "downloads it"
+    } else {
+        "downloads it in a build with the feature \"fetch\""
     };
     for name in [known, "all-MiniLM-L6-v2"] {
         let no_models = [("HF_HOME", "."), ("HF_HUB_CACHE", "")];
