@@ -39,8 +39,8 @@ pub struct DenseSystem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionsName>,
     /// Saved vectors of the documents: a file of `ir encode`, a folder of `ir encode --add`, or
-    /// vectors of another encoder, in .npy or .fvecs beside .ids, one id per line, or in JSON lines,
-    /// Parquet or Arrow with `id` and `vector`.
+    /// vectors of another encoder, in .npy or .fvecs beside .ids, one id per line, or in JSON
+    /// lines, Parquet or Arrow with `id` and `vector`.
     #[serde(default)]
     pub vectors: Option<String>,
     /// Saved vectors of the queries, written by `ir encode --queries`, in place of an encoder.

@@ -369,7 +369,7 @@ impl SystemOptions {
         Ok(spec)
     }
 
-    /// As [`Self::spec_of_cleaned`], without the reranking.
+    /// Variant of [`Self::spec_of_cleaned`] without the reranking.
     #[cfg(feature = "dense")]
     pub(crate) fn spec_of_candidates(&self) -> Result<SystemSpec> {
         let mut systems = self.systems(&self.any_fields())?;
