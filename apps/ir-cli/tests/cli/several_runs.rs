@@ -143,25 +143,25 @@ fn weighted_fusion() {
 }
 
 /// `ir fuse` reports progress after reading: the first line 5 s after the start.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn fusion_reports_progress() {
     use std::io::Write;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     let here = here();
-    let pipe = here.at("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.unwrap().success());
-    let child = here
-        .command(&["fuse", "pipe", "b.run"])
+    let line = "fuse - b.run";
+    let mut child = here
+        .command(line)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Opens when the command reads it, which is after its start.
-    let mut input = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
+    // Its time is counted from before it waits for its input.
+    crate::waiting::wait_until_blocked(&mut child, 2, line);
     std::thread::sleep(std::time::Duration::from_secs(5));
+    let mut input = child.stdin.take().unwrap();
     input.write_all(RUN.as_bytes()).unwrap();
     drop(input);
     let ran = child.wait_with_output().unwrap();
