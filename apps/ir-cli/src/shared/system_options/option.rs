@@ -295,8 +295,9 @@ impl SystemOption {
 
 /// Parameters of a type of systems.
 fn parameters(kind: &str) -> Vec<Parameter> {
-    let registry = Registry::default();
-    let found = registry.types().find(|known| known.name() == kind);
+    // A registry computes the schema of a type once.
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
+    let found = REGISTRY.types().find(|known| known.name() == kind);
     found.map(SystemType::parameters).unwrap_or_default()
 }
 
