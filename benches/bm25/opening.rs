@@ -55,9 +55,10 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
             opening < MAX_OPENING,
             "{name}: expected less than 50 ms, found {opening:.1}"
         );
-        let bytes = match path.is_dir() {
-            true => folder_size(path)?,
-            false => path.metadata()?.len(),
+        let bytes = if path.is_dir() {
+            folder_size(path)?
+        } else {
+            path.metadata()?.len()
         };
         let mib = bytes as f64 / 1_048_576.0;
         writeln!(table, "| {name} | {mib:.0} | {opening:.2} | {search:.2} |")?;
@@ -66,9 +67,9 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let folder = folder.path();
     let query = work.queries().first().map_or("", |query| &query.text);
-    let how = Search::top(10);
+    let search = Search::top(10);
     let bm25 = |searcher: &ir_bm25::Searcher| -> Result<()> {
-        let _ = std::hint::black_box(searcher.search(query, &how)?);
+        let _ = std::hint::black_box(searcher.search(query, &search)?);
         Ok(())
     };
 
@@ -102,7 +103,7 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let found = measure(
         || Ok(FlatIndex::open(&path)?),
         |index| {
-            let _ = std::hint::black_box(index.search(&query, &how)?);
+            let _ = std::hint::black_box(index.search(&query, &search)?);
             Ok(())
         },
     )?;
@@ -120,7 +121,7 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let found = measure(
         || Ok(HnswIndex::open(&path)?.searcher(EfSearch(50))),
         |searcher| {
-            let _ = std::hint::black_box(searcher.search(&query, &how)?);
+            let _ = std::hint::black_box(searcher.search(&query, &search)?);
             Ok(())
         },
     )?;
@@ -148,8 +149,8 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
             || Ok(SegmentedVectorIndex::open(&path)?),
             |index| {
                 let found = match index.hnsw_searcher(EfSearch(50)).filter(|_| has_graphs) {
-                    Some(graphs) => graphs.search(&query, &how)?,
-                    None => index.search(&query, &how)?,
+                    Some(graphs) => graphs.search(&query, &search)?,
+                    None => index.search(&query, &search)?,
                 };
                 let _ = std::hint::black_box(found);
                 Ok(())

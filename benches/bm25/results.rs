@@ -28,9 +28,10 @@ pub(crate) fn run(work: &Workload, setting: &Setting<'_>, page: &Page) -> Result
     })?;
     let single = measured.iter().filter(|of| of.threads != setting.threads);
     let single: Vec<&str> = single.map(|of| of.engine).collect();
-    let single = match single.is_empty() {
-        true => String::new(),
-        false => format!(" (1 in {})", single.join(", ")),
+    let single = if single.is_empty() {
+        String::new()
+    } else {
+        format!(" (1 in {})", single.join(", "))
     };
     let mut tables = format!(
         "{documents} documents, {} queries, {} thread{} for indexing{single}, 1 for searching.\n\n",

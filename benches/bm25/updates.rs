@@ -286,9 +286,12 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     for (name, values, is_rate) in rows {
         let (ours, peer) = (values[0], values[1]);
         let ratio = if is_rate { ours / peer } else { peer / ours };
-        let value = |value: f64| match is_rate {
-            true => format!("{value:.0}"),
-            false => format!("{value:.3}"),
+        let value = |value: f64| {
+            if is_rate {
+                format!("{value:.0}")
+            } else {
+                format!("{value:.3}")
+            }
         };
         let (ours, peer) = (value(ours), value(peer));
         writeln!(table, "| {name} | {ours} | {peer} | {ratio:.2} |")?;

@@ -112,7 +112,9 @@ mod tests {
 
     #[test]
     fn a_peer_that_reads_nothing_ends_the_connection() {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let mut runtime = Builder::new_current_thread();
+        // The clock jumps to the next timer when nothing else is to do.
+        let runtime = runtime.enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let (mut peer, stream) = duplex(64);
             let mut stream = TimedWrites::new(stream, Duration::from_millis(100));
@@ -125,7 +127,7 @@ mod tests {
             let writing = tokio::spawn(async move { stream.write_all(&[2; 640]).await });
             let mut buffer = [0; 64];
             for _ in 0..10 {
-                tokio::time::sleep(Duration::from_millis(350)).await;
+                sleep(Duration::from_millis(350)).await;
                 slow.read_exact(&mut buffer).await.unwrap();
                 assert_eq!(buffer, [2; 64]);
             }

@@ -231,7 +231,11 @@ mod tests {
         ] {
             assert_eq!(values_of(condition), expected, "{condition}");
         }
-        assert!("a!=\"b,c\"".parse::<Predicate>().is_ok());
+        let one = Predicate::OneOf {
+            name: "a".to_owned(),
+            values: vec!["b,c".into()],
+        };
+        assert_eq!("a!=\"b,c\"".parse(), Ok(Predicate::Not(Box::new(one))));
     }
 
     #[test]
@@ -310,6 +314,10 @@ mod tests {
             };
             assert_eq!(condition.parse(), Ok(known), "{condition}");
         }
-        assert!("published year>=2018".parse::<Predicate>().is_ok());
+        let since = Predicate::AtLeast {
+            name: "published year".to_owned(),
+            limit: 2018.into(),
+        };
+        assert_eq!("published year>=2018".parse(), Ok(since));
     }
 }

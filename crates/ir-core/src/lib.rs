@@ -34,6 +34,8 @@ mod search;
 #[cfg(feature = "segments")]
 pub mod segments;
 mod shard;
+#[cfg(feature = "shards")]
+pub mod shards;
 mod similarity;
 pub mod stop_words;
 pub mod store;

@@ -110,7 +110,7 @@ impl Run {
     /// Searches the best `k` documents for every query, as one batch.
     ///
     /// # Errors
-    /// As [`Retriever::search_batch`].
+    /// Returns the error of the first query that fails.
     pub fn from_retriever<R>(
         tag: &str,
         retriever: &R,
@@ -156,7 +156,7 @@ impl Run {
     /// ```
     ///
     /// # Errors
-    /// As [`Retriever::search_batch`].
+    /// Returns the error of the first query that fails.
     pub fn from_retriever_with<'a, R>(
         tag: &str,
         retriever: &R,

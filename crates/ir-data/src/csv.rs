@@ -79,7 +79,7 @@ impl<R: BufRead> CsvReader<R> {
     /// Reads the header of documents or queries. Given names replace the detected ones.
     ///
     /// # Errors
-    /// As [`CsvReader::new`].
+    /// The source cannot be read, or the first line is not a [header](self) with the given names.
     pub fn with_names(
         reader: R,
         source: &str,

@@ -325,7 +325,7 @@ impl DocumentFiles {
     /// Detects the formats of files.
     ///
     /// # Errors
-    /// As [`DocumentFile::open`].
+    /// Returns the error of [`DocumentFile::open`] for the first file that fails.
     pub fn open(
         paths: impl IntoIterator<Item = PathBuf>,
         options: &ReadOptions,

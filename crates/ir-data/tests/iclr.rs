@@ -102,10 +102,31 @@ year-is-far:1: expected a year in "year", found 1099511627776"#;
     assert!(matches!(missing, DataError::Read { .. }));
 }
 
-/// A truncated or corrupt file is an error or a list of papers, never a panic.
+/// Values of papers by column.
+fn columns(papers: &[Paper]) -> [Vec<String>; 10] {
+    let column =
+        |value: fn(&Paper) -> String| -> Vec<String> { papers.iter().map(value).collect() };
+    [
+        column(|paper| paper.year.to_string()),
+        column(|paper| paper.id.clone()),
+        column(|paper| paper.title.clone()),
+        column(|paper| paper.text.clone()),
+        column(|paper| paper.authors.clone()),
+        column(|paper| paper.author_ids.clone()),
+        column(|paper| paper.decision.clone()),
+        column(|paper| format!("{:?}", paper.scores)),
+        column(|paper| paper.keywords.join("; ")),
+        column(|paper| paper.class.clone()),
+    ]
+}
+
+/// A truncated file is an error. So is a corrupt one, or its rows have wrong values in the column
+/// of the byte: the pages of the file have no checksums.
 #[test]
 fn corrupt_files_never_panic() {
     let whole = fs::read(file("papers.parquet")).unwrap();
+    let papers = iclr::read(file("papers.parquet")).unwrap();
+    let expected = columns(&papers);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.parquet");
     for end in (0..whole.len()).step_by(97) {
@@ -117,10 +138,29 @@ fn corrupt_files_never_panic() {
             "{end}: {error}"
         );
     }
+    let (mut errors, mut unchanged) = (0, 0);
     for at in (0..whole.len()).step_by(5) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
         fs::write(&path, &damaged).unwrap();
-        let _ = iclr::read(&path);
+        match iclr::read(&path) {
+            Err(error) => {
+                let message = error.to_string();
+                assert!(
+                    message.starts_with(path.to_str().unwrap()),
+                    "{at}: {message}"
+                );
+                errors += 1;
+            }
+            Ok(found) if found.len() == papers.len() => {
+                let found = columns(&found);
+                let wrong = found.iter().zip(&expected).filter(|(a, b)| a != b).count();
+                assert!(wrong <= 1, "{at}: {wrong} wrong columns");
+                unchanged += u32::from(wrong == 0);
+            }
+            // The byte is of the number of rows.
+            Ok(_) => {}
+        }
     }
+    assert!(errors > 0 && unchanged > 0, "{errors} {unchanged}");
 }

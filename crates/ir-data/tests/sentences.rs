@@ -214,7 +214,15 @@ fn long_lines_take_linear_time() {
         let text = unit.repeat((2 << 20) / unit.len());
         for language in [Language::English, Language::Chinese] {
             let start = Instant::now();
-            let _ = SentenceSplitter::new(language).split(&text).count();
+            let mut end = 0;
+            for sentence in SentenceSplitter::new(language).split(&text) {
+                assert!(
+                    end <= sentence.start && sentence.start < sentence.end,
+                    "{unit:?}"
+                );
+                end = sentence.end;
+            }
+            assert!(end <= text.len());
             // Quadratic time would be hours.
             assert!(start.elapsed() < Duration::from_secs(60), "{unit:?}");
         }

@@ -17,10 +17,12 @@ pub fn open_named(
         return Ok(catalog.open(name));
     }
     let path = resolve()?;
-    Ok(match path.exists() {
-        true => ir_data::open_path_or_name(&path.to_string_lossy()),
+    Ok(if path.exists() {
+        ir_data::open_path_or_name(&path.to_string_lossy())
+    } else if name.starts_with('$') {
         // The folder that the variable names, and not the variable.
-        false if name.starts_with('$') => catalog.open(&path.to_string_lossy()),
-        false => catalog.open(name),
+        catalog.open(&path.to_string_lossy())
+    } else {
+        catalog.open(name)
     })
 }

@@ -25,6 +25,8 @@ pub struct Parameter {
     pub key: String,
     /// Effect, range and default: the doc comment of the field.
     pub description: String,
+    /// Description of the table that contains the key.
+    pub table: Option<String>,
     /// Values that the parameter takes.
     pub values: ParameterValues,
 }
@@ -124,37 +126,39 @@ impl SystemType {
     pub fn parameters(&self) -> Vec<Parameter> {
         let schema = self.table();
         let mut parameters = Vec::new();
-        add(&schema.root, "", schema, &mut parameters, 0);
+        add(&schema.root, None, schema, &mut parameters);
         parameters
     }
 }
 
-/// Depth of tables with parameters: `cleaning.tags` is one, a key of `encoder.training` is not.
-const MAX_DEPTH: usize = 1;
-
+/// Adds the parameters of a table, which has a key and a description unless it is the whole system.
+/// `cleaning.tags` is a parameter, a key of `encoder.training` is not.
 fn add(
     schema: &Value,
-    prefix: &str,
+    within: Option<(&str, &str)>,
     table: &TableSchema,
     parameters: &mut Vec<Parameter>,
-    depth: usize,
 ) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {
-        let key = format!("{prefix}{name}");
+        let key = match within {
+            Some((outer, _)) => format!("{outer}.{name}"),
+            None => name.clone(),
+        };
         let resolved = table.resolve(property);
         let description = [property, resolved]
             .into_iter()
             .find_map(|schema| schema.get("description")?.as_str());
         let description = description.unwrap_or_default().to_owned();
-        if resolved.get("properties").is_some() && depth < MAX_DEPTH {
-            let prefix = format!("{key}.");
-            add(resolved, &prefix, table, parameters, depth + 1);
+        if resolved.get("properties").is_some() && within.is_none() {
+            let within = Some((key.as_str(), description.as_str()));
+            add(resolved, within, table, parameters);
             continue;
         }
         parameters.push(Parameter {
             key,
             description,
+            table: within.map(|(_, description)| description.to_owned()),
             values: values(resolved, table),
         });
     }

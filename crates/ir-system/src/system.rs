@@ -93,7 +93,7 @@ pub trait System: fmt::Debug + Send + Sync {
     /// Cached stages that opening the system needs, for plans.
     ///
     /// # Errors
-    /// As [`System::open`].
+    /// Data are missing, or a stage failed.
     fn stages(&self, _context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
         Ok(Vec::new())
     }
@@ -497,7 +497,7 @@ impl SystemContext<'_> {
     /// Opens another system of the experiment by its name. Systems are opened once.
     ///
     /// # Errors
-    /// As [`System::open`]; the error names the key of that system.
+    /// Returns the error of [`System::open`], with the key of that system.
     pub fn system(&mut self, name: &str) -> Result<OpenSystem, SystemError> {
         let Some(prepared) = self.systems.get(name).cloned() else {
             let message = format!(
@@ -616,7 +616,7 @@ impl SystemContext<'_> {
     /// or thread computes the entry, waits for it.
     ///
     /// # Errors
-    /// As `compute`, and if the new entry cannot be read.
+    /// Returns the error of `compute`, or of reading the new entry.
     pub fn cached<T>(
         &mut self,
         stage: Stage,

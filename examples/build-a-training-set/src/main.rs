@@ -109,9 +109,10 @@ fn main() -> Result<()> {
     // Named by the training set: a second start trains only if the set has changed.
     let trained = folder.join(format!("trained-{:016x}", examples.fingerprint()));
     encoder::create(&untrained, &files, &examples, &template)?;
-    match trained.exists() {
-        true => println!("training: done before\n"),
-        false => encoder::train(&untrained, &trained, &examples)?,
+    if trained.exists() {
+        println!("training: done before\n");
+    } else {
+        encoder::train(&untrained, &trained, &examples)?;
     }
     if let Some(test) = &files.test {
         println!("test, {} queries            MRR    R@3", test.queries.len());

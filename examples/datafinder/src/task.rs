@@ -63,8 +63,8 @@ pub fn recommend(system: &System<'_>, queries: &[Query], filter: TimeFilter) -> 
         .map(|query| system.years.not_later_than(query.attributes.year()))
         .collect();
     if let (TimeFilter::Published, Some(raw)) = (filter, &system.raw) {
-        let how = Search::top(datafinder::published_depth(LIMIT));
-        let batch: Vec<_> = queries.iter().map(|q| (q.text.as_str(), how)).collect();
+        let search = Search::top(datafinder::published_depth(LIMIT));
+        let batch: Vec<_> = queries.iter().map(|q| (q.text.as_str(), search)).collect();
         let mut run = Run::new(system.name);
         for ((query, hits), filter) in queries.iter().zip(raw.search_batch(&batch)?).zip(&filters) {
             let walked = datafinder::published_filter(&hits, raw.ids(), filter, LIMIT);
@@ -73,10 +73,10 @@ pub fn recommend(system: &System<'_>, queries: &[Query], filter: TimeFilter) -> 
         return Ok(run);
     }
     let run = Run::from_retriever_with(system.name, &system.distinct, queries, |n, _| {
-        let how = Search::top(LIMIT);
+        let search = Search::top(LIMIT);
         match filter {
-            TimeFilter::None => how,
-            _ => how.within(&filters[n]),
+            TimeFilter::None => search,
+            _ => search.within(&filters[n]),
         }
     })?;
     Ok(run)

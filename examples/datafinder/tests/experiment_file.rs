@@ -127,9 +127,10 @@ fn the_file_states_the_main_job() {
     }
     // The comparison of the file has the marks of the printed rows.
     for table in tables(&results) {
-        let form = match table.starts_with("keyphrases") {
-            true => "keyphrases",
-            false => "sentences",
+        let form = if table.starts_with("keyphrases") {
+            "keyphrases"
+        } else {
+            "sentences"
         };
         for filter in [TimeFilter::None, TimeFilter::Exact] {
             let expected = marked(task(&results, form, filter)).len();

@@ -68,9 +68,12 @@ pub fn expected_kappa(counts: &BTreeMap<Grade, u64>, error_rate: f64) -> Option<
         return None;
     }
     let wrong = error_rate / (grades - 1.0);
-    let reports = |truth: Grade, grade: Grade| match truth == grade {
-        true => 1.0 - error_rate,
-        false => wrong,
+    let reports = |truth: Grade, grade: Grade| {
+        if truth == grade {
+            1.0 - error_rate
+        } else {
+            wrong
+        }
     };
     let fraction = |truth: Grade| counts[&truth] as f64 / documents as f64;
     let observed = (1.0 - error_rate).powi(2) + (grades - 1.0) * wrong * wrong;

@@ -55,12 +55,11 @@ impl Options {
 fn main() -> Result<()> {
     let options = Options::parse(env::args().skip(1))?;
     let catalog = Catalog::from_env();
-    let experiment = match catalog.has("cranfield")? && catalog.has("cisi")? {
-        true => experiment()?,
-        false => {
-            println!("without IR_DATA: the bundled collection in place of Cranfield and CISI\n");
-            bundled()?
-        }
+    let experiment = if catalog.has("cranfield")? && catalog.has("cisi")? {
+        experiment()?
+    } else {
+        println!("without IR_DATA: the bundled collection in place of Cranfield and CISI\n");
+        bundled()?
     };
     let (cache, registry) = (Cache::temporary()?, Registry::default());
     let results = Runner::new(&cache, &registry).run(&experiment, &mut NoProgress)?;

@@ -47,9 +47,10 @@ fn main() -> Result<()> {
         return Ok(());
     };
     let catalog = Catalog::from_env();
-    let (name, template) = match catalog.has("makg")? {
-        true => ("makg", "{title}"),
-        false => ("bundled", "{title} {text}"),
+    let (name, template) = if catalog.has("makg")? {
+        ("makg", "{title}")
+    } else {
+        ("bundled", "{title} {text}")
     };
     let task = Task::open(&catalog.open(name)?, template)?;
     println!("{task}\n");

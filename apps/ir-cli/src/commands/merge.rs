@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use ir_bm25::Index;
+use ir_core::shards::{ShardOutput, ShardOutputKind, open_shards};
 use ir_core::store::Verify;
 use ir_core::{Flow, Progress};
 
@@ -15,7 +16,6 @@ use crate::shared::format::grouped;
 use crate::shared::indexing::DEFAULT_MEMORY;
 use crate::shared::options::bytes;
 use crate::shared::output::{OutputPath, OutputSink, create};
-use crate::shared::shards::{self, OutputKind, ShardOutput};
 use crate::shared::signals::{Interrupted, stop_on_interrupt};
 
 const EXAMPLES: &str = "\
@@ -74,22 +74,22 @@ impl Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let began = Instant::now();
-    let shards = shards::open_all(&args.shards)?;
+    let shards = open_shards(&args.shards)?;
     let Some(first) = shards.first() else {
         bail!("expected outputs of shards, found none");
     };
     reject_records(args, &shards)?;
     let kind = first.record.kind;
-    if args.ids.is_some() && kind != OutputKind::Vectors {
+    if args.ids.is_some() && kind != ShardOutputKind::Vectors {
         bail_usage!("--ids: expected vectors, found other outputs");
     }
-    if args.memory.is_some() && kind != OutputKind::Index {
+    if args.memory.is_some() && kind != ShardOutputKind::Index {
         bail_usage!("--memory: expected indexes, found other outputs");
     }
     let what = match kind {
-        OutputKind::Lines => merge_lines(args, &shards, console)?,
-        OutputKind::Index => merge_indexes(args, &shards, console)?,
-        OutputKind::Vectors => merge_vectors(args, &shards, console)?,
+        ShardOutputKind::Lines => merge_lines(args, &shards, console)?,
+        ShardOutputKind::Index => merge_indexes(args, &shards, console)?,
+        ShardOutputKind::Vectors => merge_vectors(args, &shards, console)?,
     };
     console.log(format_args!(
         "{}: {what} of {} shards, {:.1} s",

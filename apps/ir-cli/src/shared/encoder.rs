@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueHint;
-use ir_core::{Corpus, Encoder, Progress, Side};
+use ir_core::{Corpus, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, FindModelError, ModelError, ModelFolder, OutlierChannels,
@@ -14,6 +14,7 @@ use ir_experiment::model::missing_model;
 pub(crate) use ir_experiment::model::{similarity, suggested_model};
 use ir_knn::SegmentedVectorIndex;
 use ir_system::saved_vectors::{COMPARED_FIELDS, TextHashes, VectorOrigin};
+pub(crate) use ir_system::saved_vectors::{probe, probe_text};
 
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input::for_each_document;
@@ -334,15 +335,4 @@ impl QueryEncoder<'_> {
             ),
         }
     }
-}
-
-/// Long text for [`probe`].
-pub(crate) fn probe_text() -> String {
-    "Ships seen by radar, number 1 of 7. ".repeat(80)
-}
-
-/// Vector of a fixed long text, as bits: differs for another model, CPU or backend.
-pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
-    let vector = encoder.encode(side, &[&probe_text()])?;
-    Ok(vector.into_iter().map(f32::to_bits).collect())
 }

@@ -28,9 +28,10 @@ fn number(value: &Value) -> f64 {
     // Numbers that an f32 represents are printed with its digits.
     let value = value.as_f64().unwrap();
     let single = value as f32;
-    match single.to_string() == value.to_string() {
-        true => f64::from(single),
-        false => value,
+    if single.to_string() == value.to_string() {
+        f64::from(single)
+    } else {
+        value
     }
 }
 

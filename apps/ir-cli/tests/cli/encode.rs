@@ -111,26 +111,34 @@ pub(crate) fn encode_and_kill(here: &Folder, model: &str, output: &str, more: &[
         .spawn()
         .unwrap();
     let began = Instant::now();
-    let before = partial_bytes(here);
-    while partial_bytes(here) <= before.max(1000) {
+    while saved_blocks(here) == 0 {
         assert!(began.elapsed() < Duration::from_secs(120));
         assert!(
             child.try_wait().unwrap().is_none(),
             "finished before it was killed"
         );
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(5));
     }
-    // The journal is written after its vectors.
-    std::thread::sleep(Duration::from_millis(100));
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Bytes of unfinished work.
-fn partial_bytes(here: &Folder) -> u64 {
-    let files = here.files().into_iter();
-    let partial = files.filter(|file| file.extension().is_some_and(|end| end == "partial"));
-    partial.map(|file| file.metadata().unwrap().len()).sum()
+/// Number of blocks that the journals of unfinished work list. A journal has a header and a block
+/// for the vectors saved before it, each as length, content and checksum.
+fn saved_blocks(here: &Folder) -> usize {
+    let is_journal = |file: &PathBuf| file.extension().is_some_and(|end| end == "partial-ids");
+    let count = |file: PathBuf| {
+        let bytes = fs::read(file).unwrap();
+        let (mut rest, mut count) = (&bytes[..], 0_usize);
+        while let Some((length, content)) = rest.split_first_chunk() {
+            let Some(next) = content.get(u32::from_le_bytes(*length) as usize + 4..) else {
+                break;
+            };
+            (rest, count) = (next, count + 1);
+        }
+        count.saturating_sub(1)
+    };
+    here.files().into_iter().filter(is_journal).map(count).sum()
 }
 
 #[test]
@@ -217,9 +225,10 @@ fn encode_errors() {
     );
     let known = "sentence-transformers/all-MiniLM-L6-v2";
     let fetch = format!("`ir models fetch {known}` downloads it");
-    let feature = match cfg!(feature = "fetch") {
-        true => "downloads it",
-        false => "downloads it in a build with the feature \"fetch\"",
+    let feature = if cfg!(feature = "fetch") {
+        "downloads it"
+    } else {
+        "downloads it in a build with the feature \"fetch\""
     };
     for name in [known, "all-MiniLM-L6-v2"] {
         let no_models = [("HF_HOME", "."), ("HF_HUB_CACHE", "")];

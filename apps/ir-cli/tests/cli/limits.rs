@@ -388,39 +388,20 @@ fn resampling_can_be_interrupted() {
     here.write("qrels", qrels);
     here.write("a", a);
     here.write("b", b);
-    for test in ["randomization", "bootstrap", "datafinder"] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ir"))
-            .args([
-                "compare",
-                "-m",
-                "P@1",
-                "--samples",
-                "4000000000",
-                "--test",
-                test,
-            ])
-            .args(["qrels", "a", "b"])
-            .current_dir(here.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut messages = child.stderr.take().unwrap();
-        let mut error = String::new();
-        if test == "bootstrap" {
-            let mut lines = BufReader::new(&mut messages);
-            lines.read_line(&mut error).unwrap();
-            assert!(error.contains(" of 4000000000, "), "{error}");
-        }
-        std::thread::sleep(Duration::from_millis(500));
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "{test} runs for minutes"
-        );
-        let kill = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status();
-        assert!(kill.unwrap().success());
+    let tests = ["randomization", "bootstrap", "datafinder"];
+    let children = tests.map(|test| {
+        let args = format!("compare -m P@1 --samples 4000000000 --test {test} qrels a b");
+        let mut command = here.command(&args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    for (test, mut child) in tests.into_iter().zip(children) {
+        // The first progress line comes after 5 s.
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        messages.read_line(&mut line).unwrap();
+        assert!(line.starts_with("resampling: "), "{test}: {line}");
+        crate::signals::send(&child, "-INT");
         let start = Instant::now();
         let output = child.wait_with_output().unwrap();
         assert!(start.elapsed() < Duration::from_secs(5), "{test}");

@@ -1,9 +1,5 @@
 //! Lists of measures, several runs in `ir eval`, weighted fusion, `ir help`, `ir completions`.
 
-use std::io::Write;
-use std::process::Stdio;
-use std::time::Duration;
-
 use crate::common::{Folder, QRELS, RUN, data, words};
 
 fn here() -> Folder {
@@ -147,17 +143,24 @@ fn weighted_fusion() {
 }
 
 /// `ir fuse` reports progress after reading: the first line 5 s after the start.
+#[cfg(target_os = "linux")]
 #[test]
 fn fusion_reports_progress() {
+    use std::io::Write;
+    use std::process::Stdio;
+
     let here = here();
+    let line = "fuse - b.run";
     let mut child = here
-        .command(&["fuse", "-", "b.run"])
+        .command(line)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(5200));
+    // Its time is counted from before it waits for its input.
+    crate::waiting::wait_until_blocked(&mut child, 2, line);
+    std::thread::sleep(std::time::Duration::from_secs(5));
     let mut input = child.stdin.take().unwrap();
     input.write_all(RUN.as_bytes()).unwrap();
     drop(input);

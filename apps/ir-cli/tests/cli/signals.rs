@@ -9,14 +9,19 @@ use std::time::{Duration, Instant};
 use crate::common::{Folder, tiny};
 use crate::outputs::contents;
 
+/// Returns `true` if a process of `/proc` ignores SIGHUP.
+fn ignores_hangups(process: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
+    ignored & 1 == 1
+}
+
 /// Signals and their exit codes. SIGHUP is left out if this process ignores it, as under nohup(1):
 /// so do the commands that it starts.
 fn exit_codes() -> Vec<(&'static str, i32)> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
     let mut signals = vec![("-INT", 130), ("-TERM", 143)];
-    if ignored & 1 == 0 {
+    if !ignores_hangups("self") {
         signals.push(("-HUP", 129));
     }
     signals
@@ -145,13 +150,10 @@ fn ignored_hangups_stay_ignored() {
         env!("CARGO_BIN_EXE_ir"),
     ];
     let mut child = search(&here, "sh", &shell);
-    for _ in 0..2 {
-        send(&child, "-HUP");
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    assert!(child.try_wait().unwrap().is_none());
+    let is_ignored = ignores_hangups(&child.id().to_string());
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(is_ignored, "the command handles SIGHUP");
 }
 
 /// The first signal stops a command in order; its work can be resumed.

@@ -23,9 +23,10 @@ fn hits(here: &Folder, arguments: &[&str]) -> Vec<String> {
         hit["id"].as_str().unwrap().to_owned()
     };
     let mut ids: Vec<String> = ran.out.lines().map(id).collect();
-    let expected = match ids.is_empty() {
-        true => "warning: no hits: no document matches the query\n",
-        false => "",
+    let expected = if ids.is_empty() {
+        "warning: no hits: no document matches the query\n"
+    } else {
+        ""
     };
     assert_eq!(ran.err, expected);
     ids.sort();

@@ -448,7 +448,6 @@ fn keys_are_options() {
         "order",
         "template",
         "title_weight",
-        "model",
     ];
     let mut described = 0;
     for parameter in kind("bm25").parameters() {
@@ -464,6 +463,23 @@ fn keys_are_options() {
         described += 1;
     }
     assert!(described > 15);
+    let mut same = Vec::new();
+    if cfg!(feature = "dense") {
+        same.extend(
+            ["vectors", "queries", "any_encoder", "ef_search", "exact"].map(|it| ("dense", it)),
+        );
+    }
+    if cfg!(feature = "remote") {
+        same.extend(["queries", "ef", "hybrid", "any_encoder"].map(|it| ("remote", it)));
+    }
+    for (name, key) in same {
+        let parameters = kind(name).parameters();
+        let found = parameters.iter().find(|parameter| parameter.key == key);
+        let effect = words(&found.unwrap().description);
+        let effect = effect.split(". Default: ").next().unwrap();
+        let effect = effect.trim_end_matches('.');
+        assert!(help.contains(effect), "{name}: {key}: {effect}");
+    }
     for model in ir_bm25::models::NAMED_MODELS {
         for parameter in model.parameters {
             let name = if parameter.name == "s" {

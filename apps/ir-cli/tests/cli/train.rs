@@ -1,9 +1,11 @@
 //! `ir train`: a tiny model on the bundled collection.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use crate::common::contents;
 use crate::common::{BERT_PYTORCH, Folder, words};
 
 fn model() -> String {
@@ -495,44 +497,80 @@ fn loss_is_printed() {
     );
 }
 
+/// A training of many steps with a history.
+fn long(model: &str) -> Vec<&str> {
+    let history = ["--history", "history.csv", "--checkpoint-every", "2"];
+    let mut train = [&short(model, "train.jsonl")[..], &history].concat();
+    let epochs = train.iter().position(|word| *word == "--epochs").unwrap();
+    train[epochs + 1] = "30";
+    train
+}
+
+/// Starts a training and waits until its history has several rows. Returns the rows.
+fn started(here: &Folder, train: &[&str]) -> (Child, String) {
+    let mut child = here
+        .command(train)
+        .env_remove("IR_DATA")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    loop {
+        let text = fs::read_to_string(here.at("history.csv")).unwrap_or_default();
+        if text.lines().count() > 6 {
+            return (child, text);
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "no history");
+        assert!(child.try_wait().unwrap().is_none(), "{text}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// The history is in its file while training runs, and a resumed run has every row once.
 #[test]
 fn history_grows_while_training_runs() {
     let here = Folder::new();
     mined(&here);
     let model = model();
-    let history = ["--history", "history.csv", "--checkpoint-every", "2"];
-    let mut train = [&short(&model, "train.jsonl")[..], &history].concat();
-    let epochs = train.iter().position(|word| *word == "--epochs").unwrap();
-    train[epochs + 1] = "30";
+    let train = long(&model);
     let expected = {
         let here = Folder::new();
         mined(&here);
         here.ir(&train).ok();
         here.read("history.csv")
     };
-    let rows = |text: &str| text.lines().count();
-    let mut child = here
-        .command(&train)
-        .env_remove("IR_DATA")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    // Killed once several rows are there.
-    let began = Instant::now();
-    let seen = loop {
-        let text = fs::read_to_string(here.at("history.csv")).unwrap_or_default();
-        if rows(&text) > 6 {
-            break text;
-        }
-        assert!(began.elapsed() < Duration::from_secs(120), "no history");
-        assert!(child.try_wait().unwrap().is_none(), "{text}");
-        std::thread::sleep(Duration::from_millis(2));
-    };
+    let (mut child, seen) = started(&here, &train);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(expected.starts_with(&seen), "{seen}");
     here.ir(&train).ok();
     assert_eq!(here.read("history.csv"), expected);
+}
+
+/// A file size limit simulates a full disk: a checkpoint is larger, a history smaller.
+#[cfg(unix)]
+#[test]
+fn full_disk_keeps_the_last_checkpoint() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = long(&model);
+    let (mut child, _) = started(&here, &train);
+    crate::signals::send(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let before = contents(&here.at("tuned.checkpoints"));
+    assert!(before["checkpoint.safetensors"].len() > 32 << 10);
+    let ran = here.ir_with_file_size(32, &train);
+    let error = ran.err.lines().last().unwrap();
+    let expected = "cannot write tuned.checkpoints/checkpoint.safetensors: ";
+    assert!(
+        error.starts_with("error: ") && error.contains(expected),
+        "{error}"
+    );
+    assert_eq!(ran.code, 1);
+    assert!(contents(&here.at("tuned.checkpoints")) == before);
+    // With space again, the training resumes.
+    here.ir(&train).ok();
+    assert!(here.at("tuned/config.json").exists());
 }

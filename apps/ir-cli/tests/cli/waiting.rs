@@ -41,7 +41,7 @@ fn handles(child: &Child, signal: u64) -> bool {
 
 /// Waits until a process handles the signal and has not run for 20 looks.
 #[track_caller]
-fn wait_until_blocked(child: &mut Child, signal: u64, line: &str) {
+pub(crate) fn wait_until_blocked(child: &mut Child, signal: u64, line: &str) {
     let (mut looks, mut known) = (0, None);
     wait(|| {
         let ended = child.try_wait().unwrap();

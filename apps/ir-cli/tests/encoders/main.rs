@@ -240,11 +240,10 @@ fn second_start_with_encoder_systems() {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let entry = entry.unwrap();
-                match entry.file_type().unwrap().is_dir() {
-                    true => folders.push(entry.path()),
-                    false => {
-                        found.push((entry.path(), entry.metadata().unwrap().modified().unwrap()))
-                    }
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    found.push((entry.path(), entry.metadata().unwrap().modified().unwrap()));
                 }
             }
         }

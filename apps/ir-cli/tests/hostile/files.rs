@@ -255,13 +255,14 @@ pub(crate) fn damaged_copy(from: &Path, to: &Path, random: &mut SplitMix64) {
     let mut files = Vec::new();
     let mut paths: Vec<PathBuf> = vec![to.to_owned()];
     while let Some(path) = paths.pop() {
-        match path.is_dir() {
-            true => paths.extend(
+        if path.is_dir() {
+            paths.extend(
                 fs::read_dir(path)
                     .unwrap()
                     .map(|entry| entry.unwrap().path()),
-            ),
-            false => files.push(path),
+            );
+        } else {
+            files.push(path);
         }
     }
     files.sort();

@@ -299,14 +299,18 @@ fn a_folder_that_ends_the_process_is_given_up() {
         lines.read_line(&mut address).unwrap();
         let address = address.trim().trim_start_matches("http://");
         let client = Client::new(address.trim_end_matches('/').to_owned(), Default::default());
-        thread::sleep(Duration::from_millis(200));
-        let page = || client.request("GET", "/review", "").unwrap().1;
-        let has = |page: &str, status| page.contains(&format!(r#"status">{status}<"#));
+        let page = |path: &str| client.request("GET", path, "").unwrap().1;
         let mut is_given_up = false;
         wait_until(|| {
-            let page = page();
-            is_given_up = has(&page, "failed");
-            is_given_up || has(&page, "started")
+            let review = page("/review");
+            is_given_up = review.contains(r#"status">failed<"#);
+            let job = review.split(r#"href="/jobs/"#).nth(1);
+            let job = job.and_then(|rest| rest.split('"').next());
+            // Only a publication of this process has progress.
+            let is_running = |id: &str| {
+                page(&format!("/jobs/{id}")).contains(r#"aria-label="Progress" value=""#)
+            };
+            is_given_up || job.is_some_and(is_running)
         });
         child.kill().unwrap();
         child.wait().unwrap();

@@ -223,7 +223,7 @@ impl Store {
     /// Deletes an annotation. Annotations that were merged into it are pending again.
     ///
     /// # Errors
-    /// As [`Store::edit_annotation`].
+    /// [`StoreError::Conflict`] if the annotation has another revision: it was edited meanwhile.
     pub fn delete_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
         self.write(|transaction| {
             check_revision(id, by_id(transaction, id)?.revision, revision)?;
@@ -237,8 +237,9 @@ impl Store {
     /// a rejected one are pending again.
     ///
     /// # Errors
-    /// As [`Store::edit_annotation`]; an annotation is merged into itself, into one of another
-    /// document, or into a rejected or merged one ([`AnnotationStatus::is_merge_target`]).
+    /// - The annotation has another revision ([`StoreError::Conflict`]): it was edited meanwhile.
+    /// - The verdict merges it into itself, into an annotation of another document, or into a
+    ///   rejected or merged one ([`AnnotationStatus::is_merge_target`]).
     pub fn review(
         &self,
         id: i64,

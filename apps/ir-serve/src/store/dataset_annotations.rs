@@ -112,7 +112,7 @@ impl Store {
     /// Deletes a dataset annotation.
     ///
     /// # Errors
-    /// As [`Store::edit_dataset_annotation`].
+    /// [`StoreError::Conflict`] if the annotation has another revision: it was edited meanwhile.
     pub fn delete_dataset_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
         self.write(|transaction| {
             check_revision(id, by_id(transaction, id)?.revision, revision)?;

@@ -84,7 +84,7 @@ impl Index {
     /// sections are also decoded once, which finds forged ones.
     ///
     /// # Errors
-    /// As [`Index::open`].
+    /// [`OpenIndexError`] names the file, what was expected and what was found.
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         Self::load(IndexFile::open(&FORMAT, path.as_ref(), verify)?, verify)
     }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
-    ColumnReader, HeaderLine, Parsed, TrecReadError, read_qrels, read_run, scan_run, split_run,
+    ColumnReader, HeaderLine, Parsed, ScoreFormat, TrecReadError, read_qrels, read_run, scan_run,
+    split_run, write_run,
 };
 use crate::qrels::Qrels;
 use crate::run::Run;
@@ -390,14 +391,24 @@ proptest! {
         prop_assert_eq!(rows, expected);
     }
 
-    /// No prefix and no changed byte panics.
+    /// No prefix and no changed byte panics. A run that is read is the same when it is written and
+    /// read again.
     #[test]
     fn damaged_json_is_an_error_or_read(at in 0..60_usize, byte: u8) {
         let text = br#"{"q1": {"b\u00e9": 3.5, "a": 2e-3}, "q2": {"d": -1}, "q3": {}}"#;
         prop_assert!(read_run(&text[..at], "run", HeaderLine::AsData).is_err() || at == 0);
         let mut changed = text.to_vec();
         changed[at] = byte;
-        let _ = read_run(&changed[..], "run", HeaderLine::AsData);
-        let _ = read_qrels(&changed[..], "q", HeaderLine::AsData);
+        let mut columns = Vec::new();
+        if let Ok(read) = read_run(&changed[..], "run", HeaderLine::AsData)
+            && write_run(&read.data, ScoreFormat::Exact, &mut columns).is_ok()
+            // Such a query id is read as JSON.
+            && !matches!(columns.first(), Some(b'{' | b'['))
+        {
+            let again = read_run(&columns[..], "again", HeaderLine::AsData).unwrap();
+            prop_assert!(again.data.iter().eq(read.data.iter()));
+        }
+        // Two of the scores are no grades.
+        prop_assert!(read_qrels(&changed[..], "q", HeaderLine::AsData).is_err());
     }
 }

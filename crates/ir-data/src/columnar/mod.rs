@@ -84,7 +84,7 @@ impl ColumnarReader {
     /// Opens a file of documents or queries. Given names replace the detected ones.
     ///
     /// # Errors
-    /// As [`ColumnarReader::open`].
+    /// The file cannot be read, is damaged, or has no columns for id and text.
     pub fn open_with(
         path: impl AsRef<Path>,
         kind: RecordKind,

@@ -118,8 +118,8 @@ impl ModelGradients {
     /// Adds a gradient.
     ///
     /// # Panics
-    /// As all methods that add: if the gradient so far is another variant of [`Gradient`]. A model
-    /// is on one device, and each of its parameters has gradients of one variant.
+    /// If the gradient so far is another variant of [`Gradient`]. A model is on one device, and
+    /// each parameter has gradients of one variant.
     pub(super) fn add(&mut self, name: &str, gradient: Tensor<1>) {
         let sum = match self.0.remove(name) {
             None => gradient,

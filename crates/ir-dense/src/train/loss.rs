@@ -64,10 +64,11 @@ pub fn softmax(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
 /// Mean of the [`softmax()`] losses from queries to candidates and from positives to queries.
 ///
 /// # Shapes
-/// As [`softmax()`].
+/// `scores`: `[queries, candidates]`; `positives`: column of the positive of every query; result:
+/// `[1]`.
 ///
 /// # Panics
-/// As [`softmax()`].
+/// If the length of `positives` is not the number of rows of `scores`.
 ///
 /// # Source
 /// Radford et al., "Learning Transferable Visual Models From Natural Language Supervision", ICML
@@ -89,10 +90,11 @@ pub fn symmetric(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
 /// `scale · s`, for any scores.
 ///
 /// # Shapes
-/// As [`softmax()`].
+/// `scores`: `[queries, candidates]`; `positives`: column of the positive of every query; result:
+/// `[1]`.
 ///
 /// # Panics
-/// As [`softmax()`].
+/// If the length of `positives` is not the number of rows of `scores`.
 ///
 /// # Source
 /// Zhao and Lee, "Talk to Papers: Bringing Neural Question Answering to Academic Search", ACL
@@ -166,10 +168,11 @@ pub fn binary_cross_entropy(
 /// Range of `scale`: > 0; sentence-transformers' `MultipleNegativesRankingLoss` has 10.
 ///
 /// # Shapes
-/// As [`softmax()`].
+/// `logits`: `[queries, candidates]`; `positives`: column of the positive of every query; result:
+/// `[1]`.
 ///
 /// # Panics
-/// As [`softmax()`].
+/// If the length of `positives` is not the number of rows of `logits`.
 ///
 /// # Source
 /// Henderson et al., "Efficient Natural Language Response Suggestion for Smart Reply", 2017,
@@ -182,10 +185,11 @@ pub fn multiple_negatives(logits: Tensor<2>, positives: &[usize], scale: f64) ->
 /// positive, `ln(1 + exp(s − s⁺))`.
 ///
 /// # Shapes
-/// As [`softmax()`].
+/// `scores`: `[queries, candidates]`; `positives`: column of the positive of every query; result:
+/// `[1]`.
 ///
 /// # Panics
-/// As [`softmax()`].
+/// If the length of `positives` is not the number of rows of `scores`.
 ///
 /// # Source
 /// Burges et al., "Learning to Rank using Gradient Descent", ICML 2005, equation (3).
@@ -202,10 +206,11 @@ pub fn rank_net(scores: Tensor<2>, positives: &[usize]) -> Tensor<1> {
 /// `max(0, margin − s⁺ + s)`.
 ///
 /// # Shapes
-/// As [`softmax()`].
+/// `scores`: `[queries, candidates]`; `positives`: column of the positive of every query; result:
+/// `[1]`.
 ///
 /// # Panics
-/// As [`softmax()`].
+/// If the length of `positives` is not the number of rows of `scores`.
 ///
 /// # Source
 /// Weinberger and Saul, "Distance Metric Learning for Large Margin Nearest Neighbor

@@ -200,7 +200,8 @@ impl CpuTransformer {
     /// rayon's threads.
     ///
     /// # Panics
-    /// As [`Transformer::forward`].
+    /// If a token id is not below `vocab_size`, a token type not below `token_types`, or a text is
+    /// longer than the maximum number of tokens.
     pub(crate) fn forward<T>(
         &self,
         batch: &TokenBatch,

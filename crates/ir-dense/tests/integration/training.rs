@@ -1,15 +1,13 @@
-//! Training: PyTorch's weights, interruptions, `kill -9`, full disks.
+//! Training: PyTorch's weights, interruptions, losses, saved folders, errors.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 use std::error::Error as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::common::{
-    apart, backend, checkpoint, config, examples, on_backend, python, run_python, testdata, tiny,
+    apart, backend, config, examples, on_backend, python, run_python, testdata, tiny,
 };
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Encoder, Flow, NoProgress, Side, VectorSimilarity};
@@ -163,109 +161,6 @@ fn check_resuming(config: &TrainingConfig) {
     assert!(saved(&found) == saved(&expected));
     // One file for the last checkpoint and one for the best weights.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-}
-
-/// Runs in a process that `training_survives_kill_9` kills.
-#[test]
-fn child() {
-    let Some(folder) = std::env::var_os("IR_TRAIN_CHILD") else {
-        return;
-    };
-    let trainer = Trainer::open(tiny("bert-pytorch"), &config()).unwrap();
-    let trainer = trainer
-        .with_checkpoints(Path::new(&folder).join("checkpoints"))
-        .with_checkpoint_every(1);
-    let supervised = Path::new(&folder).join("supervised").exists();
-    let mut supervise = |_: &str, done: u64, _: Option<u64>| {
-        let step = Path::new(&folder).join("step");
-        fs::write(&step, done.to_string()).unwrap();
-        // Until the other process has seen the step.
-        let start = Instant::now();
-        while supervised && step.exists() && start.elapsed() < Duration::from_secs(60) {
-            std::thread::yield_now();
-        }
-        Flow::Continue
-    };
-    let trained = trainer
-        .train_and_evaluate(&examples(), &mut measure, &mut supervise)
-        .unwrap();
-    trained
-        .encoder
-        .save(Path::new(&folder).join("model"))
-        .unwrap();
-}
-
-#[test]
-fn training_survives_kill_9() {
-    let expected = saved(&whole(&config()));
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("supervised"), "").unwrap();
-    let file = folder.path().join("step");
-    let mut kills = 0;
-    for life in 0..100_u64 {
-        // Of a process that was killed.
-        let _ = fs::remove_file(&file);
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "training::child"])
-            .env("IR_TRAIN_CHILD", folder.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut killed = false;
-        while !killed && child.try_wait().unwrap().is_none() {
-            let step = fs::read_to_string(&file).unwrap_or_default();
-            let Ok(step) = step.parse::<u64>() else {
-                std::thread::yield_now();
-                continue;
-            };
-            fs::remove_file(&file).unwrap();
-            if step > kills {
-                // At varying moments: during a step, an evaluation or a write.
-                std::thread::sleep(Duration::from_millis(3 * (life % 7)));
-                child.kill().unwrap();
-                child.wait().unwrap();
-                killed = true;
-            }
-        }
-        if !killed {
-            break;
-        }
-        kills += 1;
-    }
-    assert!(kills >= 3, "{kills}");
-    assert!(weights(&folder.path().join("model/model.safetensors")) == expected);
-}
-
-/// A file size limit simulates a full disk.
-#[cfg(unix)]
-#[test]
-fn full_disk_keeps_the_last_checkpoint() {
-    let folder = tempfile::tempdir().unwrap();
-    let checkpoints = folder.path().join("checkpoints");
-    fs::create_dir(&checkpoints).unwrap();
-    for entry in fs::read_dir(checkpoint().path()).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), checkpoints.join(entry.file_name())).unwrap();
-    }
-    let path = checkpoints.join("checkpoint.safetensors");
-    let before = fs::read(&path).unwrap();
-    let output = Command::new("sh")
-        .args([
-            "-c",
-            "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact training::child",
-        ])
-        .arg(std::env::current_exe().unwrap())
-        .env("IR_TRAIN_CHILD", folder.path())
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        said.contains("Write {") && said.contains("FileTooLarge"),
-        "{said}"
-    );
-    assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(fs::read_dir(&checkpoints).unwrap().count(), 1);
 }
 
 #[test]

@@ -187,9 +187,10 @@ struct StopsEncoding;
 
 impl Progress for StopsEncoding {
     fn report(&mut self, stage: &str, done: u64, _: Option<u64>) -> Flow {
-        match stage == "encoding" && done > 0 {
-            true => Flow::Stop,
-            false => Flow::Continue,
+        if stage == "encoding" && done > 0 {
+            Flow::Stop
+        } else {
+            Flow::Continue
         }
     }
 }

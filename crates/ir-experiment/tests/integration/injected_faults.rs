@@ -47,9 +47,10 @@ fn experiments(real: &[&str]) -> Vec<Experiment> {
     for name in real {
         let experiment = experiment(name);
         let collection = &experiment.tasks[0].collection;
-        match Catalog::from_env().has(collection).unwrap() {
-            true => experiments.push(experiment),
-            false => eprintln!("skipped: IR_DATA does not contain {collection}"),
+        if Catalog::from_env().has(collection).unwrap() {
+            experiments.push(experiment);
+        } else {
+            eprintln!("skipped: IR_DATA does not contain {collection}");
         }
     }
     experiments

@@ -145,9 +145,10 @@ fn structured_queries() {
         ),
         ("syntax = \"lucen\"", "lucen"),
     ] {
-        let text = match more.starts_with("syntax") {
-            true => text.replace("syntax = \"lucene\"", more),
-            false => text.clone() + more,
+        let text = if more.starts_with("syntax") {
+            text.replace("syntax = \"lucene\"", more)
+        } else {
+            text.clone() + more
         };
         let found = Experiment::from_toml(&text).and_then(|experiment| {
             experiment

@@ -175,7 +175,11 @@ fn forged_documents() {
             }
             let store = SegmentedTokenStore::from(store);
             let query = &documents[1].1;
-            let _ = (store.scores(query, &docs), store.top(query, &docs, 2));
+            if let Ok(scores) = store.scores(query, &docs) {
+                assert_eq!(scores.len(), docs.len());
+                assert!(!scores.iter().any(|score| score.is_nan()), "{scores:?}");
+            }
+            drop(store.top(query, &docs, 2));
         }
     }
 }

@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// The first 16 query tokens, and the lengths of the others and of the tokens of a document, exclude
-/// what cannot be one of the best.
+/// The first 16 query tokens, and the lengths of the other ones and of the tokens of a document,
+/// exclude documents that cannot be among the best.
 #[test]
 fn early_termination_saves_work() {
     let dim = 16;

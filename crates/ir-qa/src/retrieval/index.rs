@@ -154,7 +154,7 @@ impl AnswerIndex {
         &self.frames
     }
 
-    /// The frames whose metadata match a predicate.
+    /// The frames with metadata that match a predicate.
     pub fn select(&self, predicate: &Predicate) -> DocSet {
         predicate.select(self.frames.iter().map(|frame| &frame.metadata))
     }

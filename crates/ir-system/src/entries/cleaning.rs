@@ -17,10 +17,10 @@ use crate::error::SystemError;
 #[serde(default, deny_unknown_fields)]
 pub struct CleaningEntry {
     /// Tagged words of the queries, a file in CoNLL-U, relative to the experiment file. Only words
-    /// with a tag of `parts_of_speech` are kept. Default: all words.
+    /// of some parts of speech are kept. Default: all words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<String>,
-    /// Universal part-of-speech tags to keep, for `tags`. Default: NOUN, ADJ, VERB, as published
+    /// Universal part-of-speech tags of the words to keep. Default: NOUN, ADJ, VERB, as published
     /// for DataFinder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts_of_speech: Option<Vec<String>>,

@@ -81,9 +81,10 @@ impl System for Bm25System {
 
     fn index_needs(&self) -> IndexNeeds {
         IndexNeeds {
-            store: match self.feedback.is_some() || self.expansion.is_some() {
-                true => StoredFields::Everything,
-                false => StoredFields::Nothing,
+            store: if self.feedback.is_some() || self.expansion.is_some() {
+                StoredFields::Everything
+            } else {
+                StoredFields::Nothing
             },
             positions: self.has_phrases(),
         }

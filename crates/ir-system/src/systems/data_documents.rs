@@ -139,13 +139,13 @@ impl Retriever for Renumbered {
         &self,
         query: &str,
         doc: DocNum,
-        how: &Search<'_>,
+        search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.ids.len() || !how.allows(doc) {
+        if doc.index() >= self.ids.len() || !search.allows(doc) {
             return Ok(None);
         }
-        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| how.allows(doc));
-        let within = Search::top(how.k()).within(&filter);
+        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| search.allows(doc));
+        let within = Search::top(search.k()).within(&filter);
         let mut of_id = self.inner.ids().all(self.ids.id(doc));
         of_id
             .find_map(|inner| self.inner.explain(query, inner, &within).transpose())

@@ -38,8 +38,8 @@ pub struct PriorSystem {
     }))]
     pub priors: Option<BTreeMap<String, f64>>,
     /// Prior probability of all other repositories, and of documents without one. Range: above 0,
-    /// at most 1. Default: with `priors`, none, every repository needs a prior; with `qrels`, that
-    /// of a repository without relevant documents.
+    /// at most 1. Default: none for given priors, where every repository needs one; for priors of
+    /// judgments, the prior of a repository without relevant documents.
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub unseen: Option<f64>,

@@ -24,10 +24,12 @@ pub struct RemoteSystem {
     /// `milvus+grpc://...`, `elasticsearch://...` or `opensearch://...`; `milvus+tls://...` with
     /// TLS. Credentials are in the environment (`IR_REMOTE_TOKEN`, ...).
     pub engine: String,
-    /// Saved vectors of the queries, written by `ir encode --queries`. Default: BM25 of the texts.
+    /// Saved vectors of the queries, written by `ir encode --queries`. Default: BM25 of the texts
+    /// (Elasticsearch, OpenSearch and milvus+grpc).
     #[serde(default)]
     pub queries: Option<String>,
-    /// Number of candidates of approximate search. Range: ≥ 1. Default: 100.
+    /// Number of candidates of approximate search. Larger values find more of the nearest vectors
+    /// and take longer. Range: ≥ 1. Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub ef: Option<usize>,

@@ -38,12 +38,12 @@ pub struct DenseSystem {
     /// of a document is the maximum over its vector and its questions' vectors. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionsName>,
-    /// Saved vectors of the documents, written by `ir encode`: a file, or a folder of `ir encode
-    /// --add`. The queries are encoded by `encoder`, or their vectors are read from `queries`.
+    /// Saved vectors of the documents: a file of `ir encode`, a folder of `ir encode --add`, or
+    /// vectors of another encoder, in .npy or .fvecs beside .ids, one id per line, or in JSON
+    /// lines, Parquet or Arrow with `id` and `vector`.
     #[serde(default)]
     pub vectors: Option<String>,
-    /// Saved vectors of the queries, written by `ir encode --queries`, for saved vectors of the
-    /// documents.
+    /// Saved vectors of the queries, written by `ir encode --queries`, in place of an encoder.
     #[serde(default)]
     pub queries: Option<String>,
     /// Accepts saved vectors of documents and queries by different recorded encoders, such as a
@@ -51,7 +51,7 @@ pub struct DenseSystem {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
     /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`).
-    /// Range: ≥ 1. Default: 64.
+    /// Larger values find more of the nearest vectors and take longer. Range: ≥ 1. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub ef_search: Option<usize>,

@@ -12,7 +12,7 @@ use crate::shared::indexing::IndexOptions;
 use crate::shared::options::{first_set, positive};
 use crate::shared::remote::ClientOptions;
 use crate::shared::shards::ShardOption;
-use crate::shared::system_options::SystemOptions;
+use crate::shared::system_options::{SystemOptions, key_help};
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -27,24 +27,16 @@ pub(crate) struct RemoteOptions {
     )]
     pub(super) engine: Option<EngineAddress>,
 
-    /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`. Without,
-    /// texts are searched by BM25 (Elasticsearch, OpenSearch and milvus+grpc)
-    #[arg(long, value_name = "FILE", requires = "engine")]
+    #[arg(long, help = key_help("remote", "queries"), value_name = "FILE", requires = "engine")]
     pub(super) engine_vectors: Option<PathBuf>,
 
-    /// Number of candidates of approximate search. Larger values find more of the nearest vectors
-    /// and take longer [default: 100]
-    #[arg(long, value_parser = positive, value_name = "N", requires = "engine_vectors")]
+    #[arg(long, help = key_help("remote", "ef"), value_parser = positive, value_name = "N", requires = "engine_vectors")]
     pub(super) engine_ef: Option<usize>,
 
-    /// Search texts by BM25 and vectors, 100 hits of each, and fuse both lists by reciprocal rank
-    /// (k = 60) on the server (milvus+grpc)
-    #[arg(long, requires = "engine_vectors")]
+    #[arg(long, help = key_help("remote", "hybrid"), requires = "engine_vectors")]
     pub(super) engine_hybrid: bool,
 
-    /// Accept query vectors by another recorded encoder than the loaded vectors, or of other query
-    /// texts, with a warning
-    #[arg(long, requires = "engine_vectors")]
+    #[arg(long, help = key_help("remote", "any_encoder"), requires = "engine_vectors")]
     pub(super) engine_any_encoder: bool,
 
     /// Directory in which responses of the server are cached, by the content of the collection and

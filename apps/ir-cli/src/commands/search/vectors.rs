@@ -25,39 +25,29 @@ use crate::shared::encoder::{
 };
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
-use crate::shared::system_options::{SYSTEM, shortest};
+use crate::shared::system_options::{SYSTEM, key_help, shortest};
 
 /// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Vectors")]
 pub(crate) struct DenseOptions {
-    /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`, or its folder
-    /// (`ir encode --add`); or vectors of another encoder: .npy or .fvecs beside .ids, one id per
-    /// line, or JSON lines, Parquet or Arrow with `id` and `vector`. Replaces BM25
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = key_help("dense", "vectors") + ". Replaces BM25")]
     vectors: Option<PathBuf>,
 
     /// Encoder of the vectors: model folder or name
     #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
 
-    /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`, in place
-    /// of an encoder
-    #[arg(long, value_name = "FILE", requires = "vectors", conflicts_with_all = ["encoder", "words", "query"])]
+    #[arg(long, value_name = "FILE", help = key_help("dense", "queries"), requires = "vectors", conflicts_with_all = ["encoder", "words", "query"])]
     query_vectors: Option<PathBuf>,
 
-    /// Search vectors that record another encoder or other texts, with a warning: for a query
-    /// encoder in a model folder of its own
-    #[arg(long, requires = "vectors")]
+    #[arg(long, help = key_help("dense", "any_encoder"), requires = "vectors")]
     any_encoder: bool,
 
-    /// Beam width of the approximate search of vectors with graphs (`ir encode --hnsw`). Larger
-    /// values find more of the nearest vectors and take longer [default: 64]
-    #[arg(long, value_parser = crate::shared::options::positive, value_name = "N", requires = "vectors")]
+    #[arg(long, help = key_help("dense", "ef_search"), value_parser = crate::shared::options::positive, value_name = "N", requires = "vectors")]
     ef_search: Option<usize>,
 
-    /// Compare all vectors also where there are graphs
-    #[arg(long, requires = "vectors", conflicts_with = "ef_search")]
+    #[arg(long, help = key_help("dense", "exact"), requires = "vectors", conflicts_with = "ef_search")]
     exact: bool,
 
     /// Weight of the BM25 score in the hybrid score similarity + ALPHA * BM25. Tune it on held-out

@@ -22,6 +22,8 @@ use crate::shared::repository_priors;
 
 #[cfg(feature = "dense")]
 use option::EXPANSION;
+#[cfg(feature = "dense")]
+pub(crate) use option::key_help;
 pub(crate) use option::option_name;
 #[cfg(feature = "dense")]
 pub(crate) use option::shortest;
@@ -369,7 +371,7 @@ impl SystemOptions {
         Ok(spec)
     }
 
-    /// As [`Self::spec_of_cleaned`], without the reranking.
+    /// Variant of [`Self::spec_of_cleaned`] without the reranking.
     #[cfg(feature = "dense")]
     pub(crate) fn spec_of_candidates(&self) -> Result<SystemSpec> {
         let mut systems = self.systems(&self.any_fields())?;

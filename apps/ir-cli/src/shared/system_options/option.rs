@@ -54,17 +54,8 @@ pub(super) struct SystemOption {
 
 /// All options, in the order of the help.
 pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
-    let registry = Registry::default();
-    let parameters = |kind: &'static str| {
-        let found = registry.types().find(|known| known.name() == kind);
-        let parameters = found.map(SystemType::parameters).unwrap_or_default();
-        parameters
-            .into_iter()
-            .map(move |parameter| (kind, parameter))
-    };
-    let options = parameters(BM25)
-        .chain(parameters(PRIOR))
-        .chain(parameters(RERANK));
+    let with_kind = |kind: &'static str| parameters(kind).into_iter().map(move |it| (kind, it));
+    let options = [BM25, PRIOR, RERANK].into_iter().flat_map(with_kind);
     let options = options.filter_map(|(kind, mut parameter)| {
         let mut help = parameter.description.clone();
         let mut heading = MODEL;
@@ -74,8 +65,9 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
                 return None;
             }
             (BM25, "cleaning.punctuation") => {
-                help = CLEAN_HELP.to_owned();
-                let steps = CLEANING.map(|(step, help)| (step.to_owned(), help.to_owned()));
+                let table = parameter.table.as_deref().unwrap_or_default();
+                help = with_forms(table, CLEANING_FORMS);
+                let steps = CLEANING.map(|step| (step.to_owned(), String::new()));
                 let steps = ParameterValues::Names(steps.into());
                 parameter.values = ParameterValues::List(Box::new(steps), None);
                 heading = QUERIES;
@@ -83,14 +75,14 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             (RERANK, _) if cfg!(not(feature = "dense")) => return None,
             (RERANK, "first" | "second") => return None,
             (BM25, "exact_lengths") => {
-                parameter.values = ParameterValues::Names(
-                    LENGTHS
-                        .map(|(name, help)| (name.to_owned(), help.to_owned()))
-                        .into(),
-                );
+                for (value, name) in LENGTHS {
+                    help = help.replace(value, name);
+                }
+                let names = LENGTHS.map(|(_, name)| (name.to_owned(), String::new()));
+                parameter.values = ParameterValues::Names(names.into());
             }
             (BM25, "expansion.encoder") if cfg!(not(feature = "dense")) => return None,
-            (BM25, "model") => help = MODEL_HELP.to_owned(),
+            (BM25, "model") => help = with_forms(&help, MODEL_FORMS),
             (PRIOR, "qrels") => help = PRIOR_HELP.to_owned(),
             (BM25, key) if key.starts_with("cleaning.") || key == "syntax" => heading = QUERIES,
             (BM25, key) if EXPANSION_KEYS.iter().any(|known| key.starts_with(known)) => {
@@ -154,53 +146,28 @@ const RERANKING: &str = "Reranking";
 /// Starts of the keys of query expansion.
 const EXPANSION_KEYS: [&str; 3] = ["feedback", "synonym", "expansion."];
 
-/// Spellings of experiment files, and of options.
-const SPELLINGS: [(&str, &str); 13] = [
+/// Ranges and paths in descriptions of keys, and in the help of options.
+const SPELLINGS: [(&str, &str); 6] = [
     ("\n", " "),
     ("a number from ", ""),
     ("a finite number ", ""),
     ("a number ", ""),
     (">=", "≥"),
-    ("`{ title = 2.0 }`", "title=2.0"),
-    ("`{ title = 0.3 }`", "title=0.3"),
-    ("`[0.85, 0.1, 0.05]`", "0.85,0.1,0.05"),
     (", relative to the experiment file", ""),
-    ("for `tags`", "for --pos-tags"),
-    ("`parts_of_speech`", "--keep-pos"),
-    ("with `priors`", "with a file"),
-    (
-        "Use `document_order = \"lexicographic-row\"`",
-        "Use --order row-text",
-    ),
 ];
 const QUERIES: &str = "Queries";
 pub(super) const CLEAN: &str = "clean";
-const CLEAN_HELP: &str = "Cleaning of the queries before the search, in this order: punctuation, \
-     lower-case, stop-words (NLTK's), or several, separated by commas. Default: none.";
-const CLEANING: [(&str, &str); 3] = [
-    (
-        "punctuation",
-        "The 32 ASCII punctuation characters become spaces",
-    ),
-    ("lower-case", "Lowercases the text"),
-    (
-        "stop-words",
-        "Removes NLTK's English stop words, ignoring case",
-    ),
-];
-const LENGTHS: [(&str, &str); 2] = [
-    ("one-byte", "Rounded to one byte, as in Lucene"),
-    ("exact", "Exact"),
-];
-const MODEL_HELP: &str = "Scoring model: bm25, its variants atire, robertson (Terrier's BM25, with \
-     k3), bm25+ and bm25l, bm25f (weighted fields scored together, of an index with --fields); query \
-     likelihood of Lucene qld (Dirichlet smoothing) and qljm (Jelinek-Mercer), and of Indri \
-     indri-dirichlet, indri-jelinek-mercer and two-stage; divergence from randomness pl2, inl2, \
-     in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity), terrier-tfidf, \
-     indri-tfidf and pivoted (length normalization). Or random-indexing, cosines of document \
-     vectors. Parameters are options, or in parentheses: 'qld(mu=2500)', \
-     'random-indexing(dim=500,reflections=1)'. A saved index must store the texts for random \
-     indexing. Default: bm25.";
+/// Values of `--clean`, in the order of their effects.
+const CLEANING: [&str; 3] = ["punctuation", "lower-case", "stop-words"];
+const CLEANING_FORMS: &str =
+    "Any of punctuation, lower-case and stop-words (NLTK's), separated by commas, in this order.";
+/// Values of `exact_lengths`, and of `--lengths`.
+const LENGTHS: [(&str, &str); 2] = [("`false`", "one-byte"), ("`true`", "exact")];
+/// Forms of `--model` that the key does not have.
+const MODEL_FORMS: &str = "Or random-indexing, cosines of document vectors, for which a saved index \
+     must store the texts. Parameters are options, or in parentheses: 'qld(mu=2500)', \
+     'random-indexing(dim=500,reflections=1)'.";
+/// Forms of `--prior`, which stands for several keys.
 const PRIOR_HELP: &str = "Prior probability of the repository of a document: `feedback`, estimated \
      from the first hits of each query; `qrels:FILE`, from the relevant documents of training \
      queries; or a file with lines `repository TAB probability`, `*` for all others. Default: none.";
@@ -326,12 +293,54 @@ impl SystemOption {
     }
 }
 
+/// Parameters of a type of systems.
+fn parameters(kind: &str) -> Vec<Parameter> {
+    // A registry computes the schema of a type once.
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
+    let found = REGISTRY.types().find(|known| known.name() == kind);
+    found.map(SystemType::parameters).unwrap_or_default()
+}
+
+/// Help text of an option that sets a key of a type.
+#[cfg(feature = "dense")]
+pub(crate) fn key_help(kind: &str, key: &str) -> String {
+    let parameters = parameters(kind);
+    let parameter = parameters.iter().find(|parameter| parameter.key == key);
+    let help = parameter.map(|parameter| option_help(&parameter.description));
+    let help = help.unwrap_or_default();
+    // A flag has no default.
+    help.trim_end_matches(" [default: false]").to_owned()
+}
+
+/// Description of a key with forms of its option before the default.
+fn with_forms(description: &str, forms: &str) -> String {
+    match description.rsplit_once("Default: ") {
+        Some((effect, default)) => format!("{} {forms} Default: {default}", effect.trim_end()),
+        None => format!("{description} {forms}"),
+    }
+}
+
 /// Description of a key or value in the spelling of options.
 fn in_options(description: &str) -> String {
     let spellings = SPELLINGS.iter();
-    spellings.fold(description.to_owned(), |text, (key, option)| {
+    let text = spellings.fold(description.to_owned(), |text, (key, option)| {
         text.replace(key, option)
-    })
+    });
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        0 => part.to_owned(),
+        _ => value_in_options(part).unwrap_or_else(|| format!("`{part}`")),
+    });
+    parts.collect()
+}
+
+/// A table or list as an option takes it: `title=2.0` for `{ title = 2.0 }`, `1,2` for `[1, 2]`.
+fn value_in_options(value: &str) -> Option<String> {
+    let table = value
+        .strip_prefix("{ ")
+        .and_then(|it| it.strip_suffix(" }"));
+    let list = value.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    Some(table.or(list)?.replace(' ', ""))
 }
 
 /// Help text of an option from the description of a key.
@@ -377,11 +386,7 @@ pub(super) fn model(text: &str) -> Result<(&'static str, Table), String> {
             table.insert("model".to_owned(), found.name.into());
         }
     }
-    let registry = Registry::default();
-    let kind_of_system = registry.types().find(|known| known.name() == kind);
-    let parameters = kind_of_system
-        .map(SystemType::parameters)
-        .unwrap_or_default();
+    let parameters = parameters(kind);
     for item in given.split(',').filter(|_| !given.trim().is_empty()) {
         let pair = item.split_once('=');
         let (name, value) =

@@ -210,7 +210,9 @@ fn infinite_fused_scores_are_errors() {
     assert_eq!(fuse_runs("f", std::slice::from_ref(&infinite), RAW), error);
     assert_eq!(fuse_runs("f", &large, RAW), error);
     // Ranks are finite, whatever the scores.
-    assert!(fuse_runs("f", &[infinite], Fusion::RRF).is_ok());
+    let mut expected = Run::new("f");
+    expected.push("q", "d0", 1.0 / 61.0);
+    assert_eq!(fuse_runs("f", &[infinite], Fusion::RRF), Ok(expected));
 }
 
 fn score() -> impl Strategy<Value = f64> {

@@ -306,7 +306,7 @@ pub(crate) fn gelu<S: Simd>(x: f32) -> f32 {
 /// GELU by a rational function.
 ///
 /// # Source
-/// As [`normal_cdf`]; erf by formula 7.1.28, within 3e-7.
+/// Variant of [`normal_cdf`] with erf by formula 7.1.28, within 3e-7.
 #[inline(always)]
 fn rational_gelu<S: Simd>(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;

@@ -111,9 +111,10 @@ pub(crate) struct StopsTraining(pub u64);
 #[cfg(feature = "dense")]
 impl Progress for StopsTraining {
     fn report(&mut self, stage: &str, done: u64, _: Option<u64>) -> Flow {
-        match stage == "training" && done >= self.0 {
-            true => Flow::Stop,
-            false => Flow::Continue,
+        if stage == "training" && done >= self.0 {
+            Flow::Stop
+        } else {
+            Flow::Continue
         }
     }
 }

@@ -15,10 +15,11 @@
 //! errors. With one codebook, merging copies bytes.
 //!
 //! # Early termination
-//! [`SegmentedTokenStore::top`] bounds a score by the maxima of some query tokens and the lengths of
-//! the others. The angles of tokens and their centroids would give tighter bounds, at 1 to 5 bytes
-//! per token; but an exact bound cannot use that residuals point into random directions. At a cosine
-//! of .8 of tokens and centroids, such bounds excluded nothing and took more time than the products.
+//! [`SegmentedTokenStore::top`] bounds a score by the maxima of some query tokens and the lengths
+//! of the other ones. The angles of tokens and their centroids would give tighter bounds, at 1 to 5
+//! bytes per token, but an exact bound cannot use that residuals point into random directions. At a
+//! cosine of .8 of tokens and centroids, such bounds excluded nothing and took more time than the
+//! products.
 //!
 //! # File
 //! A file in the container format of [`ir_core::store`]; numbers are little-endian.

@@ -34,15 +34,17 @@ use crate::suggest::did_you_mean;
 pub struct Bm25System {
     /// Parameters of a program or publication, which the other keys override. Default: `anserini`.
     pub preset: Bm25Preset,
-    /// Scoring model in place of BM25: `atire`, `robertson`, `bm25+`, `bm25l`, `bm25f`, `qld`,
-    /// `qljm`, `indri-dirichlet`, `indri-jelinek-mercer`, `two-stage`, `pl2`, `inl2`, `in_expb2`,
-    /// `bb2`, `dph`, `dlh13`, `dfree`, `tfidf`, `terrier-tfidf`, `indri-tfidf` or `pivoted`.
-    /// Default: `bm25`.
+    /// Scoring model: `bm25`, its variants `atire`, `robertson` (Terrier's BM25, with `k3`),
+    /// `bm25+` and `bm25l`, `bm25f` (fields with separate statistics, scored together); query
+    /// likelihood of Lucene `qld` (Dirichlet smoothing) and `qljm` (Jelinek-Mercer), and of Indri
+    /// `indri-dirichlet`, `indri-jelinek-mercer` and `two-stage`; divergence from randomness `pl2`,
+    /// `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13` and `dfree`; `tfidf` (Lucene's ClassicSimilarity),
+    /// `terrier-tfidf`, `indri-tfidf` and `pivoted` (length normalization). Default: `bm25`.
     pub model: Option<String>,
     /// Parameters of the scoring model, such as `k1`. Default: from the preset or the model.
     #[serde(flatten)]
     pub parameters: ModelParameters,
-    /// Exact document lengths instead of Lucene's one byte. Default: false; true for divergence
+    /// Exact document lengths instead of Lucene's one byte. Default: `false`; `true` for divergence
     /// from randomness, the models of Indri and `terrier-tfidf`.
     pub exact_lengths: Option<bool>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
@@ -73,7 +75,7 @@ pub struct Bm25System {
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
     /// none.
     pub feedback: Option<String>,
-    /// External collection of the feedback documents, by name or folder. Default: the task's
+    /// External collection of the feedback documents, by name or folder. Default: the searched
     /// collection.
     pub feedback_collection: Option<String>,
     /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
@@ -110,7 +112,7 @@ pub enum Bm25Preset {
     /// Lucene: k1 1.2, b 0.75.
     Lucene,
     /// DataFinder: k1 0.8, b 0.4, texts without titles, blank documents dropped, documents with
-    /// equal scores in insertion order. Use `document_order = "lexicographic-row"`.
+    /// equal scores in insertion order. The published one is lexicographic by row number.
     Datafinder,
 }
 

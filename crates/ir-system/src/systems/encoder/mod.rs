@@ -31,7 +31,7 @@ impl EncoderReference {
         }
     }
 
-    /// As [`EncoderReference::with`], without computing anything.
+    /// Variant of [`EncoderReference::with`] that computes nothing.
     pub(crate) fn inspect<T>(
         &self,
         context: &SystemContext<'_>,

@@ -89,10 +89,11 @@ impl ModelStage {
             },
             |context, record| {
                 let folder = record.with_extension("");
-                let removed = match folder.exists() {
+                let removed = if folder.exists() {
                     // Of a start that was killed before it wrote the record, or damaged.
-                    true => fs::remove_dir_all(&folder),
-                    false => Ok(()),
+                    fs::remove_dir_all(&folder)
+                } else {
+                    Ok(())
                 };
                 let failed = |source| SpecError::Write {
                     path: folder.clone(),

@@ -20,9 +20,8 @@ pub struct ExpansionEntry {
     /// Default: 0.2.
     #[schemars(range(min = 0.0))]
     pub weight: Option<f32>,
-    /// Encoder of the words, by name or as a table. It encodes one word per term of the documents,
-    /// the most frequent one as written, and the queries; the vectors of the words are cached.
-    /// Default: random indexing.
+    /// Encoder of the words. It encodes one word per term of the documents, the most frequent one
+    /// as written, and the queries; the vectors of the words are cached. Default: random indexing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<EncoderReference>,
     /// Number of dimensions of random indexing. Range: 10 to 65,536. Default: 200.
