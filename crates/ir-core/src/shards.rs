@@ -513,7 +513,8 @@ mod tests {
     fn outputs_of_other_work_are_errors() {
         let folder = Folder::new("work");
         let first = folder.write("a", "1/2", work());
-        let changes: [(fn(&mut ShardWork), &str); 4] = [
+        type Change = (fn(&mut ShardWork), &'static str);
+        let changes: [Change; 4] = [
             (|work| work.output.push('f'), "output bm25, found bm25f"),
             (|work| work.options.clear(), "--hits 5, found no --hits"),
             (
