@@ -38,9 +38,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
                 .iter()
                 .map(|&n| {
                     let (query, search) = queries[n];
-                    let padded = (search.k().saturating_add(search.k() / 4)).saturating_add(8);
-                    let k = padded.saturating_mul(factor).min(records);
-                    (query, search.with_k(if search.k() == 0 { 0 } else { k }))
+                    (query, search.with_k(more_hits(search.k(), factor, records)))
                 })
                 .collect();
             let found = self.0.search_batch(&batch)?;
@@ -76,6 +74,162 @@ impl<R: Retriever> Retriever for Distinct<R> {
         }
         Ok(Some(tree))
     }
+}
+
+/// Adapter that numbers the documents of a retriever as another collection does, by their ids:
+/// vectors of a file, for example, as the documents of an index. Documents that the collection
+/// lacks are left out. Every id is returned once, under the number of its first record.
+///
+/// Exact: ties are broken by the numbers of the collection. Requests more hits than `k`, and repeats
+/// the search with more hits until none that is missing can have the score of hit `k`.
+///
+/// ```
+/// use ir_core::{DocIds, DocNum, Hit, Ranking, Renumbered, Retriever, Search, SearchError};
+/// # struct All(DocIds);
+/// # impl Retriever for All {
+/// #     type Query = str;
+/// #     fn ids(&self) -> &DocIds {
+/// #         &self.0
+/// #     }
+/// #     fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+/// #         let docs = (0..self.0.len() as u32).map(DocNum::new);
+/// #         let hits = docs.filter(|doc| search.allows(*doc)).map(|doc| Hit::new(doc, 1.0));
+/// #         Ok(Ranking::from_hits(hits.collect())?.top(search.k()))
+/// #     }
+/// # }
+/// # let vectors = All(["milk", "tea", "ship"].into_iter().collect());
+/// // All documents have the same score.
+/// let ids: DocIds = ["ship", "tea", "milk"].into_iter().collect();
+/// let renumbered = Renumbered::new(vectors, ids);
+/// let first = renumbered.search("drink", &Search::top(1))?.hits()[0];
+/// assert_eq!(renumbered.ids().id(first.doc), "ship");
+/// # Ok::<(), SearchError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Renumbered<R> {
+    retriever: R,
+    ids: DocIds,
+    /// Numbers of the documents of the retriever.
+    numbers: Vec<Option<DocNum>>,
+    /// If `true`, every document has a number.
+    all_are_known: bool,
+}
+
+impl<R: Retriever> Renumbered<R> {
+    /// Wraps a retriever. `ids` are the ids of the collection, in its order.
+    pub fn new(retriever: R, ids: DocIds) -> Self {
+        let numbers: Vec<_> = retriever.ids().iter().map(|id| ids.get(id)).collect();
+        Self {
+            all_are_known: numbers.iter().all(Option::is_some),
+            retriever,
+            ids,
+            numbers,
+        }
+    }
+
+    fn number(&self, doc: DocNum) -> Option<DocNum> {
+        self.numbers.get(doc.index()).copied().flatten()
+    }
+
+    /// The best `k` documents of a ranking; `None` if one that the ranking lacks may be among them.
+    /// `is_whole` is `true` if the ranking lacks none.
+    fn best(
+        &self,
+        ranking: &Ranking,
+        k: usize,
+        is_whole: bool,
+    ) -> Result<Option<Ranking>, SearchError> {
+        let mut seen = HashSet::new();
+        let hits = ranking.iter().filter_map(|hit| {
+            let doc = self.number(hit.doc)?;
+            seen.insert(doc).then(|| Hit::new(doc, hit.score))
+        });
+        let once = Ranking::from_hits(hits.collect())?;
+        // Missing documents have the score of the last hit, or a lower one.
+        let last = ranking.hits().last();
+        let is_best = k.checked_sub(1).is_none_or(|at| {
+            let hit = once.hits().get(at);
+            hit.is_some_and(|hit| last.is_none_or(|last| hit.score > last.score))
+        });
+        Ok((is_whole || is_best).then(|| once.top(k)))
+    }
+}
+
+impl<R: Retriever> Retriever for Renumbered<R> {
+    type Query = R::Query;
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    crate::search_as_batch!();
+
+    fn search_batch(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let records = self.numbers.len();
+        let filters = queries.iter().map(|&(_, search)| {
+            move |doc: DocNum| self.number(doc).is_some_and(|doc| search.allows(doc))
+        });
+        let filters: Vec<_> = filters.collect();
+        in_rounds(queries.len(), |open, factor| {
+            let batch: Vec<(&R::Query, Search<'_>)> = open
+                .iter()
+                .map(|&n| {
+                    let (query, search) = queries[n];
+                    let all = Search::top(more_hits(search.k(), factor, records));
+                    if search.filter().is_none() && self.all_are_known {
+                        (query, all)
+                    } else {
+                        (query, all.within(&filters[n]))
+                    }
+                })
+                .collect();
+            let found = self.retriever.search_batch(&batch)?;
+            let answers = open.iter().zip(&batch).zip(found);
+            let answers = answers.map(|((&n, (_, asked)), ranking)| {
+                let is_whole = ranking.len() < asked.k() || asked.k() == records;
+                self.best(&ranking, queries[n].1.k(), is_whole)
+            });
+            answers.collect()
+        })
+    }
+
+    fn explain(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if doc.index() >= self.ids.len() || !search.allows(doc) {
+            return Ok(None);
+        }
+        let id = self.ids.id(doc);
+        if self.ids.get(id) != Some(doc) {
+            return Ok(None);
+        }
+        let filter = |doc: DocNum| self.number(doc).is_some_and(|doc| search.allows(doc));
+        let within = Search::top(search.k()).within(&filter);
+        let mut best: Option<Explanation> = None;
+        for record in self.retriever.ids().all(id) {
+            if let Some(tree) = self.retriever.explain(query, record, &within)?
+                && best.as_ref().is_none_or(|best| tree.score() > best.score())
+            {
+                best = Some(tree);
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// Number of hits to request in a round, so that `k` are left of them: at most `records`.
+fn more_hits(k: usize, factor: usize, records: usize) -> usize {
+    if k == 0 {
+        return 0;
+    }
+    let padded = k.saturating_add(k / 4).saturating_add(8);
+    padded.saturating_mul(factor).min(records)
 }
 
 /// Adapter that rewrites query texts before the search: cleaning, spelling, expansion.
@@ -196,6 +350,46 @@ mod tests {
             let found = distinct.search_batch(&batch).unwrap();
             prop_assert_eq!(&found[0], &Ranking::default());
             prop_assert_eq!(&found[1], &expected);
+        }
+
+        /// The exhaustive ranking, with the numbers of other ids.
+        #[test]
+        fn renumbered_documents_are_ranked_by_their_numbers(
+            inner in prop::collection::vec(0_u8..30, 0..400),
+            known in prop::collection::vec(5_u8..40, 1..60),
+            k in 0_usize..40,
+            scores in 1_u32..9,
+            filtered in any::<bool>(),
+        ) {
+            let inner: Vec<String> = inner.iter().map(ToString::to_string).collect();
+            let values = (0..).map(|n: u32| (!n.is_multiple_of(7)).then_some((n * 37 % scores) as f32));
+            let records: Vec<_> = inner.iter().zip(values).collect();
+            let ids: DocIds = known.iter().map(ToString::to_string).collect();
+            let odd = |doc: DocNum| doc.get() % 2 == 1;
+            let mut best = std::collections::BTreeMap::<DocNum, f32>::new();
+            for (id, value) in &records {
+                if let (Some(doc), Some(value)) = (ids.get(id), value)
+                    && (!filtered || odd(doc))
+                {
+                    let score = best.entry(doc).or_insert(*value);
+                    *score = score.max(*value);
+                }
+            }
+            let hits = best.iter().map(|(doc, score)| Hit::new(*doc, *score));
+            let expected = Ranking::from_hits(hits.collect()).unwrap();
+            let renumbered = Renumbered::new(ConstantScores::new(&records), ids.clone());
+            prop_assert!(renumbered.ids() == &ids);
+            let search = |k: usize| {
+                let search = Search::top(k);
+                if filtered { search.within(&odd) } else { search }
+            };
+            let found = renumbered.search_batch(&[("", search(0)), ("", search(k))]).unwrap();
+            prop_assert_eq!(&found[0], &Ranking::default());
+            prop_assert_eq!(&found[1], &expected.clone().top(k));
+            for doc in (0..ids.len() as u32).map(DocNum::new) {
+                let tree = renumbered.explain("", doc, &search(k)).unwrap();
+                prop_assert_eq!(tree.map(|tree| tree.score()), best.get(&doc).copied());
+            }
         }
     }
 }

@@ -46,7 +46,7 @@ mod token_encoder;
 pub mod training;
 pub mod trec;
 
-pub use adapters::{Distinct, Rewritten};
+pub use adapters::{Distinct, Renumbered, Rewritten};
 pub use analyzer::{Analyzer, Token};
 pub use attributes::{AttributeValue, Attributes};
 pub use cached_encoder::CachedEncoder;

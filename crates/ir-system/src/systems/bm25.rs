@@ -137,7 +137,8 @@ impl System for Bm25System {
             stages.push(context.planned(Stage::Index, &key, &description));
         }
         if let Some(expansion) = &self.expansion {
-            stages.extend(expansion.stages(&self.analyzer, context)?);
+            let texts = self.indexed_texts()?;
+            stages.extend(expansion.stages(&self.analyzer, &texts, context)?);
         }
         Ok(stages)
     }

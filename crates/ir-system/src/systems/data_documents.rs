@@ -1,37 +1,51 @@
-//! Documents of the data among the documents of a file of vectors.
+//! Documents of the data in the order of a system, and among the documents of a file of vectors.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use ir_core::{
-    DocIds, DocNum, Document, Explanation, Hit, Ranking, Retriever, Search, SearchError,
-};
+use ir_core::{Distinct, DocIds, DocNum, Document, Renumbered};
 
+use crate::entries::{BlankDocsName, DocOrderName};
 use crate::error::SystemError;
 use crate::system::{OpenSystem, SharedRetriever, SystemContext};
 
-/// Ids of the documents without title and text. Empty on an index, which has kept or dropped them
-/// when it was built.
-pub(super) fn blank_documents(context: &SystemContext<'_>) -> Result<HashSet<String>, SystemError> {
-    if context.data.index().is_some() {
-        return Ok(HashSet::new());
+/// Ids of the documents in an order, without the documents that `blank` drops: those without title
+/// and text. An index has an order of its own, and has kept or dropped documents when it was built.
+pub(super) fn ordered_ids(
+    context: &SystemContext<'_>,
+    order: Option<DocOrderName>,
+    blank: Option<BlankDocsName>,
+) -> Result<DocIds, SystemError> {
+    let data = context.data;
+    if data.index().is_some() {
+        return Ok(data.ids().clone());
     }
-    let reading = "reading documents";
-    let mut ids = HashSet::new();
-    for document in context
-        .data
-        .corpus()
-        .docs()
-        .map_err(SystemError::stage(reading))?
-    {
-        let Document {
-            id, title, text, ..
-        } = document.map_err(SystemError::stage(reading))?;
-        if is_blank(&title) && is_blank(&text) {
-            ids.insert(id);
+    let ids = match blank {
+        None | Some(BlankDocsName::Keep) => data.ids().clone(),
+        Some(BlankDocsName::Drop) => {
+            let reading = "reading documents";
+            let mut ids = DocIds::new();
+            for document in data.corpus().docs().map_err(SystemError::stage(reading))? {
+                let Document {
+                    id, title, text, ..
+                } = document.map_err(SystemError::stage(reading))?;
+                if !(is_blank(&title) && is_blank(&text)) {
+                    let pushed = ids.push(&id).map(drop);
+                    pushed.map_err(SystemError::stage(reading))?;
+                }
+            }
+            ids
         }
-    }
-    Ok(ids)
+    };
+    Ok(match order {
+        None | Some(DocOrderName::Insertion) => ids,
+        Some(DocOrderName::Id) => sorted(&ids),
+    })
+}
+
+/// Ids in ascending byte order.
+pub(super) fn sorted(ids: &DocIds) -> DocIds {
+    let by_id = ids.order().iter();
+    by_id.map(|&number| ids.id(DocNum::new(number))).collect()
 }
 
 /// Returns `true` for a text that an index counts as blank.
@@ -39,8 +53,8 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| byte <= b' ')
 }
 
-/// Search of the documents of the data: vectors of other documents are left out with a warning,
-/// vectors of `blank` documents without one. Documents have the numbers of the data.
+/// Search of the documents of the data with the numbers of [`ordered_ids`], each id once. Vectors of
+/// other documents are left out, with a warning if the data lack them.
 ///
 /// # Errors
 /// Returns [`SystemError::Parameter`] of the key `vectors` if no vector is of a document of the
@@ -49,19 +63,13 @@ pub(super) fn of_the_data(
     context: &mut SystemContext<'_>,
     path: &str,
     inner: SharedRetriever,
-    blank: &HashSet<String>,
+    ids: DocIds,
 ) -> Result<OpenSystem, SystemError> {
-    let known = context.data.ids();
-    if blank.is_empty() && inner.ids() == known {
-        return Ok(OpenSystem::new(inner));
+    if *inner.ids() == ids {
+        return Ok(OpenSystem::new(Arc::new(Distinct(inner))));
     }
-    let mut numbers: Vec<Option<DocNum>> = inner.ids().iter().map(|id| known.get(id)).collect();
-    let unknown = || {
-        let numbered = inner.ids().iter().zip(&numbers);
-        numbered
-            .filter(|(_, number)| number.is_none())
-            .map(|(id, _)| id)
-    };
+    let known = context.data.ids();
+    let unknown = || inner.ids().iter().filter(move |id| known.get(id).is_none());
     if let Some(first) = unknown().next() {
         let (count, all) = (unknown().count(), inner.ids().len());
         if count == all {
@@ -74,81 +82,5 @@ pub(super) fn of_the_data(
              lacks, such as {first:?}"
         ));
     }
-    for (id, number) in inner.ids().iter().zip(&mut numbers) {
-        if blank.contains(id) {
-            *number = None;
-        }
-    }
-    let all_are_known = numbers.iter().all(Option::is_some);
-    Ok(OpenSystem::new(Arc::new(Renumbered {
-        inner,
-        ids: known.clone(),
-        numbers,
-        all_are_known,
-    })))
-}
-
-/// Maps a retriever to the document numbers of the data. Documents without a number are dropped.
-struct Renumbered {
-    inner: SharedRetriever,
-    ids: DocIds,
-    numbers: Vec<Option<DocNum>>,
-    /// If `true`, every document has a number.
-    all_are_known: bool,
-}
-
-impl Renumbered {
-    fn number(&self, doc: DocNum) -> Option<DocNum> {
-        self.numbers.get(doc.index()).copied().flatten()
-    }
-}
-
-impl Retriever for Renumbered {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        &self.ids
-    }
-
-    ir_core::search_as_batch!();
-
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let filters = queries.iter().map(|&(_, how)| {
-            move |doc: DocNum| self.number(doc).is_some_and(|doc| how.allows(doc))
-        });
-        let filters: Vec<_> = filters.collect();
-        let batch: Vec<(&str, Search<'_>)> = queries
-            .iter()
-            .zip(&filters)
-            .map(|((query, how), filter)| match how.filter() {
-                None if self.all_are_known => (*query, Search::top(how.k())),
-                _ => (*query, Search::top(how.k()).within(filter)),
-            })
-            .collect();
-        let rankings = self.inner.search_batch(&batch)?;
-        let renumbered = rankings.into_iter().map(|ranking| {
-            let hits = ranking
-                .iter()
-                .filter_map(|hit| Some(Hit::new(self.number(hit.doc)?, hit.score)));
-            Ranking::from_hits(hits.collect())
-        });
-        renumbered.collect()
-    }
-
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.ids.len() || !search.allows(doc) {
-            return Ok(None);
-        }
-        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| search.allows(doc));
-        let within = Search::top(search.k()).within(&filter);
-        let mut of_id = self.inner.ids().all(self.ids.id(doc));
-        of_id
-            .find_map(|inner| self.inner.explain(query, inner, &within).transpose())
-            .transpose()
-    }
+    Ok(OpenSystem::new(Arc::new(Renumbered::new(inner, ids))))
 }

@@ -4,9 +4,9 @@ use ir_bm25::{Analysis, IndexedFields, StoredFields};
 use ir_core::DocIds;
 use ir_data::DocTemplate;
 
-use super::data_documents::is_blank;
+use super::data_documents::{is_blank, sorted};
 use super::existing_file::without_texts;
-use crate::entries::{BlankDocsName, template};
+use crate::entries::{BlankDocsName, DocOrderName, template};
 use crate::error::SystemError;
 use crate::system::SystemContext;
 
@@ -19,6 +19,8 @@ pub(super) struct TextRendering<'a> {
     pub(super) fields: IndexedFields,
     /// Documents with a blank text; an index has dropped them or not.
     pub(super) blank: Option<BlankDocsName>,
+    /// Order of the documents; an index has its own.
+    pub(super) order: Option<DocOrderName>,
 }
 
 impl<'a> TextRendering<'a> {
@@ -43,8 +45,8 @@ impl<'a> TextRendering<'a> {
     }
 }
 
-/// Ids and texts of the documents in their order, and the analysis: of the data's index, if there
-/// is one.
+/// Ids and texts of the documents in the order of the rendering, and the analysis: of the data's
+/// index, if there is one.
 pub(super) fn document_texts(
     context: &mut SystemContext<'_>,
     rendering: TextRendering<'_>,
@@ -76,6 +78,11 @@ pub(super) fn document_texts(
         let pushed = ids.push(&document.id).map(drop);
         pushed.map_err(SystemError::stage("reading documents"))?;
         texts.push(text);
+    }
+    if rendering.order == Some(DocOrderName::Id) && context.data.index().is_none() {
+        let by_id = ids.order().iter().map(|&number| number as usize);
+        texts = by_id.map(|at| std::mem::take(&mut texts[at])).collect();
+        ids = sorted(&ids);
     }
     Ok((ids, texts, analysis))
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use ir_bm25::{Analysis, NearestWords, Searcher, StoredFields, TermVectors, TermWords};
-use ir_core::{Document, Encoder};
+use ir_bm25::{
+    Analysis, NearestWords, Searcher, SegmentedIndex, StoredFields, TermVectors, TermWords,
+};
+use ir_core::{DocNum, Encoder};
 use ir_knn::RandomIndexing;
 use serde_json::json;
 
@@ -34,13 +36,14 @@ impl ExpansionEntry {
         Ok(content.transpose()?.unwrap_or_default())
     }
 
-    /// Cached stages of the encoder.
+    /// Cached stages of the encoder. `texts` identifies the texts of the index.
     pub(super) fn stages(
         &self,
         analyzer: &AnalyzerEntry,
+        texts: &str,
         context: &SystemContext<'_>,
     ) -> Result<Vec<StageReport>, SystemError> {
-        let words = words_of(&analyzer.analysis()?);
+        let words = words_of(&analyzer.analysis()?, texts);
         let encoder = self.encoder.as_ref();
         let stages = encoder.map(|encoder| encoder.word_stages(context, &words));
         Ok(stages
@@ -50,28 +53,34 @@ impl ExpansionEntry {
     }
 
     /// Expansion of the queries of a searcher, by the analysis of its index. Random indexing of the
-    /// titles and texts is fitted, and vectors of words are opened, once for all settings of
-    /// `words` and `weight`.
+    /// stored titles and texts, in the order of the index, is fitted, and vectors of words are
+    /// opened, once for all settings of `words` and `weight`. `texts` identifies the texts of the
+    /// index.
     pub(super) fn open(
         &self,
         searcher: Searcher,
+        texts: &str,
         context: &mut SystemContext<'_>,
     ) -> Result<NearestWords, SystemError> {
-        let index = context.data.index();
-        if index.is_some_and(|index| index.config().store != StoredFields::Everything) {
+        let index = searcher.index().clone();
+        if index.config().store != StoredFields::Everything {
             return Err(without_texts("expansion.words"));
         }
-        let analysis = searcher.index().config().analysis.clone();
+        let analysis = index.config().analysis.clone();
         let content = self.content(context)?;
-        let key = format!("expansion {analysis} {:?} {content}", self.config());
+        let config = (self.config(), index.config());
+        let key = format!("expansion {config:?}{texts} {content}");
         let fitted: Arc<FittedExpansion> = match context.session.get(&key) {
             Some(fitted) => fitted,
             None => {
                 let fitted = match &self.encoder {
-                    Some(encoder) => encoded(encoder, analysis, context)?,
+                    Some(encoder) => {
+                        let name = words_of(&analysis, texts);
+                        encoded(encoder, &name, &analysis, &index, context)?
+                    }
                     None => {
-                        let mut texts = Vec::with_capacity(context.data.ids().len());
-                        for_each_text(context, |text| texts.push(text))?;
+                        let mut texts = Vec::with_capacity(index.len());
+                        for_each_text(&index, |text| texts.push(text))?;
                         let total = texts.len() as u64;
                         context.report_progress(INDEXING, total, Some(total))?;
                         self.fit(analysis, &texts)?
@@ -115,45 +124,44 @@ impl ExpansionEntry {
     }
 }
 
-/// Vectors of one word per term of the titles and texts, and the encoder.
+/// Vectors of one word per term of the titles and texts, and the encoder. `name` identifies the
+/// words.
 fn encoded(
     encoder: &EncoderReference,
-    analysis: Analysis,
+    name: &str,
+    analysis: &Analysis,
+    index: &SegmentedIndex,
     context: &mut SystemContext<'_>,
 ) -> Result<FittedExpansion, SystemError> {
-    let name = words_of(&analysis);
-    let words = |context: &mut SystemContext<'_>| {
+    let words = |_: &mut SystemContext<'_>| {
         let analyzer = analysis.build();
         let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
         let mut words = TermWords::default();
-        for_each_text(context, |text| words.add(&analyzer, &text))?;
+        for_each_text(index, |text| words.add(&analyzer, &text))?;
         Ok(words)
     };
-    let opened = encoder.word_vectors(context, &name, words);
+    let opened = encoder.word_vectors(context, name, words);
     let (encoder, vectors) = opened.map_err(in_expansion)?;
     let vectors = Arc::new(vectors);
     Ok(FittedExpansion { encoder, vectors })
 }
 
-/// Parameters of the words of the terms of an analysis.
-fn words_of(analysis: &Analysis) -> String {
+/// Parameters of the words of the terms of an analysis and of the texts of an index.
+fn words_of(analysis: &Analysis, texts: &str) -> String {
     let name = analysis.to_string();
     // The name of another analysis has the number of words of a list only.
     match name.parse::<Analysis>() {
-        Ok(_) => format!("words {name}"),
-        Err(_) => format!("words {}", json!(analysis)),
+        Ok(_) => format!("words {name}{texts}"),
+        Err(_) => format!("words {}{texts}", json!(analysis)),
     }
 }
 
-/// Calls `visit` with title and text of every document.
-fn for_each_text(
-    context: &SystemContext<'_>,
-    mut visit: impl FnMut(String),
-) -> Result<(), SystemError> {
-    let documents = context.data.corpus().docs();
-    for document in documents.map_err(SystemError::stage(READING))? {
-        let Document { title, text, .. } = document.map_err(SystemError::stage(READING))?;
-        visit(format!("{title}\n{text}"));
+/// Calls `visit` with the stored title and text of every document of an index.
+fn for_each_text(index: &SegmentedIndex, mut visit: impl FnMut(String)) -> Result<(), SystemError> {
+    for doc in (0..index.len() as u32).map(DocNum::new) {
+        let document = index.document(doc);
+        let document = document.map_err(SystemError::stage(READING))?;
+        visit(format!("{}\n{}", document.title, document.text));
     }
     Ok(())
 }

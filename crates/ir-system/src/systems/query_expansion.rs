@@ -31,7 +31,7 @@ impl Bm25System {
             } else if let Some(path) = &self.synonyms {
                 Arc::new(self.synonyms_of(searcher, path, context)?)
             } else if let Some(expansion) = &self.expansion {
-                Arc::new(expansion.open(searcher, context)?)
+                Arc::new(expansion.open(searcher, &self.indexed_texts()?, context)?)
             } else {
                 Arc::new(searcher)
             };
@@ -43,7 +43,11 @@ impl Bm25System {
         } else if let Some(path) = &self.synonyms {
             feedback.with_synonyms(self.synonyms_of(searcher, path, context)?)
         } else if let Some(expansion) = &self.expansion {
-            feedback.with_nearest_words(expansion.open(searcher, context)?)
+            feedback.with_nearest_words(expansion.open(
+                searcher,
+                &self.indexed_texts()?,
+                context,
+            )?)
         } else {
             feedback
         };

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::document_texts::{TextRendering, document_texts};
 use crate::entries::{
-    AnalyzerEntry, BlankDocsName, CleaningEntry, IndexedFieldsEntry, cleaning, template,
+    AnalyzerEntry, BlankDocsName, CleaningEntry, DocOrderName, IndexedFieldsEntry, cleaning,
+    template,
 };
 use crate::error::SystemError;
 use crate::memory::available_memory;
@@ -57,6 +58,10 @@ pub struct RandomIndexingSystem {
     /// does. An index has its own documents. Default: `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blank: Option<BlankDocsName>,
+    /// Order of the documents, which draws their elemental vectors and breaks ties. An index has
+    /// its own. Default: the order of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<DocOrderName>,
     /// Cleaning of the queries before analysis. Default: none.
     #[serde(
         deserialize_with = "cleaning::table",
@@ -197,6 +202,7 @@ impl System for RandomIndexingSystem {
             template: self.template.as_deref(),
             fields: fields.transpose()?.unwrap_or_default(),
             blank: self.blank,
+            order: self.order,
         };
         let analysis = self.analyzer.analysis()?;
         let (ids, texts, analysis) = document_texts(context, rendering, analysis)?;

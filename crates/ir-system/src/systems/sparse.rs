@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
 
-use ir_core::{Distinct, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
 use ir_data::parser_message;
 use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::data_documents::of_the_data;
+use super::data_documents::{of_the_data, ordered_ids};
 use super::existing_file;
+use crate::entries::DocOrderName;
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -29,6 +30,9 @@ pub struct SparseSystem {
     pub vectors: String,
     /// Vectors of the queries, by their ids.
     pub queries: String,
+    /// Order of documents with equal scores. An index has its own. Default: the order of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<DocOrderName>,
 }
 
 /// Line of a file of vectors.
@@ -140,9 +144,9 @@ impl System for SparseSystem {
         let similarity = VectorSimilarity::InnerProduct;
         let index = SparseIndex::new(ids, columns.len(), vectors, similarity);
         let index = index.map_err(|error| SystemError::parameter("vectors", error.to_string()))?;
-        let retriever = PrecomputedQueries { by_text, index };
-        let retriever = Arc::new(Distinct(retriever));
-        of_the_data(context, &self.vectors, retriever, &HashSet::new())
+        let retriever = Arc::new(PrecomputedQueries { by_text, index });
+        let ids = ordered_ids(context, self.order, None)?;
+        of_the_data(context, &self.vectors, retriever, ids)
     }
 }
 

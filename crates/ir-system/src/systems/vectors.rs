@@ -6,15 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::Verify;
-use ir_core::{Distinct, Encoded, Encoder, PrecomputedEncoder};
+use ir_core::{Encoded, Encoder, PrecomputedEncoder};
 use ir_data::DocTemplate;
 use ir_knn::EfSearch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::data_documents::{blank_documents, of_the_data};
+use super::data_documents::{of_the_data, ordered_ids};
 use super::existing_file::{existing_path, folder_hash};
-use crate::entries::{BlankDocsName, CleaningEntry, EncoderReference, cleaning, template};
+use crate::entries::{
+    BlankDocsName, CleaningEntry, DocOrderName, EncoderReference, cleaning, template,
+};
 use crate::error::SystemError;
 use crate::observer::StageReport;
 #[cfg(feature = "dense")]
@@ -69,6 +71,9 @@ pub struct DenseSystem {
     /// search` does. An index has its own documents. Default: `keep`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blank: Option<BlankDocsName>,
+    /// Order of documents with equal scores. An index has its own. Default: the order of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<DocOrderName>,
 }
 
 /// Generator of questions about the documents.
@@ -122,7 +127,7 @@ impl DenseSystem {
         }
     }
 
-    /// Retriever of the saved vectors.
+    /// Retriever of the saved vectors, which may return an id more than once.
     fn saved_retriever(
         &self,
         path: &str,
@@ -179,8 +184,8 @@ impl DenseSystem {
             return Err(SystemError::parameter("ef_search", message));
         }
         Ok(match graphs {
-            Some(graphs) => Arc::new(Distinct(Encoded::new(encoder, graphs))),
-            None => Arc::new(Distinct(Encoded::new(encoder, documents))),
+            Some(graphs) => Arc::new(Encoded::new(encoder, graphs)),
+            None => Arc::new(Encoded::new(encoder, documents)),
         })
     }
 }
@@ -296,22 +301,18 @@ impl System for DenseSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let blank = match self.blank {
-            Some(BlankDocsName::Drop) => blank_documents(context)?,
-            None | Some(BlankDocsName::Keep) => HashSet::new(),
-        };
+        let ids = ordered_ids(context, self.order, self.blank)?;
         let inner = match &self.vectors {
             Some(path) => self.saved_retriever(path, context)?,
             None => {
                 let missing = || SystemError::parameter("", "expected the key encoder, found none");
                 let encoder = self.encoder.as_ref().ok_or_else(missing)?;
                 let template = self.template()?;
-                let open = encoder.retriever(context, template.as_ref(), self.questions)?;
-                open.retriever
+                encoder.retriever(context, template.as_ref(), self.questions)?
             }
         };
         let path = self.vectors.as_deref().unwrap_or_default();
-        let open = of_the_data(context, path, inner, &blank)?;
+        let open = of_the_data(context, path, inner, ids)?;
         CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }

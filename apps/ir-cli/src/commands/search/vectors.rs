@@ -7,10 +7,7 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::{Searcher, StoredFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::store::Verify;
-use ir_core::{
-    CachedEncoder, Distinct, DocIds, DocNum, Encoded, Encoder, Explanation, Hit, Query, Ranking,
-    Retriever, Search, SearchError, Side,
-};
+use ir_core::{CachedEncoder, Encoded, Encoder, Query, Renumbered, Retriever, Side};
 use ir_data::{Collection, DocTemplate};
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
 use ir_system::saved_vectors::{QueryVectors, VectorOrigin, open_vectors};
@@ -120,7 +117,7 @@ impl DenseOptions {
             set("exact", true.into());
         }
         let mut base = lexical.pop().context("expected a lexical system")?;
-        for key in ["blank", "cleaning"] {
+        for key in ["blank", "cleaning", "order"] {
             if let Some(value) = base.parameters.get(key) {
                 set(key, value.clone());
             }
@@ -240,7 +237,8 @@ impl DenseOptions {
         } else {
             Box::new(CachedEncoder::new(encoder))
         };
-        let dense: Arc<dyn Retriever<Query = str>> = match self.graphs(path, &vectors)? {
+        let ids = searcher.ids();
+        let dense: SharedRetriever = match self.graphs(path, &vectors)? {
             Some(graphs) => {
                 console.log(format_args!(
                     "note: {}: approximate search of graphs, beam width {} (--ef-search); --exact \
@@ -248,14 +246,14 @@ impl DenseOptions {
                     path.display(),
                     graphs.ef_search().0
                 ));
-                Arc::new(Distinct(Encoded::new(encoder, graphs)))
+                Arc::new(Renumbered::new(Encoded::new(encoder, graphs), ids.clone()))
             }
-            None => Arc::new(Distinct(Encoded::new(encoder, vectors))),
+            None => Arc::new(Renumbered::new(Encoded::new(encoder, vectors), ids.clone())),
         };
         let mut retrievers: Vec<SharedRetriever> = Vec::new();
         for &alpha in &self.alpha {
             // BM25 first: ties are broken in the order of its index.
-            let words: Arc<dyn Retriever<Query = str>> = Arc::new(searcher.clone());
+            let words: SharedRetriever = Arc::new(searcher.clone());
             let blend = WeightedSum::new([(words, alpha), (dense.clone(), 1.0)]);
             let blend = blend.context("--alpha")?;
             retrievers.push(Arc::new(blend.with_names(["BM25", "vectors"])));
@@ -263,16 +261,13 @@ impl DenseOptions {
         if retrievers.is_empty() {
             retrievers.push(dense);
         }
+        // The parts of a hybrid share the number of the first record of an id.
         let renumbered = retrievers.into_iter().map(|inner| {
-            let ids = searcher.ids();
-            let numbers = inner.ids().iter().map(|id| ids.get(id)).collect();
-            let searcher = searcher.clone();
-            let renumbered = Renumbered {
-                inner,
-                searcher,
-                numbers,
-            };
-            Arc::new(renumbered) as SharedRetriever
+            if inner.ids() == ids {
+                inner
+            } else {
+                Arc::new(Renumbered::new(inner, ids.clone())) as SharedRetriever
+            }
         });
         Ok((renumbered.collect(), probe))
     }
@@ -385,69 +380,3 @@ impl DenseOptions {
 /// What is not compared without a record of the encoder and the documents.
 const DOCUMENTS_UNCHECKED: &str =
     "--encoder must be the model that encoded it, and the documents must not have changed";
-
-/// Maps a retriever to the document numbers of an index. Documents missing from the index are
-/// dropped; duplicate ids map to the first record.
-struct Renumbered {
-    inner: SharedRetriever,
-    searcher: Searcher,
-    numbers: Vec<Option<DocNum>>,
-}
-
-impl Renumbered {
-    /// Number in the index of a document of the inner retriever.
-    fn number(&self, doc: DocNum) -> Option<DocNum> {
-        self.numbers.get(doc.index()).copied().flatten()
-    }
-}
-
-impl Retriever for Renumbered {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.searcher.ids()
-    }
-
-    ir_core::search_as_batch!();
-
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let filters = queries.iter().map(|&(_, search)| {
-            move |doc: DocNum| self.number(doc).is_some_and(|doc| search.allows(doc))
-        });
-        let filters: Vec<_> = filters.collect();
-        let all_are_in_the_index = self.numbers.iter().all(Option::is_some);
-        let batch: Vec<(&str, Search<'_>)> = queries
-            .iter()
-            .zip(&filters)
-            .map(|((query, search), filter)| match search.filter() {
-                None if all_are_in_the_index => (*query, Search::top(search.k())),
-                _ => (*query, Search::top(search.k()).within(filter)),
-            })
-            .collect();
-        let rankings = self.inner.search_batch(&batch)?;
-        let renumbered = rankings.into_iter().map(|ranking| {
-            let hits = ranking
-                .iter()
-                .filter_map(|hit| Some(Hit::new(self.number(hit.doc)?, hit.score)));
-            Ranking::from_hits(hits.collect())
-        });
-        renumbered.collect()
-    }
-
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.ids().len() || !search.allows(doc) {
-            return Ok(None);
-        }
-        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| search.allows(doc));
-        let within = Search::top(search.k()).within(&filter);
-        let mut of_id = self.inner.ids().all(self.ids().id(doc));
-        of_id
-            .find_map(|inner| self.inner.explain(query, inner, &within).transpose())
-            .transpose()
-    }
-}

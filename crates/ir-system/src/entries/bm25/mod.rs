@@ -290,11 +290,22 @@ impl Bm25System {
             })
             .with_blank(blank)
             .with_positions(self.has_phrases())
-            .with_store(match self.feedback {
-                Some(_) => StoredFields::Everything,
-                None => StoredFields::Nothing,
+            .with_store(if self.feedback.is_some() || self.expansion.is_some() {
+                StoredFields::Everything
+            } else {
+                StoredFields::Nothing
             })
             .with_duplicates(DuplicateIds::Keep))
+    }
+
+    /// Texts that the index stores, for cache keys: empty if they are all titles and texts of the
+    /// documents.
+    pub(crate) fn indexed_texts(&self) -> Result<String, SystemError> {
+        let config = self.index_config()?;
+        Ok(match (&self.template, config.blank) {
+            (None, BlankDocs::Keep) => String::new(),
+            (template, blank) => format!(" {template:?} {blank:?} {:?}", config.fields),
+        })
     }
 
     pub(crate) fn template(&self) -> Result<Option<DocTemplate>, SystemError> {

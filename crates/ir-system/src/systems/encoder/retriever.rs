@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ir_bm25::{TermVectors, TermWords};
 use ir_core::store::Verify;
-use ir_core::{CachedEncoder, Distinct, Encoded, Encoder, Flow, Retriever, Side};
+use ir_core::{CachedEncoder, Encoded, Encoder, Flow, Retriever, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, Pooling, Precision, SideConfig, encode_stream};
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
@@ -15,7 +15,7 @@ use crate::entries::{EncoderEntry, EncoderReference, PoolingName};
 use crate::error::{SpecError, SystemError};
 use crate::model::similarity;
 use crate::observer::StageReport;
-use crate::system::{OpenSystem, SystemContext};
+use crate::system::{SharedRetriever, SystemContext};
 use crate::systems::vectors::QuestionsName;
 
 /// Query encoder that keeps the vectors in memory.
@@ -68,13 +68,14 @@ impl EncoderReference {
         self.with(context, EncoderEntry::open)
     }
 
-    /// Dense retriever over the vectors of the documents and of generated questions.
+    /// Dense retriever over the vectors of the documents and of generated questions, which have the
+    /// ids of their documents.
     pub(crate) fn retriever(
         &self,
         context: &mut SystemContext<'_>,
         template: Option<&DocTemplate>,
         questions: Option<QuestionsName>,
-    ) -> Result<OpenSystem, SystemError> {
+    ) -> Result<SharedRetriever, SystemError> {
         // Outside of the encoder: the template has a key of its own.
         if let Some(template) = template {
             context.check_template(template)?;
@@ -89,8 +90,7 @@ impl EncoderReference {
                     Arc::new(entry.with_questions(context, &encoder, &vectors, questions)?)
                 }
             };
-            let retriever = Distinct(Encoded::new(encoder, vectors));
-            Ok(OpenSystem::new(Arc::new(retriever)))
+            Ok(Arc::new(Encoded::new(encoder, vectors)) as SharedRetriever)
         })
     }
 

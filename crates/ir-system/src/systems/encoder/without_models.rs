@@ -10,7 +10,7 @@ use ir_data::DocTemplate;
 use crate::entries::EncoderReference;
 use crate::error::SystemError;
 use crate::observer::StageReport;
-use crate::system::{OpenSystem, SystemContext};
+use crate::system::{SharedRetriever, SystemContext};
 use crate::systems::vectors::QuestionsName;
 
 impl EncoderReference {
@@ -44,7 +44,7 @@ impl EncoderReference {
         context: &mut SystemContext<'_>,
         _: Option<&DocTemplate>,
         _: Option<QuestionsName>,
-    ) -> Result<OpenSystem, SystemError> {
+    ) -> Result<SharedRetriever, SystemError> {
         self.with(context, |_, _| Err(Self::unavailable()))
     }
 
