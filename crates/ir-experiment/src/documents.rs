@@ -1,19 +1,19 @@
 //! The documents that are searched: ids, years, attributes and the conditions of the systems.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use ir_core::{
-    Attributes, Corpus, DocIds, DocNum, DocSet, Document, Flow, IncomparableValues, Predicate,
-    YearCheck, Years,
+    Attributes, Corpus, DocFilter, DocIds, DocNum, DocSet, Document, Flow, IncomparableValues,
+    Predicate, YearCheck, Years,
 };
 use ir_data::Collection;
 use ir_studies::datafinder::lexicographic_row_order;
-use ir_system::{ContentHash, Observer, SourceMap, SpecError};
+use ir_system::{ContentHash, DocumentOrder, Observer, SourceMap, SpecError};
 
 use crate::attributes::unknown_condition_attributes;
 use crate::data_error::data_error;
-use crate::file::{DocumentOrder, TaskEntry};
+use crate::file::TaskEntry;
 
 /// Documents of a task. Consecutive tasks with the same documents share them.
 pub(crate) struct Documents {
@@ -30,8 +30,8 @@ pub(crate) struct Documents {
     pub(crate) year_check: YearCheck,
     /// Names of the attributes that some document has.
     pub(crate) attributes: BTreeSet<String>,
-    /// Conditions of the systems, with the ids of the documents that satisfy them.
-    passing: Vec<(Predicate, HashSet<String>)>,
+    /// Conditions of the systems, with the documents that satisfy them.
+    passing: Vec<(Predicate, DocSet)>,
     /// Hash of all documents, in order.
     pub(crate) hash: String,
     /// Year of the first document with an id.
@@ -40,20 +40,21 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    pub(crate) fn are_of(&self, entry: &TaskEntry) -> bool {
-        entry.qrels.is_none() && self.name == entry.collection && self.order == entry.document_order
+    /// Returns `true` if a task has these documents, in this order.
+    pub(crate) fn are_of(&self, entry: &TaskEntry, order: DocumentOrder) -> bool {
+        entry.qrels.is_none() && self.name == entry.collection && self.order == order
     }
 
     /// Reads all documents once: ids, years, conditions (with their keys), hash.
     pub(crate) fn read(
-        entry: &TaskEntry,
+        (entry, order): (&TaskEntry, DocumentOrder),
         collection: Arc<Collection>,
         conditions: &[(String, &Predicate)],
         (source, key): (&SourceMap, &str),
         observer: &mut dyn Observer,
     ) -> Result<Self, SpecError> {
         let error = |error: ir_core::CorpusError| data_error(source, key, error.into());
-        let reordered = match entry.document_order {
+        let reordered = match order {
             DocumentOrder::Collection => None,
             DocumentOrder::LexicographicRow => {
                 Some(lexicographic_row_order(collection.corpus()).map_err(error)?)
@@ -61,7 +62,7 @@ impl Documents {
         };
         let mut documents = Self {
             name: entry.collection.clone(),
-            order: entry.document_order,
+            order,
             collection,
             reordered,
             ids: DocIds::new(),
@@ -75,7 +76,7 @@ impl Documents {
         };
         let mut hash = ContentHash::default();
         let mut passing: Vec<_> = (conditions.iter())
-            .map(|(_, condition)| ((*condition).clone(), HashSet::new()))
+            .map(|(_, condition)| ((*condition).clone(), DocSet::new()))
             .collect();
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
         let mut year_check = YearCheck::default();
@@ -102,13 +103,13 @@ impl Documents {
             for values in &mut incomparable {
                 values.add(&doc.attributes);
             }
-            for (condition, ids) in &mut passing {
+            let pushed = ids.push(&doc.id);
+            let number = pushed.map_err(|found| source.error(key, found.to_string()))?;
+            for (condition, documents) in &mut passing {
                 if condition.matches(&doc.attributes) {
-                    ids.insert(doc.id.clone());
+                    documents.insert(number);
                 }
             }
-            let pushed = ids.push(&doc.id);
-            pushed.map_err(|found| source.error(key, found.to_string()))?;
             let done = years.len() as u64;
             if done.is_multiple_of(1024)
                 && observer.report("reading", done, corpus.len_hint()) == Flow::Stop
@@ -177,8 +178,23 @@ impl Documents {
     pub(crate) fn passing(&self, condition: &Predicate, ids: &DocIds) -> Option<DocSet> {
         let mut known = self.passing.iter();
         let (_, passing) = known.find(|(known, _)| known == condition)?;
-        let numbered = (0..).map(DocNum::new).zip(ids.iter());
-        let kept = numbered.filter(|(_, id)| passing.contains(*id));
+        let numbered = (0..).map(DocNum::new).zip(self.records(ids));
+        let kept = numbered.filter(|(_, record)| record.is_some_and(|it| passing.contains(it)));
         Some(kept.map(|(doc, _)| doc).collect())
+    }
+
+    /// The document of each of other numbers. Where an id repeats in `ids`, its first number is its
+    /// first document, its second number the second, and so on.
+    pub(crate) fn records<'a>(
+        &'a self,
+        ids: &'a DocIds,
+    ) -> impl Iterator<Item = Option<DocNum>> + 'a {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        ids.iter().map(move |id| {
+            let before = seen.entry(id).or_default();
+            let record = self.ids.all(id).nth(*before);
+            *before += 1;
+            record
+        })
     }
 }

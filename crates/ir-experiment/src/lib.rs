@@ -24,18 +24,17 @@ mod task_results;
 pub use classification::ClassificationResults;
 pub use evaluation::{RoundScoresError, round_scores};
 pub use file::{
-    ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
-    ExperimentInput, OutputEntry, OutputFormat, PublishedValues, QuerySet, ReproductionEntry,
-    SearchEntry, SelectionEntry, SelectionMethod, TaskEntry, TestName, ValueOrigin, json_schema,
-    json_schema_with,
+    ClassificationEntry, ComparisonEntry, ExpectedValues, Experiment, ExperimentInput, OutputEntry,
+    OutputFormat, PublishedValues, QuerySet, ReproductionEntry, SearchEntry, SelectionEntry,
+    SelectionMethod, TaskEntry, TestName, ValueOrigin, json_schema, json_schema_with,
 };
 pub use file_name::portable_file_name;
 #[cfg(feature = "dense")]
 pub use ir_system::model;
 pub use ir_system::{
-    Cache, FilterName, Location, Observer, OpenSystem, Registry, ScoreFormatName, SharedRetriever,
-    SourceMap, SpecError, Stage, StageReport, StageStatus, System, SystemContext, SystemData,
-    SystemEntry, SystemError, SystemSpec, SystemType, TrecFile, systems,
+    Cache, DocumentOrder, FilterName, Location, Observer, OpenSystem, Registry, ScoreFormatName,
+    SharedRetriever, SourceMap, SpecError, Stage, StageReport, StageStatus, System, SystemContext,
+    SystemData, SystemEntry, SystemError, SystemSpec, SystemType, TrecFile, systems,
 };
 pub use overlap::RankingOverlap;
 pub use reproduction::{ReproducedValue, Reproduction, WallTime};

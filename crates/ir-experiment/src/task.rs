@@ -84,8 +84,9 @@ impl TaskData {
             Some(documents) => documents,
             None => {
                 let conditions = experiment.conditions();
-                let read =
-                    Documents::read(entry, collection, &conditions, (source, &key), observer)?;
+                let of_the_task = (entry, experiment.document_order(entry));
+                let at = (source, key.as_str());
+                let read = Documents::read(of_the_task, collection, &conditions, at, observer)?;
                 Arc::new(read)
             }
         };

@@ -143,6 +143,25 @@ impl<'de> Deserialize<'de> for SystemEntry {
     }
 }
 
+/// Order in which the documents of a collection are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DocumentOrder {
+    /// Order of the collection.
+    #[default]
+    Collection,
+    /// Lexicographic order of the row number, as in DataFinder's published index.
+    LexicographicRow,
+}
+
+impl DocumentOrder {
+    /// Returns `true` for the order of the collection.
+    #[must_use]
+    pub fn is_of_the_collection(&self) -> bool {
+        *self == Self::Collection
+    }
+}
+
 /// Time filter of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -39,7 +39,7 @@ mod trec_file;
 pub use attributes::unknown_query_attribute;
 pub use cache::{CACHE_VERSION, Cache, Record, Stage};
 pub use collection::open_named;
-pub use entry::{COMMON_KEYS, FilterName, ScoreFormatName, SystemEntry};
+pub use entry::{COMMON_KEYS, DocumentOrder, FilterName, ScoreFormatName, SystemEntry};
 pub use error::{Location, SpecError, SystemError};
 pub use graph::{max_hits, order};
 pub use grid::{MAX_POINTS, check_points};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
 use crate::entries::EncoderEntry;
-use crate::entry::SystemEntry;
+use crate::entry::{DocumentOrder, SystemEntry};
 use crate::error::SpecError;
 use crate::graph::{max_hits, order};
 use crate::index_keys::{check_fields, check_index_keys};
@@ -58,6 +58,10 @@ pub struct SystemSpec {
     /// Version of the file format.
     #[serde(default = "version")]
     version: u32,
+    /// Order in which the documents of a collection are read, as the key of an experiment. An index
+    /// has its own.
+    #[serde(default, skip_serializing_if = "DocumentOrder::is_of_the_collection")]
+    pub document_order: DocumentOrder,
     /// Encoders by name, for the key `encoder` of systems.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub encoders: BTreeMap<String, EncoderEntry>,
@@ -112,6 +116,7 @@ impl SystemSpec {
     pub fn new(systems: Vec<SystemEntry>) -> Self {
         Self {
             version: FILE_VERSION,
+            document_order: DocumentOrder::default(),
             encoders: BTreeMap::new(),
             systems,
             source: SourceMap::default(),

@@ -167,7 +167,6 @@ impl<'a> SystemOpener<'a> {
         console: &'a Console,
     ) -> Result<Self> {
         let mut task = TaskEntry::new(documents.collection.name());
-        task.document_order = documents.task_order();
         if let Some(split) = split {
             split.clone_into(&mut task.split);
         }

@@ -9,7 +9,8 @@ use ir_data::catalog::Catalog;
 use ir_eval::{Measure, Rules};
 use ir_system::systems::EncoderEntry;
 use ir_system::{
-    FilterName, Registry, ScoreFormatName, SourceMap, SpecError, SystemEntry, TrecFile,
+    DocumentOrder, FilterName, Registry, ScoreFormatName, SourceMap, SpecError, SystemEntry,
+    TrecFile,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -58,6 +59,9 @@ pub struct Experiment {
     #[serde(default = "default_measures", deserialize_with = "measures")]
     #[schemars(with = "Vec<String>")]
     pub measures: Vec<Measure>,
+    /// Order in which the documents of all tasks are read. Default: `collection`.
+    #[serde(default, skip_serializing_if = "DocumentOrder::is_of_the_collection")]
+    pub document_order: DocumentOrder,
     /// Tasks: a collection and its queries. Each has a table of its own.
     #[serde(default)]
     pub tasks: Vec<TaskEntry>,
@@ -145,9 +149,9 @@ pub struct TaskEntry {
     #[serde(default)]
     pub remove_self: bool,
     /// Order in which documents are read, which breaks ties of indexes in insertion order.
-    /// Default: the order of the collection.
-    #[serde(default)]
-    pub document_order: DocumentOrder,
+    /// Default: the order of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_order: Option<DocumentOrder>,
 }
 
 /// Labeled queries: a split of a collection.
@@ -162,17 +166,6 @@ pub struct QuerySet {
     /// Query attribute that replaces the query text. Default: the query text of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-}
-
-/// Order of the documents of a collection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DocumentOrder {
-    /// Order of the collection.
-    #[default]
-    Collection,
-    /// Lexicographic order of the row number, as in DataFinder's published index.
-    LexicographicRow,
 }
 
 /// Search parameters of all systems.
@@ -366,7 +359,7 @@ impl TaskEntry {
             filter: None,
             rules: None,
             remove_self: false,
-            document_order: DocumentOrder::default(),
+            document_order: None,
         }
     }
 
@@ -406,6 +399,7 @@ impl Experiment {
             title: None,
             description: None,
             measures: default_measures(),
+            document_order: DocumentOrder::default(),
             tasks: vec![task],
             search: SearchEntry::default(),
             encoders: BTreeMap::new(),
@@ -498,6 +492,12 @@ impl Experiment {
             }
         }
         conditions
+    }
+
+    /// Order in which the documents of a task are read.
+    #[must_use]
+    pub fn document_order(&self, task: &TaskEntry) -> DocumentOrder {
+        task.document_order.unwrap_or(self.document_order)
     }
 
     /// Time filter of a system in a task.

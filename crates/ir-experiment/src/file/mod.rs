@@ -12,8 +12,8 @@ mod validate;
 pub use classification::ClassificationEntry;
 pub use comparison::{ComparisonEntry, TestName};
 pub use experiment::{
-    DocumentOrder, ExpectedValues, Experiment, ExperimentInput, OutputEntry, OutputFormat,
-    PublishedValues, QuerySet, ReproductionEntry, SearchEntry, TaskEntry, ValueOrigin,
+    ExpectedValues, Experiment, ExperimentInput, OutputEntry, OutputFormat, PublishedValues,
+    QuerySet, ReproductionEntry, SearchEntry, TaskEntry, ValueOrigin,
 };
 pub use schema::{json_schema, json_schema_with};
 pub use selection::{SelectionEntry, SelectionMethod};

@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    ClassificationEntry, DocumentOrder, ExpectedValues, Experiment, OutputFormat, SelectionMethod,
-    TaskEntry,
+    ClassificationEntry, ExpectedValues, Experiment, OutputFormat, SelectionMethod, TaskEntry,
 };
 use crate::file_name::file_name;
 use crate::suggest::{did_you_mean, list_or_none};
@@ -287,13 +286,12 @@ impl Experiment {
                 return Err(self.error(&format!("tasks[{n}].training.split"), message));
             }
             if shown.iter().all(|system| system.kind == RUN) {
-                let order = task.document_order != DocumentOrder::default();
                 let ignored = [
                     ("query", task.query.is_some()),
                     ("query_fields", task.query_fields.is_some()),
                     ("training", task.training.is_some()),
                     ("filter", task.filter.is_some()),
-                    ("document_order", order),
+                    ("document_order", task.document_order.is_some()),
                 ];
                 self.reject_ignored(&format!("tasks[{n}]"), &ignored)?;
             }

@@ -178,7 +178,9 @@ impl<'a> Runner<'a> {
         let (hashes, mut session) = (FileHashes::default(), Session::default());
         let mut previous: Option<Arc<Documents>> = None;
         for (n, entry) in experiment.tasks.iter().enumerate() {
-            let shared = previous.take().filter(|documents| documents.are_of(entry));
+            let order_of_documents = experiment.document_order(entry);
+            let shared = previous.take();
+            let shared = shared.filter(|known| known.are_of(entry, order_of_documents));
             match shared {
                 Some(_) => session.close_systems(),
                 None => session = Session::default(),

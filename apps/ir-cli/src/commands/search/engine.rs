@@ -21,7 +21,7 @@ pub(super) fn open_index(
     let name = args.collection.clone();
     let verify = args.verification();
     let has_feedback = args.lexical.is_set("feedback-collection");
-    let (index, collection) = match open_collection(&name, args.documents(), verify, console)? {
+    let (index, collection, order) = match open_collection(&name, args.documents(), verify, console)? {
         CollectionSource::Index(index) => {
             let cached = args
                 .cache
@@ -35,7 +35,7 @@ pub(super) fn open_index(
                 );
             }
             args.check_encoding(None, has_feedback)?;
-            (index, None)
+            (index, None, None)
         }
         CollectionSource::Documents(documents) => {
             if args.verify && args.cache.is_none() && !args.has_vectors() {
@@ -51,13 +51,15 @@ pub(super) fn open_index(
                 }
                 Some(folder) => cached(&folder.folder(), args, &documents, console)?,
             };
-            (index.into(), Some(documents.collection))
+            let order = args.setup.order(&documents);
+            (index.into(), Some(documents.collection), Some(order))
         }
     };
     Ok(SearchIndex {
         name,
         index,
         collection,
+        order,
     })
 }
 

@@ -96,7 +96,7 @@ fn search_by_options(
     let building = began.elapsed();
     let saved = args.save.as_ref().map(|path| {
         let first = outputs.first().context("expected a run")?;
-        let spec = save::saved(args, path, engine.index.config(), &first.tag)?;
+        let spec = save::saved(args, path, &engine, &first.tag)?;
         anyhow::Ok((spec, path))
     });
     let saved = saved.transpose()?;

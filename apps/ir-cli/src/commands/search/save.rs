@@ -12,27 +12,24 @@ use ir_system::{FilterName, Registry, ScoreFormatName, SystemEntry, SystemSpec};
 use toml::{Table, Value};
 
 use super::args::{Args, TimeFilter};
+use super::search_index::SearchIndex;
 use crate::shared::console::bail_usage;
 use crate::shared::input::DocumentOrder;
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::system_options::SYSTEM;
 
-/// The system of the options, for an index of this configuration, with paths relative to its file.
+/// The system of the options, for an open index, with paths relative to its file.
 pub(super) fn saved(
     args: &Args,
     path: &OutputPath,
-    config: &IndexConfig,
+    engine: &SearchIndex,
     tag: &str,
 ) -> Result<SystemSpec> {
-    if args.setup.order == Some(DocumentOrder::RowText) {
-        bail_usage!(
-            "--order row-text: expected no --save; an experiment has the key document_order"
-        );
-    }
     if args.shard.shard.is_some() {
         bail_usage!("--shard: expected no --save; a system file has no such key");
     }
-    let systems = args.lexical.systems(&index_parameters(args, config)?)?;
+    let parameters = index_parameters(args, engine.index.config())?;
+    let systems = args.lexical.systems(&parameters)?;
     #[cfg(feature = "dense")]
     let systems = args.vectors.systems(systems)?;
     let mut systems = args.lexical.reranked(systems);
@@ -62,7 +59,11 @@ pub(super) fn saved(
     for system in &mut systems {
         rebase_paths(system, folder)?;
     }
-    let spec = SystemSpec::new(systems);
+    let mut spec = SystemSpec::new(systems);
+    if engine.order == Some(DocumentOrder::RowText) {
+        // The index has the insertion order of documents that are read in this order.
+        spec.document_order = ir_system::DocumentOrder::LexicographicRow;
+    }
     spec.validate(&Registry::default())?;
     Ok(spec)
 }

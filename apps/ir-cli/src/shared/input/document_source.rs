@@ -68,14 +68,6 @@ impl DocumentSource {
         self
     }
 
-    /// Order of the documents of a task of an experiment.
-    pub(crate) fn task_order(&self) -> ir_experiment::DocumentOrder {
-        match self.order {
-            DocumentOrder::RowText => ir_experiment::DocumentOrder::LexicographicRow,
-            _ => ir_experiment::DocumentOrder::Collection,
-        }
-    }
-
     /// Rejects an `--encoding` that does not apply to the format of the documents.
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
         if self.is_utf8 && encoding != TextEncoding::Utf8 {

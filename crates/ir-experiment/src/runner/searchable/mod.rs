@@ -162,7 +162,7 @@ impl std::fmt::Debug for SearchTask {
 }
 
 impl SearchTask {
-    /// Reads and hashes the documents of a collection. `queries` are the queries to search; the
+    /// Reads and hashes the documents of a collection, in the order of `spec`. `queries` are the queries to search; the
     /// collection needs neither queries nor judgments. If the system or a part of `spec` learns
     /// from training queries, they are the split `train` of the collection.
     ///
@@ -181,6 +181,7 @@ impl SearchTask {
             let parsed = runner.registry.parse(&entry.kind, &entry.parameters);
             parsed.is_ok_and(|parsed| parsed.system.uses_training())
         });
+        entry.document_order = Some(spec.document_order);
         if learns && entry.training.is_none() {
             entry.training = Some(QuerySet {
                 collection: None,
@@ -201,7 +202,8 @@ impl SearchTask {
             .collect();
         let source = SourceMap::default();
         let at = (&source, "tasks[0].collection");
-        let documents = Documents::read(&entry, collection, &conditions, at, observer)?;
+        let read = (&entry, spec.document_order);
+        let documents = Documents::read(read, collection, &conditions, at, observer)?;
         let of_the_task = Experiment::new(entry.clone());
         let data = TaskData::open(&of_the_task, 0, Some(Arc::new(documents)), observer)?;
         warn_of_operators(&entry, &queries, &spec.systems, observer);
@@ -276,19 +278,13 @@ impl SearchTask {
 /// Split with the training queries of a collection.
 const TRAIN: &str = "train";
 
-/// Attributes of the documents with these ids.
+/// Attributes of the documents with these ids; of repeated ids, in the order of their records.
 fn attributes(data: &TaskData, ids: &DocIds) -> Result<Vec<Attributes>, SystemError> {
-    let mut by_id = HashMap::new();
-    read_documents(data, |document| {
-        if !document.attributes.is_empty() {
-            let attributes = document.attributes.clone();
-            by_id.entry(document.id.clone()).or_insert(attributes);
-        }
-    })?;
-    Ok(ids
-        .iter()
-        .map(|id| by_id.get(id).cloned().unwrap_or_default())
-        .collect())
+    let mut all = Vec::with_capacity(data.documents.ids.len());
+    read_documents(data, |document| all.push(document.attributes.clone()))?;
+    let records = data.documents.records(ids);
+    let attributes = records.map(|record| all.get(record?.index()).cloned());
+    Ok(attributes.map(Option::unwrap_or_default).collect())
 }
 
 /// Calls `each` with every document.
