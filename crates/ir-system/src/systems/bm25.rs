@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ir_bm25::{IndexedFields, Searcher, SearcherError, SegmentedIndex, StoredFields};
 use ir_core::Distinct;
 
-use super::existing_file;
+use super::{existing_file, feedback_index};
 use crate::cache::Stage;
 use crate::entries::{Bm25System, CleaningEntry, ExpansionEntry};
 use crate::error::SystemError;
@@ -110,7 +110,7 @@ impl System for Bm25System {
             .as_ref()
             .filter(|_| context.data.index().is_none())
         {
-            let hash = context.collection_hash("feedback_collection", name)?;
+            let hash = feedback_index::content(context, name)?;
             content.push_str(&format!(" {hash}"));
         }
         if let Some(expansion) = &self.expansion {
@@ -128,13 +128,8 @@ impl System for Bm25System {
         let (key, description) = context.index_stage(&config, template.as_ref())?;
         let mut stages = vec![context.planned(Stage::Index, &key, &description)];
         if let Some(name) = &self.feedback_collection {
-            let (key, description) = context.index_stage_of_collection(
-                "feedback_collection",
-                name,
-                &config,
-                template.as_ref(),
-            )?;
-            stages.push(context.planned(Stage::Index, &key, &description));
+            let stage = feedback_index::stage(context, name, &config, template.as_ref())?;
+            stages.extend(stage);
         }
         if let Some(expansion) = &self.expansion {
             let texts = self.indexed_texts()?;

@@ -8,6 +8,7 @@ mod document_texts;
 pub(crate) mod encoder;
 mod existing_file;
 mod expansion;
+mod feedback_index;
 mod hnsw;
 mod hybrid;
 mod knn;

@@ -8,6 +8,7 @@ use ir_bm25::{
 };
 
 use super::existing_file::{existing_file, without_texts};
+use super::feedback_index;
 use crate::entries::Bm25System;
 use crate::entries::bm25::invalid;
 use crate::error::SystemError;
@@ -68,15 +69,7 @@ impl Bm25System {
             Some(name) => {
                 let config = self.index_config()?;
                 let template = self.template()?;
-                let key = "feedback_collection";
-                let index = match context.data.other_index(name, &config) {
-                    Some(opened) => opened?,
-                    None => {
-                        let template = template.as_ref();
-                        let index = context.index_of_collection(key, name, &config, template)?;
-                        (*index).clone().into()
-                    }
-                };
+                let index = feedback_index::open(context, name, &config, template.as_ref())?;
                 self.searcher(&index)?
             }
         };

@@ -21,7 +21,8 @@ pub(super) fn open_index(
     let name = args.collection.clone();
     let verify = args.verification();
     let has_feedback = args.lexical.is_set("feedback-collection");
-    let (index, collection, order) = match open_collection(&name, args.documents(), verify, console)? {
+    let opened = open_collection(&name, args.documents(), verify, console)?;
+    let (index, collection, order) = match opened {
         CollectionSource::Index(index) => {
             let cached = args
                 .cache

@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use super::args::{Args, TimeFilter};
 use super::search_index::SearchIndex;
 use crate::shared::console::bail_usage;
-use crate::shared::input::DocumentOrder;
+use crate::shared::input::{DocumentOrder, is_index};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::system_options::SYSTEM;
 
@@ -136,7 +136,7 @@ fn rebase_paths(system: &mut SystemEntry, folder: &Path) -> Result<()> {
         .map(|parsed| parsed.system.files())
         .unwrap_or_default();
     let mut keys: Vec<String> = files.into_iter().map(|(key, _)| key).collect();
-    keys.push("feedback_collection".to_owned());
+    keys.push(FEEDBACK_COLLECTION.to_owned());
     for key in keys {
         let mut parts: Vec<&str> = key.split('.').collect();
         let last = parts.pop().unwrap_or_default();
@@ -147,9 +147,27 @@ fn rebase_paths(system: &mut SystemEntry, folder: &Path) -> Result<()> {
         let Some(Value::String(path)) = table.and_then(|table| table.get_mut(last)) else {
             continue;
         };
+        if key == FEEDBACK_COLLECTION {
+            check_feedback_collection(path)?;
+        }
         if let Some(rebased) = rebased(folder, path)? {
             *path = rebased;
         }
+    }
+    Ok(())
+}
+
+const FEEDBACK_COLLECTION: &str = "feedback_collection";
+
+/// Rejects documents in a format that systems do not read.
+fn check_feedback_collection(path: &str) -> Result<()> {
+    let is_other = Path::new(path).exists()
+        && !is_index(Path::new(path))
+        && ir_data::catalog::open_path_or_name(path).is_err();
+    if is_other {
+        bail_usage!(
+            "--feedback-collection: expected a collection of `ir datasets`, a folder in BEIR layout or a saved index with --save, found {path}"
+        );
     }
     Ok(())
 }
@@ -173,29 +191,34 @@ fn rebased(folder: &Path, path: &str) -> Result<Option<String>> {
     }
 }
 
-/// Path from a folder to a file, both relative to the current folder; absolute paths stay.
+/// Path from a folder to a file or folder, both relative to the current folder; absolute paths stay.
 fn relative_to(folder: &Path, path: &Path) -> Result<PathBuf> {
     if path.is_absolute() || folder.as_os_str().is_empty() {
         return Ok(path.to_owned());
     }
-    let current = std::env::current_dir()?;
-    let (folder, path) = (normal(&current.join(folder)), normal(&current.join(path)));
+    // A folder that does not exist is an error when the file is written.
+    let folder = match folder.canonicalize() {
+        Ok(folder) => folder,
+        Err(_) => std::env::current_dir()?.join(folder),
+    };
+    let path = real_path(path)?;
     let shared = folder.iter().zip(&path).take_while(|(a, b)| a == b).count();
-    let up = folder[shared..]
+    let up = folder
         .iter()
-        .map(|_| Component::ParentDir.as_os_str().to_owned());
-    Ok(up.chain(path[shared..].iter().cloned()).collect())
+        .skip(shared)
+        .map(|_| Component::ParentDir.as_os_str());
+    Ok(up.chain(path.iter().skip(shared)).collect())
 }
 
-/// Components of an absolute path without `.` and `..`.
-fn normal(path: &Path) -> Vec<std::ffi::OsString> {
-    let mut parts = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => drop(parts.pop()),
-            other => parts.push(other.as_os_str().to_owned()),
-        }
-    }
-    parts
+/// Absolute path of a file in its folder without symbolic links, which `..` would leave.
+fn real_path(path: &Path) -> Result<PathBuf> {
+    let real = |path: &Path| {
+        let found = path.canonicalize();
+        found.with_context(|| format!("{}: cannot be read", path.display()))
+    };
+    let Some(name) = path.file_name() else {
+        return real(path);
+    };
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    Ok(real(folder.unwrap_or(Path::new(".")))?.join(name))
 }

@@ -75,8 +75,8 @@ pub struct Bm25System {
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
     /// none.
     pub feedback: Option<String>,
-    /// External collection of the feedback documents, by name or folder. Default: the searched
-    /// collection.
+    /// External collection of the feedback documents: a name, a folder, or a saved index with
+    /// texts. Default: the searched collection.
     pub feedback_collection: Option<String>,
     /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
     /// windows of two words, such as `[0.85, 0.1, 0.05]`. The index then has positions. Range: 0 to
