@@ -312,6 +312,59 @@ fn saved_vectors_of_documents_of_the_collection() {
     assert!(warnings.last().unwrap().ends_with(left_out), "{warnings:?}");
 }
 
+/// Documents with equal scores have the order of the documents, whatever the order of their vectors
+/// and the number of hits.
+#[test]
+fn the_first_hits_are_the_first_of_a_longer_ranking() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: String| std::fs::write(path(name), text).unwrap();
+    let files = format!(
+        "vectors = {:?}\nqueries = {:?}\n",
+        path("docs"),
+        path("queries")
+    );
+    let documents = (0..90).map(|n| Document::new(format!("d{n:02}")).with_text("tea"));
+    let documents: Vec<Document> = documents.collect();
+    for (kind, vector) in [("dense", "[1, V]"), ("sparse", "{\"x\": 1, \"y\": V}")] {
+        let lines = (0..90).map(|n| {
+            // Another order than that of the documents.
+            let n = (n * 7 + 3) % 90;
+            let vector = vector.replace('V', &(n % 2 + 1).to_string());
+            format!("{{\"id\": \"d{n:02}\", \"vector\": {vector}}}\n")
+        });
+        write("docs", lines.collect());
+        let query = vector.replace('V', "1");
+        write(
+            "queries",
+            format!("{{\"id\": \"q1\", \"vector\": {query}}}\n"),
+        );
+        let config = IndexConfig::default().with_store(StoredFields::Everything);
+        let index = Index::build(&documents[..], &config, &mut NoProgress).unwrap();
+        let queries = vec![Query::new("q1", "tea")];
+        let data = IndexData::new("documents", index.into(), queries);
+        let spec = format!("[[systems]]\nname = \"s\"\ntype = \"{kind}\"\n{files}");
+        let spec = SystemSpec::from_toml(&spec).unwrap();
+        let mut resources = Resources::new(Cache::temporary().unwrap());
+        let registry = Registry::default();
+        let open = spec.open_on(&registry, &data, &mut resources, &mut NoProgress);
+        let retriever = open.unwrap().retriever;
+        let found = |k| {
+            let ranking = retriever.search("tea", &Search::top(k)).unwrap();
+            let hits = ranking.hits().iter();
+            hits.map(|hit| retriever.ids().id(hit.doc).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let odd = (0..90).filter(|n| n % 2 == 1);
+        let expected = odd.chain((0..90).filter(|n| n % 2 == 0));
+        let expected: Vec<String> = expected.map(|n| format!("d{n:02}")).collect();
+        assert_eq!(found(1000), expected, "{kind}");
+        for k in [0, 1, 3, 44, 45, 46, 60, 90] {
+            assert_eq!(found(k), expected[..k], "{kind} {k}");
+        }
+    }
+}
+
 #[test]
 fn a_weighted_sum_has_no_depth() {
     let parts = "type = \"tfidf\"\nhidden = true\n\

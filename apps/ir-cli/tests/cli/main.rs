@@ -57,6 +57,7 @@ mod query_expansion;
 mod representations;
 #[cfg(feature = "dense")]
 mod rerank;
+mod saved_systems;
 mod scoring_models;
 mod search_messages;
 mod several_runs;

@@ -8,7 +8,7 @@ use ir_dense::{CrossEncoder, CrossEncoderConfig, MultiVectorEncoder, Precision};
 use ir_knn::{TokenEncoding, TokenStoreConfig, TokenStoreWriter, max_sim};
 
 use crate::common::{BERT, Folder, tiny};
-use crate::system_files::assert_same_run;
+use crate::saved_systems::assert_same_run;
 
 /// Folder of a tiny cross-encoder with random weights.
 const MODEL: &str = concat!(

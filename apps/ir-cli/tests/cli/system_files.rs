@@ -1,81 +1,15 @@
-//! `ir search --save` and `--system`, and the same tables in an experiment file: the same run.
+//! System files: `ir search --system`, and the commands that take one.
 
 use ir_system::Registry;
 
 use crate::common::{Folder, tiny};
+use crate::saved_systems::folder;
 
 /// Vectors as Pyserini writes them.
 const VECTORS: &str = "\
 {\"id\": \"d1\", \"vector\": {\"tea\": 1.5, \"green\": 0.5}}
 {\"id\": \"d2\", \"vector\": {\"ship\": 2.0}}
 ";
-
-/// Vectors of the documents and queries of `tiny`.
-const DENSE: &str = "\
-{\"id\": \"d1\", \"vector\": [1.0, 0.0, 0.0]}
-{\"id\": \"d2\", \"vector\": [0.6, 0.8, 0.0]}
-{\"id\": \"d3\", \"vector\": [0.0, 0.6, 0.8]}
-";
-const DENSE_QUERIES: &str = "\
-{\"id\": \"q1\", \"vector\": [0.9, 0.1, 0.2]}
-{\"id\": \"q2\", \"vector\": [0.1, 0.2, 0.9]}
-";
-
-fn folder() -> Folder {
-    let here = Folder::new();
-    tiny(&here);
-    let queries = here.read("tiny/queries.jsonl");
-    let year = "\"metadata\": {\"year\": 2015}, \"text\": \"tea leaves\"";
-    let with_year = queries.replace("\"text\": \"tea leaves\"", year);
-    assert_ne!(with_year, queries);
-    here.write("tiny/queries.jsonl", with_year);
-    here.write("files/synonyms.txt", "ship, boat\ntea => leaf\n");
-    here.write("files/priors.tsv", "drink\t0.5\n*\t0.25\n");
-    here.write("files/vectors.jsonl", DENSE);
-    here.write("files/queries.jsonl", DENSE_QUERIES);
-    here
-}
-
-/// Runs with options, by the saved file from another folder, and in an experiment.
-#[track_caller]
-pub(crate) fn assert_same_run(here: &Folder, options: &[&str]) {
-    let search = [
-        "search",
-        "tiny",
-        "-o",
-        "direct.trec",
-        "--save",
-        "saved/system.toml",
-    ];
-    here.write("saved/keep", "");
-    here.ir(&[&search[..], options].concat()).ok();
-    let again = [
-        "search",
-        "tiny",
-        "--system",
-        "saved/system.toml",
-        "-o",
-        "again.trec",
-    ];
-    here.ir(&again).ok();
-    let direct = here.read("direct.trec");
-    assert!(!direct.is_empty(), "{options:?}");
-    assert_eq!(here.read("again.trec"), direct, "{options:?}");
-    let saved = here.read("saved/system.toml");
-    assert!(saved.contains("version = 1\n"), "{saved}");
-    let experiment = format!(
-        "measures = [\"AP\"]\n{saved}\n[[tasks]]\ncollection = \"../tiny\"\n[output]\nfolder = \"out\"\nformats = [\"runs\"]\n"
-    );
-    here.write("saved/experiment.toml", experiment);
-    here.ir(&["run", "saved/experiment.toml"]).ok();
-    let run = here.files().into_iter().find(|file| {
-        file.extension().is_some_and(|end| end == "trec")
-            && file.ancestors().any(|it| it.ends_with("out"))
-    });
-    let run = std::fs::read_to_string(run.unwrap()).unwrap();
-    assert_eq!(run, direct, "{options:?}");
-    std::fs::remove_dir_all(here.at("saved")).unwrap();
-}
 
 /// Query words: a list of results, as without `--system`.
 #[test]
@@ -112,111 +46,6 @@ fn query_words_give_a_list() {
         assert!(two.len() > first.len() && two.starts_with(&first), "{two}");
         std::fs::remove_file(here.at("saved.toml")).unwrap();
     }
-}
-
-#[test]
-fn saved_systems_give_the_same_run() {
-    let here = folder();
-    for options in [
-        &[][..],
-        &["--k1", "1.2", "--b", "0.75"],
-        &["--preset", "lucene"],
-        &["--model", "qld", "--mu", "50"],
-        &["--model", "qljm(lambda=0.3)"],
-        &[
-            "--model",
-            "bm25f",
-            "--fields",
-            "title,text",
-            "--weights",
-            "title=2",
-            "--field-b",
-            "title=0.3",
-        ],
-        &["--feedback", "rm3(docs=2,terms=3)"],
-        &["--feedback", "rocchio", "--sdm", "0.8,0.1,0.1"],
-        &["--sdm", "0.85,0.1,0.05"],
-        &[
-            "--synonyms",
-            "files/synonyms.txt",
-            "--synonym-weight",
-            "1:4",
-        ],
-        &["--nearest-words", "2", "--nearest-dim", "20"],
-        &["--syntax", "lucene"],
-        &["--clean", "punctuation,stop-words"],
-        &["--analysis", "english", "--order", "insertion"],
-        &["--template", "{text} {title}"],
-        &["--lengths", "exact", "--scores", "exact"],
-        &["--model", "random-indexing(dim=20)"],
-        &["--model", "random-indexing(dim=20)", "--fields", "text"],
-        &[
-            "--model",
-            "random-indexing(dim=20)",
-            "--template",
-            "{title}",
-        ],
-        &["--scores", "strict"],
-        &["--prior", "files/priors.tsv", "--prior-attribute", "kind"],
-        &[
-            "--prior",
-            "feedback",
-            "--prior-attribute",
-            "kind",
-            "--tag",
-            "base",
-        ],
-        &["--prior", "qrels:tiny:test", "--prior-attribute", "kind"],
-        &["--not-later-than-query=published"],
-        &["--not-later-than-query"],
-        &["--filter", "year>=2013"],
-        &[
-            "--filter",
-            "year>=2012",
-            "--filter",
-            "year!=2015,2019",
-            "--not-later-than-query",
-        ],
-        &["--hits", "2", "--tag", "two"],
-    ] {
-        assert_same_run(&here, options);
-    }
-}
-
-/// Vectors, also under tags that are names of the parts of a hybrid.
-#[cfg(feature = "dense")]
-#[test]
-fn saved_systems_of_vectors_give_the_same_run() {
-    let here = folder();
-    let vectors = [
-        "--vectors",
-        "files/vectors.jsonl",
-        "--query-vectors",
-        "files/queries.jsonl",
-    ];
-    for options in [
-        &[][..],
-        &["--clean", "stop-words"],
-        &["--alpha", "0.1"],
-        &["--alpha", "0.1", "--tag", "BM25"],
-        &["--alpha", "0.1", "--tag", "vectors", "--k1", "1.2"],
-        &["--not-later-than-query"],
-    ] {
-        assert_same_run(&here, &[&vectors[..], options].concat());
-    }
-    // The vectors are of the queries that are searched, which are none of the collection.
-    let other = "{\"_id\": \"n1\", \"text\": \"winter\"}\n";
-    here.write("other.jsonl", other);
-    here.write(
-        "files/queries.jsonl",
-        "{\"id\": \"n1\", \"vector\": [0.1, 0.2, 0.9]}\n",
-    );
-    let search = ["search", "tiny", "--queries", "other.jsonl", "-o"];
-    let save = ["direct.trec", "--save", "other.toml"];
-    here.ir(&[&search[..], &save, &vectors].concat()).ok();
-    here.ir(&[&search[..], &["again.trec", "--system", "other.toml"]].concat())
-        .ok();
-    assert_eq!(here.read("again.trec"), here.read("direct.trec"));
 }
 
 /// Systems need no judgments, and search queries of a file by their vectors.
@@ -542,25 +371,6 @@ fn mining_and_workers_search_by_system_files() {
             2,
             &["later.toml: filter: expected a system without a filter"],
         );
-    let sweep = [
-        "sweep",
-        "bundled",
-        "bundled",
-        "--system",
-        "later.toml",
-        "--grid",
-        "k1=1,2",
-    ];
-    let filter = "later.toml: filter: expected a system without a filter";
-    here.ir(&sweep).fails(2, &[filter]);
-    here.write(
-        "later.toml",
-        "systems = [{ name = \"b\", type = \"bm25\", where = { known = { name = \"year\" } } }]\n",
-    );
-    here.ir(&sweep).fails(
-        2,
-        &["later.toml: where: expected a system without a filter"],
-    );
 }
 
 /// A system with documents of its own: candidates, filters and texts are found by their ids.

@@ -1,0 +1,346 @@
+//! `ir search --save` and `--system`, and the same tables in an experiment file: the same run.
+
+use crate::common::{Folder, data, tiny};
+
+/// Vectors of the documents and queries of `tiny`.
+const DENSE: &str = "\
+{\"id\": \"d1\", \"vector\": [1.0, 0.0, 0.0]}
+{\"id\": \"d2\", \"vector\": [0.6, 0.8, 0.0]}
+{\"id\": \"d3\", \"vector\": [0.0, 0.6, 0.8]}
+";
+const DENSE_QUERIES: &str = "\
+{\"id\": \"q1\", \"vector\": [0.9, 0.1, 0.2]}
+{\"id\": \"q2\", \"vector\": [0.1, 0.2, 0.9]}
+";
+
+pub(crate) fn folder() -> Folder {
+    let here = Folder::new();
+    tiny(&here);
+    let queries = here.read("tiny/queries.jsonl");
+    let year = "\"metadata\": {\"year\": 2015}, \"text\": \"tea leaves\"";
+    let with_year = queries.replace("\"text\": \"tea leaves\"", year);
+    assert_ne!(with_year, queries);
+    here.write("tiny/queries.jsonl", with_year);
+    here.write("files/synonyms.txt", "ship, boat\ntea => leaf\n");
+    here.write("files/priors.tsv", "drink\t0.5\n*\t0.25\n");
+    here.write("files/vectors.jsonl", DENSE);
+    here.write("files/queries.jsonl", DENSE_QUERIES);
+    here
+}
+
+/// Ids and row numbers out of order, documents with the same scores, and one without text.
+fn unordered_folder() -> Folder {
+    let here = folder();
+    let texts = [
+        "Green tea with milk",
+        "A ship on the river",
+        "Leaves of tea",
+        "Black boats in winter",
+        "Milk and leaves",
+        "A river, and tea",
+    ];
+    let mut corpus = String::new();
+    for n in 0..24 {
+        let (id, text) = (10 + (n * 7 + 11) % 24, texts[n % texts.len()]);
+        let (year, kind) = (2010 + n % 9, ["drink", "ship"][n % 2]);
+        corpus += &format!(
+            "{{\"_id\": \"d{id}\", \"text\": \"{text}\", \"metadata\": {{\"year\": {year}, \"kind\": \"{kind}\"}}}}\n"
+        );
+        if n == 8 {
+            corpus += "{\"_id\": \"d0\", \"title\": \"\", \"text\": \" \"}\n";
+            corpus += &here.read("tiny/corpus.jsonl");
+        }
+    }
+    here.write("tiny/corpus.jsonl", &corpus);
+    let ids = corpus.lines().map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        value["_id"].as_str().unwrap().to_owned()
+    });
+    let mut ids: Vec<String> = ids.filter(|id| id != "d17").collect();
+    // The order of the file is another one.
+    ids.reverse();
+    let vectors = ids.iter().enumerate().map(|(n, id)| {
+        let vector = ["[1, 0, 0]", "[0, 1, 0]", "[0.6, 0.8, 0]"][n % 3];
+        format!("{{\"id\": \"{id}\", \"vector\": {vector}}}\n")
+    });
+    here.write("files/vectors.jsonl", vectors.collect::<String>());
+    here
+}
+
+/// Runs with options, by the saved file from another folder, and in an experiment.
+#[track_caller]
+pub(crate) fn assert_same_run(here: &Folder, options: &[&str]) {
+    let search = [
+        "search",
+        "tiny",
+        "-o",
+        "direct.trec",
+        "--save",
+        "saved/system.toml",
+    ];
+    here.write("saved/keep", "");
+    here.ir(&[&search[..], options].concat()).ok();
+    let again = [
+        "search",
+        "tiny",
+        "--system",
+        "saved/system.toml",
+        "-o",
+        "again.trec",
+    ];
+    here.ir(&again).ok();
+    let direct = here.read("direct.trec");
+    assert!(!direct.is_empty(), "{options:?}");
+    assert_eq!(here.read("again.trec"), direct, "{options:?}");
+    let saved = here.read("saved/system.toml");
+    assert!(saved.contains("version = 1\n"), "{saved}");
+    let experiment = format!(
+        "measures = [\"AP\"]\n{saved}\n[[tasks]]\ncollection = \"../tiny\"\n[output]\nfolder = \"out\"\nformats = [\"runs\"]\n"
+    );
+    here.write("saved/experiment.toml", experiment);
+    here.ir(&["run", "saved/experiment.toml"]).ok();
+    let run = here.files().into_iter().find(|file| {
+        file.extension().is_some_and(|end| end == "trec")
+            && file.ancestors().any(|it| it.ends_with("out"))
+    });
+    let run = std::fs::read_to_string(run.unwrap()).unwrap();
+    assert_eq!(run, direct, "{options:?}");
+    std::fs::remove_dir_all(here.at("saved")).unwrap();
+}
+
+#[test]
+fn saved_systems_give_the_same_run() {
+    let here = unordered_folder();
+    for options in [
+        &[][..],
+        &["--k1", "1.2", "--b", "0.75"],
+        &["--preset", "lucene"],
+        &["--model", "qld", "--mu", "50"],
+        &["--model", "qljm(lambda=0.3)"],
+        &[
+            "--model",
+            "bm25f",
+            "--fields",
+            "title,text",
+            "--weights",
+            "title=2",
+            "--field-b",
+            "title=0.3",
+        ],
+        &["--feedback", "rm3(docs=2,terms=3)"],
+        &["--feedback", "rocchio", "--sdm", "0.8,0.1,0.1"],
+        &["--sdm", "0.85,0.1,0.05"],
+        &[
+            "--synonyms",
+            "files/synonyms.txt",
+            "--synonym-weight",
+            "1:4",
+        ],
+        &["--nearest-words", "2", "--nearest-dim", "20"],
+        &[
+            "--nearest-words",
+            "2",
+            "--nearest-dim",
+            "20",
+            "--template",
+            "{text} {title}",
+            "--order",
+            "insertion",
+        ],
+        &["--syntax", "lucene"],
+        &["--clean", "punctuation,stop-words"],
+        &["--analysis", "english", "--order", "insertion"],
+        &["--order", "insertion", "--hits", "3"],
+        &["--order", "row-text", "--hits", "3"],
+        &["--order", "row-text", "--not-later-than-query"],
+        &["--template", "{text} {title}"],
+        &["--lengths", "exact", "--scores", "exact"],
+        &["--model", "random-indexing(dim=20)"],
+        &["--model", "random-indexing(dim=20)", "--fields", "text"],
+        &["--model", "random-indexing(dim=20)", "--order", "row-text"],
+        &[
+            "--model",
+            "random-indexing(dim=20)",
+            "--template",
+            "{title}",
+        ],
+        &["--scores", "strict"],
+        &["--prior", "files/priors.tsv", "--prior-attribute", "kind"],
+        &[
+            "--prior",
+            "feedback",
+            "--prior-attribute",
+            "kind",
+            "--tag",
+            "base",
+        ],
+        &["--prior", "qrels:tiny:test", "--prior-attribute", "kind"],
+        &["--not-later-than-query=published"],
+        &["--not-later-than-query"],
+        &["--filter", "year>=2013"],
+        &[
+            "--filter",
+            "year>=2012",
+            "--filter",
+            "year!=2015,2019",
+            "--not-later-than-query",
+        ],
+        &["--hits", "2", "--tag", "two"],
+    ] {
+        assert_same_run(&here, options);
+    }
+}
+
+/// Vectors, also under tags that are names of the parts of a hybrid.
+#[cfg(feature = "dense")]
+#[test]
+fn saved_systems_of_vectors_give_the_same_run() {
+    let here = unordered_folder();
+    let vectors = [
+        "--vectors",
+        "files/vectors.jsonl",
+        "--query-vectors",
+        "files/queries.jsonl",
+    ];
+    for options in [
+        &[][..],
+        &["--clean", "stop-words"],
+        &["--alpha", "0.1"],
+        &["--alpha", "0.1", "--tag", "BM25"],
+        &["--alpha", "0.1", "--tag", "vectors", "--k1", "1.2"],
+        &["--alpha", "0.1", "--order", "row-text", "--hits", "3"],
+        &["--not-later-than-query"],
+        &["--filter", "year>=2013"],
+        &["--hits", "3"],
+    ] {
+        assert_same_run(&here, &[&vectors[..], options].concat());
+    }
+    // The vectors are of the queries that are searched, which are none of the collection.
+    let other = "{\"_id\": \"n1\", \"text\": \"winter\"}\n";
+    here.write("other.jsonl", other);
+    here.write(
+        "files/queries.jsonl",
+        "{\"id\": \"n1\", \"vector\": [0.1, 0.2, 0.9]}\n",
+    );
+    let search = ["search", "tiny", "--queries", "other.jsonl", "-o"];
+    let save = ["direct.trec", "--save", "other.toml"];
+    here.ir(&[&search[..], &save, &vectors].concat()).ok();
+    here.ir(&[&search[..], &["again.trec", "--system", "other.toml"]].concat())
+        .ok();
+    assert_eq!(here.read("again.trec"), here.read("direct.trec"));
+}
+
+/// Documents with equal scores are in the order of their ids, whatever the order of their vectors,
+/// and the first hits are the first hits of a longer ranking.
+#[cfg(feature = "dense")]
+#[test]
+fn equal_scores_of_vectors_are_in_the_order_of_the_documents() {
+    let here = unordered_folder();
+    let vectors = [
+        "--vectors",
+        "files/vectors.jsonl",
+        "--query-vectors",
+        "files/queries.jsonl",
+    ];
+    let run = |options: &[&str]| {
+        let search = ["search", "tiny", "-o", "-"];
+        here.ir(&[&search[..], options].concat()).ok().out
+    };
+    let all = run(&vectors);
+    let of_query = |run: &str, query: &str| -> Vec<(String, String)> {
+        let lines = run.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let lines = lines.filter(|columns| columns[0] == query);
+        lines
+            .map(|columns| (columns[2].to_owned(), columns[4].to_owned()))
+            .collect()
+    };
+    let hits = of_query(&all, "q1");
+    assert_eq!(hits.len(), 26);
+    let is_tied = |pair: &&[(String, String)]| pair[0].1 == pair[1].1;
+    let tied: Vec<_> = hits.windows(2).filter(is_tied).collect();
+    assert!(tied.len() > 15, "{all}");
+    assert!(tied.iter().all(|pair| pair[0].0 < pair[1].0), "{all}");
+    let save = ["--save", "vectors.toml"];
+    run(&[&vectors[..], &save].concat());
+    for k in ["1", "3", "10", "20"] {
+        let first = run(&[&vectors[..], &["--hits", k]].concat());
+        let again = run(&["--system", "vectors.toml", "--hits", k]);
+        assert_eq!(again, first, "{k}");
+        for query in ["q1", "q2"] {
+            let expected = of_query(&all, query);
+            let expected = &expected[..k.parse().unwrap()];
+            assert_eq!(of_query(&first, query), expected, "{k}");
+        }
+    }
+}
+
+/// An index of feedback documents, and a folder behind a symbolic link.
+#[test]
+fn saved_systems_read_indexes_and_cross_links() {
+    let here = unordered_folder();
+    let index = ["index", "tiny", "-o", "files/news.ir", "--store", "all"];
+    here.ir(&index).ok();
+    for feedback in ["rocchio", "rm3(docs=2)"] {
+        let external = ["--feedback-collection", "files/news.ir"];
+        assert_same_run(&here, &[&["--feedback", feedback][..], &external].concat());
+    }
+    let corpus = here.read("tiny/corpus.jsonl");
+    here.write("news.jsonl", corpus);
+    let search = ["search", "tiny", "-o", "run.trec", "--feedback", "rm3"];
+    let save = ["--save", "s.toml", "--feedback-collection", "news.jsonl"];
+    here.ir(&[&search[..], &save].concat()).fails(
+        2,
+        &["--feedback-collection: expected a collection of `ir datasets`, a folder in BEIR layout or a saved index with --save, found news.jsonl"],
+    );
+    #[cfg(unix)]
+    {
+        here.write("deep/er/keep", "");
+        std::os::unix::fs::symlink("deep/er", here.at("link")).unwrap();
+        let search = ["search", "tiny", "-o"];
+        let options = ["--synonyms", "files/synonyms.txt", "--save", "link/s.toml"];
+        here.ir(&[&search[..], &["direct.trec"], &options].concat())
+            .ok();
+        let saved = here.read("deep/er/s.toml");
+        let expected = "synonyms = \"../../files/synonyms.txt\"\n";
+        assert!(saved.contains(expected), "{saved}");
+        for file in ["link/s.toml", "deep/er/s.toml"] {
+            here.ir(&[&search[..], &["again.trec", "--system", file]].concat())
+                .ok();
+            assert_eq!(here.read("again.trec"), here.read("direct.trec"));
+        }
+    }
+}
+
+/// Records with the same id and other years, in two orders, in `IR_DATA`.
+#[test]
+fn saved_systems_of_datafinder_give_the_same_run() {
+    if data("saved_systems_of_datafinder").is_none() {
+        return;
+    }
+    let here = Folder::new();
+    let search = ["search", "datafinder", "-o"];
+    for (options, order) in [
+        (&["-k", "100"][..], "row-text"),
+        (&["-k", "100", "--order", "insertion"], "insertion"),
+        (&["--order", "id", "--not-later-than-query"], "id"),
+        (&["--order", "id", "--filter", "year>2015"], "id"),
+        (&["--not-later-than-query", "-k", "200"], "row-text"),
+    ] {
+        let save = ["direct.trec", "--save", "s.toml"];
+        here.ir_data(&[&search[..], &save, options].concat()).ok();
+        let saved = here.read("s.toml");
+        let is_row_text = saved.contains("document_order = \"lexicographic-row\"\n");
+        assert_eq!(is_row_text, order == "row-text", "{saved}");
+        let stated = if order == "id" { "id" } else { "insertion" };
+        assert!(
+            saved.contains(&format!("order = \"{stated}\"\n")),
+            "{saved}"
+        );
+        here.ir_data(&[&search[..], &["again.trec", "--system", "s.toml"]].concat())
+            .ok();
+        assert!(
+            here.read("again.trec") == here.read("direct.trec"),
+            "{options:?}"
+        );
+    }
+}
