@@ -187,5 +187,8 @@ pub(crate) fn run_key(
         .number(i64::from(parameters.remove_self));
     let condition = serde_json::to_string(&parameters.condition);
     hash.text(&condition.map_err(SystemError::stage("serialization"))?);
+    if parameters.condition.is_some() {
+        hash.text("condition of records");
+    }
     Ok(hash.finish())
 }

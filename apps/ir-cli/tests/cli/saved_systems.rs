@@ -28,7 +28,8 @@ pub(crate) fn folder() -> Folder {
     here
 }
 
-/// Ids and row numbers out of order, documents with the same scores, and one without text.
+/// Ids and row numbers out of order, documents with the same scores, one without text, and one with
+/// a title alone.
 fn unordered_folder() -> Folder {
     let here = folder();
     let texts = [
@@ -46,6 +47,9 @@ fn unordered_folder() -> Folder {
         corpus += &format!(
             "{{\"_id\": \"d{id}\", \"text\": \"{text}\", \"metadata\": {{\"year\": {year}, \"kind\": \"{kind}\"}}}}\n"
         );
+        if n == 15 {
+            corpus += "{\"_id\": \"d40\", \"title\": \"Tea\", \"text\": \"\"}\n";
+        }
         if n == 8 {
             corpus += "{\"_id\": \"d0\", \"title\": \"\", \"text\": \" \"}\n";
             corpus += &here.read("tiny/corpus.jsonl");
@@ -209,6 +213,7 @@ fn saved_systems_of_vectors_give_the_same_run() {
         &["--alpha", "0.1", "--tag", "BM25"],
         &["--alpha", "0.1", "--tag", "vectors", "--k1", "1.2"],
         &["--alpha", "0.1", "--order", "row-text", "--hits", "3"],
+        &["--alpha", "0.1", "--fields", "text"],
         &["--not-later-than-query"],
         &["--filter", "year>=2013"],
         &["--hits", "3"],
@@ -255,7 +260,7 @@ fn equal_scores_of_vectors_are_in_the_order_of_the_documents() {
             .collect()
     };
     let hits = of_query(&all, "q1");
-    assert_eq!(hits.len(), 26);
+    assert_eq!(hits.len(), 27);
     let is_tied = |pair: &&[(String, String)]| pair[0].1 == pair[1].1;
     let tied: Vec<_> = hits.windows(2).filter(is_tied).collect();
     assert!(tied.len() > 15, "{all}");

@@ -114,6 +114,7 @@ impl System for Bm25System {
             content.push_str(&format!(" {hash}"));
         }
         if let Some(expansion) = &self.expansion {
+            content.push_str(" words of the index");
             content.push_str(&expansion.content(context)?);
         }
         Ok(content)

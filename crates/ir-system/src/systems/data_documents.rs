@@ -1,46 +1,14 @@
-//! Documents of the data in the order of a system, and among the documents of a file of vectors.
+//! Documents of the data among the documents of a file of vectors.
 
 use std::sync::Arc;
 
-use ir_core::{Distinct, DocIds, DocNum, Document, Renumbered};
+use ir_core::{Distinct, DocIds, DocNum, Renumbered};
 
-use crate::entries::{BlankDocsName, DocOrderName};
 use crate::error::SystemError;
 use crate::system::{OpenSystem, SharedRetriever, SystemContext};
 
-/// Ids of the documents in an order, without the documents that `blank` drops: those without title
-/// and text. An index has an order of its own, and has kept or dropped documents when it was built.
-pub(super) fn ordered_ids(
-    context: &SystemContext<'_>,
-    order: Option<DocOrderName>,
-    blank: Option<BlankDocsName>,
-) -> Result<DocIds, SystemError> {
-    let data = context.data;
-    if data.index().is_some() {
-        return Ok(data.ids().clone());
-    }
-    let ids = match blank {
-        None | Some(BlankDocsName::Keep) => data.ids().clone(),
-        Some(BlankDocsName::Drop) => {
-            let reading = "reading documents";
-            let mut ids = DocIds::new();
-            for document in data.corpus().docs().map_err(SystemError::stage(reading))? {
-                let Document {
-                    id, title, text, ..
-                } = document.map_err(SystemError::stage(reading))?;
-                if !(is_blank(&title) && is_blank(&text)) {
-                    let pushed = ids.push(&id).map(drop);
-                    pushed.map_err(SystemError::stage(reading))?;
-                }
-            }
-            ids
-        }
-    };
-    Ok(match order {
-        None | Some(DocOrderName::Insertion) => ids,
-        Some(DocOrderName::Id) => sorted(&ids),
-    })
-}
+/// Part of the cache keys of runs of saved vectors: how ties are broken.
+pub(super) const RANKING: &str = " ties by the numbers of the documents";
 
 /// Ids in ascending byte order.
 pub(super) fn sorted(ids: &DocIds) -> DocIds {
@@ -53,7 +21,7 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| byte <= b' ')
 }
 
-/// Search of the documents of the data with the numbers of [`ordered_ids`], each id once. Vectors of
+/// Search of the documents of the data with these ids, each once, with their numbers. Vectors of
 /// other documents are left out, with a warning if the data lack them.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Texts of the documents of a system, by a template or by fields.
+//! Documents of a system in its order, and their texts by a template or by fields.
 
 use ir_bm25::{Analysis, IndexedFields, StoredFields};
 use ir_core::DocIds;
@@ -43,6 +43,35 @@ impl<'a> TextRendering<'a> {
             (None, _) => Ok(DocTemplate::default()),
         }
     }
+}
+
+/// Ids of the documents in the order of the rendering, without blank documents if it drops them.
+pub(super) fn document_ids(
+    context: &SystemContext<'_>,
+    rendering: TextRendering<'_>,
+) -> Result<DocIds, SystemError> {
+    let data = context.data;
+    if data.index().is_some() {
+        return Ok(data.ids().clone());
+    }
+    let ids = if rendering.blank == Some(BlankDocsName::Drop) {
+        let template = rendering.template(rendering.fields)?;
+        let mut ids = DocIds::new();
+        for document in (data.corpus().docs()).map_err(SystemError::stage("reading documents"))? {
+            let document = document.map_err(SystemError::stage("reading documents"))?;
+            if !is_blank(&template.render(&document)) {
+                let pushed = ids.push(&document.id).map(drop);
+                pushed.map_err(SystemError::stage("reading documents"))?;
+            }
+        }
+        ids
+    } else {
+        data.ids().clone()
+    };
+    Ok(match rendering.order {
+        None | Some(DocOrderName::Insertion) => ids,
+        Some(DocOrderName::Id) => sorted(&ids),
+    })
 }
 
 /// Ids and texts of the documents in the order of the rendering, and the analysis: of the data's

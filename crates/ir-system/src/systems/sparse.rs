@@ -10,7 +10,8 @@ use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::data_documents::{of_the_data, ordered_ids};
+use super::data_documents::{RANKING, of_the_data};
+use super::document_texts::{TextRendering, document_ids};
 use super::existing_file;
 use crate::entries::DocOrderName;
 use crate::error::SystemError;
@@ -111,6 +112,7 @@ impl System for SparseSystem {
         for (key, path) in self.files() {
             content.push_str(&context.file_hash(&existing_file(context, &key, &path)?)?);
         }
+        content.push_str(RANKING);
         Ok(content)
     }
 
@@ -145,7 +147,11 @@ impl System for SparseSystem {
         let index = SparseIndex::new(ids, columns.len(), vectors, similarity);
         let index = index.map_err(|error| SystemError::parameter("vectors", error.to_string()))?;
         let retriever = Arc::new(PrecomputedQueries { by_text, index });
-        let ids = ordered_ids(context, self.order, None)?;
+        let rendering = TextRendering {
+            order: self.order,
+            ..TextRendering::default()
+        };
+        let ids = document_ids(context, rendering)?;
         of_the_data(context, &self.vectors, retriever, ids)
     }
 }

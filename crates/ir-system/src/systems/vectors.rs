@@ -12,10 +12,12 @@ use ir_knn::EfSearch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::data_documents::{of_the_data, ordered_ids};
+use super::data_documents::{RANKING, of_the_data};
+use super::document_texts::{TextRendering, document_ids};
 use super::existing_file::{existing_path, folder_hash};
 use crate::entries::{
-    BlankDocsName, CleaningEntry, DocOrderName, EncoderReference, cleaning, template,
+    BlankDocsName, CleaningEntry, DocOrderName, EncoderReference, IndexedFieldsEntry, cleaning,
+    template,
 };
 use crate::error::SystemError;
 use crate::observer::StageReport;
@@ -67,10 +69,14 @@ pub struct DenseSystem {
         skip_serializing_if = "Option::is_none"
     )]
     pub cleaning: Option<CleaningEntry>,
-    /// Documents without title and text: `keep` returns them, `drop` leaves them out, as `ir
+    /// Documents without text in `fields`: `keep` returns them, `drop` leaves them out, as `ir
     /// search` does. An index has its own documents. Default: `keep`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blank: Option<BlankDocsName>,
+    /// Fields that are blank in a document that `blank = "drop"` leaves out, by name or as a list.
+    /// An index has its own. Default: `one`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<IndexedFieldsEntry>,
     /// Order of documents with equal scores. An index has its own. Default: the order of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<DocOrderName>,
@@ -224,6 +230,12 @@ impl System for DenseSystem {
                 return Err(SystemError::conflict(first, key, reason));
             }
         }
+        if let Some(fields) = &self.fields {
+            fields.fields()?;
+            if self.blank != Some(BlankDocsName::Drop) {
+                return expected("fields", "expected blank = \"drop\", found another value");
+            }
+        }
         for (key, is_set) in [
             ("any_encoder", self.any_encoder),
             ("ef_search", self.ef_search.is_some()),
@@ -286,6 +298,9 @@ impl System for DenseSystem {
                 vectors_hash(context, &path)?
             });
         }
+        if self.vectors.is_some() {
+            content.push_str(RANKING);
+        }
         if let Some(encoder) = &self.encoder {
             content.push_str(&encoder.content(context)?);
         }
@@ -301,7 +316,14 @@ impl System for DenseSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let ids = ordered_ids(context, self.order, self.blank)?;
+        let fields = self.fields.as_ref().map(IndexedFieldsEntry::fields);
+        let rendering = TextRendering {
+            template: None,
+            fields: fields.transpose()?.unwrap_or_default(),
+            blank: self.blank,
+            order: self.order,
+        };
+        let ids = document_ids(context, rendering)?;
         let inner = match &self.vectors {
             Some(path) => self.saved_retriever(path, context)?,
             None => {

@@ -122,6 +122,10 @@ impl DenseOptions {
                 set(key, value.clone());
             }
         }
+        let fields = base.parameters.get("fields");
+        if let Some(fields) = fields.filter(|fields| fields.as_str() != Some("one")) {
+            set("fields", fields.clone());
+        }
         let alpha = match self.alpha[..] {
             [] => {
                 SYSTEM.clone_into(&mut dense.name);
