@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
@@ -15,6 +15,7 @@ use ir_data::{
     ColumnarFormat, DataError, GivenNames, InvalidText, ReadOptions, TextEncoding, attribute,
     has_json_extension,
 };
+use ir_system::SourceMap;
 
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::suggest::did_you_mean;
@@ -49,6 +50,14 @@ pub(crate) fn first_set<const N: usize>(
 ) -> Option<&'static str> {
     let mut set = options.into_iter().filter(|option| option.1);
     set.next().map(|option| option.0)
+}
+
+/// Path of an option: `$NAME` at its start is an environment variable, as in system files.
+pub(crate) fn resolved(option: &str, path: &Path) -> Result<PathBuf> {
+    match path.to_str().filter(|text| text.starts_with('$')) {
+        Some(text) => Ok(SourceMap::default().resolve(option, text)?),
+        None => Ok(path.to_owned()),
+    }
 }
 
 /// Parses a number of bytes: `512MB`, `1.5GiB`, `4000000`.

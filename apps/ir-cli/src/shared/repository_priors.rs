@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 use ir_system::read_text;
 use toml::Table;
 
+use crate::shared::options::resolved;
+
 /// Parameters of `feedback`, `qrels:FILE` or a file of priors.
 pub(crate) fn parameters(text: &str) -> Result<Table> {
     let mut parameters = Table::new();
@@ -16,7 +18,8 @@ pub(crate) fn parameters(text: &str) -> Result<Table> {
             parameters.insert("qrels".to_owned(), file.into());
         }
         None => {
-            let (priors, unseen) = from_file(Path::new(text)).context("--prior")?;
+            let (priors, unseen) =
+                from_file(&resolved("--prior", Path::new(text))?).context("--prior")?;
             parameters.insert("priors".to_owned(), priors.into());
             parameters.extend(unseen.map(|unseen| ("unseen".to_owned(), unseen.into())));
         }

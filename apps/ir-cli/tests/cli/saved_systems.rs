@@ -279,6 +279,42 @@ fn equal_scores_of_vectors_are_in_the_order_of_the_documents() {
     }
 }
 
+/// The variable stays in the system file.
+#[cfg(feature = "dense")]
+#[test]
+fn paths_start_with_an_environment_variable() {
+    let here = unordered_folder();
+    let files = here.at("files").display().to_string();
+    let variables = [("FILES", files.as_str())];
+    let search = ["search", "tiny", "-o", "-"];
+    let options = |folder: &str| {
+        let vectors = format!(
+            "--vectors {folder}/vectors.jsonl --query-vectors {folder}/queries.jsonl --hits 5"
+        );
+        let prior = format!("--prior {folder}/priors.tsv --prior-attribute kind");
+        [vectors, prior]
+    };
+    for (options, plain) in options("$FILES").iter().zip(options("files")) {
+        let options: Vec<&str> = options.split(' ').collect();
+        let plain: Vec<&str> = plain.split(' ').collect();
+        let expected = here.ir(&[&search[..], &plain].concat()).ok().out;
+        let search = [&search[..], &options].concat();
+        assert_eq!(here.ir_env(&search, &variables).ok().out, expected);
+        let message = format!("{}: environment variable FILES is not set", options[0]);
+        here.ir(&search).fails(1, &[&message]);
+        let save = [&search[..], &["--save", "system.toml"]].concat();
+        here.ir_env(&save, &variables).ok();
+        let again = ["search", "tiny", "-o", "-", "--system", "system.toml"];
+        assert_eq!(here.ir_env(&again, &variables).ok().out, expected);
+    }
+    let [vectors, _] = options("$FILES");
+    let search = [&search[..], &vectors.split(' ').collect::<Vec<_>>()].concat();
+    let save = [&search[..], &["--save", "vectors.toml"]].concat();
+    here.ir_env(&save, &variables).ok();
+    let saved = here.read("vectors.toml");
+    assert!(saved.contains("\"$FILES/vectors.jsonl\""), "{saved}");
+}
+
 /// An index of feedback documents, and a folder behind a symbolic link.
 #[test]
 fn saved_systems_read_indexes_and_cross_links() {

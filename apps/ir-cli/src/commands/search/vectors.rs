@@ -21,7 +21,7 @@ use crate::shared::encoder::{
     EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of, print_notes, probe,
 };
 use crate::shared::format::grouped;
-use crate::shared::options::first_set;
+use crate::shared::options::{first_set, resolved};
 use crate::shared::system_options::{SYSTEM, key_help, shortest};
 
 /// Options of dense retrieval.
@@ -171,9 +171,11 @@ impl DenseOptions {
             );
         }
         if let Some(queries) = &self.query_vectors {
-            open_vectors("--query-vectors", queries, Verify::SmallSections)?;
+            let queries = resolved("--query-vectors", queries)?;
+            open_vectors("--query-vectors", &queries, Verify::SmallSections)?;
         }
-        open_vectors("--vectors", path, Verify::SmallSections)?;
+        let path = resolved("--vectors", path)?;
+        open_vectors("--vectors", &path, Verify::SmallSections)?;
         Ok(())
     }
 
@@ -193,7 +195,7 @@ impl DenseOptions {
         let Some(path) = &self.vectors else {
             return Ok((Vec::new(), None));
         };
-        let vectors = open_vectors("--vectors", path, verify)?;
+        let vectors = open_vectors("--vectors", &resolved("--vectors", path)?, verify)?;
         let origin = origin_of(&vectors, path, DOCUMENTS_UNCHECKED, console);
         if origin
             .as_ref()
@@ -309,7 +311,7 @@ impl DenseOptions {
         if let Some(file) = &self.query_vectors {
             let vectors = QueryVectors {
                 key: "--query-vectors",
-                path: file,
+                path: &resolved("--query-vectors", file)?,
                 documents: origin,
                 any_encoder: self.any_encoder,
                 acceptance: "--any-encoder",
