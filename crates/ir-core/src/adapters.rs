@@ -80,8 +80,8 @@ impl<R: Retriever> Retriever for Distinct<R> {
 /// vectors of a file, for example, as the documents of an index. Documents that the collection
 /// lacks are left out. Every id is returned once, under the number of its first record.
 ///
-/// Exact: ties are broken by the numbers of the collection. Requests more hits than `k`, and repeats
-/// the search with more hits until none that is missing can have the score of hit `k`.
+/// Exact: ties are broken by the numbers of the collection. Requests more hits than `k`, and
+/// repeats the search with more hits until none that is missing can have the score of hit `k`.
 ///
 /// ```
 /// use ir_core::{DocIds, DocNum, Hit, Ranking, Renumbered, Retriever, Search, SearchError};

@@ -191,7 +191,8 @@ fn rebased(folder: &Path, path: &str) -> Result<Option<String>> {
     }
 }
 
-/// Path from a folder to a file or folder, both relative to the current folder; absolute paths stay.
+/// Path from a folder to a file or folder, both relative to the current folder. Absolute paths
+/// stay.
 fn relative_to(folder: &Path, path: &Path) -> Result<PathBuf> {
     if path.is_absolute() || folder.as_os_str().is_empty() {
         return Ok(path.to_owned());

@@ -162,9 +162,9 @@ impl std::fmt::Debug for SearchTask {
 }
 
 impl SearchTask {
-    /// Reads and hashes the documents of a collection, in the order of `spec`. `queries` are the queries to search; the
-    /// collection needs neither queries nor judgments. If the system or a part of `spec` learns
-    /// from training queries, they are the split `train` of the collection.
+    /// Reads and hashes the documents of a collection, in the order of `spec`. `queries` are the
+    /// queries to search; the collection needs neither queries nor judgments. If the system or a
+    /// part of `spec` learns from training queries, they are the split `train` of the collection.
     ///
     /// # Errors
     /// Returns a [`SpecError`] if the documents or the training queries cannot be read, or the
