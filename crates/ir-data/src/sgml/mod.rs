@@ -56,7 +56,8 @@
 //! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of one of
 //!   the elements above, or of `con`, `conc`, `smry`, `fac`, `def`, `dom`, `head`, `nat`, `time` or
 //!   `subtopic`, which are skipped.
-//! - `Number:` and leading zeros of an id are removed, as in TREC's qrels.
+//! - `Number:` before an id is removed, and then leading zeros are, too, as in TREC's qrels. Other
+//!   ids keep their zeros: `<num>0007</num>`, `<topic number="007">`.
 //! - Other tags and comments are removed; they separate words. A tag may span several lines. Values
 //!   of attributes may contain `>`. CDATA sections are text. `<TITLE/>` is empty.
 //! - An XML declaration, comments, a DOCTYPE and root elements may precede the records.

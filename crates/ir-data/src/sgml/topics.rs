@@ -158,6 +158,7 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         }
         after_tag = !matches!(token, Token::Text(_) | Token::Verbatim(_));
     }
+    let is_numbered = one_line(&fields[0]).starts_with(LABELS[0].1);
     let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
         let text = one_line(text);
         match text.strip_prefix(label) {
@@ -177,8 +178,10 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         values[0] = of_attributes(&IDS);
     }
     let [id, texts @ ..] = &values;
+    // TREC's qrels have 51 for `Number: 051`; those of other tracks have ids as topics have them.
+    let is_number = is_numbered && id.bytes().all(|byte| byte.is_ascii_digit());
     let id = match id.trim_start_matches('0') {
-        number if id.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => number,
+        number if is_number && !number.is_empty() => number,
         _ => id.as_str(),
     };
     if id.is_empty() {

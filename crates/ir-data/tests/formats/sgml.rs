@@ -405,12 +405,12 @@ fn topics_of_all_tracks() {
          leaves.</description></topic>",
         "<top>\n<num> 7 </num>\n<EN-title> green tea </EN-title>\n<EN-desc> Tea. </EN-desc>\n\
          <EN-narr> All. </EN-narr>\n</top>\n",
-        "<TOPIC>\n<NUM>0007</NUM>\n<TITLE>green tea</TITLE>\n<CONC>leaves</CONC>\n</TOPIC>\n",
+        "<TOPIC>\n<NUM>7</NUM>\n<TITLE>green tea</TITLE>\n<CONC>leaves</CONC>\n</TOPIC>\n",
         "<topic id='7'><title><![CDATA[green tea]]></title></topic>",
         "<topic number=\"7\"\n type=\"x\">\n<title>green tea</title>\n</topic>",
         "<topics>\n<topic id=\"7\" title=\"green\n tea\"/>\n</topics>",
         "<topic id=\"7\"><title/><query>green tea</query></topic>",
-        "<queries>\n<query>\n<qid>0007</qid>\n<content>green tea</content>\n\
+        "<queries>\n<query>\n<qid>7</qid>\n<content>green tea</content>\n\
          <description>Tea.</description>\n</query>\n</queries>",
         "<?xml version=\"1.0\"?>\n<queries>\n<query><id>7</id><title>green tea</title>\
          <desc>Tea.</desc></query>\n</queries>",
@@ -431,6 +431,38 @@ fn topics_of_all_tracks() {
         covid[0].attributes.text("question"),
         Some("Is green tea < hot?")
     );
+}
+
+/// Only `Number:` says that the zeros before an id are none of the judgments.
+#[test]
+fn leading_zeros_of_topics() {
+    for (topic, expected) in [
+        ("<top><num> Number: 051<title>tea</top>", "51"),
+        (
+            "<TOP>\n<NUM>Number:\n051</NUM><TITLE>tea</TITLE></TOP>",
+            "51",
+        ),
+        ("<top><num> Number: 000<title>tea</top>", "000"),
+        ("<top><num> Number: 0A7<title>tea</top>", "0A7"),
+        ("<top><num>051</num><title>tea</title></top>", "051"),
+        (
+            "<queries><query><qid>0001</qid><content>tea</content></query></queries>",
+            "0001",
+        ),
+        (
+            "<topics><topic number=\"007\"><query>tea</query></topic></topics>",
+            "007",
+        ),
+        (
+            "<topic><identifier>0010</identifier><title>tea</title></topic>",
+            "0010",
+        ),
+    ] {
+        let topics = sgml::read_topics(topic.as_bytes(), "f").unwrap();
+        assert_eq!(topics[0].id, expected, "{topic}");
+    }
+    let both = "<top><num>1<title>tea</top>\n<top><num>01<title>milk</top>";
+    assert_eq!(sgml::read_topics(both.as_bytes(), "f").unwrap().len(), 2);
 }
 
 /// The forms of TREC's disks, web pages and Gigaword, by hand.
