@@ -87,6 +87,17 @@ fn field(element: &str) -> Option<Field> {
     })
 }
 
+fn is_subtopic(name: &str) -> bool {
+    name.eq_ignore_ascii_case("subtopic")
+}
+
+/// Number of closing tags of subtopics. Without one, a subtopic ends at the next field.
+fn closing_subtopics(markup: &str) -> usize {
+    let tokens = tokens(markup).map(|(_, token)| token);
+    let closing = tokens.filter(|token| matches!(token, Token::Close(name) if is_subtopic(name)));
+    closing.count()
+}
+
 /// Reads all topics as queries; `source` names the reader in errors.
 ///
 /// # Errors
@@ -122,8 +133,21 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
     let mut unknown: Vec<&str> = Vec::new();
     let mut starts = [None; 2];
     let mut after_tag = false;
+    // Subtopics that are open, and closing tags of subtopics that follow.
+    let (mut depth, mut closing) = (0, closing_subtopics(records.markup()));
     for (range, token) in tokens(records.markup()) {
         match token {
+            Token::Open(name, attributes)
+                if is_subtopic(name) && !is_self_closing(attributes) && depth < closing =>
+            {
+                (current, depth) = (None, depth + 1);
+            }
+            Token::Close(name) if is_subtopic(name) => {
+                (current, depth) = (None, usize::saturating_sub(depth, 1));
+                closing -= 1;
+            }
+            // A subtopic has texts and an id of its own.
+            _ if depth > 0 => {}
             Token::Open(name, _) | Token::Close(name) if field(name).is_some() => {
                 let is_open = |token: Token<'_>| match token {
                     Token::Open(_, attributes) => !is_self_closing(attributes),

@@ -433,6 +433,29 @@ fn topics_of_all_tracks() {
     );
 }
 
+#[test]
+fn fields_of_subtopics_are_skipped() {
+    let sub = "<num>9</num><title>black</title><description>hot</description>";
+    for subtopics in [
+        format!("<subtopic number=\"1\">{sub}</subtopic>"),
+        format!("<SUBTOPIC>{sub}</SUBTOPIC>\n<subtopic>black <i>tea</i> {sub}</subtopic\n>"),
+        format!("<subtopics><subtopic>{sub}</subtopic></subtopics>"),
+        format!("<subtopic>{sub}<subtopic>{sub}</subtopic>{sub}</subtopic>"),
+        "<subtopic number=\"1\"/>".to_owned(),
+        "<subtopic> black".to_owned(),
+    ] {
+        let text = format!(
+            "<topics><topic number=\"7\">\n<title>tea</title>\n{subtopics}\n\
+             <description>a leaf</description>{subtopics}</topic></topics>"
+        );
+        let topics = sgml::read_topics(text.as_bytes(), "f").unwrap();
+        let fields = (&*topics[0].id, &*topics[0].text);
+        assert_eq!(fields, ("7", "tea"), "{text}");
+        let description = topics[0].attributes.text("description");
+        assert_eq!(description, Some("a leaf"), "{text}");
+    }
+}
+
 /// Only `Number:` says that the zeros before an id are none of the judgments.
 #[test]
 fn leading_zeros_of_topics() {
