@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
 
-use ir_core::trec::parse_whole;
+use ir_core::trec::{DOCUMENT_ID_NAMES, QUERY_ID_NAMES, is_column_name, parse_whole};
 use ir_core::{AttributeValue, Grade, Qrels};
 
 use crate::compression::create;
@@ -17,30 +17,34 @@ use crate::lines::LineReader;
 /// Field of a judgment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgmentField {
-    /// Names in lower case and with hyphens: BEIR's, then the names in data frames of PyTerrier,
-    /// ir_datasets and ranx.
-    names: &'static [&'static str],
+    /// Name in BEIR's format, for errors.
+    name: &'static str,
+    /// Groups of names, for [`is_column_name`].
+    names: &'static [&'static [&'static str]],
     /// Error of two fields.
     one: &'static str,
 }
 
 pub(crate) const QUERY: JudgmentField = JudgmentField {
-    names: &["query-id", "qid", "q-id"],
+    name: "query-id",
+    names: &QUERY_ID_NAMES,
     one: "one field with a query id",
 };
 pub(crate) const DOCUMENT: JudgmentField = JudgmentField {
-    names: &["corpus-id", "docno", "doc-id", "docid"],
+    name: "corpus-id",
+    names: &DOCUMENT_ID_NAMES,
     one: "one field with a document id",
 };
 pub(crate) const GRADE: JudgmentField = JudgmentField {
-    names: &["score", "relevance", "label", "grade", "rel"],
+    name: "score",
+    names: &[&["score", "relevance", "label", "grade", "rel"]],
     one: "one field with a grade",
 };
 
 impl JudgmentField {
     /// Returns `true` if `name` is a name of the field.
     pub(crate) fn is(self, name: &str) -> bool {
-        self.names.iter().any(|known| is_name(name, known))
+        is_column_name(self.names, name)
     }
 
     /// Position of the field among `names`; `None` without one. Two are an error.
@@ -73,7 +77,7 @@ impl JudgmentField {
         at: Location<'_>,
     ) -> Result<usize, DataError> {
         self.find(names, at)?
-            .ok_or_else(|| at.missing_field(self.names[0]))
+            .ok_or_else(|| at.missing_field(self.name))
     }
 }
 
@@ -183,9 +187,8 @@ pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 
 /// Reads qrels in JSON lines, as on the Hugging Face hub, or in a JSON array of such records:
 /// `query-id` and `corpus-id`, strings or integers, and `score`, an integer, also written as `1.0`;
-/// or with the names of data frames: `qid` or `q_id`, `docno`, `doc_id` or `docid`, and
-/// `relevance`, `label`, `grade` or `rel`. Other fields are ignored. `source` names the reader in
-/// errors.
+/// or with the names of data frames: [`QUERY_ID_NAMES`], [`DOCUMENT_ID_NAMES`], and `relevance`,
+/// `label`, `grade` or `rel`. Other fields are ignored. `source` names the reader in errors.
 ///
 /// ```
 /// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";

@@ -27,8 +27,8 @@ pub use smart::{
 ///
 /// - BEIR: the first line is a header of two or three tab-separated columns, which others may
 ///   follow, or a JSON object with a field `query-id`. JSON records may also be in one array.
-/// - Table: the first line names a query (`query-id`, `qid`, `q_id`), a document (`corpus-id`,
-///   `docno`, `doc_id`, `docid`) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
+/// - Table: the first line names a query ([`trec::QUERY_ID_NAMES`]), a document
+///   ([`trec::DOCUMENT_ID_NAMES`]) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
 ///   order, between commas, semicolons or tabs. Other columns are ignored; with a `rank`, it is a
 ///   run, which is not read from tables. Two columns of one kind are an error. Four columns between
 ///   tabs in the order of TREC are TREC format.

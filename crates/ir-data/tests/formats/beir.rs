@@ -246,6 +246,36 @@ fn qrels_of_two_columns() {
     }
 }
 
+/// The same names in every format.
+#[test]
+fn names_of_judgments() {
+    let read = |text: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        read.unwrap_or_else(|error| panic!("{text}: {error}")).data
+    };
+    let pair = read("q 0 d 1\n");
+    for query in ["qid", "Query-ID", "q_id", "topic", "topic-id"] {
+        for doc in [
+            "docno",
+            "doc_id",
+            "docid",
+            "corpus-id",
+            "pid",
+            "passage-id",
+            "DocumentID",
+        ] {
+            for text in [
+                format!("{query}\t{doc}\nq\td\n"),
+                format!("{doc}\t{query}\trel\nd\tq\t1\n"),
+                format!("label,{query},{doc}\n1,q,d\n"),
+                format!("{{\"{query}\": \"q\", \"{doc}\": \"d\", \"score\": 1}}\n"),
+            ] {
+                assert_eq!(read(&text), pair, "{text}");
+            }
+        }
+    }
+}
+
 /// Tables as ir_datasets, PyTerrier and pandas save them.
 #[test]
 fn qrels_of_data_frames() {
