@@ -8,13 +8,14 @@ use ir_core::Qrels;
 
 use crate::columnar;
 use crate::error::{DataError, name_of, read_error};
+use crate::parts::{NumberedPart, check_parts};
 
 /// Folders with judgments; the first that exists is read. Datasets of the Hugging Face hub have
 /// `default` or `data`.
 const QRELS: [&str; 3] = ["qrels", "default", "data"];
 
 /// Files with documents or queries: `NAME.jsonl` or `NAME.parquet`, otherwise those in the folder
-/// `NAME`, by their names.
+/// `NAME`, by their names. A missing part is an error.
 pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
     let one = ["jsonl", "parquet"].map(|end| existing(&root.join(format!("{name}.{end}"))));
     if let Some(file) = one.into_iter().flatten().next() {
@@ -28,6 +29,7 @@ pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> 
         }
     }
     files.sort();
+    check_parts(&files)?;
     Ok(files)
 }
 
@@ -60,12 +62,20 @@ impl SplitFiles {
         self.complete.iter().chain(&self.parts).cloned().collect()
     }
 
+    /// Files in the order in which they are read. A missing part is an error.
+    pub(crate) fn complete_paths(&self) -> Result<Vec<PathBuf>, DataError> {
+        let paths = self.paths();
+        check_parts(&paths)?;
+        Ok(paths)
+    }
+
     /// Reads the first file of a split by `read`, and returns an error if another one differs.
     /// Parquet files are read as one. `None` if there are no files.
     pub(crate) fn read<T: Default>(
         &self,
         read: impl Fn(&Path) -> Result<(Qrels, T), DataError>,
     ) -> Result<Option<(Qrels, T)>, DataError> {
+        check_parts(&self.paths())?;
         let mut first: Option<(&Path, (Qrels, T))> = None;
         let mut check = |path, found: (Qrels, T)| match &first {
             None => {
@@ -135,14 +145,7 @@ pub(crate) fn splits_of(paths: impl IntoIterator<Item = PathBuf>) -> BTreeMap<St
 
 /// Split of a file: `test` for `test` and for `test-00000-of-00002`.
 fn split_of(stem: &str) -> &str {
-    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = stem
-        .rsplit_once("-of-")
-        .filter(|(_, count)| is_number(count));
-    let split = parts.and_then(|(rest, _)| rest.rsplit_once('-'));
-    split
-        .filter(|(_, part)| is_number(part))
-        .map_or(stem, |(split, _)| split)
+    NumberedPart::parse(stem).map_or(stem, |part| part.name)
 }
 
 /// Name without ending, and the ending: `dev` and `tsv` for `dev.tsv.gz`. `None` for files of

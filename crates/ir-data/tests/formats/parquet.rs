@@ -192,6 +192,47 @@ fn dataset_of_the_hub() {
     assert_eq!((read.judgments(), read.grade("q2", "d3")), (1, Some(1)));
 }
 
+/// Half of a dataset is not read as if it were all of it.
+#[test]
+fn parts_of_the_hub_are_complete() {
+    let [corpus, queries, data] = [
+        "corpus/corpus-00001-of-00002.parquet",
+        "queries/queries-00000-of-00001.parquet",
+        "data/test-00000-of-00002.parquet",
+    ];
+    for missing in [corpus, queries, data] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for part in [
+            corpus,
+            "corpus/corpus-00000-of-00002.parquet",
+            queries,
+            data,
+            "data/test-00001-of-00002.parquet",
+        ] {
+            let to = root.join(part);
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            if part != missing {
+                std::fs::copy(file("hub").join(part), to).unwrap();
+            } else if part == queries {
+                // An additional part in place of the only one.
+                let to = root.join("queries/queries-00001-of-00001.parquet");
+                std::fs::copy(file("hub").join(part), to).unwrap();
+            }
+        }
+        let opened = BeirFolder::open(root);
+        let error = if missing == data {
+            opened.unwrap().qrels("test").unwrap_err()
+        } else {
+            opened.unwrap_err()
+        };
+        let error = error.to_string();
+        assert!(error.contains(" parts, as "), "{error}");
+        let path = root.join(missing).display().to_string();
+        assert!(error.starts_with(&path) || missing == queries, "{error}");
+    }
+}
+
 #[test]
 fn errors_name_column_and_row() {
     let open = |names: GivenNames| {

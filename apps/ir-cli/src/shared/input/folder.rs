@@ -109,6 +109,7 @@ pub(super) fn from_folder(
     // A dataset of the Hugging Face hub has a README beside its files.
     if !columnar.is_empty() && columnar.len() >= notes {
         check_no_datasets_below(path, &columnar)?;
+        ir_data::check_parts(&columnar)?;
         warn_of_others(&others, "are neither Parquet nor Arrow");
         return from_columnar(path, columnar.into_iter().cloned().collect(), options);
     }
