@@ -153,7 +153,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         content: "judgments",
         name: "Cranfield, CISI and CACM",
-        recognized_by: "numbers, and Cranfield's codes or two zeros",
+        recognized_by: "numbers and two zeros; numbers and codes in a file named cranqrel or a SMART folder",
         fields: "query, document, code",
         encodings: UTF8,
         skipped: "nothing",
