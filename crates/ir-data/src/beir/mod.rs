@@ -6,6 +6,7 @@
 //! | `queries.jsonl` | one query of any split per line: `_id`, `text`, `metadata` |
 //! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | header; query id, document id, grade, tab-separated |
 //! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
+//! | `qrels/test.csv`, `qrels/test.json`, ... | the same in another format of [`read_qrels_any`] |
 //!
 //! Every file may be compressed, with or without `.gz` or `.zst` in its name. Copies of datasets of
 //! the Hugging Face hub have Parquet files, possibly in parts:

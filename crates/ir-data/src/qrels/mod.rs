@@ -29,9 +29,10 @@ pub use smart::{
 ///   follow, or a JSON object with a field `query-id`. JSON records may also be in one array.
 /// - Table: the first line names a query ([`trec::QUERY_ID_NAMES`]), a document
 ///   ([`trec::DOCUMENT_ID_NAMES`]) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
-///   order, between commas, semicolons or tabs. Other columns are ignored; with a `rank`, it is a
-///   run, which is not read from tables. Two columns of one kind are an error. Four columns between
-///   tabs in the order of TREC are TREC format.
+///   order, between commas, semicolons or tabs, or a query and a document alone, beside an index of
+///   pandas: all grades are 1. Other columns are ignored; with a `rank`, it is a run, which is not
+///   read from tables. Two columns of one kind are an error. Four columns between tabs in the order
+///   of TREC are TREC format.
 /// - Cranfield: every line has two numbers and a code from 1 to 4 or -1, separated by spaces, and
 ///   every query has one code -1. A file named `cranqrel`, possibly with `.gz` or `.zst`, has codes,
 ///   and a warning says so. Another file is an error: it may have grades, which increase.
@@ -199,7 +200,7 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         |line: &str| !judgments::is_before_header(line) || table::separator(line).is_some();
     let mut numbered = (1..).zip(text.lines());
     let (number, first) = numbered.find(|(_, line)| is_first(line)).unwrap_or((1, ""));
-    if judgments::is_header(first.split_ascii_whitespace()) {
+    if judgments::is_header(first.split('\t')) {
         return QrelsFormat::Beir;
     }
     let is_object = first.trim_start().starts_with('{');
@@ -208,6 +209,10 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
     }
     if let Some(separator) = table::separator(first) {
         return QrelsFormat::Table(separator);
+    }
+    // Between spaces, which the reader of BEIR's format reports.
+    if judgments::is_header(first.split_ascii_whitespace()) {
+        return QrelsFormat::Beir;
     }
     if table::is_other(first) {
         return QrelsFormat::OtherTable(number, first.trim().to_owned());
