@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use ir_core::Corpus;
-use ir_data::TextEncoding;
 use ir_data::sgml::{self, SgmlCorpus};
+use ir_data::{DocumentFile, ReadOptions, TextEncoding};
 
 #[test]
 fn trec_documents() {
@@ -362,6 +362,88 @@ fn several_files() {
         format!("{at}:2: expected an id that no earlier file has, found \"2\"")
     );
     assert_eq!(SgmlCorpus::from_files([]).docs().unwrap().count(), 0);
+}
+
+/// The encoding of an XML declaration is the default of documents and topics.
+#[test]
+fn declared_encodings() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.xml");
+    let read = |declaration: &str, cafe: &[u8], encoding: TextEncoding| {
+        let documents = "<docs><doc><docno>1</docno>#</doc></docs>";
+        let topics = "<topics><topic number='1'><title>#</title></topic></topics>";
+        let indri = "<parameters><query><number>1</number><text>#</text></query></parameters>";
+        let [documents, topics, indri] = [documents, topics, indri].map(|markup| {
+            let (before, after) = markup.split_once('#').unwrap();
+            [
+                declaration.as_bytes(),
+                before.as_bytes(),
+                cafe,
+                after.as_bytes(),
+            ]
+            .concat()
+        });
+        let options = ReadOptions {
+            encoding,
+            ..ReadOptions::default()
+        };
+        std::fs::write(&path, documents).unwrap();
+        let file = DocumentFile::open(&path, &options).unwrap();
+        let doc = file.docs().and_then(|mut docs| docs.next().unwrap());
+        let mut found = vec![
+            doc.map(|doc| doc.text)
+                .map_err(|error| error.reason().to_string()),
+        ];
+        for queries in [topics, indri] {
+            std::fs::write(&path, queries).unwrap();
+            let read = ir_data::read_queries(&path, &options);
+            let text = read.map(|(queries, _)| queries[0].text.clone());
+            found.push(text.map_err(|error| error.to_string()));
+        }
+        found
+    };
+    let utf8 = TextEncoding::Utf8;
+    for (declaration, cafe, encoding) in [
+        (
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n",
+            &b"caf\xe9"[..],
+            utf8,
+        ),
+        (
+            "<?xml version='1.0' encoding='windows-1252' ?>",
+            b"caf\xe9",
+            utf8,
+        ),
+        (
+            "<?xml version='1.0' encoding='utf-8'?>",
+            "café".as_bytes(),
+            utf8,
+        ),
+        ("<?xml version='1.0'?>", "café".as_bytes(), utf8),
+        ("", "café".as_bytes(), utf8),
+        // A byte order mark and an option take precedence.
+        (
+            "\u{feff}<?xml version='1.0' encoding='ISO-8859-1'?>",
+            "café".as_bytes(),
+            utf8,
+        ),
+        (
+            "<?xml version='1.0' encoding='KOI8-R'?>",
+            b"caf\xe9",
+            TextEncoding::Latin1,
+        ),
+    ] {
+        let expected = vec![Ok("café".to_owned()); 3];
+        assert_eq!(read(declaration, cafe, encoding), expected, "{declaration}");
+    }
+    let declaration = "<?xml version='1.0' encoding='KOI8-R'?>";
+    let expected = format!(
+        "{}:1: expected the encoding UTF-8, ISO-8859-1 or Windows-1252, found \"KOI8-R\"",
+        path.display()
+    );
+    for found in read(declaration, b"cafe", utf8) {
+        assert_eq!(found.unwrap_err(), expected);
+    }
 }
 
 /// As in Lucene's `TrecDocParser.stripTags`, which replaces a tag by a space.
