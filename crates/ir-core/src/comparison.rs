@@ -8,9 +8,9 @@ use crate::attributes::{AttributeValue, Attributes};
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
 /// Texts that are decimal numbers (`"2015"`, `"-2.50"`) compare as numbers, and texts that are
-/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates; `"20150301"`
-/// is a number, and a date beside a date. Identifiers with leading zeros, exponents or more digits
-/// than 64 bits have are texts: `"007"` is not 7.
+/// dates of ISO 8601 (`"2015-03"`, `"2015-03-01"`, `"2015-03-01T12:00:00Z"`) as dates; the text
+/// `"20150301"` is a date beside dates and years, and a number beside other numbers. Identifiers
+/// with leading zeros, exponents or more digits than 64 bits have are texts: `"007"` is not 7.
 ///
 /// | values | comparison |
 /// |---|---|
@@ -18,6 +18,7 @@ use crate::attributes::{AttributeValue, Attributes};
 /// | two dates | the fields that both have: `2015-03` equals `2015-03-01` |
 /// | a date and a number from -9999 to 9999 | the year and the number: `2015-03-01` equals 2015 |
 /// | a date and an integer from 10000101 to 29991231 | the integer is a date as YYYYMMDD |
+/// | a text that is a date as YYYYMMDD and a number from -9999 to 9999 | the year and the number |
 /// | a date and another number, such as a timestamp | not equal: neither is less |
 /// | two other texts | equal or not: neither is less |
 /// | truth values | equal or not; the texts `true`, `True` and `TRUE` are one, as is `false` |
@@ -33,6 +34,7 @@ use crate::attributes::{AttributeValue, Attributes};
 /// assert_eq!(compare("2015-03-01".into(), 2016.into()), Some(Ordering::Less));
 /// assert_eq!(compare("2015-03-01".into(), "2015-02".into()), Some(Ordering::Greater));
 /// assert_eq!(compare("20150301".into(), "2015-03-02".into()), Some(Ordering::Less));
+/// assert_eq!(compare("20150301".into(), 2015.into()), Some(Ordering::Equal));
 /// assert_eq!(compare("spring".into(), 2015.into()), None);
 /// assert_eq!(compare(1_583_798_400_000.into(), "2020-03-11".into()), None);
 /// ```
@@ -43,6 +45,8 @@ pub enum Comparable<'a> {
     Integer(i64),
     /// Another number, or a text that is a finite one.
     Number(f64),
+    /// Text that is a date as YYYYMMDD: its integer, of [`Self::BASIC_DATES`].
+    BasicDate(i64),
     /// Date, or the start of one.
     Date(Date),
     /// Text that is neither a number nor a date nor a truth value.
@@ -104,6 +108,10 @@ impl<'a> Comparable<'a> {
         }
         if is_decimal(trimmed) {
             if let Ok(number) = trimmed.parse::<i64>() {
+                let may_be_date = trimmed.len() == 8 && Self::BASIC_DATES.contains(&number);
+                if may_be_date && Date::parse(trimmed).is_some() {
+                    return Self::BasicDate(number);
+                }
                 return Self::Integer(number);
             }
             if trimmed.contains('.')
@@ -126,6 +134,8 @@ impl<'a> Comparable<'a> {
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let equal = |is_equal: bool| is_equal.then_some(Ordering::Equal);
         match (*self, *other) {
+            (Self::BasicDate(a), b) => basic_date_and(a, b),
+            (a, Self::BasicDate(b)) => basic_date_and(b, a).map(Ordering::reverse),
             (Self::Integer(a), Self::Integer(b)) => Some(a.cmp(&b)),
             (Self::Integer(a), Self::Number(b)) => Some(integer_and_number(a, b)),
             (Self::Number(a), Self::Integer(b)) => Some(integer_and_number(b, a).reverse()),
@@ -148,6 +158,7 @@ impl<'a> Comparable<'a> {
         match self {
             Self::Integer(year) if Self::YEARS.contains(year) => Some(*year),
             Self::Integer(date) => Some(Date::parse(&date.to_string())?.year),
+            Self::BasicDate(date) => Some(date / 10_000),
             Self::Date(date) => Some(date.year),
             _ => None,
         }
@@ -156,7 +167,7 @@ impl<'a> Comparable<'a> {
     /// Returns `true` for a number or a date, which have an order.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
-        matches!(self, Self::Integer(_) | Self::Number(_) | Self::Date(_))
+        !matches!(self, Self::Text(_) | Self::Bool(_))
     }
 }
 
@@ -219,6 +230,21 @@ fn date_and_integer(date: Date, integer: i64) -> Option<Ordering> {
     };
     let is_date = Comparable::BASIC_DATES.contains(&integer);
     is_date.then(|| date.compare(fields))
+}
+
+/// Order of a text that is a date as YYYYMMDD and a value: beside years it is its year.
+fn basic_date_and(date: i64, other: Comparable<'_>) -> Option<Ordering> {
+    let year = date / 10_000;
+    match other {
+        Comparable::Integer(other) if Comparable::YEARS.contains(&other) => Some(year.cmp(&other)),
+        Comparable::Number(other) if is_fraction_of_year(other) => {
+            Some(integer_and_number(year, other))
+        }
+        Comparable::Integer(other) | Comparable::BasicDate(other) => Some(date.cmp(&other)),
+        Comparable::Number(other) => Some(integer_and_number(date, other)),
+        Comparable::Date(other) => date_and_integer(other, date).map(Ordering::reverse),
+        Comparable::Text(_) | Comparable::Bool(_) => None,
+    }
 }
 
 /// Order of a date and a number between years. Infinite limits are beyond all dates.
@@ -484,15 +510,22 @@ mod tests {
         assert_eq!(compare("1", true), None);
     }
 
-    /// Dates as eight digits are dates beside dates, and numbers beside numbers.
+    /// Dates as eight digits are dates beside dates and, as texts, beside years; they are numbers
+    /// beside other numbers.
     #[test]
     fn dates_of_eight_digits() {
         for (a, b, expected) in [
             ("20200310", "2020-03-11", Some(Ordering::Less)),
             ("20200310", "2020-03", Some(Ordering::Equal)),
-            ("20200310", "2020", Some(Ordering::Greater)),
-            ("20200310", "2020.5", Some(Ordering::Greater)),
-            ("20200310", "9999", Some(Ordering::Greater)),
+            ("20200310", "2020", Some(Ordering::Equal)),
+            ("20200310", "2021", Some(Ordering::Less)),
+            ("20200310", "2020.0", Some(Ordering::Equal)),
+            ("20200310", "2019.5", Some(Ordering::Greater)),
+            ("20200310", "2020.5", Some(Ordering::Less)),
+            ("20200310", "spring", None),
+            ("20200310", "true", None),
+            ("20200310", "9999", Some(Ordering::Less)),
+            ("20200399", "2020", Some(Ordering::Greater)),
             ("20200310", "20200309", Some(Ordering::Greater)),
             // Not in the calendar: a number.
             ("20200310", "20200399", Some(Ordering::Less)),
@@ -512,6 +545,8 @@ mod tests {
         assert_eq!(compare(20_200_310, "20200310"), Some(Ordering::Equal));
         assert_eq!(compare(20_200_310, "2020-03-11"), Some(Ordering::Less));
         assert_eq!(compare(20_200_310, 2020), Some(Ordering::Greater));
+        assert_eq!(compare("20200310", 2020.5), Some(Ordering::Less));
+        assert_eq!(compare("20200310", f64::INFINITY), Some(Ordering::Less));
         assert_eq!(compare("2020-03-10", f64::INFINITY), Some(Ordering::Less));
         assert_eq!(compare(1_583_798_400_000, "2020-03-10"), None);
     }
@@ -535,6 +570,18 @@ mod tests {
             let (a, b) = (Comparable::new(&a).unwrap(), Comparable::new(&b).unwrap());
             prop_assert_eq!(a.compare(&b), b.compare(&a).map(Ordering::reverse));
             prop_assert_eq!(a.compare(&a), Some(Ordering::Equal));
+        }
+
+        /// A text is compared with a year as its year is.
+        #[test]
+        fn texts_compare_with_years_by_their_year(
+            text in "201[4-6](-?0[1-9](-?1[0-9])?)?", year in 2013..2018_i64,
+        ) {
+            let value = AttributeValue::from(text);
+            let found = Comparable::new(&value).and_then(|value| value.year());
+            if let Some(found) = found {
+                prop_assert_eq!(compare(value, year), Some(found.cmp(&year)));
+            }
         }
 
         /// The number of a text is the number of its value.

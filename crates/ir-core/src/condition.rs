@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::attributes::AttributeValue;
-use crate::comparison::Date;
+use crate::comparison::{Comparable, Date};
 use crate::predicate::Predicate;
 
 /// Error of parsing a condition as a [`Predicate`].
@@ -125,7 +125,9 @@ fn name(text: &str) -> Result<(String, &str), &'static str> {
 /// Limit of a range: a number or a date. The error is a hint.
 fn limit(text: &str) -> Result<AttributeValue, &'static str> {
     if let Ok(number) = text.parse::<i64>() {
-        return Ok(number.into());
+        // A date as YYYYMMDD stays a text, as it is in a list of values.
+        let is_date = Comparable::BASIC_DATES.contains(&number) && Date::parse(text).is_some();
+        return Ok(if is_date { text.into() } else { number.into() });
     }
     match text.parse::<f64>() {
         Ok(number) if !number.is_nan() => Ok(number.into()),
@@ -247,6 +249,8 @@ mod tests {
         assert_eq!(limit("year<=2015"), Some(2015.into()));
         assert_eq!(limit("x>=1e-3"), Some(1e-3.into()));
         assert_eq!(limit("date>=2015-03-01"), Some("2015-03-01".into()));
+        assert_eq!(limit("date>=20150301"), Some("20150301".into()));
+        assert_eq!(limit("views>=20159901"), Some(20_159_901.into()));
         for wrong in [
             "year<=",
             "year<=x",

@@ -238,6 +238,10 @@ impl<'a> ListedValues<'a> {
         let is_listed = match value {
             Comparable::Text(text) => self.texts.contains(text),
             Comparable::Integer(number) => self.integers.contains(&number),
+            Comparable::BasicDate(number) => {
+                let year = value.year().filter(|year| self.integers.contains(year));
+                self.integers.contains(&number) || year.is_some()
+            }
             Comparable::Date(date) => {
                 let is_year = Comparable::YEARS.contains(&date.year);
                 (is_year && self.integers.contains(&date.year))

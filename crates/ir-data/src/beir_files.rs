@@ -21,7 +21,8 @@ use crate::error::DataError;
 /// ```
 ///
 /// # Errors
-/// Returns [`DataError::Read`] if the folder cannot be read.
+/// Returns [`DataError::Read`] if the folder cannot be read, and [`DataError::NumberedPart`] if a
+/// part of documents or queries is missing.
 pub fn beir_files(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, DataError> {
     let root = folder.as_ref();
     let mut found = files(root, "corpus")?;

@@ -8,13 +8,19 @@ use ir_core::Qrels;
 
 use crate::columnar;
 use crate::error::{DataError, name_of, read_error};
+use crate::parts::{NumberedPart, check_parts};
 
 /// Folders with judgments; the first that exists is read. Datasets of the Hugging Face hub have
 /// `default` or `data`.
 const QRELS: [&str; 3] = ["qrels", "default", "data"];
 
+/// Endings of the names of files that are read.
+const ENDINGS: [&str; 8] = [
+    "tsv", "csv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather",
+];
+
 /// Files with documents or queries: `NAME.jsonl` or `NAME.parquet`, otherwise those in the folder
-/// `NAME`, by their names.
+/// `NAME`, by their names. A missing part is an error.
 pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
     let one = ["jsonl", "parquet"].map(|end| existing(&root.join(format!("{name}.{end}"))));
     if let Some(file) = one.into_iter().flatten().next() {
@@ -28,6 +34,7 @@ pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> 
         }
     }
     files.sort();
+    check_parts(&files)?;
     Ok(files)
 }
 
@@ -50,7 +57,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
 pub(crate) struct SplitFiles {
     /// Files that have all judgments each.
     complete: Vec<PathBuf>,
-    /// Parquet files that have the judgments together.
+    /// Parquet and Arrow files that have the judgments together.
     parts: Vec<PathBuf>,
 }
 
@@ -60,12 +67,20 @@ impl SplitFiles {
         self.complete.iter().chain(&self.parts).cloned().collect()
     }
 
+    /// Files in the order in which they are read. A missing part is an error.
+    pub(crate) fn complete_paths(&self) -> Result<Vec<PathBuf>, DataError> {
+        let paths = self.paths();
+        check_parts(&paths)?;
+        Ok(paths)
+    }
+
     /// Reads the first file of a split by `read`, and returns an error if another one differs.
     /// Parquet files are read as one. `None` if there are no files.
     pub(crate) fn read<T: Default>(
         &self,
         read: impl Fn(&Path) -> Result<(Qrels, T), DataError>,
     ) -> Result<Option<(Qrels, T)>, DataError> {
+        check_parts(&self.paths())?;
         let mut first: Option<(&Path, (Qrels, T))> = None;
         let mut check = |path, found: (Qrels, T)| match &first {
             None => {
@@ -104,10 +119,15 @@ pub(crate) fn files_of_splits(root: &Path) -> Result<BTreeMap<String, SplitFiles
         .iter()
         .map(|name| root.join(name))
         .find(|it| it.is_dir());
-    let mut paths = match folder {
-        Some(folder) => entries(&folder)?,
+    let mut paths = match &folder {
+        Some(folder) => entries(folder)?,
         None => Vec::new(),
     };
+    // `data` may have other files than judgments.
+    if !folder.is_some_and(|folder| folder.ends_with(QRELS[0])) {
+        let is_of_hub = |end: &str| ["tsv", "jsonl", "parquet"].contains(&end);
+        paths.retain(|path| stem_of(path).is_some_and(|(_, end)| is_of_hub(end)));
+    }
     paths.sort();
     paths.retain(|path| existing(&without_compression(path)).as_ref() == Some(path));
     Ok(splits_of(paths))
@@ -121,7 +141,7 @@ pub(crate) fn splits_of(paths: impl IntoIterator<Item = PathBuf>) -> BTreeMap<St
             continue;
         };
         let files = splits.entry(split_of(stem).to_owned()).or_default();
-        if ending == "parquet" {
+        if matches!(ending, "parquet" | "arrow" | "feather") {
             files.parts.push(path);
         } else {
             files.complete.push(path);
@@ -135,14 +155,7 @@ pub(crate) fn splits_of(paths: impl IntoIterator<Item = PathBuf>) -> BTreeMap<St
 
 /// Split of a file: `test` for `test` and for `test-00000-of-00002`.
 fn split_of(stem: &str) -> &str {
-    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = stem
-        .rsplit_once("-of-")
-        .filter(|(_, count)| is_number(count));
-    let split = parts.and_then(|(rest, _)| rest.rsplit_once('-'));
-    split
-        .filter(|(_, part)| is_number(part))
-        .map_or(stem, |(split, _)| split)
+    NumberedPart::parse(stem).map_or(stem, |part| part.name)
 }
 
 /// Name without ending, and the ending: `dev` and `tsv` for `dev.tsv.gz`. `None` for files of
@@ -152,7 +165,7 @@ fn stem_of(path: &Path) -> Option<(&str, &str)> {
     let name = name.strip_suffix(".gz").unwrap_or(name);
     let name = name.strip_suffix(".zst").unwrap_or(name);
     let (stem, ending) = name.rsplit_once('.')?;
-    matches!(ending, "tsv" | "jsonl" | "parquet").then_some((stem, ending))
+    ENDINGS.contains(&ending).then_some((stem, ending))
 }
 
 fn without_compression(path: &Path) -> PathBuf {
@@ -185,6 +198,9 @@ mod tests {
             ("dev.jsonl.gz", Some("dev")),
             ("test-00000-of-00002.parquet", Some("test")),
             ("test-2020-of-all.parquet", Some("test-2020-of-all")),
+            ("test.csv", Some("test")),
+            ("test.json.zst", Some("test")),
+            ("test-00000-of-00001.arrow", Some("test")),
             ("test.txt", None),
             ("README", None),
         ] {

@@ -25,7 +25,8 @@ use crate::tsv::{self, Column, TsvCorpus};
 /// How a file of documents or queries is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Character encoding of formats other than JSON, Parquet and Arrow. Default: UTF-8.
+    /// Character encoding of formats other than JSON, Parquet and Arrow. Default: UTF-8, or the
+    /// encoding in the XML declaration of documents and topics.
     pub encoding: TextEncoding,
     /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones. Default:
     /// none.

@@ -41,6 +41,11 @@ const THREE_COLUMNS: &[&str] = &[
     "judgments of BEIR without the header line: query, document, grade",
     "documents: id, text, title",
 ];
+/// Kinds of JSON of ranx with integers that descend.
+const DESCENDING: &[&str] = &[
+    "judgments of ranx or pytrec_eval: grades by document",
+    "a run of ranx or pytrec_eval: scores by document",
+];
 /// Kinds of two words between tabs.
 const TWO_COLUMNS: &[&str] = &[
     "judgments without grades: query, document",
@@ -61,6 +66,7 @@ impl FileKind {
     /// | three columns between spaces, the third an integer | run |
     /// | the same or two words between tabs, without names of columns | unclear |
     /// | JSON object of objects of integers; of other numbers | judgments; run |
+    /// | the same integers, descending for each query | unclear |
     /// | `<top>`, `<topic>`, `<parameters>` or `<queries>` | queries |
     /// | JSON or columns with the names of queries only | queries |
     /// | vector index, NumPy array, `.fvecs` | vectors |
@@ -348,7 +354,13 @@ fn of_json(head: &str) -> FileKind {
         return match &value[..end] {
             // Columns of pandas.
             _ if columns.any(|column| column == name) => FileKind::Documents,
-            number if number.parse::<i64>().is_ok() => FileKind::Judgments,
+            number if number.parse::<i64>().is_ok() => {
+                if integers_descend(record) {
+                    FileKind::Unclear(DESCENDING)
+                } else {
+                    FileKind::Judgments
+                }
+            }
             number if number.parse::<f64>().is_ok() => FileKind::Run,
             _ => FileKind::Documents,
         };
@@ -371,6 +383,34 @@ fn of_json(head: &str) -> FileKind {
         return FileKind::Queries;
     }
     of_names(has).unwrap_or(FileKind::Documents)
+}
+
+/// Returns `true` if the integers of each query descend, as scores do, and a query has two. The end
+/// of the text may be missing.
+fn integers_descend(object: &str) -> bool {
+    let is_between = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | ',');
+    let (mut previous, mut has_pair) = (None::<i64>, false);
+    let mut rest = object.trim_start_matches(is_between);
+    while let Some(value) = after_name(rest) {
+        rest = value;
+        if value.starts_with('{') {
+            previous = None;
+        } else {
+            let Some(end) = value.find(is_between) else {
+                break;
+            };
+            let Ok(number) = value[..end].parse::<i64>() else {
+                return false;
+            };
+            if previous.is_some_and(|previous| previous <= number) {
+                return false;
+            }
+            has_pair |= previous.replace(number).is_some();
+            rest = &value[end..];
+        }
+        rest = rest.trim_start_matches(is_between);
+    }
+    has_pair
 }
 
 /// Text after a name of a member and its colon.
@@ -424,6 +464,19 @@ mod tests {
             ),
             (r#"{"q\"1": {"d1": 1}}"#, Judgments),
             (r#"{ "q1" : { "d1" : 1.5, "d2": 1}}"#, Run),
+            (
+                r#"{"q1": {"d1": 10, "d2": 9}, "q2": {"d1": 3}}"#,
+                Unclear(DESCENDING),
+            ),
+            (
+                "{\n  \"q1\": {\n    \"d}\": 2,\n    \"d2\": -1\n  }, \"q3",
+                Unclear(DESCENDING),
+            ),
+            (
+                r#"{"q1": {"d1": 10, "d2": 9}, "q2": {"d1": 1, "d2": 1}}"#,
+                Judgments,
+            ),
+            (r#"{"q1": {"d1": 1}, "q2": {"d1": 0}}"#, Judgments),
             (
                 r#"{"_id": "d", "metadata": {"year": 2}, "text": ""}"#,
                 Documents,
@@ -482,6 +535,10 @@ mod tests {
             ("q1 d1 1\nq1 d2 2\n", Run),
             ("q1\td1\t1\nq1\td2\t2\n", Unclear(THREE_COLUMNS)),
             ("q1\td1\nq1\td2\n", Unclear(TWO_COLUMNS)),
+            ("qid\tpid\nq1\td1\n", Judgments),
+            ("query-id,corpus-id\nq1,d1\n", Judgments),
+            ("\tquery-id\tcorpus-id\tscore\n0\tq1\td1\t1\n", Judgments),
+            (r#"{"qid": "q", "pid": "d"}"#, Judgments),
             ("d1\ttea\nd2\tgreen tea\n", Documents),
             ("d1\ttea\t1\nd2\tmilk\tWhite\n", Documents),
             ("d1\ttea 1\nd2\ttea 2\n", Documents),

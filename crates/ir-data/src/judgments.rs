@@ -1,11 +1,13 @@
 //! Judgments in the formats of BEIR folders.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::Path;
 
-use ir_core::trec::parse_whole;
+use ir_core::trec::{DOCUMENT_ID_NAMES, QUERY_ID_NAMES, is_column_name, parse_whole};
 use ir_core::{AttributeValue, Grade, Qrels};
+use serde::de::IgnoredAny;
 
 use crate::compression::create;
 use crate::duplicates::DuplicateFinder;
@@ -17,30 +19,34 @@ use crate::lines::LineReader;
 /// Field of a judgment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgmentField {
-    /// Names in lower case and with hyphens: BEIR's, then the names in data frames of PyTerrier,
-    /// ir_datasets and ranx.
-    names: &'static [&'static str],
+    /// Name in BEIR's format, for errors.
+    name: &'static str,
+    /// Groups of names, for [`is_column_name`].
+    names: &'static [&'static [&'static str]],
     /// Error of two fields.
     one: &'static str,
 }
 
 pub(crate) const QUERY: JudgmentField = JudgmentField {
-    names: &["query-id", "qid", "q-id"],
+    name: "query-id",
+    names: &QUERY_ID_NAMES,
     one: "one field with a query id",
 };
 pub(crate) const DOCUMENT: JudgmentField = JudgmentField {
-    names: &["corpus-id", "docno", "doc-id", "docid"],
+    name: "corpus-id",
+    names: &DOCUMENT_ID_NAMES,
     one: "one field with a document id",
 };
 pub(crate) const GRADE: JudgmentField = JudgmentField {
-    names: &["score", "relevance", "label", "grade", "rel"],
+    name: "score",
+    names: &[&["score", "relevance", "label", "grade", "rel"]],
     one: "one field with a grade",
 };
 
 impl JudgmentField {
-    /// Returns `true` if `name` is a name of the field.
+    /// Returns `true` if `name` is a name of the field. A comment is none.
     pub(crate) fn is(self, name: &str) -> bool {
-        self.names.iter().any(|known| is_name(name, known))
+        !name.starts_with('#') && is_column_name(self.names, name)
     }
 
     /// Position of the field among `names`; `None` without one. Two are an error.
@@ -73,7 +79,7 @@ impl JudgmentField {
         at: Location<'_>,
     ) -> Result<usize, DataError> {
         self.find(names, at)?
-            .ok_or_else(|| at.missing_field(self.names[0]))
+            .ok_or_else(|| at.missing_field(self.name))
     }
 }
 
@@ -173,19 +179,35 @@ pub(crate) fn are_record_names(names: &[&str]) -> bool {
     names.iter().any(|name| is_name(name, "query-id")) || are_names(names.iter().copied())
 }
 
-/// Returns `true` if fields of these names are a query, a document and a grade. A rank is of a run.
+/// Returns `true` if fields of these names are a query, a document and a grade, or
+/// [pairs](are_pairs). A rank is of a run.
 pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let names: Vec<&str> = names.collect();
     let has = |field: JudgmentField| names.iter().any(|name| field.is(name));
     let is_run = names.iter().any(|name| is_name(name, "rank"));
-    has(QUERY) && has(DOCUMENT) && has(GRADE) && !is_run
+    let is_graded = has(QUERY) && has(DOCUMENT) && has(GRADE) && !is_run;
+    is_graded || are_pairs(&names)
+}
+
+/// Returns `true` if fields of these names are a query and a document alone, beside the index of
+/// pandas: every grade is 1.
+pub(crate) fn are_pairs(names: &[impl AsRef<str>]) -> bool {
+    let is_index = |name: &str| {
+        name.trim().is_empty() || name == "__index_level_0__" || name.starts_with("Unnamed: ")
+    };
+    let names = names.iter().map(AsRef::as_ref);
+    let names: Vec<&str> = names.filter(|name: &&str| !is_index(name)).collect();
+    match names[..] {
+        [one, two] => (QUERY.is(one) && DOCUMENT.is(two)) || (DOCUMENT.is(one) && QUERY.is(two)),
+        _ => false,
+    }
 }
 
 /// Reads qrels in JSON lines, as on the Hugging Face hub, or in a JSON array of such records:
 /// `query-id` and `corpus-id`, strings or integers, and `score`, an integer, also written as `1.0`;
-/// or with the names of data frames: `qid` or `q_id`, `docno`, `doc_id` or `docid`, and
-/// `relevance`, `label`, `grade` or `rel`. Other fields are ignored. `source` names the reader in
-/// errors.
+/// or with the names of data frames: [`QUERY_ID_NAMES`], [`DOCUMENT_ID_NAMES`], and `relevance`,
+/// `label`, `grade` or `rel`. A grade may be a string. Other fields are ignored. Without a grade and
+/// other fields, every grade is 1. `source` names the reader in errors.
 ///
 /// ```
 /// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";
@@ -199,8 +221,15 @@ pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 /// twice (`label` and `grade`) or of another type, or a pair is judged twice.
 pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, DataError> {
     let mut qrels = QrelsOfRecords::default();
+    let mut is_first = true;
     for_each_record(reader, source, |text, line| {
         let at = Location::new(source, line);
+        if std::mem::take(&mut is_first) {
+            // With members that are null.
+            let members = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text);
+            let names: Vec<String> = members.unwrap_or_default().into_keys().collect();
+            qrels.are_pairs = are_pairs(&names);
+        }
         qrels.add(&parse_object(text, at)?.into_iter().collect::<Vec<_>>(), at)
     })?;
     qrels.finish(source)
@@ -209,10 +238,14 @@ pub fn read_jsonl_qrels(reader: impl BufRead, source: &str) -> Result<Qrels, Dat
 /// Judgments from records with a field of each of [`QUERY`], [`DOCUMENT`] and [`GRADE`].
 #[derive(Debug, Default)]
 pub(crate) struct QrelsOfRecords {
+    /// If `true`, records have no grade, and every grade is 1.
+    pub(crate) are_pairs: bool,
     qrels: Qrels,
     seen: DuplicateFinder,
-    /// Names of the last record, and the positions of query, document and grade among them.
-    known: (Vec<String>, [usize; 3]),
+    /// Names of the last record.
+    names: Vec<String>,
+    /// Positions of query, document and grade among the names.
+    positions: (usize, usize, Option<usize>),
 }
 
 impl QrelsOfRecords {
@@ -223,26 +256,36 @@ impl QrelsOfRecords {
         at: Location<'_>,
     ) -> Result<(), DataError> {
         let names = || members.iter().map(|(name, _)| name.as_ref());
-        if members.is_empty() || !names().eq(self.known.0.iter().map(String::as_str)) {
-            let mut positions = [0; 3];
-            for (position, field) in positions.iter_mut().zip([QUERY, DOCUMENT, GRADE]) {
-                *position = field.position(names(), at)?;
-            }
-            self.known = (names().map(str::to_owned).collect(), positions);
+        let is_known = self.are_pairs == self.positions.2.is_none()
+            && names().eq(self.names.iter().map(String::as_str));
+        if members.is_empty() || !is_known {
+            let (query, doc) = (
+                QUERY.position(names(), at)?,
+                DOCUMENT.position(names(), at)?,
+            );
+            let grade = match GRADE.find(names(), at)? {
+                Some(grade) if self.are_pairs => {
+                    let name = members[grade].0.as_ref();
+                    return Err(at.syntax("no grade, as in the first record", name));
+                }
+                None if !self.are_pairs => return Err(at.missing_field(GRADE.name)),
+                grade => grade,
+            };
+            self.positions = (query, doc, grade);
+            self.names = names().map(str::to_owned).collect();
         }
-        let [query, doc, (name, score)] = self.known.1.map(|position| &members[position]);
-        let [query, doc] = [query, doc].map(|(name, value)| judged_id(name.as_ref(), value, at));
+        let (query, doc, grade) = self.positions;
+        let [query, doc] = [query, doc].map(|position| {
+            let (name, value) = &members[position];
+            judged_id(name.as_ref(), value, at)
+        });
         let (query, doc) = (query?, doc?);
-        let grade = match score {
-            AttributeValue::Int(grade) => *grade,
-            AttributeValue::Float(grade) => {
-                let found = grade.to_string();
-                parse_whole(&found).ok_or_else(|| at.syntax("an integer as grade", &found))?
+        let grade = match grade {
+            Some(position) => {
+                let (name, value) = &members[position];
+                judged_grade(name.as_ref(), value, at)?
             }
-            other => {
-                let found = type_name(other);
-                return Err(at.wrong_type(name.as_ref(), "an integer as grade", found));
-            }
+            None => 1,
         };
         self.insert(&query, &doc, grade, at)
     }
@@ -290,6 +333,17 @@ fn judged_id<'v>(
             id.map_err(|found| at.wrong_type(name, "an id", found))
         }
     }
+}
+
+/// Grade of a judgment in the field `name`.
+fn judged_grade(name: &str, value: &AttributeValue, at: Location<'_>) -> Result<Grade, DataError> {
+    let found = match value {
+        AttributeValue::Int(grade) => return Ok(*grade),
+        AttributeValue::Float(grade) => Cow::Owned(grade.to_string()),
+        AttributeValue::Text(grade) => Cow::Borrowed(grade.trim()),
+        other => return Err(at.wrong_type(name, "an integer as grade", type_name(other))),
+    };
+    parse_whole(&found).ok_or_else(|| at.syntax("an integer as grade", &found))
 }
 
 /// Writes qrels in BEIR format atomically.

@@ -166,11 +166,12 @@ pub fn read_queries_from(
         };
         (queries, QueryFormat::Smart { is_cranfield })
     } else if head.is_indri() {
-        let queries = indri::read_queries(encoding.decode(reader), source)?;
+        let reader = encoding.decode_markup(reader, source)?;
+        let queries = indri::read_queries(reader, source)?;
         (queries, QueryFormat::Indri)
     } else if head.line.starts_with('<') {
         #[cfg(feature = "html")]
-        let queries = sgml::read_topics(encoding.decode(reader), source)?;
+        let queries = sgml::read_topics(encoding.decode_markup(reader, source)?, source)?;
         #[cfg(not(feature = "html"))]
         return Err(crate::head::no_html(source));
         #[cfg(feature = "html")]

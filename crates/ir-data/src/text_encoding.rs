@@ -4,8 +4,12 @@ use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
 use crate::compression::{open, open_bytes};
-use crate::error::DataError;
+use crate::error::{DataError, Location};
+use crate::lines::at_line;
 use crate::utf16;
+
+/// Maximum length of an XML declaration in bytes.
+const MAX_DECLARATION: u64 = 1 << 10;
 
 /// Character encoding of a text file. A byte order mark of UTF-8 or UTF-16 decides otherwise.
 ///
@@ -51,6 +55,47 @@ impl TextEncoding {
             Self::Utf8 => Box::new(reader),
             Self::Latin1 => decode_bytes(reader, <char as From<u8>>::from),
             Self::Windows1252 => decode_bytes(reader, windows_1252),
+        }
+    }
+
+    /// Returns a reader of the same markup in UTF-8, as [`TextEncoding::decode`] does. UTF-8 is the
+    /// default of the encoding in an XML declaration at the start. `source` names the reader in
+    /// errors; an unknown encoding is one.
+    pub(crate) fn decode_markup<'a>(
+        self,
+        mut reader: impl BufRead + Send + 'a,
+        source: &str,
+    ) -> Result<Box<dyn BufRead + Send + 'a>, DataError> {
+        if self != Self::Utf8 {
+            return Ok(self.decode(reader));
+        }
+        let mut start = Vec::new();
+        let mut limited = reader.by_ref().take(MAX_DECLARATION);
+        let read = limited.read_until(b'>', &mut start);
+        read.map_err(|error| at_line(error, source, 1))?;
+        let encoding = Self::declared(&start, source)?;
+        Ok(encoding.decode(Cursor::new(start).chain(reader)))
+    }
+
+    /// Encoding in an XML declaration; UTF-8 without one, and after a byte order mark.
+    fn declared(start: &[u8], source: &str) -> Result<Self, DataError> {
+        let start = String::from_utf8_lossy(start);
+        let Some(declaration) = start.trim_start().strip_prefix("<?xml") else {
+            return Ok(Self::Utf8);
+        };
+        let (_, encoding) = declaration.split_once("encoding").unwrap_or_default();
+        let encoding = encoding.trim_matches([' ', '=', '"', '\'', '\n', '\r', '\t']);
+        let encoding = encoding.split(['"', '\'', '?']).next().unwrap_or_default();
+        match &*encoding.to_ascii_lowercase() {
+            "" | "utf-8" | "utf8" | "us-ascii" | "ascii" => Ok(Self::Utf8),
+            "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin-1" | "latin1" | "l1" => {
+                Ok(Self::Latin1)
+            }
+            "windows-1252" | "cp1252" => Ok(Self::Windows1252),
+            _ => {
+                let expected = "the encoding UTF-8, ISO-8859-1 or Windows-1252";
+                Err(Location::new(source, 1).syntax(expected, encoding))
+            }
         }
     }
 

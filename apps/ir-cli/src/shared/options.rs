@@ -218,7 +218,7 @@ impl QueryForm {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReadingOptions {
     /// Character encoding of TREC, SMART, Indri, CSV and TSV files and notes without a byte order
-    /// mark. For XML records of bioCADDIE, latin-1 replaces the declared encoding. An error for
+    /// mark. In XML, the default is the declared encoding, which another one replaces. An error for
     /// JSON, Parquet and Arrow, which are UTF-8
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,

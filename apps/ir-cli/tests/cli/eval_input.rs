@@ -235,18 +235,25 @@ fn header_lines_of_tables() {
     let out = ran.ok().out;
     assert!(out.ends_with("\t0.5000\n"), "{out}");
     // Cranfield's codes are read with a warning.
-    here.write("codes", "1 7 3\n1 8 4\n1 9 -1\n");
+    let codes = "1 7 3\n1 8 4\n1 9 -1\n";
+    here.write("cranqrel", codes);
     here.write("one", "1 Q0 7 1 2 me\n");
-    let err = here.ir("eval -m num_rel codes one").ok().err;
+    let err = here.ir("eval -m num_rel cranqrel one").ok().err;
     assert!(
-        err.contains("warning: codes:1: read as codes of Cranfield"),
+        err.contains("warning: cranqrel:1: read as codes of Cranfield"),
         "{err}"
     );
-    here.write("grades", "1 10 -1\n1 11 1\n2 10 -1\n2 12 2\n");
-    here.ir("eval grades one").fails(
-        1,
-        &["grades:1: expected the columns `query 0 document grade`"],
-    );
+    // In a file of another name, the numbers may be grades.
+    for grades in [codes, "1 10 -1\n1 11 1\n2 10 -1\n2 12 2\n"] {
+        here.write("grades", grades);
+        here.ir("eval grades one").fails(
+            1,
+            &[
+                "grades:1: expected the columns `query 0 document grade`, or codes of Cranfield",
+                "in a file named cranqrel",
+            ],
+        );
+    }
 }
 
 /// Documents of the run and the judgments have ids in different forms.

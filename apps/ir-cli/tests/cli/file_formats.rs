@@ -283,6 +283,11 @@ fn inspection_of_unclear_starts() {
         found["notes"][0],
         "may be a run of MS MARCO: query, document, rank"
     );
+    here.write("ranx.json", "{\"q1\": {\"d1\": 10, \"d2\": 9}}");
+    let found = inspect("ranx.json");
+    assert_eq!(found["kind"], "unclear");
+    let note = "may be a run of ranx or pytrec_eval: scores by document";
+    assert_eq!(found["notes"][1], note);
     here.write("pairs", "q1\td1\nq1\td2\n");
     assert_eq!(inspect("pairs")["kind"], "unclear");
     here.write("pairs", "q1 d1\nq1 d2\n");

@@ -287,6 +287,29 @@ fn positives_with_an_unknown_id() {
     assert_eq!(ids(&example.negatives), ["d2"]);
 }
 
+/// A positive given by its text is never a negative, also in other white space or normalization.
+#[test]
+fn positives_that_read_the_same() {
+    let here = Folder::new();
+    here.write(
+        "docs.jsonl",
+        "{\"id\":\"d1\",\"title\":\"Caf\\u00e9\",\"text\":\"Steep  the leaves. \"}\n\
+         {\"id\":\"d2\",\"title\":\"Trees\",\"text\":\"The leaves are green.\"}\n",
+    );
+    for positive in [
+        "Steep the leaves.",
+        "Caf\\u00e9\\nSteep the leaves.",
+        "Cafe\\u0301 Steep the\\u00a0leaves.",
+    ] {
+        let line = format!("{{\"query\": \"leaves\", \"positives\": [\"{positive}\"]}}\n");
+        here.write("t.jsonl", line);
+        here.ir("mine docs.jsonl --examples t.jsonl -o out.jsonl")
+            .ok();
+        let example = examples(&here, "out.jsonl").remove(0);
+        assert_eq!(ids(&example.negatives), ["d2"], "{positive}");
+    }
+}
+
 /// A positive given by its text is never a negative. `--random` is limited by the collection.
 #[test]
 fn positives_without_an_id() {

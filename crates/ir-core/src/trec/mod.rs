@@ -18,8 +18,8 @@
 //!
 //! | column | names, in any case, with `_`, `-` or without |
 //! |---|---|
-//! | query | `qid`, `query-id`, `q-id`; `topic`, `topic-id`; `query` |
-//! | document | `docno`; `doc-id`, `docid`, `corpus-id`, `pid`; `doc`, `document` |
+//! | query | [`QUERY_ID_NAMES`]; `query` |
+//! | document | [`DOCUMENT_ID_NAMES`]; `doc`, `document` |
 //! | score | `score`, `scores`, `similarity`; without it `rank`, with the score 1 / rank |
 //! | tag, optional | `tag`, `run-tag`, `run`, `run-id` |
 //!
@@ -70,7 +70,7 @@ pub use columns::ColumnReader;
 pub use number::{parse_integer, parse_number, parse_whole};
 pub use read::{RunLine, RunSummary, read_qrels, read_run, scan_run};
 pub use read_extended::{read_stratified_qrels, read_subtopic_qrels};
-pub use run_columns::run_fields;
+pub use run_columns::{DOCUMENT_ID_NAMES, QUERY_ID_NAMES, is_column_name, run_fields};
 pub use split::{RunChunk, split_run};
 pub use write::{ScoreFormat, write_qrels, write_run, write_stratified_qrels};
 

@@ -7,6 +7,32 @@ use super::{TrecReadError, TrecWarnings};
 pub(super) const NAMED_RANKS: &str =
     "read as a run with ranks and without scores; the score is 1 / rank";
 
+/// Names of a column with query ids, in runs and judgments of PyTerrier, ir_measures, ir_datasets,
+/// ranx and others, for [`is_column_name`]. Names of the first group that occurs are the column.
+pub const QUERY_ID_NAMES: [&[&str]; 2] = [
+    &["qid", "queryid"],
+    &["queryno", "topic", "topicid", "topicno"],
+];
+/// Names of a column with document ids, as [`QUERY_ID_NAMES`]. PyTerrier has numbers of documents
+/// in `docid` beside `docno`.
+pub const DOCUMENT_ID_NAMES: [&[&str]; 2] = [
+    &["docno"],
+    &["corpusid", "did", "docid", "documentid", "passageid", "pid"],
+];
+
+/// Returns `true` if a name of a column is in one of the groups, which have lower case and neither
+/// `_`, `-` nor spaces.
+///
+/// ```
+/// use ir_core::trec::{DOCUMENT_ID_NAMES, is_column_name};
+/// assert!(is_column_name(&DOCUMENT_ID_NAMES, "Passage_ID"));
+/// assert!(!is_column_name(&DOCUMENT_ID_NAMES, "passage"));
+/// ```
+#[must_use]
+pub fn is_column_name(groups: &[&[&str]], name: &str) -> bool {
+    groups.iter().any(|group| is_in(group, name))
+}
+
 /// Column of a run.
 #[derive(Debug, Clone, Copy)]
 struct RunColumn {
@@ -14,27 +40,21 @@ struct RunColumn {
     role: &'static str,
     /// Content and name of the column, for errors.
     expected: &'static str,
-    /// Names in PyTerrier, ir_measures, ir_datasets, ranx and others, in lower case, without `_`,
-    /// `-` and spaces. Names of the first group that occurs are the column: PyTerrier has numbers
-    /// of documents in `docid` beside `docno`, and texts in `query` beside `qid`.
+    /// Groups of names, as [`QUERY_ID_NAMES`]. PyTerrier has texts in `query` beside `qid`.
     names: &'static [&'static [&'static str]],
 }
 
 const QUERY: RunColumn = RunColumn {
     role: "query",
     expected: "field with a query id, such as \"qid\"",
-    names: &[
-        &["qid", "queryid"],
-        &["queryno", "topic", "topicid", "topicno"],
-        &["query"],
-    ],
+    names: &[QUERY_ID_NAMES[0], QUERY_ID_NAMES[1], &["query"]],
 };
 const DOCUMENT: RunColumn = RunColumn {
     role: "document",
     expected: "field with a document id, such as \"docno\"",
     names: &[
-        &["docno"],
-        &["corpusid", "did", "docid", "documentid", "passageid", "pid"],
+        DOCUMENT_ID_NAMES[0],
+        DOCUMENT_ID_NAMES[1],
         &["doc", "document"],
     ],
 };
@@ -64,7 +84,7 @@ fn is_in(group: &[&str], name: &str) -> bool {
 impl RunColumn {
     /// Returns `true` if a name is one of the column.
     fn is(self, name: &str) -> bool {
-        self.names.iter().any(|group| is_in(group, name))
+        is_column_name(self.names, name)
     }
 
     /// Position of the column among names; `None` without one.

@@ -6,6 +6,7 @@
 //! | `queries.jsonl` | one query of any split per line: `_id`, `text`, `metadata` |
 //! | `qrels/test.tsv`, `qrels/dev.tsv`, ... | header; query id, document id, grade, tab-separated |
 //! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
+//! | `qrels/test.csv`, `qrels/test.json`, ... | the same in another format of [`read_qrels_any`] |
 //!
 //! Every file may be compressed, with or without `.gz` or `.zst` in its name. Copies of datasets of
 //! the Hugging Face hub have Parquet files, possibly in parts:
@@ -15,6 +16,9 @@
 //! | `corpus/*.parquet`, `corpus.parquet` | documents ([`crate::columnar`]); also `*.jsonl` |
 //! | `queries/*.parquet`, `queries.parquet` | queries |
 //! | `qrels/test-00000-of-00001.parquet` | judgments; without `qrels`, in `default` or `data` |
+//!
+//! A missing or additional part of documents, of queries or of the judgments of a split is an error
+//! when they are read ([`check_parts`](crate::check_parts)).
 //!
 //! Documents and queries may have the names of other collections, such as `id` and `contents`
 //! ([`DocumentFile`](crate::DocumentFile)), and qrels may have other formats, such as TREC's
@@ -99,7 +103,7 @@ impl BeirFolder {
     /// none if there is no corpus.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The folder cannot be read, or a numbered part is missing.
     pub fn corpus_files(path: impl AsRef<Path>) -> Result<Vec<PathBuf>, DataError> {
         layout::files(path.as_ref(), "corpus")
     }
@@ -107,7 +111,8 @@ impl BeirFolder {
     /// Opens a folder. The corpus is required; qrels and queries are optional.
     ///
     /// # Errors
-    /// There is no corpus, or the folder or the start of a file of documents cannot be read.
+    /// There is no corpus, a numbered part of documents or queries is missing, or the folder or the
+    /// start of a file of documents cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let root = path.as_ref().to_owned();
         let corpus = match &Self::corpus_files(&root)?[..] {
@@ -187,10 +192,11 @@ fn has_beir_names(path: &Path) -> bool {
 /// Files with the judgments of a split, in the order in which they are read; possibly none.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// The folder cannot be read, or a numbered part is missing.
 pub fn qrels_files(folder: impl AsRef<Path>, split: &str) -> Result<Vec<PathBuf>, DataError> {
     let splits = files_of_splits(folder.as_ref())?;
-    Ok(splits.get(split).map_or_else(Vec::new, SplitFiles::paths))
+    let files = splits.get(split).map(SplitFiles::complete_paths);
+    files.unwrap_or_else(|| Ok(Vec::new()))
 }
 
 impl JudgedQueries for BeirFolder {

@@ -1,13 +1,10 @@
 //! The elements of a record in the XML form.
 
-use std::io::{BufRead, Cursor, Read};
+use std::io::BufRead;
 
 use crate::error::{DataError, Location};
-use crate::lines::{at_line, read_all};
+use crate::lines::read_all;
 use crate::text_encoding::TextEncoding;
-
-/// Maximum length of an XML declaration in bytes.
-const MAX_DECLARATION: u64 = 1 << 10;
 
 /// The rest of an XML text after its prolog: declaration, comments, processing instructions and
 /// DOCTYPE. The error has the delimiter that is missing, and the rest from the markup that it ends.
@@ -50,44 +47,15 @@ pub(super) fn after_start_tag(text: &str) -> Option<&str> {
 /// Reads the text of an XML file. Default of `encoding`: the encoding in the XML declaration, or
 /// UTF-8.
 pub(super) fn read_text(
-    mut reader: impl BufRead + Send,
+    reader: impl BufRead + Send,
     source: &str,
     encoding: Option<TextEncoding>,
 ) -> Result<String, DataError> {
-    let mut start = Vec::new();
-    let encoding = match encoding {
-        Some(encoding) => encoding,
-        None => {
-            let mut limited = reader.by_ref().take(MAX_DECLARATION);
-            let read = limited.read_until(b'>', &mut start);
-            read.map_err(|error| at_line(error, source, 1))?;
-            declared_encoding(&start, source)?
-        }
+    let reader = match encoding {
+        Some(encoding) => encoding.decode(reader),
+        None => TextEncoding::Utf8.decode_markup(reader, source)?,
     };
-    read_all(encoding.decode(Cursor::new(start).chain(reader)), source)
-}
-
-/// Encoding in an XML declaration; UTF-8 without one.
-fn declared_encoding(start: &[u8], source: &str) -> Result<TextEncoding, DataError> {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let start = String::from_utf8_lossy(start);
-    let Some(declaration) = start.trim_start().strip_prefix("<?xml") else {
-        return Ok(TextEncoding::Utf8);
-    };
-    let (_, encoding) = declaration.split_once("encoding").unwrap_or_default();
-    let encoding = encoding.trim_matches([' ', '=', '"', '\'', '\n', '\r', '\t']);
-    let encoding = encoding.split(['"', '\'', '?']).next().unwrap_or_default();
-    match &*encoding.to_ascii_lowercase() {
-        "" | "utf-8" | "utf8" | "us-ascii" | "ascii" => Ok(TextEncoding::Utf8),
-        "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin-1" | "latin1" | "l1" => {
-            Ok(TextEncoding::Latin1)
-        }
-        "windows-1252" | "cp1252" => Ok(TextEncoding::Windows1252),
-        _ => {
-            let expected = "the encoding UTF-8, ISO-8859-1 or Windows-1252";
-            Err(Location::new(source, 1).syntax(expected, encoding))
-        }
-    }
+    read_all(reader, source)
 }
 
 /// Reader of the child elements of a DOC.

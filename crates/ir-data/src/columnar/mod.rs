@@ -58,7 +58,7 @@ use crate::collection::{collect_documents, query_from_document};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 use crate::json::{FieldNames, GivenNames, RecordKind, id_of};
-use crate::judgments::{DOCUMENT, GRADE, QUERY, QrelsOfRecords};
+use crate::judgments::{DOCUMENT, GRADE, QUERY, QrelsOfRecords, are_pairs};
 use crate::row::{check_id, set_field};
 use cells::Column;
 use pandas::PandasIndex;
@@ -244,7 +244,7 @@ pub fn read_queries(path: impl AsRef<Path>, given: &GivenNames) -> Result<Vec<Qu
 
 /// Reads the judgments of one or several files: the columns `query-id` and `corpus-id`, strings or
 /// integers, and `score`, as [`read_jsonl_qrels`](crate::beir::read_jsonl_qrels) reads them from
-/// JSON. Other columns are ignored.
+/// JSON. Other columns are ignored. Without a grade and other columns, every grade is 1.
 ///
 /// # Errors
 /// The file cannot be read, is damaged or has no rows, a column is missing or of
@@ -259,6 +259,7 @@ pub fn read_qrels(paths: &[impl AsRef<Path>]) -> Result<Qrels, DataError> {
         let source = Arc::clone(&rows.source);
         last = source.as_ref().to_owned();
         let names: Vec<String> = rows.names().into_iter().map(str::to_owned).collect();
+        qrels.are_pairs = are_pairs(&[&names[..], rows.skipped()].concat());
         if names.is_empty() {
             QUERY.position(std::iter::empty(), Location::new(&source, 1))?;
         }

@@ -163,7 +163,9 @@ fn has_values(column: &Type) -> bool {
                 | ConvertedType::JSON
                 | ConvertedType::DECIMAL
         ),
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => info.converted_type() == ConvertedType::DECIMAL,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            info.converted_type() == ConvertedType::DECIMAL || is_half(column)
+        }
         PhysicalType::INT32 | PhysicalType::INT64 => {
             let is_time = matches!(info.logical_type_ref(), Some(LogicalType::Time(_)));
             let converted = matches!(
@@ -176,14 +178,19 @@ fn has_values(column: &Type) -> bool {
     }
 }
 
+/// Returns `true` for numbers in half precision.
+fn is_half(leaf: &Type) -> bool {
+    leaf.get_basic_info().logical_type_ref() == Some(&LogicalType::Float16)
+}
+
 /// Returns `true` for a list of floating-point numbers, such as an embedding.
 fn is_list_of_floats(column: &Type) -> bool {
     let is_float = |leaf: &Type| {
         leaf.is_primitive()
-            && matches!(
-                leaf.get_physical_type(),
-                PhysicalType::FLOAT | PhysicalType::DOUBLE
-            )
+            && match leaf.get_physical_type() {
+                PhysicalType::FLOAT | PhysicalType::DOUBLE => true,
+                _ => is_half(leaf),
+            }
     };
     let is_repeated = |column: &Type| {
         let info = column.get_basic_info();

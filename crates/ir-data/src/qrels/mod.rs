@@ -27,14 +27,15 @@ pub use smart::{
 ///
 /// - BEIR: the first line is a header of two or three tab-separated columns, which others may
 ///   follow, or a JSON object with a field `query-id`. JSON records may also be in one array.
-/// - Table: the first line names a query (`query-id`, `qid`, `q_id`), a document (`corpus-id`,
-///   `docno`, `doc_id`, `docid`) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
-///   order, between commas, semicolons or tabs. Other columns are ignored; with a `rank`, it is a
-///   run, which is not read from tables. Two columns of one kind are an error. Four columns between
-///   tabs in the order of TREC are TREC format.
-/// - Cranfield (`cranqrel`): every line has two numbers and a code from 1 to 4 or -1, separated by
-///   spaces, every query has one code -1, and the codes 3 and 4 occur. A warning names the format;
-///   without 3 and 4, the file is an error.
+/// - Table: the first line names a query ([`trec::QUERY_ID_NAMES`]), a document
+///   ([`trec::DOCUMENT_ID_NAMES`]) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
+///   order, between commas, semicolons or tabs, or a query and a document alone, beside an index of
+///   pandas: all grades are 1. Other columns are ignored; with a `rank`, it is a run, which is not
+///   read from tables. Two columns of one kind are an error. Four columns between tabs in the order
+///   of TREC are TREC format.
+/// - Cranfield: every line has two numbers and a code from 1 to 4 or -1, separated by spaces, and
+///   every query has one code -1. A file named `cranqrel`, possibly with `.gz` or `.zst`, has codes,
+///   and a warning says so. Another file is an error: it may have grades, which increase.
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
 ///   two zeros. A warning names the format.
 /// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so,
@@ -84,14 +85,34 @@ pub fn read_split_qrels(
     Ok(read.map(|(data, warnings)| Parsed { data, warnings }))
 }
 
-/// Reads qrels from a reader as [`read_qrels_any`] does.
+/// Reads qrels from a reader as [`read_qrels_any`] does. `source` is the name of the file.
 ///
 /// # Errors
 /// Returns the error of the reader of the format, as [`read_qrels_any`] does.
 pub fn parse_qrels_any(
+    reader: impl BufRead,
+    source: &str,
+    header: HeaderLine,
+) -> Result<Parsed<Qrels>, DataError> {
+    let name = Path::new(source).file_name().unwrap_or_default();
+    let name = name.to_string_lossy().to_ascii_lowercase();
+    let may_have_codes = matches!(&*name, "cranqrel" | "cranqrel.gz" | "cranqrel.zst");
+    parse_judgments(reader, source, header, may_have_codes)
+}
+
+/// Reads the judgments of a folder in SMART format. Those in the shape of Cranfield's have codes.
+pub(crate) fn parse_smart_judgments(
+    reader: impl BufRead,
+    source: &str,
+) -> Result<Parsed<Qrels>, DataError> {
+    parse_judgments(reader, source, HeaderLine::AsData, true)
+}
+
+fn parse_judgments(
     mut reader: impl BufRead,
     source: &str,
     header: HeaderLine,
+    may_have_codes: bool,
 ) -> Result<Parsed<Qrels>, DataError> {
     let mut head = Vec::new();
     let read = reader.by_ref().take(HEAD).read_to_end(&mut head);
@@ -103,21 +124,21 @@ pub fn parse_qrels_any(
     let reader = Cursor::new(head).chain(reader);
     let mut warnings = TrecWarnings::new(source);
     let data = match format {
+        QrelsFormat::Codes(line, row) if !may_have_codes => {
+            return Err(Location::new(source, line).syntax(NO_CODES, &row));
+        }
         QrelsFormat::Trec => return Ok(trec::read_qrels(reader, source, header)?),
         QrelsFormat::Pairs => return read_pairs(reader, source),
         QrelsFormat::Beir => judgments::read_qrels(reader, source)?,
         QrelsFormat::BeirJsonl => judgments::read_jsonl_qrels(reader, source)?,
         QrelsFormat::Table(separator) => table::read(reader, source, separator)?,
-        QrelsFormat::Cranfield(line) => {
+        QrelsFormat::Codes(line, _) => {
             warnings.push(line, CRANFIELD);
             let (grades, document) = Default::default();
             read_cranfield_judgments(reader, source, grades, document)?
         }
         QrelsFormat::OtherTable(line, header) => {
             return Err(Location::new(source, line).syntax(NO_JUDGMENTS, &header));
-        }
-        QrelsFormat::UnclearCodes(line, row) => {
-            return Err(Location::new(source, line).syntax(NO_CRANFIELD, &row));
         }
         QrelsFormat::Cisi(line) => {
             warnings.push(line, CISI);
@@ -132,9 +153,9 @@ pub fn parse_qrels_any(
 const CRANFIELD: &str =
     "read as codes of Cranfield: 1, 2, 3 and 4 are the grades 4, 3, 2 and 1, and -1 is the grade 1";
 
-/// Expected columns in the error of three columns with -1 that are not Cranfield's.
-const NO_CRANFIELD: &str =
-    "the columns `query 0 document grade`, or codes of Cranfield (-1, and 1 to 4 with 3 and 4)";
+/// Expected columns in the error of three columns that are codes or grades.
+const NO_CODES: &str = "the columns `query 0 document grade`, or codes of Cranfield (1 to 4 are the \
+                        grades 4 to 1) in a file named cranqrel";
 
 /// Expected names in the error of a table with other ones.
 const NO_JUDGMENTS: &str =
@@ -155,9 +176,8 @@ enum QrelsFormat {
     BeirJsonl,
     /// With the separator of cells.
     Table(u8),
-    Cranfield(u64),
-    /// Numbers with -1 in place of one of Cranfield's codes: line and row.
-    UnclearCodes(u64, String),
+    /// Codes of Cranfield, or grades with a -1 per query: line and row.
+    Codes(u64, String),
     Cisi(u64),
     /// Header line with names of a query and a document, of another table.
     OtherTable(u64, String),
@@ -169,9 +189,7 @@ pub(crate) fn format_name(head: &[u8]) -> &'static str {
         QrelsFormat::Pairs => "pairs",
         QrelsFormat::Beir => "BEIR qrels",
         QrelsFormat::Table(_) => "BEIR qrels: table with a header line",
-        QrelsFormat::Cranfield(_) | QrelsFormat::UnclearCodes(..) | QrelsFormat::Cisi(_) => {
-            "Cranfield, CISI and CACM"
-        }
+        QrelsFormat::Codes(..) | QrelsFormat::Cisi(_) => "Cranfield, CISI and CACM",
         QrelsFormat::Trec | QrelsFormat::BeirJsonl | QrelsFormat::OtherTable(..) => "TREC qrels",
     }
 }
@@ -182,7 +200,7 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         |line: &str| !judgments::is_before_header(line) || table::separator(line).is_some();
     let mut numbered = (1..).zip(text.lines());
     let (number, first) = numbered.find(|(_, line)| is_first(line)).unwrap_or((1, ""));
-    if judgments::is_header(first.split_ascii_whitespace()) {
+    if judgments::is_header(first.split('\t')) {
         return QrelsFormat::Beir;
     }
     let is_object = first.trim_start().starts_with('{');
@@ -191,6 +209,10 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
     }
     if let Some(separator) = table::separator(first) {
         return QrelsFormat::Table(separator);
+    }
+    // Between spaces, which the reader of BEIR's format reports.
+    if judgments::is_header(first.split_ascii_whitespace()) {
+        return QrelsFormat::Beir;
     }
     if table::is_other(first) {
         return QrelsFormat::OtherTable(number, first.trim().to_owned());
@@ -217,13 +239,7 @@ fn detect_format(head: &[u8]) -> QrelsFormat {
         .lines()
         .all(|line| line.trim().split('\t').count() == 3);
     if rows.iter().all(is_cranfield) && !is_tab_separated && has_source_documents(&rows) {
-        // Grades up to 2 with a -1 per query have other codes.
-        let has_code = |code: &str| rows.iter().any(|row| row[2] == code);
-        if has_code("3") && has_code("4") {
-            QrelsFormat::Cranfield(number)
-        } else {
-            QrelsFormat::UnclearCodes(number, first.trim().to_owned())
-        }
+        QrelsFormat::Codes(number, first.trim().to_owned())
     } else if !rows.is_empty() && rows.iter().all(is_cisi) {
         QrelsFormat::Cisi(number)
     } else if !rows.is_empty() && rows.iter().all(|row| row.len() == 2) {

@@ -7,10 +7,13 @@ use ir_core::trec::parse_whole;
 
 use crate::csv::{Rows, header_cells};
 use crate::error::{DataError, Location};
-use crate::judgments::{DOCUMENT, GRADE, JudgmentField, QUERY, QrelsOfRecords, are_names};
+use crate::judgments::{
+    DOCUMENT, GRADE, JudgmentField, QUERY, QrelsOfRecords, are_names, are_pairs,
+};
 use crate::lines::LineReader;
 
-/// Separator of a header line that names a query, a document and a grade; `None` for other lines.
+/// Separator of a header line that names a query, a document and a grade, or a query and a document
+/// alone; `None` for other lines.
 /// Four columns between tabs in the order of TREC (query, iteration, document, grade) are judgments
 /// of TREC, where the caller decides on a header.
 pub(crate) fn separator(line: &str) -> Option<u8> {
@@ -58,7 +61,12 @@ pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<
     let at = Location::new(source, lines.number);
     let names = header_cells(&header, separator, at)?;
     let position = |role: JudgmentField| role.position(names.iter().map(String::as_str), at);
-    let [query, document, score] = [position(QUERY)?, position(DOCUMENT)?, position(GRADE)?];
+    let [query, document] = [position(QUERY)?, position(DOCUMENT)?];
+    let score = if are_pairs(&names) {
+        None
+    } else {
+        Some(position(GRADE)?)
+    };
     let mut rows = Rows::new(lines, separator);
     let mut qrels = QrelsOfRecords::default();
     while let Some(line) = rows.read()? {
@@ -73,8 +81,9 @@ pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<
         {
             return Err(at.wrong_type(&names[id], "an id", "an empty string"));
         }
-        let grade = parse_whole(cells[score].trim());
-        let grade = grade.ok_or_else(|| at.syntax("an integer as grade", cells[score]))?;
+        let grade = score.map_or("1", |score| cells[score]);
+        let grade =
+            parse_whole(grade.trim()).ok_or_else(|| at.syntax("an integer as grade", grade))?;
         qrels.insert(cells[query], cells[document], grade, at)?;
     }
     qrels.finish(source)

@@ -55,11 +55,14 @@
 //!   read to find an end, is at most 64 MiB.
 //! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of one of
 //!   the elements above, or of `con`, `conc`, `smry`, `fac`, `def`, `dom`, `head`, `nat`, `time` or
-//!   `subtopic`, which are skipped.
-//! - `Number:` and leading zeros of an id are removed, as in TREC's qrels.
+//!   `subtopic`, which are skipped. All elements between `<subtopic>` and `</subtopic>` are skipped.
+//! - `Number:` before an id is removed, and then leading zeros are, too, as in TREC's qrels. Other
+//!   ids keep their zeros: `<num>0007</num>`, `<topic number="007">`.
 //! - Other tags and comments are removed; they separate words. A tag may span several lines. Values
 //!   of attributes may contain `>`. CDATA sections are text. `<TITLE/>` is empty.
-//! - An XML declaration, comments, a DOCTYPE and root elements may precede the records.
+//! - An XML declaration, comments, a DOCTYPE and root elements may precede the records. In files
+//!   that are read as UTF-8, the encoding of the declaration is UTF-8, ISO-8859-1 or Windows-1252;
+//!   another one is an error. A byte order mark takes precedence.
 //! - NUL bytes are skipped; [`Corpus::skipped`] counts them.
 //! - Character references of HTML are decoded: `&eacute;`, `&#233;`, `&#xE9;`. The names of HTML 4
 //!   for Latin-1, and numbers, need no `;`: `caf&eacute`, `&copy 2020`. Unknown ones are text.
@@ -90,6 +93,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ir_core::{Corpus, CorpusError, DocReader, Document, Skipped};
 
 use crate::collection::collect_documents;
+use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::text_encoding::TextEncoding;
@@ -152,7 +156,8 @@ impl SgmlCorpus {
         }
     }
 
-    /// Sets the character encoding. Default: UTF-8.
+    /// Sets the character encoding. Default: UTF-8, or the encoding in the XML declaration of a
+    /// file.
     #[must_use]
     pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
         self.encoding = encoding;
@@ -201,8 +206,12 @@ impl SgmlFilesReader<'_> {
     fn open_next(&mut self) -> Result<(), DataError> {
         self.current = None;
         if let Some(path) = self.corpus.files.get(self.next) {
-            let reader = self.corpus.encoding.open(path)?;
-            self.current = Some(SgmlReader::new(reader, &name_of(path)));
+            let name = name_of(path);
+            let reader = match self.corpus.encoding {
+                TextEncoding::Utf8 => TextEncoding::Utf8.decode_markup(open(path)?, &name)?,
+                encoding => encoding.open(path)?,
+            };
+            self.current = Some(SgmlReader::new(reader, &name));
             self.next += 1;
         }
         Ok(())

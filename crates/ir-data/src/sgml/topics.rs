@@ -87,6 +87,17 @@ fn field(element: &str) -> Option<Field> {
     })
 }
 
+fn is_subtopic(name: &str) -> bool {
+    name.eq_ignore_ascii_case("subtopic")
+}
+
+/// Number of closing tags of subtopics. Without one, a subtopic ends at the next field.
+fn closing_subtopics(markup: &str) -> usize {
+    let tokens = tokens(markup).map(|(_, token)| token);
+    let closing = tokens.filter(|token| matches!(token, Token::Close(name) if is_subtopic(name)));
+    closing.count()
+}
+
 /// Reads all topics as queries; `source` names the reader in errors.
 ///
 /// # Errors
@@ -122,8 +133,21 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
     let mut unknown: Vec<&str> = Vec::new();
     let mut starts = [None; 2];
     let mut after_tag = false;
+    // Subtopics that are open, and closing tags of subtopics that follow.
+    let (mut depth, mut closing) = (0, closing_subtopics(records.markup()));
     for (range, token) in tokens(records.markup()) {
         match token {
+            Token::Open(name, attributes)
+                if is_subtopic(name) && !is_self_closing(attributes) && depth < closing =>
+            {
+                (current, depth) = (None, depth + 1);
+            }
+            Token::Close(name) if is_subtopic(name) => {
+                (current, depth) = (None, usize::saturating_sub(depth, 1));
+                closing -= 1;
+            }
+            // A subtopic has texts and an id of its own.
+            _ if depth > 0 => {}
             Token::Open(name, _) | Token::Close(name) if field(name).is_some() => {
                 let is_open = |token: Token<'_>| match token {
                     Token::Open(_, attributes) => !is_self_closing(attributes),
@@ -158,6 +182,7 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         }
         after_tag = !matches!(token, Token::Text(_) | Token::Verbatim(_));
     }
+    let is_numbered = one_line(&fields[0]).starts_with(LABELS[0].1);
     let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
         let text = one_line(text);
         match text.strip_prefix(label) {
@@ -177,8 +202,10 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         values[0] = of_attributes(&IDS);
     }
     let [id, texts @ ..] = &values;
+    // TREC's qrels have 51 for `Number: 051`; those of other tracks have ids as topics have them.
+    let is_number = is_numbered && id.bytes().all(|byte| byte.is_ascii_digit());
     let id = match id.trim_start_matches('0') {
-        number if id.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => number,
+        number if is_number && !number.is_empty() => number,
         _ => id.as_str(),
     };
     if id.is_empty() {

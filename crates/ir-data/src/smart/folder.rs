@@ -4,13 +4,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ir_core::trec::HeaderLine;
 use ir_core::{Qrels, Query};
 
 use super::collections::{SmartCorpus, read_cranfield_queries, read_queries};
 use crate::collection::{Collection, JudgedQueries, check_split};
 use crate::error::{DataError, name_of, read_error};
-use crate::qrels::parse_qrels_any;
+use crate::qrels::parse_smart_judgments;
 use crate::text_encoding::TextEncoding;
 
 /// Split of the judgments.
@@ -32,7 +31,8 @@ const EXPECTED: &str = "*.ALL";
 /// Documents start with a line `.I` and a number. Files may be compressed, with or without `.gz` or
 /// `.zst` in their names. Queries and judgments are optional. Numbers of queries are ids. If the
 /// first number is `001` (Cranfield), positions are ids, as in [`read_cranfield_queries`]. The
-/// format of the judgments is detected ([`parse_qrels_any`]). Their split is `test`.
+/// format of the judgments is detected ([`parse_qrels_any`](crate::parse_qrels_any)); codes in the
+/// shape of Cranfield's are Cranfield's. Their split is `test`.
 ///
 /// ```
 /// use ir_data::smart::SmartFolder;
@@ -166,7 +166,7 @@ impl JudgedQueries for SmartFolder {
             return Ok(Qrels::new());
         };
         let reader = crate::compression::open(path)?;
-        Ok(parse_qrels_any(reader, &name_of(path), HeaderLine::AsData)?.data)
+        Ok(parse_smart_judgments(reader, &name_of(path))?.data)
     }
 }
 

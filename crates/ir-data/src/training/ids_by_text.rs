@@ -1,13 +1,39 @@
 use std::collections::{HashMap, HashSet};
 
 use ir_core::{Corpus, Document};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use crate::error::DataError;
 use crate::template::DocTemplate;
 
+/// Returns a text in NFC, with one space for each run of white space and none at both ends: texts
+/// with the same key read the same.
+///
+/// ```
+/// use ir_data::training::text_key;
+/// assert_eq!(text_key(" Caf\u{e9}\n\u{a0}au lait"), "Café au lait");
+/// assert_eq!(text_key("Cafe\u{301} au\tlait\n"), "Café au lait");
+/// ```
+#[must_use]
+pub fn text_key(text: &str) -> String {
+    let mut key = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !key.is_empty() {
+            key.push(' ');
+        }
+        key.push_str(word);
+    }
+    if key.is_ascii() || is_nfc(&key) {
+        key
+    } else {
+        key.nfc().collect()
+    }
+}
+
 /// Returns the ids of the documents with one of `texts`, in corpus order, by text. A document has
 /// three texts: its field `text`, title and text joined by a space, and the text that `template`
-/// renders. White space at both ends is ignored. Texts that no document has are left out.
+/// renders. Texts are the same if they have the same [`text_key`]. Texts that no document has are
+/// left out.
 ///
 /// Identifies positives that training examples give as texts without ids, so that no document with
 /// such a text is mined as a negative.
@@ -41,10 +67,9 @@ pub fn ids_by_text(
     if texts.is_empty() {
         return Ok(ids);
     }
-    // Several texts may differ in white space alone.
-    let mut by_trimmed: HashMap<&str, Vec<&String>> = HashMap::new();
+    let mut by_key: HashMap<String, Vec<&String>> = HashMap::new();
     for text in &texts {
-        by_trimmed.entry(text.trim()).or_default().push(text);
+        by_key.entry(text_key(text)).or_default().push(text);
     }
     let with_title = DocTemplate::default();
     let mut reader = corpus.open()?;
@@ -52,14 +77,44 @@ pub fn ids_by_text(
     while reader.read(&mut doc)? {
         let rendered = template.render(&doc);
         let joined = with_title.render(&doc);
-        let forms = HashSet::from([doc.text.trim(), joined.trim(), rendered.trim()]);
-        for text in forms
-            .iter()
-            .filter_map(|form| by_trimmed.get(form))
-            .flatten()
-        {
+        let keys = HashSet::from([&doc.text, &joined, &rendered].map(|text| text_key(text)));
+        for text in keys.iter().filter_map(|key| by_key.get(key)).flatten() {
             ids.entry((*text).clone()).or_default().push(doc.id.clone());
         }
     }
     Ok(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts that differ in white space and normalization only.
+    #[test]
+    fn texts_that_read_the_same() {
+        let corpus = vec![
+            Document::new("d1")
+                .with_title("Caf\u{e9}")
+                .with_text("Steep  the\nleaves. "),
+            Document::new("d2")
+                .with_title("Milk")
+                .with_text("Steep the leaves!"),
+        ];
+        let template: DocTemplate = "{title}: {text}".parse().unwrap();
+        for text in [
+            "Steep the leaves.",
+            "\tSteep the\u{a0}leaves.\r\n",
+            "Cafe\u{301}\nSteep the leaves.",
+            "Caf\u{e9} Steep the leaves.",
+            "Cafe\u{301}: Steep the  leaves.",
+        ] {
+            let ids = ids_by_text(&corpus, &template, [text.to_owned()]).unwrap();
+            let expected = HashMap::from([(text.to_owned(), vec!["d1".to_owned()])]);
+            assert_eq!(ids, expected, "{text:?}");
+        }
+        for text in ["Steep theleaves.", "Caf Steep the leaves.", ""] {
+            let ids = ids_by_text(&corpus, &template, [text.to_owned()]).unwrap();
+            assert!(ids.is_empty(), "{text:?}");
+        }
+    }
 }

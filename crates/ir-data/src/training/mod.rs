@@ -38,7 +38,7 @@ mod write;
 pub use document_texts::DocumentTexts;
 pub use file::TrainingFile;
 pub use format::{OnInvalidExample, TrainingFormat};
-pub use ids_by_text::ids_by_text;
+pub use ids_by_text::{ids_by_text, text_key};
 pub use judged::JudgedTrainingSet;
 pub use write::{TrainingWriter, write_example};
 

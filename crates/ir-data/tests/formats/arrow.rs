@@ -224,6 +224,41 @@ fn damaged_files() {
     }
 }
 
+/// Judgments without grades, and grades as texts.
+#[test]
+fn judgments_of_two_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    let read = |columns: &[(&str, [&str; 2])]| {
+        let columns = columns.iter().map(|(name, cells)| {
+            let cells: ArrayRef = Arc::new(StringArray::from(cells.to_vec()));
+            (*name, cells)
+        });
+        let table = RecordBatch::try_from_iter(columns).unwrap();
+        let out = std::fs::File::create(&path).unwrap();
+        let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
+        writer.write(&table).unwrap();
+        writer.finish().unwrap();
+        let parsed = read_qrels_any(&path, Default::default());
+        let qrels = parsed.map_err(|error| error.to_string())?.data;
+        Ok::<_, String>(["d", "e"].map(|doc| qrels.grade("q", doc).unwrap()))
+    };
+    let (query, doc) = (("query-id", ["q", "q"]), ("pid", ["d", "e"]));
+    let index = ("__index_level_0__", ["0", "1"]);
+    let score = ("score", ["2", " 0.0"]);
+    assert_eq!(read(&[query, doc]).unwrap(), [1, 1]);
+    assert_eq!(FileKind::detect(&path).unwrap(), FileKind::Judgments);
+    assert_eq!(read(&[index, doc, query]).unwrap(), [1, 1]);
+    assert_eq!(read(&[query, doc, score, index]).unwrap(), [2, 0]);
+    let error = read(&[query, doc, ("rating", ["2", "0"])]).unwrap_err();
+    assert!(error.contains(":1: expected a field \"score\""), "{error}");
+    let error = read(&[query, doc, ("score", ["2", "high"])]).unwrap_err();
+    assert!(
+        error.contains(":2: expected an integer as grade, found \"high\""),
+        "{error}"
+    );
+}
+
 /// Buffers that claim to become larger than LZ4 allows are errors before memory is allocated.
 #[test]
 fn lengths_of_compressed_buffers_are_limited() {

@@ -201,7 +201,8 @@ fn qrels_in_json_lines() {
 {"query-id": "q", "corpus-id": "e"} => f:2: expected a field "score", found none
 {} => f:2: expected a field "query-id", found none
 {"query-id": "q", "corpus-id": "e", "score": 0.5} => f:2: expected an integer as grade, found "0.5"
-{"query-id": "q", "corpus-id": "e", "score": "1"} => f:2: expected an integer as grade in score, found a string
+{"query-id": "q", "corpus-id": "e", "score": "high"} => f:2: expected an integer as grade, found "high"
+{"query-id": "q", "corpus-id": "e", "score": true} => f:2: expected an integer as grade in score, found a Boolean
 {"query-id": [], "corpus-id": "e", "score": 1} => f:2: expected an id in query-id, found an array
 {"query-id": "", "corpus-id": "e", "score": 1} => f:2: expected an id in query-id, found an empty string
 q\te\t1 => f:2: expected JSON, found an error at column 1 (expected value)
@@ -244,6 +245,72 @@ fn qrels_of_two_columns() {
         assert_eq!(parsed.data.grade("q", "d"), Some(1), "{text}");
         assert_eq!((parsed.data.judgments(), parsed.warnings.len()), (1, 0));
     }
+}
+
+/// The same names in every format.
+#[test]
+fn names_of_judgments() {
+    let read = |text: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        read.unwrap_or_else(|error| panic!("{text}: {error}")).data
+    };
+    let pair = read("q 0 d 1\n");
+    for query in ["qid", "Query-ID", "q_id", "topic", "topic-id"] {
+        for doc in [
+            "docno",
+            "doc_id",
+            "docid",
+            "corpus-id",
+            "pid",
+            "passage-id",
+            "DocumentID",
+        ] {
+            for text in [
+                format!("{query}\t{doc}\nq\td\n"),
+                format!("{doc}\t{query}\trel\nd\tq\t1\n"),
+                format!("label,{query},{doc}\n1,q,d\n"),
+                format!("{{\"{query}\": \"q\", \"{doc}\": \"d\", \"score\": 1}}\n"),
+            ] {
+                assert_eq!(read(&text), pair, "{text}");
+            }
+        }
+    }
+}
+
+/// Two columns, grades as texts, and the index of pandas in every format.
+#[test]
+fn the_same_judgments_in_every_format() {
+    let read = |text: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        read.unwrap_or_else(|error| panic!("{text}: {error}"))
+    };
+    let pairs = read("q 0 d 1\nq 0 e 1\n").data;
+    for text in [
+        "query-id\tcorpus-id\nq\td\nq\te\n",
+        "\tquery-id\tcorpus-id\n0\tq\td\n1\tq\te\n",
+        "query-id,corpus-id\nq,d\nq,e\n",
+        ",corpus-id,query-id\n0,d,q\n1,e,q\n",
+        "Unnamed: 0;qid;docno\n0;q;d\n1;q;e\n",
+        "sep=;\n\"qid\";\"pid\"\nq;d\nq;e\n",
+        "{\"query-id\": \"q\", \"corpus-id\": \"d\"}\n{\"corpus-id\": \"e\", \"query-id\": \"q\"}\n",
+        "[{\"qid\": \"q\", \"pid\": \"d\"}, {\"qid\": \"q\", \"pid\": \"e\"}]",
+    ] {
+        let parsed = read(text);
+        assert_eq!(parsed.data, pairs, "{text}");
+        assert_eq!(parsed.warnings, [], "{text}");
+    }
+    let graded = read("q 0 d 2\nq 0 e 0\n").data;
+    for text in [
+        "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0.0\n",
+        "\tquery-id\tcorpus-id\tscore\n0\tq\td\t2\n1\tq\te\t0\n",
+        ",query-id,corpus-id,score\n0,q,d,\"2\"\n1,q,e, 0\n",
+        "{\"query-id\": \"q\", \"corpus-id\": \"d\", \"score\": \"2\"}\n\
+         {\"query-id\": \"q\", \"corpus-id\": \"e\", \"score\": \" 0.0 \"}\n",
+    ] {
+        assert_eq!(read(text).data, graded, "{text}");
+    }
+    // Names in a comment are none of a table.
+    assert_eq!(read("# qid, docno\nq 0 d 2\nq 0 e 0\n").data, graded);
 }
 
 /// Tables as ir_datasets, PyTerrier and pandas save them.
@@ -304,7 +371,9 @@ fn qrels_in_json_arrays() {
         assert_eq!(read(text).unwrap().data, expected, "{text}");
     }
     crate::assert_cases(
-        r#"[{"qid": "q", "docno": "d"}] => f:1: expected a field "score", found none
+        r#"[{"qid": "q", "docno": "d", "rating": 2}] => f:1: expected a field "score", found none
+{"qid": "q", "docno": "d", "score": null}\n => f:1: expected a field "score", found none
+{"qid": "q", "docno": "d"}\n{"qid": "q", "docno": "e", "score": 0} => f:2: expected no grade, as in the first record, found "score"
 [\n{"qid": "q",\n"docno": "d", "label": 1}\n{ => f:4: expected `,` or `]` after an element of the array, found "{"
 [] => f: expected records with `query-id`, `corpus-id` and `score`, found none"#,
         |text| read(text).unwrap_err(),
@@ -327,6 +396,8 @@ fn beir_folders_in_other_formats() {
     write("qrels/dev.tsv", "q 0 d 2\n");
     let array = "[{\"qid\": \"q\", \"docno\": \"d\", \"relevance\": 3}]";
     write("qrels/train.jsonl", array);
+    write("qrels/table.csv", "query-id,corpus-id,score\nq,d,4\n");
+    write("qrels/ranx.json", "{\"q\": {\"d\": 5}}\n");
     write("qrels/pairs.tsv", "q\td\n");
     write("qrels/empty.tsv", "");
     write("qrels/none.jsonl", "\n");
@@ -334,7 +405,13 @@ fn beir_folders_in_other_formats() {
     let docs: Result<Vec<_>, _> = collection.corpus().docs().unwrap().collect();
     let docs = docs.unwrap();
     assert_eq!((docs[0].id.as_str(), docs[0].text.as_str()), ("d", "tea"));
-    for (split, grade) in [("test", 1), ("dev", 2), ("train", 3)] {
+    for (split, grade) in [
+        ("test", 1),
+        ("dev", 2),
+        ("train", 3),
+        ("table", 4),
+        ("ranx", 5),
+    ] {
         let queries = collection.queries(split).unwrap();
         assert_eq!((queries.len(), queries[0].text.as_str()), (1, "green"));
         let qrels = collection.qrels(split).unwrap();

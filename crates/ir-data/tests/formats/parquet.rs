@@ -1,8 +1,14 @@
 //! Parquet files written by pyarrow, pandas and polars (`testdata/parquet/write.py`).
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::parquet::data_type::{
+    ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType,
+};
+use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::schema::parser::parse_message_type;
 use ir_core::{AttributeValue, Corpus, Document};
 use ir_data::beir::BeirFolder;
 use ir_data::{
@@ -190,6 +196,110 @@ fn dataset_of_the_hub() {
     assert_eq!(FileKind::detect(&part).unwrap(), FileKind::Judgments);
     let read = read_qrels_any(&part, Default::default()).unwrap().data;
     assert_eq!((read.judgments(), read.grade("q2", "d3")), (1, Some(1)));
+}
+
+/// Writes the next column of a group. `levels` are definition and repetition levels.
+fn write_column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: &[T::T],
+    levels: [Option<&[i16]>; 2],
+) {
+    let mut column = group.next_column().unwrap().unwrap();
+    let writer = column.typed::<T>();
+    writer.write_batch(values, levels[0], levels[1]).unwrap();
+    column.close().unwrap();
+}
+
+/// Numbers in half precision are values, and lists of them vectors.
+#[test]
+fn half_precision() {
+    let schema = "message docs {
+        required binary id (UTF8);
+        required binary text (UTF8);
+        optional fixed_len_byte_array(2) score (FLOAT16);
+        required group vector (LIST) {
+            repeated group list { required fixed_len_byte_array(2) element (FLOAT16); }
+        }
+        required fixed_len_byte_array(2) bytes;
+    }";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("half.parquet");
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let out = File::create(&path).unwrap();
+    let mut file = SerializedFileWriter::new(out, schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let texts = |texts: [&str; 2]| texts.map(|text| ByteArray::from(text.as_bytes().to_vec()));
+    // Bits of numbers in half precision.
+    let halves = |bits: &[u16]| -> Vec<FixedLenByteArray> {
+        let bytes = bits.iter().map(|bits| bits.to_le_bytes().to_vec());
+        bytes.map(FixedLenByteArray::from).collect()
+    };
+    // Levels of a score and a null, and of two lists of two numbers.
+    const PRESENT: &[i16] = &[1, 0];
+    const DEFINED: &[i16] = &[1; 4];
+    const REPEATED: &[i16] = &[0, 1, 0, 1];
+    let none = [None; 2];
+    write_column::<ByteArrayType>(&mut group, &texts(["d1", "d2"]), none);
+    write_column::<ByteArrayType>(&mut group, &texts(["tea", "milk"]), none);
+    let (score, vectors) = (halves(&[0x3e00]), halves(&[0x3800, 0x0000, 0xbc00, 0x4000]));
+    write_column::<FixedLenByteArrayType>(&mut group, &score, [Some(PRESENT), None]);
+    let levels = [Some(DEFINED), Some(REPEATED)];
+    write_column::<FixedLenByteArrayType>(&mut group, &vectors, levels);
+    write_column::<FixedLenByteArrayType>(&mut group, &halves(&[0, 0]), none);
+    group.close().unwrap();
+    file.close().unwrap();
+
+    let mut docs = columnar::ColumnarReader::open(&path).unwrap();
+    assert_eq!(docs.skipped_columns(), ["vector", "bytes"]);
+    let mut doc = Document::default();
+    assert!(docs.read_into(&mut doc).unwrap());
+    assert_eq!(doc, Document::new("d1").with_text("tea").with("score", 1.5));
+    assert!(docs.read_into(&mut doc).unwrap());
+    assert_eq!(doc, Document::new("d2").with_text("milk"));
+    let read = columnar::read_vectors(&path).unwrap();
+    assert_eq!(read.ids, ["d1", "d2"]);
+    assert_eq!(read.values, [0.5, 0.0, -1.0, 2.0]);
+}
+
+/// Half of a dataset is not read as if it were all of it.
+#[test]
+fn parts_of_the_hub_are_complete() {
+    let [corpus, queries, data] = [
+        "corpus/corpus-00001-of-00002.parquet",
+        "queries/queries-00000-of-00001.parquet",
+        "data/test-00000-of-00002.parquet",
+    ];
+    for missing in [corpus, queries, data] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for part in [
+            corpus,
+            "corpus/corpus-00000-of-00002.parquet",
+            queries,
+            data,
+            "data/test-00001-of-00002.parquet",
+        ] {
+            let to = root.join(part);
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            if part != missing {
+                std::fs::copy(file("hub").join(part), to).unwrap();
+            } else if part == queries {
+                // An additional part in place of the only one.
+                let to = root.join("queries/queries-00001-of-00001.parquet");
+                std::fs::copy(file("hub").join(part), to).unwrap();
+            }
+        }
+        let opened = BeirFolder::open(root);
+        let error = if missing == data {
+            opened.unwrap().qrels("test").unwrap_err()
+        } else {
+            opened.unwrap_err()
+        };
+        let error = error.to_string();
+        assert!(error.contains(" parts, as "), "{error}");
+        let path = root.join(missing).display().to_string();
+        assert!(error.starts_with(&path) || missing == queries, "{error}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use ir_core::Corpus;
-use ir_data::TextEncoding;
 use ir_data::sgml::{self, SgmlCorpus};
+use ir_data::{DocumentFile, ReadOptions, TextEncoding};
 
 #[test]
 fn trec_documents() {
@@ -364,6 +364,88 @@ fn several_files() {
     assert_eq!(SgmlCorpus::from_files([]).docs().unwrap().count(), 0);
 }
 
+/// The encoding of an XML declaration is the default of documents and topics.
+#[test]
+fn declared_encodings() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.xml");
+    let read = |declaration: &str, cafe: &[u8], encoding: TextEncoding| {
+        let documents = "<docs><doc><docno>1</docno>#</doc></docs>";
+        let topics = "<topics><topic number='1'><title>#</title></topic></topics>";
+        let indri = "<parameters><query><number>1</number><text>#</text></query></parameters>";
+        let [documents, topics, indri] = [documents, topics, indri].map(|markup| {
+            let (before, after) = markup.split_once('#').unwrap();
+            [
+                declaration.as_bytes(),
+                before.as_bytes(),
+                cafe,
+                after.as_bytes(),
+            ]
+            .concat()
+        });
+        let options = ReadOptions {
+            encoding,
+            ..ReadOptions::default()
+        };
+        std::fs::write(&path, documents).unwrap();
+        let file = DocumentFile::open(&path, &options).unwrap();
+        let doc = file.docs().and_then(|mut docs| docs.next().unwrap());
+        let mut found = vec![
+            doc.map(|doc| doc.text)
+                .map_err(|error| error.reason().to_string()),
+        ];
+        for queries in [topics, indri] {
+            std::fs::write(&path, queries).unwrap();
+            let read = ir_data::read_queries(&path, &options);
+            let text = read.map(|(queries, _)| queries[0].text.clone());
+            found.push(text.map_err(|error| error.to_string()));
+        }
+        found
+    };
+    let utf8 = TextEncoding::Utf8;
+    for (declaration, cafe, encoding) in [
+        (
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n",
+            &b"caf\xe9"[..],
+            utf8,
+        ),
+        (
+            "<?xml version='1.0' encoding='windows-1252' ?>",
+            b"caf\xe9",
+            utf8,
+        ),
+        (
+            "<?xml version='1.0' encoding='utf-8'?>",
+            "café".as_bytes(),
+            utf8,
+        ),
+        ("<?xml version='1.0'?>", "café".as_bytes(), utf8),
+        ("", "café".as_bytes(), utf8),
+        // A byte order mark and an option take precedence.
+        (
+            "\u{feff}<?xml version='1.0' encoding='ISO-8859-1'?>",
+            "café".as_bytes(),
+            utf8,
+        ),
+        (
+            "<?xml version='1.0' encoding='KOI8-R'?>",
+            b"caf\xe9",
+            TextEncoding::Latin1,
+        ),
+    ] {
+        let expected = vec![Ok("café".to_owned()); 3];
+        assert_eq!(read(declaration, cafe, encoding), expected, "{declaration}");
+    }
+    let declaration = "<?xml version='1.0' encoding='KOI8-R'?>";
+    let expected = format!(
+        "{}:1: expected the encoding UTF-8, ISO-8859-1 or Windows-1252, found \"KOI8-R\"",
+        path.display()
+    );
+    for found in read(declaration, b"cafe", utf8) {
+        assert_eq!(found.unwrap_err(), expected);
+    }
+}
+
 /// As in Lucene's `TrecDocParser.stripTags`, which replaces a tag by a space.
 #[test]
 fn removed_tags_separate_words() {
@@ -405,12 +487,12 @@ fn topics_of_all_tracks() {
          leaves.</description></topic>",
         "<top>\n<num> 7 </num>\n<EN-title> green tea </EN-title>\n<EN-desc> Tea. </EN-desc>\n\
          <EN-narr> All. </EN-narr>\n</top>\n",
-        "<TOPIC>\n<NUM>0007</NUM>\n<TITLE>green tea</TITLE>\n<CONC>leaves</CONC>\n</TOPIC>\n",
+        "<TOPIC>\n<NUM>7</NUM>\n<TITLE>green tea</TITLE>\n<CONC>leaves</CONC>\n</TOPIC>\n",
         "<topic id='7'><title><![CDATA[green tea]]></title></topic>",
         "<topic number=\"7\"\n type=\"x\">\n<title>green tea</title>\n</topic>",
         "<topics>\n<topic id=\"7\" title=\"green\n tea\"/>\n</topics>",
         "<topic id=\"7\"><title/><query>green tea</query></topic>",
-        "<queries>\n<query>\n<qid>0007</qid>\n<content>green tea</content>\n\
+        "<queries>\n<query>\n<qid>7</qid>\n<content>green tea</content>\n\
          <description>Tea.</description>\n</query>\n</queries>",
         "<?xml version=\"1.0\"?>\n<queries>\n<query><id>7</id><title>green tea</title>\
          <desc>Tea.</desc></query>\n</queries>",
@@ -431,6 +513,61 @@ fn topics_of_all_tracks() {
         covid[0].attributes.text("question"),
         Some("Is green tea < hot?")
     );
+}
+
+#[test]
+fn fields_of_subtopics_are_skipped() {
+    let sub = "<num>9</num><title>black</title><description>hot</description>";
+    for subtopics in [
+        format!("<subtopic number=\"1\">{sub}</subtopic>"),
+        format!("<SUBTOPIC>{sub}</SUBTOPIC>\n<subtopic>black <i>tea</i> {sub}</subtopic\n>"),
+        format!("<subtopics><subtopic>{sub}</subtopic></subtopics>"),
+        format!("<subtopic>{sub}<subtopic>{sub}</subtopic>{sub}</subtopic>"),
+        "<subtopic number=\"1\"/>".to_owned(),
+        "<subtopic> black".to_owned(),
+    ] {
+        let text = format!(
+            "<topics><topic number=\"7\">\n<title>tea</title>\n{subtopics}\n\
+             <description>a leaf</description>{subtopics}</topic></topics>"
+        );
+        let topics = sgml::read_topics(text.as_bytes(), "f").unwrap();
+        let fields = (&*topics[0].id, &*topics[0].text);
+        assert_eq!(fields, ("7", "tea"), "{text}");
+        let description = topics[0].attributes.text("description");
+        assert_eq!(description, Some("a leaf"), "{text}");
+    }
+}
+
+/// Only `Number:` says that the zeros before an id are none of the judgments.
+#[test]
+fn leading_zeros_of_topics() {
+    for (topic, expected) in [
+        ("<top><num> Number: 051<title>tea</top>", "51"),
+        (
+            "<TOP>\n<NUM>Number:\n051</NUM><TITLE>tea</TITLE></TOP>",
+            "51",
+        ),
+        ("<top><num> Number: 000<title>tea</top>", "000"),
+        ("<top><num> Number: 0A7<title>tea</top>", "0A7"),
+        ("<top><num>051</num><title>tea</title></top>", "051"),
+        (
+            "<queries><query><qid>0001</qid><content>tea</content></query></queries>",
+            "0001",
+        ),
+        (
+            "<topics><topic number=\"007\"><query>tea</query></topic></topics>",
+            "007",
+        ),
+        (
+            "<topic><identifier>0010</identifier><title>tea</title></topic>",
+            "0010",
+        ),
+    ] {
+        let topics = sgml::read_topics(topic.as_bytes(), "f").unwrap();
+        assert_eq!(topics[0].id, expected, "{topic}");
+    }
+    let both = "<top><num>1<title>tea</top>\n<top><num>01<title>milk</top>";
+    assert_eq!(sgml::read_topics(both.as_bytes(), "f").unwrap().len(), 2);
 }
 
 /// The forms of TREC's disks, web pages and Gigaword, by hand.

@@ -87,44 +87,47 @@ q 184 1\n => f:1: expected an integer, found "q"
 
 #[test]
 fn detected_judgments() {
-    let read = |text: &str| {
-        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+    let read_as = |text: &str, source: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), source, HeaderLine::AsData);
         read.map(|parsed| parsed.data)
             .map_err(|error| error.to_string())
     };
-    let grades = |text: &str| {
-        let qrels = read(text).unwrap();
+    let read = |text: &str| read_as(text, "f");
+    let grades_of = |qrels: ir_core::Qrels| {
         let docs = qrels.iter().flat_map(|(query, docs)| {
             let docs = docs.iter();
             docs.map(move |(doc, grade)| format!("{query} {doc} {grade}"))
         });
         docs.collect::<Vec<_>>()
     };
-    let warnings = |text: &str| {
-        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+    let grades = |text: &str| grades_of(read(text).unwrap());
+    let warnings = |text: &str, source: &str| {
+        let read = ir_data::parse_qrels_any(text.as_bytes(), source, HeaderLine::AsData);
         let warnings = read.unwrap().warnings.into_iter();
         warnings.map(|it| it.to_string()).collect::<Vec<_>>()
     };
     // Cranfield.
     let text = "\u{feff}\n1 184 2 \n\n1 12 4\r\n1 13 3\n1\t5\t-1";
-    assert_eq!(grades(text), ["1 12 1", "1 13 2", "1 184 3", "1 5 1"]);
-    assert_eq!(
-        warnings(text),
-        [
-            "f:2: read as codes of Cranfield: 1, 2, 3 and 4 are the grades 4, 3, 2 and 1, and -1 \
-             is the grade 1"
-        ]
-    );
-    // Grades with a -1 per query.
+    for source in ["cranqrel", "data/CRANQREL.gz"] {
+        let found = grades_of(read_as(text, source).unwrap());
+        assert_eq!(found, ["1 12 1", "1 13 2", "1 184 3", "1 5 1"]);
+        let expected = format!(
+            "{source}:2: read as codes of Cranfield: 1, 2, 3 and 4 are the grades 4, 3, 2 and 1, \
+             and -1 is the grade 1"
+        );
+        assert_eq!(warnings(text, source), [expected]);
+    }
+    // In a file of another name, the numbers may be grades.
     for text in [
+        "1 184 -1\n1 11 3\n1 12 4\n",
         "1 184 -1\n",
         "1 184 -1\n1 11 1\n2 10 -1\n2 12 2\n",
         "1 184 -1\n1 11 3\n",
     ] {
         assert_eq!(
             read(text).unwrap_err(),
-            "f:1: expected the columns `query 0 document grade`, or codes of Cranfield (-1, and 1 \
-             to 4 with 3 and 4), found \"1 184 -1\""
+            "f:1: expected the columns `query 0 document grade`, or codes of Cranfield (1 to 4 are \
+             the grades 4 to 1) in a file named cranqrel, found \"1 184 -1\""
         );
     }
     // The code -1 is what tells it from grades.
@@ -136,7 +139,7 @@ fn detected_judgments() {
     assert_eq!(grades(cisi), expected);
     assert_eq!(grades("01 1410  0 0\n01 28  0 0\n"), expected);
     let warning = "f:1: read as judgments of CISI or CACM, without a grade; every grade is 1";
-    assert_eq!(warnings(cisi), [warning]);
+    assert_eq!(warnings(cisi, "f"), [warning]);
     let many: String = (1..2000).map(|doc| format!("01 {doc}  0 0\n")).collect();
     assert_eq!(grades(&many).len(), 1999);
     // TREC: the second column is ignored.

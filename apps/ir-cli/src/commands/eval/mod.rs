@@ -61,9 +61,9 @@ a header line is parsed as data (with a warning; --skip-header skips it).
 Differences: without -c, a judged query missing from the run is excluded with
 a warning, as in trec_eval 9 (10.0 fails). A duplicate document is an error in
 any query, judged or not. Lines starting with # are comments; 9.0.x parses
-them as data. Cranfield's judgments are codes, not grades: 1 (complete answer)
-to 4 (minimum interest) are read as grades 4 to 1, and -1 (the paper from
-which the query was taken) as grade 1.
+them as data. Cranfield's judgments, in a file named cranqrel, are codes, not
+grades: 1 (complete answer) to 4 (minimum interest) are read as grades 4 to 1,
+and -1 (the paper from which the query was taken) as grade 1.
 
 As a replacement of trec_eval: its options are accepted, bundled (-qcM100), by
 long name and by unambiguous prefix, and standard output is byte-identical;

@@ -189,8 +189,8 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
         FileKind::Vectors(format) => of_vectors(file, format),
         FileKind::Unclear(kinds) => Ok(Inspection {
             kind: "unclear",
-            format: "columns without a header line".to_owned(),
-            reason: "the number and the content of the columns fit several formats".to_owned(),
+            format: "without names of columns".to_owned(),
+            reason: "the content fits several formats".to_owned(),
             notes: kinds.iter().map(|kind| format!("may be {kind}")).collect(),
             ..Inspection::default()
         }),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use ir_core::training::mining::{MinedNegatives, MiningConfig, MiningQuery};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{DocFilter, DocIds, DocNum, DocSet, Hit, Ranking, Retriever, Run, ScoredDoc};
-use ir_data::training::DocumentTexts;
+use ir_data::training::{DocumentTexts, text_key};
 use ir_system::SharedRetriever;
 
 use crate::shared::filter::QueryFilters;
@@ -121,13 +121,17 @@ impl Miner {
             example.negatives.clear();
         }
         let before = example.negatives.len();
+        let positives: Vec<String> = example
+            .positives
+            .iter()
+            .map(|positive| text_key(&positive.text))
+            .collect();
         for doc in mined.docs() {
             let id = self.candidates.ids().id(doc);
             let known = |text: &TrainingText| text.id.as_deref() == Some(id);
             let Some(text) = self.text(doc) else { continue };
-            let reads = |positive: &TrainingText| positive.text == text;
             // Positives without an id of the collection are identified by their text.
-            if !example.negatives.iter().any(known) && !example.positives.iter().any(reads) {
+            if !example.negatives.iter().any(known) && !positives.contains(&text_key(text)) {
                 example.negatives.push(TrainingText::new(text).with_id(id));
             }
         }

@@ -110,6 +110,7 @@ pub(super) fn from_folder(
     // A dataset of the Hugging Face hub has a README beside its files.
     if !columnar.is_empty() && columnar.len() >= notes {
         check_no_datasets_below(path, &columnar)?;
+        ir_data::check_parts(&columnar)?;
         let skipped = skipped_others(&others, "are neither Parquet nor Arrow");
         let files = columnar.into_iter().cloned().collect();
         let source = from_files(path, files, COLUMNAR_FILES, options)?;

@@ -276,7 +276,7 @@ fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Op
     Some(match (columns, argument) {
         (2, _) => assessed(),
         (3, _) => format!(
-            "{}; or of Cranfield? they have codes -1 and 1 to 4",
+            "{}; or of Cranfield? they have codes -1 and 1 to 4, in a file named cranqrel",
             assessed()
         ),
         (5, QrelsArgument::FirstWithFormat) => {
