@@ -9,6 +9,7 @@ use ir_data::{
     ColumnarFormat, DataError, FieldNames, FileKind, GivenNames, LineReader, RecordKind,
     TextEncoding, columnar,
 };
+use ir_system::read_text;
 use serde_json::Value;
 
 use crate::shared::console::bail_usage;
@@ -97,7 +98,7 @@ pub(super) fn kind_of_toml(file: &Path) -> Option<&'static str> {
     if fs::metadata(file).ok()?.len() > MAX_TOML_BYTES {
         return None;
     }
-    let table: toml::Table = fs::read_to_string(file).ok()?.parse().ok()?;
+    let table: toml::Table = read_text(file).ok()?.parse().ok()?;
     let has = |name| table.get(name).is_some_and(toml::Value::is_array);
     if has("tasks") {
         return Some(EXPERIMENT);
