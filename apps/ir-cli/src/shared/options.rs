@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
+use std::num::IntErrorKind;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -91,6 +92,15 @@ pub(crate) fn parse<T: FromStr>(
 
 /// Parses an integer ≥ 1.
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
+    let is_large = text
+        .parse::<usize>()
+        .is_err_and(|error| *error.kind() == IntErrorKind::PosOverflow);
+    if is_large {
+        return Err(format!(
+            "expected an integer from 1 to {}, found {text:?}",
+            usize::MAX
+        ));
+    }
     parse(text, "an integer of at least 1", |&number| number > 0)
 }
 

@@ -187,9 +187,7 @@ fn scores_are_rounded_for_all_systems_or_one() {
     let error = Experiment::from_toml(&text("", "scores = \"anserni\"\n")).unwrap_err();
     let error = error.to_string();
     assert!(
-        error.contains(
-            "scores: unknown variant `anserni`, expected one of `exact`, `strict`, `anserini`"
-        ),
+        error.contains("scores: expected one of `exact`, `strict`, `anserini`, found `anserni`"),
         "{error}"
     );
 }
