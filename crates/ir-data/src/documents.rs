@@ -27,8 +27,8 @@ use crate::tsv::{self, Column, TsvCorpus};
 pub struct ReadOptions {
     /// Character encoding of formats other than JSON, Parquet and Arrow. Default: UTF-8.
     pub encoding: TextEncoding,
-    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones. Default:
-    /// none.
+    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones, and of the
+    /// element of topics with the text. Default: none.
     pub names: GivenNames,
 }
 

@@ -170,7 +170,10 @@ pub fn read_queries_from(
         (queries, QueryFormat::Indri)
     } else if head.line.starts_with('<') {
         #[cfg(feature = "html")]
-        let queries = sgml::read_topics(encoding.decode(reader), source)?;
+        let queries = match &options.names.text {
+            Some(name) => sgml::read_topics_by_field(encoding.decode(reader), source, name)?,
+            None => sgml::read_topics(encoding.decode(reader), source)?,
+        };
         #[cfg(not(feature = "html"))]
         return Err(crate::head::no_html(source));
         #[cfg(feature = "html")]

@@ -80,7 +80,7 @@ mod records;
 mod topics;
 
 pub use character_references::character_reference;
-pub use topics::read_topics;
+pub use topics::{read_topics, read_topics_by_field};
 
 use std::io::BufRead;
 use std::path::PathBuf;
