@@ -10,7 +10,7 @@ use super::records::{RecordElement, RecordElements, RecordReader, append, one_li
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 
-const TOPICS: RecordElements = RecordElements {
+pub(super) const TOPICS: RecordElements = RecordElements {
     elements: &[
         RecordElement {
             name: "top",
@@ -85,6 +85,12 @@ fn field(element: &str) -> Option<Field> {
         }
         _ => return None,
     })
+}
+
+/// Returns `true` for a field with a result, `false` for a section that is skipped; `None` for
+/// another element.
+pub(super) fn is_read(element: &str) -> Option<bool> {
+    field(element).map(|field| field != Field::Skip)
 }
 
 /// Reads all topics as queries; `source` names the reader in errors.

@@ -7,12 +7,13 @@ use anyhow::Result;
 use ir_core::trec::run_fields;
 use ir_data::{
     ColumnarFormat, DataError, FieldNames, FileKind, GivenNames, LineReader, RecordKind,
-    TextEncoding, columnar,
+    TextEncoding, columnar, sgml,
 };
 use ir_system::read_text;
 use serde_json::Value;
 
 use crate::shared::console::bail_usage;
+use crate::shared::format::counted;
 use crate::shared::options::is_utf8_file;
 
 /// Kind of a file with tasks.
@@ -91,6 +92,41 @@ pub(super) fn query_fields(file: &Path, names: &GivenNames) -> Result<FieldNames
     let name = file.display().to_string();
     let fields = FieldNames::detect_with(&record, RecordKind::Query, names, &name, 1)?;
     Ok(fields)
+}
+
+/// Note of the elements of a TREC file that are not read; `None` if all are read.
+pub(super) fn skipped_elements(
+    file: &Path,
+    encoding: TextEncoding,
+    kind: RecordKind,
+) -> Result<Option<String>> {
+    let unit = match kind {
+        RecordKind::Document => "document",
+        RecordKind::Query => "topic",
+    };
+    let found = sgml::skipped_elements(file, encoding, kind)?;
+    let found = found
+        .iter()
+        .map(|(name, count)| format!("{name} ({})", counted(*count, unit)));
+    let found: Vec<String> = found.collect();
+    Ok((!found.is_empty()).then(|| format!("skipped: {}", found.join(", "))))
+}
+
+/// What shows a format of [`FileKind::judgment_format`].
+pub(super) fn reason_of_judgments(format: &str) -> &'static str {
+    match format {
+        "JSON" => "the first character is { or [, and the objects have grades",
+        "pairs" => "the lines have two columns, a query and a document",
+        "BEIR qrels" => "the first line is the header query-id, corpus-id, score",
+        "BEIR qrels: table with a header line" => {
+            "the first line has names of a query, a document and a grade"
+        }
+        "Cranfield, CISI and CACM" => {
+            "the lines have three integers with codes, or two integers and two zeros"
+        }
+        "TREC qrels" => "the lines have four columns, the last an integer",
+        _ => "the columns are a query, a document and a grade",
+    }
 }
 
 /// Kind of a TOML file with tasks or systems; `None` for other files.
