@@ -22,7 +22,7 @@ use crate::commands::{
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train, train_reader};
 use crate::help;
-use crate::shared::console::Console;
+use crate::shared::console::{Console, Usage};
 use crate::shared::list_style::wrapped;
 use crate::shared::options::with_encoding_hint;
 use crate::shared::output::{OutputSink, WorkPath, print};
@@ -359,8 +359,15 @@ fn print_completions(shell: Shell) -> Result<()> {
 /// Prints what `ir COMMAND --help` prints and, for `eval`, all measures; or the help of a group of
 /// options. Returns the exit code.
 fn print_help(names: &[String]) -> ExitCode {
-    if names == ["formats"] {
-        return match print(list_formats()) {
+    if let Some(("formats", rest)) = names.split_first().map(|(first, rest)| (&**first, rest)) {
+        let printed = match rest.first() {
+            None => print(list_formats()),
+            Some(found) => {
+                let message = format!("expected nothing after `ir help formats`, found {found:?}");
+                Err(Usage(message).into())
+            }
+        };
+        return match printed {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => Console::new(false).fail(&error),
         };

@@ -17,12 +17,13 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
-use crate::shared::console::{Console, print_line};
+use crate::shared::console::{Console, print_line, print_panics};
 use crate::shared::output::reject_inputs_as_outputs;
 use crate::shared::shards::record_command_line;
 use crate::shared::signals::handle_signals;
 
 fn main() -> ExitCode {
+    print_panics();
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let command = help::arranged(Cli::command(), &arguments.collect::<Vec<_>>());
     let mut command = cli::with_negative_values(command);

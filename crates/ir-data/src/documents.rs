@@ -28,8 +28,8 @@ pub struct ReadOptions {
     /// Character encoding of formats other than JSON, Parquet and Arrow. Default: UTF-8, or the
     /// encoding in the XML declaration of documents and topics.
     pub encoding: TextEncoding,
-    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones. Default:
-    /// none.
+    /// Names of fields in JSON, CSV, Parquet and Arrow that replace the detected ones, and of the
+    /// element of topics with the text. Default: none.
     pub names: GivenNames,
 }
 

@@ -298,8 +298,12 @@ pub enum DataError {
     },
     /// A numbered part of a file is missing or extra. `first` is the part with the lowest number.
     #[error("{path}: expected one of {count} parts, as {first} is, found {found}")]
-    #[rustfmt::skip]
-    NumberedPart { path: String, count: usize, first: String, found: String },
+    NumberedPart {
+        path: String,
+        count: usize,
+        first: String,
+        found: String,
+    },
     /// Two files of a folder have different judgments of a split. `query` is the first with others.
     #[error(
         "{path}: expected the judgments of {first}, found others of query {query:?} (remove one of the files)"

@@ -12,6 +12,9 @@
 #[must_use]
 pub fn parser_message(message: &str, object: &str) -> String {
     let message = without_position(message);
+    if let Some(message) = enum_message(message, object) {
+        return message;
+    }
     let wrong = ["invalid type: ", "invalid value: ", "invalid length "];
     let found = wrong.iter().find_map(|start| message.strip_prefix(start));
     // The found value may contain any text, what is expected does not.
@@ -42,6 +45,29 @@ fn without_position(message: &str) -> &str {
         Some((line, column)) if is_number(line) && is_number(column) => text,
         _ => message,
     }
+}
+
+/// Rewrites a message about the variant of an enum; `None` for other messages.
+fn enum_message(message: &str, object: &str) -> Option<String> {
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        let (found, expected) = rest.rsplit_once(", expected ")?;
+        return Some(format!("expected {expected}, found {found}"));
+    }
+    Some(match message {
+        "invalid type: unit variant, expected string only" | "wanted string or table" => {
+            format!("expected a string or {object}")
+        }
+        "wanted exactly 1 element, found 0 elements" => {
+            format!("expected {object} with one key, found none")
+        }
+        "wanted exactly 1 element, more than 1 element" => {
+            format!("expected {object} with one key, found several")
+        }
+        _ if message.starts_with("data did not match any variant of untagged enum ") => {
+            "expected a value of another type".to_owned()
+        }
+        _ => return None,
+    })
 }
 
 /// Name of an expected integer, with the bound that a found number exceeds; `None` for other types.
@@ -98,6 +124,8 @@ fn type_name(expected: &str, object: &str) -> String {
         "a map" => object,
         "string or map" => return format!("a string or {object}"),
         "unit" => "null",
+        "unit variant" => "a string",
+        "newtype variant" | "tuple variant" => object,
         _ if expected.starts_with("struct ") => object,
         _ => {
             let lists = ["a tuple of size ", "an array of length "];
@@ -125,7 +153,10 @@ fn found_name(found: &str, object: &str) -> String {
     }
     match found {
         "sequence" => "a list".to_owned(),
-        "map" | "newtype struct" => object.to_owned(),
+        "unit variant" => "a string".to_owned(),
+        "map" | "newtype struct" | "newtype variant" | "tuple variant" | "struct variant" => {
+            object.to_owned()
+        }
         "null" | "unit value" | "Option value" => "null".to_owned(),
         _ => found.strip_prefix("string ").unwrap_or(found).to_owned(),
     }
@@ -150,6 +181,52 @@ mod tests {
         name: String,
         #[serde(default)]
         count: Option<i128>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(rename_all = "lowercase")]
+    #[allow(dead_code, reason = "only its errors are read")]
+    enum Choice {
+        Plain,
+        Number(u8),
+        Named { size: u8 },
+    }
+
+    #[test]
+    fn variants_are_values() {
+        assert_eq!(
+            message::<Choice>("\"x\""),
+            "expected one of `plain`, `number`, `named`, found `x`"
+        );
+        assert_eq!(
+            message::<Choice>("\"number\""),
+            "expected an object, found a string"
+        );
+        assert_eq!(
+            message::<Choice>("\"named\""),
+            "expected an object, found a string"
+        );
+        for (serde, expected) in [
+            (
+                "invalid type: unit variant, expected string only",
+                "expected a string or a table",
+            ),
+            ("wanted string or table", "expected a string or a table"),
+            (
+                "wanted exactly 1 element, more than 1 element",
+                "expected a table with one key, found several",
+            ),
+            (
+                "invalid type: unit variant, expected newtype variant",
+                "expected a table, found a string",
+            ),
+            (
+                "data did not match any variant of untagged enum Choice",
+                "expected a value of another type",
+            ),
+        ] {
+            assert_eq!(parser_message(serde, "a table"), expected);
+        }
     }
 
     #[test]

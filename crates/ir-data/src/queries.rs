@@ -171,7 +171,10 @@ pub fn read_queries_from(
         (queries, QueryFormat::Indri)
     } else if head.line.starts_with('<') {
         #[cfg(feature = "html")]
-        let queries = sgml::read_topics(encoding.decode_markup(reader, source)?, source)?;
+        let queries = match &options.names.text {
+            Some(name) => sgml::read_topics_by_field(encoding.decode_markup(reader, source)?, source, name)?,
+            None => sgml::read_topics(encoding.decode_markup(reader, source)?, source)?,
+        };
         #[cfg(not(feature = "html"))]
         return Err(crate::head::no_html(source));
         #[cfg(feature = "html")]

@@ -12,7 +12,7 @@ use toml::Table;
 use crate::entries::key_of_bm25;
 use crate::entry::COMMON_KEYS;
 use crate::error::SystemError;
-use crate::readable::readable;
+use crate::readable::readable_of_key;
 use crate::suggest::did_you_mean;
 use crate::system::{ParsedSystem, System};
 use crate::table_schema::TableSchema;
@@ -222,7 +222,8 @@ fn parse<T: System + Serialize + DeserializeOwned + 'static>(
             key if key == "." => invalid_key::<T>(parameters, error.inner().message()),
             key => key,
         };
-        SystemError::parameter(key, readable(error.inner().message().trim(), "a table"))
+        let message = readable_of_key(error.inner().message().trim(), parameters, &key);
+        SystemError::parameter(key, message)
     })?;
     let parameters = serde_json::to_value(&system).map_err(SystemError::stage("serialization"))?;
     Ok(ParsedSystem {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use crate::error::{Location, SpecError};
-use crate::readable::readable;
+use crate::readable::readable_of_key;
 use crate::source::{SourceMap, line_at};
 
 /// Maximum size of a file that [`read_text`] reads, in bytes.
@@ -107,7 +107,8 @@ fn key_error(
     {
         location.line = Some(line_at(text, span.start));
     }
-    let message = readable(&message, "a table");
+    let root: toml::Table = text.parse().unwrap_or_default();
+    let message = readable_of_key(&message, &root, &key);
     if key.is_empty() || key == "." {
         return SpecError::Syntax { location, message };
     }

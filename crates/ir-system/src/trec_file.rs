@@ -12,6 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::string_or_table::string_or_table;
 
+/// Mark that Windows programs put at the start of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Run or qrels file in TREC format or JSON: a path, or a table with a path and options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrecFile {
@@ -62,8 +65,11 @@ impl TrecFile {
             return Ok(bytes);
         }
         let mut seen = HashSet::new();
-        for line in reader.split(b'\n') {
-            let line = line?;
+        for (number, line) in reader.split(b'\n').enumerate() {
+            let mut line = line?;
+            if number == 0 && line.starts_with(BYTE_ORDER_MARK) {
+                line.drain(..BYTE_ORDER_MARK.len());
+            }
             if !seen.contains(&line) {
                 bytes.write_all(&line)?;
                 seen.insert(line);
@@ -87,7 +93,7 @@ impl TrecFile {
 
 /// Returns `true` if a file starts with a brace or a bracket, after white space.
 fn is_json(head: &[u8]) -> bool {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     matches!(text.trim_ascii_start(), [b'{' | b'[', ..])
 }
 

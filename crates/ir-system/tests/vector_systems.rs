@@ -204,6 +204,12 @@ fn sparse_vectors_are_ranked_by_inner_product() {
         warnings[0].ends_with("has no vectors of 2 queries, such as \"q3\""),
         "{warnings:?}"
     );
+    write(
+        "vectors",
+        &format!("\u{feff}{vectors}").replace('\n', "\r\n"),
+    );
+    write("queries", &format!("\u{feff}{queries}"));
+    assert_eq!(search(&keys).unwrap().0, found);
     for (name, text, expected) in [
         (
             "vectors",

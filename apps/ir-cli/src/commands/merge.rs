@@ -57,7 +57,7 @@ pub(crate) struct Args {
 
     /// Memory budget for an index in bytes, or with a unit (MB, GB, MiB, GiB); postings beyond it
     /// are spilled to temporary files [default: 512MB]
-    #[arg(long, value_parser = bytes, value_name = "SIZE")]
+    #[arg(long, value_parser = bytes, allow_hyphen_values = true, value_name = "SIZE")]
     memory: Option<usize>,
 }
 

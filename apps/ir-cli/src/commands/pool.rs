@@ -1,11 +1,12 @@
 //! `ir pool`: pooling for relevance assessment, and merging of the judgments.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use ir_core::trec::write_qrels;
 use ir_core::{Grade, Qrels, Run};
+use ir_data::{Line, LineReader};
 use ir_eval::assess::{Pool, PoolDesign, PoolJudgmentError, StratumSample};
 
 use crate::shared::console::{Console, Usage, bail_usage};
@@ -231,12 +232,12 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
 fn judge(pool: &mut Pool, file: &str, console: &Console) -> Result<usize> {
     let (input, name) = input::open(file, console)?;
     let mut blank = 0;
-    for (number, line) in (1..).zip(input.lines()) {
-        let line = line.with_context(|| format!("{name}:{number}: cannot be read"))?;
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let mut lines = LineReader::new(input, &name);
+    while let Some(Line { number, text }) = lines.read()? {
+        let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let (query, doc, grade) = match fields[..] {
             [] => continue,
-            _ if line.starts_with('#') => continue,
+            _ if text.starts_with('#') => continue,
             [_, _] => {
                 blank += 1;
                 continue;

@@ -9,8 +9,9 @@ use ir_experiment::{
     Experiment, ExperimentResults, OutputFormat, Plan, Registry, Runner, StageStatus,
 };
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::experiment::{ConsoleObserver, cache, failure, open, output_folder, stage_line};
+use crate::shared::format::counted;
 use crate::shared::options::use_threads;
 use crate::shared::output::{
     OutputPath, OutputSink, create_folder, reject_input_folder, reject_taken,
@@ -42,8 +43,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TableFormat::Text, value_name = "FORM")]
     format: TableFormat,
 
-    /// Output folder for the formats that the file selects: tables, HTML pages, JSON, runs
-    /// [default: the output folder of the file]
+    /// Output folder for the formats that the file selects: tables, HTML pages, JSON, runs. It is
+    /// new or empty, or has such results [default: the output folder of the file]
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     results: Option<OutputPath>,
 
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .map_or("output.folder", |_| "--results");
     if let Some(folder) = &folder {
         reject_input_folder(option, folder)?;
+        reject_foreign_folder(option, folder)?;
     }
     if let Some(cache) = &args.cache {
         reject_input_folder("--cache", &cache.folder())?;
@@ -130,6 +132,31 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 fn print(text: &str) -> Result<()> {
     OutputSink::open(None)?.write_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// Files that show a folder with results.
+const RESULTS: [&str; 4] = ["table.txt", "table.md", "table.tex", "results.json"];
+
+/// Rejects a folder that has files and no results of an experiment, such as the current folder.
+/// Hidden files do not count.
+fn reject_foreign_folder(option: &str, folder: &Path) -> Result<()> {
+    // A folder that does not exist is created.
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort_unstable();
+    let has_results = names.iter().any(|name| RESULTS.contains(&name.as_str()));
+    let is_part = |name: &String| name == "runs" || name.ends_with(".html");
+    if has_results || names.iter().all(is_part) {
+        return Ok(());
+    }
+    let shown: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
+    bail_usage!(
+        "{option}: expected a new or empty folder, or one with results of an experiment, found {} with {} ({})",
+        folder.display(),
+        counted(names.len() as u64, "other file"),
+        shown.join(", ")
+    )
 }
 
 /// Writes the files of the results. None of them may be an input.

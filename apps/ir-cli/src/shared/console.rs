@@ -155,8 +155,13 @@ static PRINTS_TO_LOG: AtomicBool = AtomicBool::new(false);
 #[cfg(feature = "serve")]
 pub(crate) fn print_to_log() {
     PRINTS_TO_LOG.store(true, Ordering::SeqCst);
+}
+
+/// Prints a panic as one line, without a backtrace: a backtrace takes a lock and memory, so that
+/// the process would wait for itself after a failed allocation.
+pub(crate) fn print_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        tracing::error!("{}", one_line(&panic.to_string()));
+        print_line(format_args!("error: {}", one_line(&panic.to_string())));
     }));
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct IndexOptions {
 
     /// Memory budget in bytes, or with a unit (MB, GB, MiB, GiB); postings beyond it are spilled to
     /// temporary files [default: 512MB]
-    #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
+    #[arg(long, value_parser = bytes, allow_hyphen_values = true, value_name = "SIZE", help_heading = "Index")]
     pub(crate) memory: Option<usize>,
 }
 
@@ -400,10 +400,11 @@ pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
     let json = read_text(Path::new(text)).map_err(|error| error.to_string())?;
     let given: Map<String, Value> = serde_json::from_str(&json).map_err(|error| {
         let message = parser_message(&error.to_string(), "an object");
-        format!(
-            "line {}: expected an object of JSON: {message}",
-            error.line()
-        )
+        let message = match message.strip_prefix("expected an object, ") {
+            Some(found) => format!(", {found}"),
+            None => format!(": {message}"),
+        };
+        format!("line {}: expected an object of JSON{message}", error.line())
     })?;
     // Missing fields take their defaults; saved indexes have all fields.
     let analysis = Analysis::default().with_overrides(&given);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
+use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -100,6 +101,15 @@ pub(crate) fn parse<T: FromStr>(
 
 /// Parses an integer ≥ 1.
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
+    let is_large = text
+        .parse::<usize>()
+        .is_err_and(|error| *error.kind() == IntErrorKind::PosOverflow);
+    if is_large {
+        return Err(format!(
+            "expected an integer from 1 to {}, found {text:?}",
+            usize::MAX
+        ));
+    }
     parse(text, "an integer of at least 1", |&number| number > 0)
 }
 
@@ -173,14 +183,19 @@ impl QueryForm {
     }
 
     /// Replaces the text of each query by the attribute. An error if a query has no such text.
-    pub(crate) fn apply(&self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
+    pub(crate) fn apply(&self, queries: Vec<Query>) -> Result<Vec<Query>> {
+        self.apply_by("--query-form", queries)
+    }
+
+    /// [`QueryForm::apply`] for the value of an option, which errors name.
+    pub(crate) fn apply_by(&self, option: &str, mut queries: Vec<Query>) -> Result<Vec<Query>> {
         let Some(name) = self.attribute() else {
             return Ok(queries);
         };
         let missing = |query: &&Query| query.attributes.text(name).is_none();
         let without = queries.iter().find(missing);
         if let Some(query) = without {
-            return Err(self.missing(query, &queries));
+            return Err(self.missing(option, query, &queries));
         }
         for query in &mut queries {
             if let Some(text) = query.attributes.text(name) {
@@ -191,7 +206,7 @@ impl QueryForm {
     }
 
     /// Error of a query without the form. Lists the forms of all queries.
-    fn missing(&self, query: &Query, queries: &[Query]) -> anyhow::Error {
+    fn missing(&self, option: &str, query: &Query, queries: &[Query]) -> anyhow::Error {
         let texts = queries.iter().flat_map(|query| {
             let attributes = query.attributes.iter();
             attributes.filter_map(|(name, _)| query.attributes.text(name).map(|_| form_name(name)))
@@ -202,13 +217,13 @@ impl QueryForm {
         let names = names.join(", ");
         if known.contains(found.as_str()) {
             return anyhow!(
-                "--query-form {found}: expected a text in each query, found none in query {:?} (forms: {names})",
+                "{option} {found}: expected a text in each query, found none in query {:?} (forms: {names})",
                 query.id
             );
         }
         let hint = did_you_mean(&found, known);
         Usage(format!(
-            "--query-form: expected a form of the queries ({names}), found {found:?}{hint}"
+            "{option}: expected a form of the queries ({names}), found {found:?}{hint}"
         ))
         .into()
     }

@@ -322,7 +322,21 @@ fn invalid_input_names_batch_row_and_column() {
     fails(&stream(&[vec![("id", ids())]]), &["row 1", "column text"]);
     fails(
         &stream(&[vec![("name", ids())]]),
-        &["expected a column id", "name"],
+        &["expected a field \"_id\"", "name"],
+    );
+    let named = vec![("docid", ids()), ("contents", ids())];
+    let output = run(
+        &here,
+        &["worker", "tokenize", "--format", "arrow"],
+        &stream(&[named]),
+    );
+    assert!(output.status.success());
+    fails(
+        &stream(&[vec![
+            ("id", text(vec![Some("")])),
+            ("text", text(vec![None])),
+        ]]),
+        &["row 1, column id: expected an id, found an empty text"],
     );
     fails(
         &stream(&[vec![("id", ids()), ("_id", ids())]]),

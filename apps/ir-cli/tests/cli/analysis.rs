@@ -64,6 +64,18 @@ fn stemmers_and_words_of_a_language() {
     assert_eq!(search("national généralisation", &[]), ["cats"]);
     assert_eq!(search("tradition", &[]), ["cats"]);
     assert!(search("les la", &[]).is_empty());
+    // Lists in another form than the texts, also with folding.
+    here.write("nfd.txt", "ge\u{301}ne\u{301}ralise\u{301}es\nles\n");
+    let word = ["corpus.jsonl", "--query", "généralisées"];
+    for fold in [&[][..], &["--fold"]] {
+        let stopped = ["--stop-words", "nfd.txt", "--stemmer", "french"];
+        assert!(hits(&here, &[&word, &stopped[..], fold].concat()).is_empty());
+        let protected = ["--protected-words", "nfd.txt", "--stemmer", "french"];
+        assert_eq!(
+            hits(&here, &[&word, &protected[..], fold].concat()),
+            ["cats"]
+        );
+    }
     let protected = ["--protected-words", "protected.txt"];
     assert!(search("tradition", &protected).is_empty());
     assert_eq!(search("Traditions", &protected), ["cats"]);

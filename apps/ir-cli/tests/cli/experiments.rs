@@ -190,6 +190,34 @@ fn outputs() {
     assert_eq!(fs::read_dir(here.at("only")).unwrap().count(), 1);
 }
 
+/// Results are not written among files of others.
+#[test]
+fn folders_of_others_are_not_outputs() {
+    let here = folder();
+    here.write("notes/a.md", "a");
+    here.write("notes/.hidden", "");
+    here.write("f.toml", format!("{EXPERIMENT}[output]\nfolder = \".\"\n"));
+    here.errors(
+        "
+        run e.toml -o notes
+          2: --results: expected a new or empty folder | found notes with 1 other file (a.md)
+        run e.toml -o .
+          2: --results: expected a new or empty folder | (e.toml, f.toml, notes
+        run f.toml
+          2: output.folder: expected a new or empty folder
+        ",
+    );
+    let formats = format!("{EXPERIMENT}[output]\nformats = [\"html\", \"runs\"]\n");
+    here.write("g.toml", formats);
+    fs::remove_file(here.at("notes/a.md")).unwrap();
+    for _ in 0..2 {
+        here.ir("run g.toml -o notes").ok();
+        here.ir("run e.toml -o out").ok();
+    }
+    here.write("out/README.md", "beside results");
+    here.ir("run e.toml -o out").ok();
+}
+
 /// No output replaces the experiment file or the collection.
 #[test]
 fn inputs_are_not_outputs() {

@@ -510,6 +510,8 @@ fn inspection_of_other_files() {
     let system = "version = 1\n\n[[systems]]\nname = \"a\"\ntype = \"bm25\"\n";
     here.write("system.toml", system);
     assert_eq!(inspect("system.toml")["kind"], "system file");
+    here.write("marked.toml", format!("\u{feff}{system}"));
+    assert_eq!(inspect("marked.toml")["kind"], "system file");
     here.write(
         "experiment.toml",
         format!("{system}\n[[tasks]]\nname = \"b\"\n"),

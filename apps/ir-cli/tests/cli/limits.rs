@@ -411,6 +411,10 @@ fn resampling_can_be_interrupted() {
         assert_eq!(error, "error: interrupted; nothing was written\n", "{test}");
         assert_eq!(output.stdout, b"");
     }
+    let few = "compare --test t --interval bootstrap --samples 19 qrels a b";
+    let expected = "--samples, --alpha: expected at least 20 bootstrap samples for an interval";
+    here.ir(few).fails(2, &[expected, "level 0.05, found 19"]);
+    here.ir(&few.replace("19", "4 --alpha 0.25")).ok();
     let interval = "compare --interval bootstrap --samples 4000000000 qrels a b";
     here.ir(interval)
         .fails(2, &["--samples: expected at most 100000000"]);

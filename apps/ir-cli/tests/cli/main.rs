@@ -34,6 +34,7 @@ mod import_results;
 mod index_update;
 mod input_formats;
 mod inputs_as_outputs;
+mod inspection;
 mod knn_accuracy;
 mod lexical_search;
 mod limits;

@@ -41,6 +41,14 @@ fn numbers_in_words() {
         "table.toml",
         "[[systems]]\nname = \"a\"\ntype = \"bm25\"\nk1 = { a = 1 }\n",
     );
+    for (file, value) in [
+        ("analyzer.toml", "analyzer = 3"),
+        ("fields.toml", "fields = 3"),
+        ("stops.toml", "analyzer = { stop_words = 3 }"),
+    ] {
+        let system = "[[systems]]\nname = \"a\"\ntype = \"bm25\"";
+        here.write(file, format!("{system}\n{value}\n"));
+    }
     here.write("frames.jsonl", "[1]\n");
     here.write("itself.txt", "x, y\nthe => the\n");
     here.write("large.toml", "#".repeat((16 << 20) + 1));
@@ -59,11 +67,23 @@ fn numbers_in_words() {
         index tiny -o x.ir --analysis range.json
           2: max_len: | expected an integer >= 0
         index tiny -o x.ir --analysis list.json
-          2: line 1: expected an object of JSON: expected an object, found a list (see
+          2: line 1: expected an object of JSON, found a list (see
         index tiny -o x.ir --analysis tokenizer.json
           2: tokenizer: expected a string or an object, found a list
+        index tiny -o x.ir --memory -1GB
+          2: --memory | expected a size like 512MB or 2GiB, found \"-1GB\"
+        search tiny tea -k 99999999999999999999
+          2: --hits | expected an integer from 1 to | found \"99999999999999999999\"
+        help formats foo
+          2: expected nothing after `ir help formats`, found \"foo\"
         search tiny tea --system table.toml
           1: table.toml:4: systems[0].k1: expected a number, found a table
+        search tiny tea --system analyzer.toml
+          1: analyzer.toml:4: systems[0].analyzer: expected a string or a table, found 3
+        search tiny tea --system fields.toml
+          1: fields.toml:4: systems[0].fields: expected a string or a table, found 3
+        search tiny tea --system stops.toml
+          1: systems[0].analyzer: stop_words: expected the name of a list, or a list of words
         ask frames.jsonl tea
           1: frames.jsonl:1: expected a frame: expected a string, found 1
         search tiny tea --synonyms itself.txt

@@ -454,17 +454,20 @@ fn fields_of_topics() {
     );
     here.write(
         "topics.xml",
-        "<topics>\n<topic number=\"7\">\n<query>tea</query>\n<narrative>milk</narrative>\n</topic>\n</topics>\n",
+        "<topics>\n<topic number=\"7\">\n<query>tea</query>\n<narrative>milk</narrative>\n<drink>milk</drink>\n<conc>milk\n</topic>\n</topics>\n",
     );
     let search = ["search", "d.jsonl", "--queries", "topics.xml", "-o", "-"];
     let found = |options: &[&str]| here.ir(&[&search[..], options].concat()).ok().out;
     assert!(found(&[]).starts_with("7 Q0 a 1 "));
-    assert!(found(&["--query-field", "narrative"]).starts_with("7 Q0 b 1 "));
+    for field in ["query", "text"] {
+        assert!(found(&["--query-field", field]).starts_with("7 Q0 a 1 "));
+    }
+    for field in ["narrative", "NARR", "drink", "conc"] {
+        assert!(found(&["--query-field", field]).starts_with("7 Q0 b 1 "));
+    }
     let unknown = [&search[..], &["--query-field", "title"]].concat();
-    here.ir(&unknown).fails(
-        2,
-        &["--query-form: expected a form of the queries (narrative, text), found \"title\""],
-    );
+    let expected = "--query-field: topics.xml:2: expected a field \"title\", found \"query\", \"narrative\", \"drink\"";
+    here.ir(&unknown).fails(1, &[expected]);
 }
 
 /// Names of the fields of queries in JSON and CSV.

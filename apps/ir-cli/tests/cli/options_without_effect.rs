@@ -63,7 +63,7 @@ fn the_same_options_are_accepted_where_they_have_an_effect() {
     let here = here();
     for args in [
         "compare qrels a b --test bootstrap --samples 20 --seed 1",
-        "compare qrels a b --interval bootstrap --samples 10 --seed 1",
+        "compare qrels a b --interval bootstrap --samples 20 --seed 1",
         "fuse a b --rrf-k 10",
         "interleave a b --seed 1",
         "interleave a b --method balanced --seed 1",

@@ -106,6 +106,9 @@ fn pool_from_runs_to_judgments() {
         "q1 d000 x\n",
         &["standard input:1", "expected an integer grade", "\"x\""],
     );
+    let merge = |text: &str| here.ir_with("pool --merge pool.qrels -", text).ok().out;
+    let marked = "\u{feff}q1\td000\t1\r\n";
+    assert_eq!(merge(marked), merge("q1\td000\t1\n"));
     fails("\nq1 d999 1\n", &["standard input:2", "d999"]);
     fails("q1 d000 -1\n", &["expected a grade >= 0, found -1"]);
     fails("q1 0 d000 1 extra\n", &["5 columns"]);

@@ -118,7 +118,10 @@ fn errors_before_training() {
     train(&["--backend", "cud:0"]).fails(2, &["cud:0", "(did you mean cuda:0?)"]);
     train(&["--dev", "bundled", "--dev-split", "none"]).fails(1, &["none"]);
     fs::write(here.path().join("settings.json"), "{\"epoch\": 3}").unwrap();
-    train(&["--config", "settings.json"]).fails(1, &["settings.json", "unknown field `epoch`"]);
+    let error = ["settings.json", "unknown field `epoch`"];
+    train(&["--config", "settings.json"]).fails(1, &error);
+    here.write("settings.json", "\u{feff}{\"epoch\": 3}");
+    train(&["--config", "settings.json"]).fails(1, &error);
     fs::write(
         here.path().join("margin.json"),
         "{\"loss\": {\"kind\": \"margin\", \"margin\": 0.1}}",

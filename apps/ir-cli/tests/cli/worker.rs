@@ -38,6 +38,34 @@ fn tokens_are_those_of_the_analyzer() {
     );
 }
 
+/// Each record has its own names, so that the output does not depend on partitions.
+#[test]
+fn fields_have_the_names_of_collections_and_queries() {
+    let here = Folder::new();
+    tiny(&here);
+    here.ir("index tiny -o tiny.ir").ok();
+    let docs = "{\"docid\": \"a\", \"contents\": \"boat\"}\n\
+                {\"pid\": 7.0, \"docid\": \"m\", \"passage\": \"boat\", \"year\": [2]}\n\
+                {\"ID\": \"c\", \"Text\": \"boat\"}\n";
+    let found = records(&here.ir_with("worker tokenize", docs).ok().out);
+    let ids: Vec<&str> = found.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["a", "7", "c"]);
+    assert!(found.iter().all(|it| it["tokens"] == json!(["boat"])));
+    let args = "worker tokenize --id-field key --text-field summary";
+    let record = "{\"key\": 1, \"id\": 2, \"summary\": \"tea\", \"text\": \"boat\"}\n";
+    let found = records(&here.ir_with(args, record).ok().out);
+    assert_eq!(found, [json!({"id": "1", "tokens": ["tea"]})]);
+    here.ir_with(args, docs)
+        .fails(1, &["line 1: expected a field \"key\", found [\"docid\""]);
+    let search = |query: &str| here.ir_with("worker search tiny.ir", query).ok().out;
+    let expected = search("{\"id\": \"q\", \"text\": \"tea\"}");
+    assert_eq!(
+        search("{\"query_id\": \"q\", \"query\": \"tea\"}"),
+        expected
+    );
+    assert_eq!(search("{\"qid\": \"q\", \"title\": \"tea\"}"), expected);
+}
+
 #[test]
 fn hits_are_those_of_a_run() {
     let here = Folder::new();
@@ -214,11 +242,27 @@ fn invalid_records_name_the_line() {
         ("7", ["line 2: expected an object", "JSON"]),
         (
             "{\"id\": 7.5, \"text\": \"b\"}",
-            ["line 2, column 10", "string"],
+            ["line 2, field id: expected a string", "found 7.5"],
         ),
         (
             "{\"id\": null, \"text\": \"b\"}",
             ["line 2", "string or an integer"],
+        ),
+        (
+            "{\"id\": \"\", \"text\": \"b\"}",
+            ["line 2, field id", "found an empty string"],
+        ),
+        (
+            "{\"docid\": 1, \"docno\": 2, \"text\": \"b\"}",
+            ["line 2: expected one field of", "docno"],
+        ),
+        (
+            "{\"id\": 1, \"contents\": 7}",
+            ["line 2, field contents: expected a string", "found 7"],
+        ),
+        (
+            "{\"id\": 1, \"text\": \"a\", \"text\": \"b\"}",
+            ["line 2", "duplicate field `text`"],
         ),
     ] {
         here.ir_with(&tokenize, &format!("{first}{line}\n"))

@@ -13,10 +13,10 @@ pub enum AnalysisError {
     /// A stop word is empty.
     #[error("stop words: expected words, found an empty string")]
     EmptyStopWord,
-    /// A stop word that can never match, because tokens are normalized and lowercased first.
+    /// A stop word that can never match, because tokens are lowercased first.
     #[error("stop word {word:?} can never match: tokens are normalized first, expected {term:?}")]
     UnmatchableStopWord { word: String, term: String },
-    /// A protected word that can never match, because tokens are normalized and lowercased first.
+    /// A protected word that can never match: it is several terms, or tokens are lowercased first.
     #[error("protected word {word:?} can never match: expected one term, found {terms:?}")]
     UnmatchableProtectedWord { word: String, terms: String },
     /// Bigrams of characters with a tokenizer that does not tell scripts apart.

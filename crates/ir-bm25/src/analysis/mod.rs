@@ -92,11 +92,11 @@ pub struct Analysis {
     /// Bigrams of Chinese, Japanese and Korean characters. Default: [`CjkBigrams::None`].
     #[serde(default, skip_serializing_if = "CjkBigrams::is_none")]
     pub cjk_bigrams: CjkBigrams,
-    /// Stop words, removed after lowercasing and before stemming. Default:
-    /// [`StopWords::Lucene33`].
+    /// Stop words, normalized as tokens are, and removed after lowercasing and before stemming.
+    /// Default: [`StopWords::Lucene33`].
     pub stop_words: StopWords,
-    /// Words that the stemmer leaves unchanged, as they are after lowercasing; stop words are
-    /// removed nevertheless. Lucene's `SetKeywordMarkerFilter` has this place in its
+    /// Words that the stemmer leaves unchanged, as they are after lowercasing, normalized as tokens
+    /// are; stop words are removed nevertheless. Lucene's `SetKeywordMarkerFilter` has this place in its
     /// `EnglishAnalyzer`. Default: none.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub protected_words: BTreeSet<String>,
@@ -227,7 +227,8 @@ impl Analysis {
         });
         for word in &self.protected_words {
             let terms = words.terms(word);
-            if terms != [word.as_str()] {
+            let has_case = self.normalization.has_case_of_terms(word, self.lower_case);
+            if !has_case || terms != [self.normalization.listed_term(word)] {
                 return Err(AnalysisError::UnmatchableProtectedWord {
                     word: word.clone(),
                     terms: terms.join(" "),

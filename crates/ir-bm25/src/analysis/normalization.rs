@@ -103,6 +103,23 @@ impl Normalization {
         }
     }
 
+    /// Returns a word of a list as the term of a token. The word has the case of the terms.
+    pub(super) fn listed_term(self, word: &str) -> String {
+        let mut term = String::new();
+        self.push_term(&mut term, word, false, false);
+        term
+    }
+
+    /// Returns `true` if a word has the case of the terms.
+    pub(super) fn has_case_of_terms(self, word: &str, lower_case: bool) -> bool {
+        if !lower_case && self != Self::Fold {
+            return true;
+        }
+        let mut lower = String::new();
+        push_lower(&mut lower, word);
+        lower == word
+    }
+
     /// Returns the token normalized, before lower case.
     fn apply(self, token: &str) -> Cow<'_, str> {
         match self {

@@ -17,11 +17,12 @@ pub struct AnalysisPipeline {
 
 impl AnalysisPipeline {
     pub(super) fn new(analysis: Analysis) -> Self {
+        let term = |word: &str| analysis.normalization.listed_term(word);
         let protected_words = &analysis.protected_words;
         let protected_words = (!protected_words.is_empty())
-            .then(|| WordSet::new(protected_words.iter().map(String::as_str)));
+            .then(|| WordSet::new(protected_words.iter().map(|word| term(word))));
         Self {
-            stop_words: WordSet::new(analysis.stop_words.iter()),
+            stop_words: WordSet::new(analysis.stop_words.iter().map(term)),
             protected_words,
             analysis,
         }

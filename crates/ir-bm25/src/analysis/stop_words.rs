@@ -18,7 +18,7 @@ pub enum StopWords {
     Lucene33,
     /// The 179 English stop words of NLTK before 2024, when contractions were added.
     Nltk179,
-    /// A custom list; in lowercase if tokens are lowercased.
+    /// A custom list; in lowercase if tokens are lowercased. Its words are normalized as tokens are.
     Custom(BTreeSet<String>),
 }
 
@@ -57,9 +57,9 @@ impl StopWords {
             if word.is_empty() {
                 return Err(AnalysisError::EmptyStopWord);
             }
-            let mut term = String::new();
-            normalization.push_term(&mut term, word, false, lower_case);
-            if term != word {
+            if !normalization.has_case_of_terms(word, lower_case) {
+                let mut term = String::new();
+                normalization.push_term(&mut term, word, false, lower_case);
                 return Err(AnalysisError::UnmatchableStopWord {
                     word: word.to_owned(),
                     term,
@@ -105,6 +105,19 @@ mod tests {
                 word: "The".into(),
                 term: "the".into()
             })
+        );
+        let list = StopWords::custom(["e\u{301}te\u{301}", "à", "ｋ"]);
+        for normalization in [
+            Normalization::Nfc,
+            Normalization::Width,
+            Normalization::Fold,
+        ] {
+            assert_eq!(list.check(normalization, true), Ok(()));
+        }
+        assert!(
+            StopWords::custom(["É"])
+                .check(Normalization::Fold, false)
+                .is_err()
         );
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct WordSet {
 }
 
 impl WordSet {
-    pub(super) fn new<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn new<T: Into<Box<str>>>(words: impl Iterator<Item = T>) -> Self {
         let mut set = Self {
             lengths: Box::new([0; 256]),
             sorted: words.map(Into::into).collect(),

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use ir_bm25::analysis::{Analysis, AnalysisError, Stemmer, StopWords, Tokenizer};
+use ir_bm25::analysis::{Analysis, AnalysisError, Normalization, Stemmer, StopWords, Tokenizer};
 use ir_core::Analyzer;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -298,6 +298,42 @@ fn an_analysis_that_cannot_work_is_refused() {
         Err(AnalysisError::UnmatchableStopWord { .. })
     ));
     assert!(upper.with_lower_case(false).build().is_ok());
+}
+
+/// The words of lists are normalized as the tokens are, whatever the form in the list.
+#[test]
+fn words_of_lists_are_normalized() {
+    let (composed, decomposed) = ("étés", "e\u{301}te\u{301}s");
+    for (normalization, term) in [
+        (Normalization::Nfc, composed),
+        (Normalization::Fold, "etes"),
+    ] {
+        for listed in [composed, decomposed] {
+            let analysis = Analysis::default()
+                .with_normalization(normalization)
+                .with_stemmer(Stemmer::English);
+            let terms = |analysis: Analysis| {
+                let text = format!("{composed} {decomposed} tea");
+                analysis.build().unwrap().terms(&text)
+            };
+            let stopped = analysis
+                .clone()
+                .with_stop_words(StopWords::custom([listed]));
+            assert_eq!(terms(stopped), ["tea"]);
+            let protected = analysis.with_protected_words([listed.to_owned()].into());
+            assert_eq!(terms(protected), [term, term, "tea"]);
+        }
+    }
+    // Without normalization, forms are different words.
+    let plain = Analysis::anserini().with_stop_words(StopWords::custom([decomposed]));
+    assert_eq!(plain.build().unwrap().terms(composed).len(), 1);
+    let cased = Analysis::default()
+        .with_normalization(Normalization::Fold)
+        .with_protected_words(["Étés".to_owned()].into());
+    assert!(matches!(
+        cased.build(),
+        Err(AnalysisError::UnmatchableProtectedWord { .. })
+    ));
 }
 
 #[test]

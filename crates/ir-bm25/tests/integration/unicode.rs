@@ -268,7 +268,6 @@ fn words_that_cannot_be_protected_are_rejected() {
         ("dog's", "dog"),
         ("new york", "new york"),
         ("", ""),
-        ("e\u{301}t\u{e9}", "\u{e9}t\u{e9}"),
     ] {
         let expected = AnalysisError::UnmatchableProtectedWord {
             word: word.to_owned(),
@@ -278,6 +277,7 @@ fn words_that_cannot_be_protected_are_rejected() {
     }
     assert!(protect("the").is_ok());
     assert!(protect("don't").is_ok());
+    assert!(protect("e\u{301}t\u{e9}").is_ok());
     let whitespace = Analysis::whitespace().with_cjk_bigrams(CjkBigrams::Bigrams);
     assert_eq!(
         whitespace.build().unwrap_err(),

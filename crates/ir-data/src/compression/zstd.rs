@@ -1,11 +1,11 @@
 use std::io::{self, BufRead, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use crate::compression_format::{Compression, StreamError};
+use crate::panics::catch_panic;
 
 /// Largest accepted window in bytes, as of `zstd --ultra -22 --long=27`.
 const MAX_WINDOW: u64 = 1 << 27;
@@ -13,12 +13,17 @@ const MAX_WINDOW: u64 = 1 << 27;
 /// Message for a panic of the decoder.
 const PANIC: &str = "invalid block";
 
+/// Start of the message of the decoder's panic if its buffer cannot grow.
+const ALLOCATION_PANIC: &str = "Allocating";
+
 /// Decompresses zstd frames and verifies their checksums. Reads no byte beyond the last frame.
 pub(super) struct ZstdReader<R> {
     source: SourceMonitor<R>,
     decoder: FrameDecoder,
     path: String,
     state: FrameState,
+    /// `Some` if the state is [`FrameState::Failed`].
+    failure: Option<Failure>,
     /// Decompressed bytes of the current frame.
     decompressed: u64,
 }
@@ -28,6 +33,14 @@ enum FrameState {
     Between,
     Inside,
     Failed,
+}
+
+/// Error of the reader. It persists: every later read returns it again.
+enum Failure {
+    Source(io::ErrorKind, String),
+    Truncated,
+    Corrupt(String),
+    OutOfMemory,
 }
 
 /// Records whether the source has ended or failed, which the decoder's errors do not distinguish.
@@ -67,16 +80,46 @@ impl<R: BufRead> ZstdReader<R> {
             decoder,
             path: path.to_owned(),
             state: FrameState::Between,
+            failure: None,
             decompressed: 0,
         }
     }
 
     fn fail(&mut self, found: String) -> io::Error {
+        self.fail_with(match self.source.failure.take() {
+            Some(error) => Failure::Source(error.kind(), error.to_string()),
+            None if self.source.ended => Failure::Truncated,
+            None => Failure::Corrupt(found),
+        })
+    }
+
+    /// Fails after a panic of the decoder, which is not used afterwards.
+    fn fail_after_panic(&mut self, message: &str) -> io::Error {
+        if message.starts_with(ALLOCATION_PANIC) {
+            return self.fail_with(Failure::OutOfMemory);
+        }
+        self.fail(PANIC.to_owned())
+    }
+
+    fn fail_with(&mut self, failure: Failure) -> io::Error {
         self.state = FrameState::Failed;
-        match self.source.failure.take() {
-            Some(error) => error,
-            None if self.source.ended => StreamError::truncated(&self.path, Compression::Zstd),
-            None => StreamError::corrupt(&self.path, Compression::Zstd, found),
+        self.failure = Some(failure);
+        self.persistent_error()
+    }
+
+    fn persistent_error(&self) -> io::Error {
+        match &self.failure {
+            Some(Failure::Source(kind, message)) => io::Error::new(*kind, message.as_str()),
+            Some(Failure::Corrupt(found)) => {
+                StreamError::corrupt(&self.path, Compression::Zstd, found.clone())
+            }
+            Some(Failure::OutOfMemory) => io::Error::new(
+                io::ErrorKind::OutOfMemory,
+                "not enough memory to decompress zstd data",
+            ),
+            Some(Failure::Truncated) | None => {
+                StreamError::truncated(&self.path, Compression::Zstd)
+            }
         }
     }
 
@@ -89,8 +132,8 @@ impl<R: BufRead> ZstdReader<R> {
             let Self {
                 decoder, source, ..
             } = self;
-            // Corrupt data can violate assertions of the decoder, which is not used afterwards.
-            match catch_unwind(AssertUnwindSafe(|| decoder.reset(&mut *source))) {
+            // Corrupt data can violate assertions of the decoder.
+            match catch_panic(|| decoder.reset(&mut *source)) {
                 Ok(Ok(())) => {
                     self.state = FrameState::Inside;
                     self.decompressed = 0;
@@ -105,7 +148,7 @@ impl<R: BufRead> ZstdReader<R> {
                     }
                 }
                 Ok(Err(error)) => return Err(self.fail(error.to_string())),
-                Err(_) => return Err(self.fail(PANIC.to_owned())),
+                Err(message) => return Err(self.fail_after_panic(&message)),
             }
         }
     }
@@ -132,9 +175,7 @@ impl<R: BufRead> Read for ZstdReader<R> {
         }
         loop {
             match self.state {
-                FrameState::Failed => {
-                    return Err(StreamError::truncated(&self.path, Compression::Zstd));
-                }
+                FrameState::Failed => return Err(self.persistent_error()),
                 FrameState::Between => {
                     if !self.next_frame()? {
                         return Ok(0);
@@ -151,11 +192,10 @@ impl<R: BufRead> Read for ZstdReader<R> {
                         decoder, source, ..
                     } = self;
                     let one = BlockDecodingStrategy::UptoBlocks(1);
-                    let step = AssertUnwindSafe(|| decoder.decode_blocks(&mut *source, one));
-                    match catch_unwind(step) {
+                    match catch_panic(|| decoder.decode_blocks(&mut *source, one)) {
                         Ok(Ok(_)) => {}
                         Ok(Err(error)) => return Err(self.fail(error.to_string())),
-                        Err(_) => return Err(self.fail(PANIC.to_owned())),
+                        Err(message) => return Err(self.fail_after_panic(&message)),
                     }
                 }
             }
@@ -211,5 +251,35 @@ impl<W: Write> Write for ZstdWriter<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A panic is an error, which later reads return again.
+    #[test]
+    fn panics_of_the_decoder_are_persistent_errors() {
+        for (message, kind, expected) in [
+            (
+                "Allocating new space for the ringbuffer failed",
+                io::ErrorKind::OutOfMemory,
+                "not enough memory to decompress zstd data",
+            ),
+            (
+                "index out of bounds",
+                io::ErrorKind::InvalidData,
+                "file: expected zstd data, found it corrupt (invalid block)",
+            ),
+        ] {
+            let mut reader = ZstdReader::new(&b""[..], "file");
+            let error = reader.fail_after_panic(message);
+            assert_eq!((error.kind(), error.to_string().as_str()), (kind, expected));
+            for _ in 0..2 {
+                let error = reader.read(&mut [0]).unwrap_err();
+                assert_eq!((error.kind(), error.to_string().as_str()), (kind, expected));
+            }
+        }
     }
 }

@@ -129,7 +129,21 @@ impl FieldNames {
             return Ok(Self::beir());
         };
         let names: Vec<&str> = members.keys().map(String::as_str).collect();
-        Self::of_columns(&names, kind, given, Location::new(source, line))
+        Self::detect_in(&names, kind, given, source, line)
+    }
+
+    /// [`FieldNames::detect_with`] of a record with fields of these names.
+    ///
+    /// # Errors
+    /// Returns the errors of [`FieldNames::detect_with`].
+    pub fn detect_in(
+        names: &[&str],
+        kind: RecordKind,
+        given: &GivenNames,
+        source: &str,
+        line: u64,
+    ) -> Result<Self, DataError> {
+        Self::of_columns(names, kind, given, Location::new(source, line))
     }
 
     /// Field names of a record or table with these names. Upper and lower case are equal, unless

@@ -80,10 +80,12 @@
 mod character_references;
 mod markup;
 mod records;
+mod skipped;
 mod topics;
 
 pub use character_references::character_reference;
-pub use topics::read_topics;
+pub use skipped::skipped_elements;
+pub use topics::{read_topics, read_topics_by_field};
 
 use std::io::BufRead;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use super::records::{RecordElement, RecordElements, RecordReader, append, one_li
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 
-const TOPICS: RecordElements = RecordElements {
+pub(super) const TOPICS: RecordElements = RecordElements {
     elements: &[
         RecordElement {
             name: "top",
@@ -98,6 +98,12 @@ fn closing_subtopics(markup: &str) -> usize {
     closing.count()
 }
 
+/// Returns `true` for a field with a result, `false` for a section that is skipped; `None` for
+/// another element.
+pub(super) fn is_read(element: &str) -> Option<bool> {
+    field(element).map(|field| field != Field::Skip)
+}
+
 /// Reads all topics as queries; `source` names the reader in errors.
 ///
 /// # Errors
@@ -113,19 +119,74 @@ fn closing_subtopics(markup: &str) -> usize {
 /// # Ok::<(), ir_data::DataError>(())
 /// ```
 pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
+    read_all(reader, source, None)
+}
+
+/// [`read_topics`] with an element or an attribute of the topics as the text: a field of the
+/// [format](super), such as `desc` or `narrative`, or any other name. `text` is the usual text if
+/// there is no element of this name.
+///
+/// ```
+/// let text = "<topic number=\"1\"><disease>Melanoma</disease><gene>BRAF</gene></topic>";
+/// let topics = ir_data::sgml::read_topics_by_field(text.as_bytes(), "topics.xml", "disease")?;
+/// assert_eq!(topics[0].text, "Melanoma");
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+///
+/// # Errors
+/// As [`read_topics`]; a topic has no text of this name.
+pub fn read_topics_by_field(
+    reader: impl BufRead,
+    source: &str,
+    name: &str,
+) -> Result<Vec<Query>, DataError> {
+    read_all(reader, source, Some(name))
+}
+
+fn read_all(
+    reader: impl BufRead,
+    source: &str,
+    wanted: Option<&str>,
+) -> Result<Vec<Query>, DataError> {
     let mut records = RecordReader::new(reader, source, TOPICS);
     let mut seen = DuplicateFinder::default();
     let mut queries = Vec::new();
     while let Some(line) = records.read()? {
-        let query = topic(&records, line)?;
+        let query = topic(&records, line, wanted)?;
         seen.add_id(&query.id, Location::new(source, line))?;
         queries.push(query);
     }
     Ok(queries)
 }
 
-/// Query of the current record, which starts on a line.
-fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, DataError> {
+/// Text of an element that is no field, up to its closing tag or the next field.
+fn element_text(markup: &str, name: &str) -> String {
+    let mut text = String::new();
+    let (mut is_inside, mut after_tag) = (false, false);
+    for (_, token) in tokens(markup) {
+        match token {
+            Token::Open(found, attributes) if found.eq_ignore_ascii_case(name) => {
+                is_inside = !is_self_closing(attributes);
+            }
+            Token::Close(found) if found.eq_ignore_ascii_case(name) => is_inside = false,
+            Token::Open(found, _) | Token::Close(found) if field(found).is_some() => {
+                is_inside = false;
+            }
+            Token::Text(words) if is_inside => append(&mut text, &decoded(words), after_tag),
+            Token::Verbatim(words) if is_inside => append(&mut text, words, after_tag),
+            _ => {}
+        }
+        after_tag = !matches!(token, Token::Text(_) | Token::Verbatim(_));
+    }
+    one_line(&text)
+}
+
+/// Query of the current record, which starts on a line. `wanted` names the text.
+fn topic<R: BufRead>(
+    records: &RecordReader<R>,
+    line: u64,
+    wanted: Option<&str>,
+) -> Result<Query, DataError> {
     let at = Location::new(&records.source, line);
     let mut fields = [const { String::new() }; FIELDS];
     let mut other = String::new();
@@ -218,7 +279,19 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
     let [title, query, content, question, description, _] = texts;
     let texts = [title, query, content, question, description];
     let text = texts.into_iter().find(|text| !text.is_empty());
-    let text = match text {
+    let named = wanted.map(|name| {
+        let of_element = match field(name).map(|field| field as usize) {
+            Some(field @ ..FIELDS) => values[field].clone(),
+            _ => element_text(records.markup(), name),
+        };
+        if of_element.is_empty() {
+            of_attributes(&[name])
+        } else {
+            of_element
+        }
+    });
+    let named = named.filter(|text| !text.is_empty() || wanted != Some("text"));
+    let text = match named.as_ref().or(text) {
         Some(text) => text.clone(),
         None if !has_field && unknown.is_empty() => Some(one_line(&other))
             .filter(|text| !text.is_empty())
@@ -226,8 +299,11 @@ fn topic<R: BufRead>(records: &RecordReader<R>, line: u64) -> Result<Query, Data
         None => String::new(),
     };
     if text.is_empty() {
-        let found = unknown.into_iter().map(str::to_owned);
-        return Err(at.missing_field_beside("title", found.collect()));
+        let fields = LABELS.into_iter().zip(&values).skip(1);
+        let fields = fields.filter(|(_, value)| !value.is_empty());
+        let found = fields.map(|((name, _), _)| name).chain(unknown);
+        let found = found.map(str::to_owned).collect();
+        return Err(at.missing_field_beside(wanted.unwrap_or("title"), found));
     }
     // A query or content that is the text is no attribute.
     let skipped = if !title.is_empty() {

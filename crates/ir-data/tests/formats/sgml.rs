@@ -589,3 +589,36 @@ fn documents_of_all_collections() {
         assert_eq!(words.join(" "), "Green tea. Black tea.", "{text}");
     }
 }
+
+/// A field is named by its element in any case and form, by another element, or by an attribute.
+#[test]
+fn texts_of_named_fields() {
+    let topics = "<top id='7' topic='coffee'>\n<title> Topic: tea\n<desc> Description:\ngreen tea\n\
+                  <narr> leaves\n<conc>milk &amp; <b>sugar</b>\n</top>\n\
+                  <top id='8' topic='x'><title>t<desc>d<narr>n<conc>c<conc>e</top>";
+    let read = |name: &str| {
+        let topics = sgml::read_topics_by_field(topics.as_bytes(), "f", name);
+        topics.map(|topics| {
+            topics
+                .into_iter()
+                .map(|topic| topic.text)
+                .collect::<Vec<_>>()
+        })
+    };
+    for (name, expected) in [
+        ("title", ["tea", "t"]),
+        ("text", ["tea", "t"]),
+        ("desc", ["green tea", "d"]),
+        ("Description", ["green tea", "d"]),
+        ("NARR", ["leaves", "n"]),
+        ("CONC", ["milk & sugar", "c e"]),
+        ("topic", ["coffee", "x"]),
+    ] {
+        assert_eq!(read(name).unwrap(), expected, "{name}");
+    }
+    let error = read("b").unwrap_err().to_string();
+    assert!(
+        error.starts_with("f:8: expected a field \"b\", found \"title\""),
+        "{error}"
+    );
+}

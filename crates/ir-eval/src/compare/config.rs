@@ -66,6 +66,38 @@ impl Default for ComparisonConfig {
     }
 }
 
+impl ComparisonConfig {
+    /// Checks that the numbers of random samples of the test and of the interval suit the level: at
+    /// least 1 / `level` each, as in [`SignificanceTest::check_samples`].
+    ///
+    /// # Errors
+    /// Returns [`CompareError::SamplesForLevel`] for fewer samples of the test, and
+    /// [`CompareError::SamplesForInterval`] for fewer samples of the interval.
+    pub fn check_samples(&self) -> Result<(), CompareError> {
+        let level = self.level;
+        self.test.check_samples(level)?;
+        let expected = minimum_samples(level);
+        match self.interval {
+            IntervalMethod::Bootstrap(BootstrapResampling { samples: found, .. })
+                if f64::from(found) < expected =>
+            {
+                Err(CompareError::SamplesForInterval {
+                    expected,
+                    found,
+                    level,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Minimum number of random samples at a significance level, or at the confidence 1 - level.
+fn minimum_samples(level: f64) -> f64 {
+    // Rounding can make the quotient a little larger than an integer.
+    (1.0 / level - 1e-9).ceil()
+}
+
 impl fmt::Display for ComparisonConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "test: {}, {}", self.test, self.alternative)?;
@@ -198,8 +230,7 @@ impl SignificanceTest {
     /// # Errors
     /// Returns [`CompareError::SamplesForLevel`] for fewer samples.
     pub fn check_samples(&self, level: f64) -> Result<(), CompareError> {
-        // Rounding can make the quotient a little larger than an integer.
-        let expected = (1.0 / level - 1e-9).ceil();
+        let expected = minimum_samples(level);
         match self.samples() {
             Some(found) if f64::from(found) < expected => Err(CompareError::SamplesForLevel {
                 expected,

@@ -56,6 +56,15 @@ pub enum CompareError {
         found: u32,
         level: f64,
     },
+    /// Fewer bootstrap samples than determine the interval: fewer than 1 / `level`.
+    #[error(
+        "expected at least {expected} bootstrap samples for an interval at level {level}, found {found}"
+    )]
+    SamplesForInterval {
+        expected: f64,
+        found: u32,
+        level: f64,
+    },
     /// A significance level outside (0, 1).
     #[error("expected a significance level between 0 and 1, found {found}")]
     Level { found: f64 },

@@ -273,7 +273,7 @@ impl ComparisonConfig {
         if one_sided && self.alternative == Alternative::TwoSided {
             return Err(CompareError::TwoSided);
         }
-        self.test.check_samples(self.level)
+        self.check_samples()
     }
 }
 

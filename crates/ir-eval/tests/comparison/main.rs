@@ -226,6 +226,16 @@ fn errors() {
         error.to_string(),
         "expected at least 20 random samples to reach significance at level 0.05, found 1"
     );
+    let interval = |samples, level| ComparisonConfig {
+        interval: IntervalMethod::Bootstrap(BootstrapResampling { samples, seed: 1 }),
+        level,
+        ..ComparisonConfig::default()
+    };
+    assert_eq!(
+        error_of(&reports, &interval(9, 0.1)),
+        "expected at least 10 bootstrap samples for an interval at level 0.1, found 9"
+    );
+    assert!(Comparison::new(&reports, &interval(10, 0.1)).is_ok());
     let mut qrels = Qrels::new();
     qrels.insert("q00", "d", 1);
     qrels.insert("q99", "d", 1);

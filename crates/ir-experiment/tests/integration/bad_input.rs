@@ -284,7 +284,7 @@ fn errors_name_line_and_key() {
         ),
         (
             "[comparison]\ntest = \"ttest\"",
-            "line 12: comparison.test: unknown variant `ttest`",
+            "line 12: comparison.test: expected one of `",
         ),
         (
             "[search]\nhits = 0",
@@ -301,7 +301,7 @@ fn errors_name_line_and_key() {
         ("[rules]\ntie = \"run-order\"", "(did you mean ties?)"),
         (
             "[output]\nformats = [\"pdf\"]",
-            "line 12: output.formats[0]: unknown variant `pdf`",
+            "line 12: output.formats[0]: expected one of `",
         ),
         (
             "[[expected]]\nsystem = \"a\"\ntolerance = 0.1\nvalues = { RX = 1 }",
@@ -326,13 +326,25 @@ fn common_keys_of_the_second_system() {
     for (line, expected) in [
         (
             "filter = \"yaer\"",
-            "line 11: systems[1].filter: unknown variant `yaer`, expected one of `none`, `year`, \
-             `published-year`, `year-of-best-record` (did you mean year?)",
+            "line 11: systems[1].filter: expected one of `none`, `year`, `published-year`, \
+             `year-of-best-record`, found `yaer` (did you mean year?)",
+        ),
+        (
+            "filter = 3",
+            "line 11: systems[1].filter: expected a string or a table, found 3",
+        ),
+        (
+            "where = \"year\"",
+            "line 11: systems[1].where: expected one of `at_most`, ",
+        ),
+        (
+            "where = \"known\"",
+            "line 11: systems[1].where: expected a table, found a string",
         ),
         (
             "scores = \"exakt\"",
-            "line 11: systems[1].scores: unknown variant `exakt`, expected one of `exact`, \
-             `strict`, `anserini` (did you mean exact?)",
+            "line 11: systems[1].scores: expected one of `exact`, `strict`, `anserini`, found \
+             `exakt` (did you mean exact?)",
         ),
         (
             "hits = -1",
@@ -414,7 +426,7 @@ fn grids_never_select_on_test_queries() {
             "by = \"validation\"\nsplit = \"train\"\nmeasure = \"APP\"",
             "selection.measure",
         ),
-        ("by = \"vote\"", "selection.by: unknown variant `vote`"),
+        ("by = \"vote\"", ", found `vote`"),
     ] {
         let found = error(&with(selection));
         assert!(found.contains(expected), "{selection}: {found}");

@@ -68,6 +68,19 @@ fn runs_in_files() {
         stages.iter().all(|stage| stage.1 == StageStatus::Cached)
     };
     assert!(all_cached(run(&experiment, &cache).1));
+    // A byte order mark is no part of the first line.
+    let repeated = "1 Q0 d 1 2.0 x\n1 Q0 d 1 2.0 x\n2 Q0 e 1 1.0 x\n";
+    let text = RUNS.replace("header = true, ", "");
+    fs::write(folder.path().join("e.toml"), text).unwrap();
+    fs::write(folder.path().join("b.trec"), format!("\u{feff}{repeated}")).unwrap();
+    let (results, _) = run(&open(folder.path()), &cache);
+    assert_eq!(results.value("all", "b", Measure::AP), Some(1.0));
+    let header = "query Q0 doc rank score tag";
+    fs::write(
+        folder.path().join("b.trec"),
+        format!("{header}\n{repeated}"),
+    )
+    .unwrap();
     // Another run file.
     fs::write(folder.path().join("a.trec"), "1 Q0 d 1 2.0 x\n").unwrap();
     let (results, stages) = run(&experiment, &cache);
@@ -174,9 +187,7 @@ fn scores_are_rounded_for_all_systems_or_one() {
     let error = Experiment::from_toml(&text("", "scores = \"anserni\"\n")).unwrap_err();
     let error = error.to_string();
     assert!(
-        error.contains(
-            "scores: unknown variant `anserni`, expected one of `exact`, `strict`, `anserini`"
-        ),
+        error.contains("scores: expected one of `exact`, `strict`, `anserini`, found `anserni`"),
         "{error}"
     );
 }

@@ -102,7 +102,7 @@ fn errors_name_the_key() {
             "feedback_docs = 5\nbeta = -1.0",
             "systems[0].beta: expected a finite number >= 0, found -1",
         ),
-        ("elemental = \"documents\"", "unknown variant `documents`"),
+        ("elemental = \"documents\"", ", found `documents`"),
         ("template = \"{\"", "systems[0].template: "),
         ("cycles = 2", "cycles"),
     ] {

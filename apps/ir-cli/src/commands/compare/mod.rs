@@ -295,8 +295,7 @@ impl Args {
                 "{option}: expected --test randomization, bootstrap or datafinder, or --interval bootstrap; no other test or interval draws samples"
             );
         }
-        let test = self.test.with_sampling(self.samples, 0);
-        if let Err(error) = test.check_samples(self.alpha) {
+        if let Err(error) = self.plan(None).check_samples() {
             bail_usage!("--samples, --alpha: {error}");
         }
         if let Some(found) = self

@@ -10,15 +10,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::trec::HeaderLine;
-use ir_core::{AttributeValue, Corpus, Skipped};
+use ir_core::{Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
 use ir_data::{
     ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
+    RecordKind,
 };
 use ir_system::saved_vectors::{open_tokens, open_vectors};
 use serde_json::{Map, Value, json};
 
-use records::{document_json, query_json};
+use records::{AttributeTypes, document_json, query_json};
 
 use crate::shared::console::{Console, error_chain};
 use crate::shared::format::{counted, grouped, table};
@@ -305,6 +306,10 @@ fn of_documents(file: &Path, args: &Args, console: &Console) -> Result<Inspectio
                 .notes
                 .push("a column without a name is not read".to_owned());
         }
+        DocumentFormat::Trec => {
+            let note = tables::skipped_elements(file, args.text.encoding, RecordKind::Document)?;
+            found.notes.extend(note);
+        }
         _ => {}
     }
     if format.name() == "TSV" && !has_titles {
@@ -333,6 +338,10 @@ fn of_queries(file: &Path, args: &Args) -> Result<Inspection> {
         types.add(&query.attributes);
     }
     found.fields.extend(types.rows());
+    if format == QueryFormat::Topics {
+        let note = tables::skipped_elements(file, args.text.encoding, RecordKind::Query)?;
+        found.notes.extend(note);
+    }
     let fields = match format {
         QueryFormat::Json { fields, .. } | QueryFormat::Csv { fields, .. } => Some(fields),
         QueryFormat::Columnar(_) => {
@@ -399,10 +408,11 @@ fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection
         .iter()
         .map(|(grade, count)| format!("{grade}: {}", grouped(*count)));
     let grades = grades.collect::<Vec<_>>().join(", ");
+    let format = FileKind::judgment_format(name)?;
     Ok(Inspection {
         kind: "judgments",
-        format: FileKind::judgment_format(name)?.to_owned(),
-        reason: "the header, or the number and the content of the columns".to_owned(),
+        format: format.to_owned(),
+        reason: tables::reason_of_judgments(format).to_owned(),
         counts: vec![
             ("queries", read.len() as u64),
             ("judgments", read.judgments() as u64),
@@ -438,53 +448,24 @@ fn of_run(
             }
         }
     }
+    let is_json = FileKind::judgment_format(name)? == "JSON";
+    let (format, reason) = match (is_table, is_json) {
+        (true, _) => (
+            RUN_TABLE,
+            "the names of a query, a document and a rank or a score",
+        ),
+        (false, true) => ("JSON", "an object with an object of scores for each query"),
+        (false, false) => ("run", "the number and the content of the columns"),
+    };
     Ok(Inspection {
         kind: "run",
-        format: if is_table {
-            RUN_TABLE
-        } else {
-            tables::run_format(name)?
-        }
-        .to_owned(),
-        reason: "the names, or the number and the content of the columns, or objects of scores"
-            .to_owned(),
+        format: format.to_owned(),
+        reason: reason.to_owned(),
         fields: if is_table { fields } else { Vec::new() },
         counts: vec![("queries", read.len() as u64), ("results", results)],
         first,
         ..Inspection::default()
     })
-}
-
-/// Types of the attributes of records.
-#[derive(Default)]
-struct AttributeTypes(BTreeMap<String, BTreeMap<&'static str, u64>>);
-
-impl AttributeTypes {
-    fn add(&mut self, attributes: &ir_core::Attributes) {
-        for (name, value) in attributes.iter() {
-            let kind = match value {
-                AttributeValue::Bool(_) => "truth value",
-                AttributeValue::Int(_) => "integer",
-                AttributeValue::Float(_) => "number",
-                AttributeValue::Text(_) => "text",
-                AttributeValue::List(_) => "list",
-                AttributeValue::Map(_) => "object",
-            };
-            let kinds = self.0.entry(name.to_owned()).or_default();
-            *kinds.entry(kind).or_default() += 1;
-        }
-    }
-
-    /// Name and types with their counts.
-    fn rows(&self) -> impl Iterator<Item = (String, String)> {
-        self.0.iter().map(|(name, kinds)| {
-            let kinds = kinds
-                .iter()
-                .map(|(kind, count)| format!("{kind} {}", grouped(*count)));
-            let kinds = kinds.collect::<Vec<_>>().join(", ");
-            (name.clone(), format!("attribute: {kinds}"))
-        })
-    }
 }
 
 impl Inspection {

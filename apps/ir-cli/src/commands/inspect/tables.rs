@@ -8,11 +8,13 @@ use anyhow::Result;
 use ir_core::trec::run_fields;
 use ir_data::{
     ColumnarFormat, DataError, FieldNames, FileKind, GivenNames, LineReader, RecordKind,
-    TextEncoding, columnar,
+    TextEncoding, columnar, sgml,
 };
+use ir_system::read_text;
 use serde_json::Value;
 
 use crate::shared::console::bail_usage;
+use crate::shared::format::counted;
 use crate::shared::options::is_utf8_file;
 
 /// Kind of a file with tasks.
@@ -42,15 +44,6 @@ pub(super) fn is_fraction(error: &anyhow::Error) -> bool {
         }
         _ => false,
     }
-}
-
-/// Format of a run.
-pub(super) fn run_format(file: &str) -> Result<&'static str> {
-    let mut run = ir_data::open(file)?;
-    Ok(match run.fill_buf()?.trim_ascii_start() {
-        [b'{', ..] => "JSON of ranx or pytrec_eval",
-        _ => "TREC run",
-    })
 }
 
 /// Names of the columns of a table: a Parquet or Arrow file, or a first line with names between
@@ -102,12 +95,47 @@ pub(super) fn query_fields(file: &Path, names: &GivenNames) -> Result<FieldNames
     Ok(fields)
 }
 
+/// Note of the elements of a TREC file that are not read; `None` if all are read.
+pub(super) fn skipped_elements(
+    file: &Path,
+    encoding: TextEncoding,
+    kind: RecordKind,
+) -> Result<Option<String>> {
+    let unit = match kind {
+        RecordKind::Document => "document",
+        RecordKind::Query => "topic",
+    };
+    let found = sgml::skipped_elements(file, encoding, kind)?;
+    let found = found
+        .iter()
+        .map(|(name, count)| format!("{name} ({})", counted(*count, unit)));
+    let found: Vec<String> = found.collect();
+    Ok((!found.is_empty()).then(|| format!("skipped: {}", found.join(", "))))
+}
+
+/// What shows a format of [`FileKind::judgment_format`].
+pub(super) fn reason_of_judgments(format: &str) -> &'static str {
+    match format {
+        "JSON" => "the first character is { or [, and the objects have grades",
+        "pairs" => "the lines have two columns, a query and a document",
+        "BEIR qrels" => "the first line is the header query-id, corpus-id, score",
+        "BEIR qrels: table with a header line" => {
+            "the first line has names of a query, a document and a grade"
+        }
+        "Cranfield, CISI and CACM" => {
+            "the lines have three integers with codes, or two integers and two zeros"
+        }
+        "TREC qrels" => "the lines have four columns, the last an integer",
+        _ => "the columns are a query, a document and a grade",
+    }
+}
+
 /// Kind of a TOML file with tasks or systems; `None` for other files.
 pub(super) fn kind_of_toml(file: &Path) -> Option<&'static str> {
     if fs::metadata(file).ok()?.len() > MAX_TOML_BYTES {
         return None;
     }
-    let table: toml::Table = fs::read_to_string(file).ok()?.parse().ok()?;
+    let table: toml::Table = read_text(file).ok()?.parse().ok()?;
     let has = |name| table.get(name).is_some_and(toml::Value::is_array);
     if has("tasks") {
         return Some(EXPERIMENT);

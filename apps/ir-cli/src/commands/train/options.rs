@@ -7,6 +7,7 @@ use clap::ValueHint;
 use ir_data::DocTemplate;
 use ir_dense::train::TrainError;
 use ir_eval::Measure;
+use ir_system::read_text;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -149,9 +150,8 @@ impl EvaluationOptions {
 
 /// Reads a training configuration from a JSON file.
 pub(super) fn read_config<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let name = path.display();
-    let text = std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
-    serde_json::from_slice(&text).with_context(|| format!("{name}"))
+    let text = read_text(path)?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }
 
 /// [`read_config`] with the fields of `default` that the file lacks.

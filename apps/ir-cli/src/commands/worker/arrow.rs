@@ -16,7 +16,9 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use ir_data::catch_panic;
 
-use super::record_types::{InputRecord, OutputKind, OutputValue, Position, STDIN, Title};
+use super::record_types::{
+    InputRecord, OutputKind, OutputValue, Position, RecordInput, STDIN, Title, VECTOR,
+};
 use crate::shared::output::{OutputSink, failed};
 
 /// Maximum number of rows of a batch that is written.
@@ -47,10 +49,10 @@ struct Columns {
 }
 
 impl<R: Read> ArrowReader<R> {
-    pub(super) fn new(input: R) -> Result<Self> {
-        let stream = caught(|| StreamReader::try_new_buffered(input, None))
+    pub(super) fn new(reader: R, input: &RecordInput) -> Result<Self> {
+        let stream = caught(|| StreamReader::try_new_buffered(reader, None))
             .with_context(|| format!("{STDIN}: expected an Arrow IPC stream"))?;
-        let columns = Columns::new(&stream.schema())?;
+        let columns = Columns::new(&stream.schema(), input)?;
         Ok(Self {
             stream,
             columns,
@@ -91,7 +93,7 @@ fn caught<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T> {
 }
 
 impl Columns {
-    fn new(schema: &Schema) -> Result<Self> {
+    fn new(schema: &Schema, input: &RecordInput) -> Result<Self> {
         let find = |name: &str, expected: &str, fits: &dyn Fn(&DataType) -> bool| {
             let mut found = schema.fields().iter().enumerate();
             let mut found = found.by_ref().filter(|(_, field)| field.name() == name);
@@ -107,27 +109,28 @@ impl Columns {
             }
             Ok(Some(at))
         };
-        let id = find("id", "text", &is_text)?;
-        let alias = find("_id", "text", &is_text)?;
-        let id = match (id, alias) {
-            (Some(_), Some(_)) => {
-                bail!("{STDIN}: expected one of the columns id and _id, found both")
-            }
-            (Some(at), None) | (None, Some(at)) => at,
-            (None, None) => {
-                let names = schema.fields().iter().map(|field| field.name().as_str());
-                let names: Vec<&str> = names.collect();
-                bail!("{STDIN}: expected a column id, found the columns {names:?}")
-            }
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        if input.given.id.is_none() && names.contains(&"id") && names.contains(&"_id") {
+            bail!("{STDIN}: expected one of the columns id and _id, found both");
+        }
+        let names = input.names(&names, &STDIN)?;
+        let Some(id) = find(&names.id, "text", &is_text)? else {
+            bail!("{STDIN}: expected a column {}, found none", names.id);
         };
-        let title = find("title", "text", &|_| true)?;
+        let title = match &names.title {
+            Some(name) => find(name, "text", &|_| true)?,
+            None => None,
+        };
         let kind = title.map(|at| schema.field(at).data_type());
         Ok(Self {
             id,
             title,
             other_title: kind.filter(|kind| !is_text(kind)).map(DataType::to_string),
-            text: find("text", "text", &is_text)?,
-            vector: find("vector", "lists of numbers", &is_numbers)?,
+            text: find(&names.text, "text", &is_text)?,
+            vector: find(VECTOR, "lists of numbers", &is_numbers)?,
         })
     }
 }
@@ -156,6 +159,9 @@ fn record(batch: &RecordBatch, columns: &Columns, number: u64, row: usize) -> Re
     let Some(id) = text(batch.column(columns.id), row) else {
         bail!("{position}, column id: expected text, found null");
     };
+    if id.is_empty() {
+        bail!("{position}, column id: expected an id, found an empty text");
+    }
     let optional = |at: Option<usize>| at.and_then(|at| text(batch.column(at), row));
     let text = optional(columns.text);
     let title = match &columns.other_title {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
+use ir_data::RecordKind;
 use ir_dense::encode_stream;
 use ir_system::saved_vectors::open_vectors;
 
-use super::record_types::{InputRecord, OutputKind, OutputValue, RecordFormat};
+use super::record_types::{InputRecord, OutputKind, OutputValue, RecordInput};
 use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, bail_usage};
@@ -44,23 +45,23 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     use_threads(args.threads)?;
     let template = args.template.template()?;
-    let side = if args.queries {
-        Side::Query
+    let (side, kind) = if args.queries {
+        (Side::Query, RecordKind::Query)
     } else {
-        Side::Document
+        (Side::Document, RecordKind::Document)
     };
     let found = find_model(&args.model)?;
     let config = found.with_catalog_defaults(args.encoder.config(side));
     let encoder = open_encoder(&found.folder, &config)?;
-    let format = args.format.format();
-    let texts = InputRecords::stdin(format)?.map(|record| {
+    let input = args.format.input(kind);
+    let texts = InputRecords::stdin(&input)?.map(|record| {
         check_stopped()?;
         match side {
             Side::Query => record?.into_text(),
             _ => record?.into_document_text(&template),
         }
     });
-    let mut out = RecordWriter::new(format, OutputKind::Vectors, out)?;
+    let mut out = RecordWriter::new(input.format, OutputKind::Vectors, out)?;
     let push = |id: &str, vector: &[f32]| out.write(id, OutputValue::Vector(vector));
     match encode_stream(&encoder, side, texts, None, push, &mut NoProgress)? {
         Flow::Continue => out.finish(),
@@ -100,7 +101,7 @@ impl VectorOptions {
     pub(super) fn search(
         &self,
         k: usize,
-        format: RecordFormat,
+        input: &RecordInput,
         out: &mut OutputSink,
         console: &Console,
     ) -> Result<()> {
@@ -117,7 +118,7 @@ impl VectorOptions {
             let dim = vectors.dim();
             let query = |record: InputRecord| record.into_vector(dim);
             let distinct = Distinct(vectors);
-            return search_records(k, format, &distinct, query, |vector: &Vec<f32>| vector, out);
+            return search_records(k, input, &distinct, query, |vector: &Vec<f32>| vector, out);
         };
         let found = find_model(model)?;
         let config = found.with_catalog_defaults(self.options.config(Side::Query));
@@ -132,6 +133,6 @@ impl VectorOptions {
         }
         let encoded = Distinct(Encoded::new(encoder, vectors));
         let query = |record: InputRecord| record.into_text();
-        search_records(k, format, &encoded, query, |text: &String| text, out)
+        search_records(k, input, &encoded, query, |text: &String| text, out)
     }
 }

@@ -8,10 +8,11 @@ mod record_types;
 mod records;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueHint;
 use ir_bm25::Analysis;
 use ir_core::store::Verify;
 use ir_core::{Ranking, Retriever, Search};
-use ir_data::{DocTemplate, TextEncoding};
+use ir_data::{DocTemplate, GivenNames, RecordKind, TextEncoding};
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::indexing::{IndexOptions, analysis};
@@ -21,7 +22,7 @@ use crate::shared::output::OutputSink;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
 use crate::shared::system_options::{SystemSource, open_for_any_query};
-use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat};
+use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat, RecordInput};
 use records::{InputRecords, RecordWriter, has_written, written_records};
 
 const EXAMPLES: &str = "\
@@ -41,7 +42,8 @@ parallel, Hadoop streaming.
 
 Input:   {\"id\": ID, \"title\": TEXT, \"text\": TEXT}, title optional, or
          {\"id\": ID, \"vector\": [NUMBER, ...]}; an id is a text or an integer.
-         `_id` is accepted as well, other fields are ignored
+         Ids and texts may have the other names that `ir index` and `--queries`
+         read, such as docid, contents and query; other fields are ignored
 encode:  {\"id\": ID, \"vector\": [NUMBER, ...]}
 search:  {\"id\": ID, \"hits\": [{\"id\": ID, \"score\": NUMBER}, ...]}
 tokenize: {\"id\": ID, \"tokens\": [TOKEN, ...]}
@@ -87,15 +89,31 @@ struct FormatOption {
     #[cfg(feature = "arrow")]
     #[arg(long, value_enum, default_value = "json", value_name = "FORMAT")]
     format: RecordFormat,
+
+    /// Field or column with the ids [default: by its name]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    id_field: Option<String>,
+
+    /// Field or column with the texts [default: by its name]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    text_field: Option<String>,
 }
 
 impl FormatOption {
-    #[cfg_attr(not(feature = "arrow"), allow(clippy::unused_self))]
-    fn format(&self) -> RecordFormat {
+    fn input(&self, kind: RecordKind) -> RecordInput {
         #[cfg(feature = "arrow")]
-        return self.format;
+        let format = self.format;
         #[cfg(not(feature = "arrow"))]
-        RecordFormat::Json
+        let format = RecordFormat::Json;
+        RecordInput {
+            format,
+            kind,
+            given: GivenNames {
+                id: self.id_field.clone(),
+                text: self.text_field.clone(),
+                ..GivenNames::default()
+            },
+        }
     }
 }
 
@@ -185,9 +203,9 @@ fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
     let analysis = args.analysis.clone().unwrap_or_default();
     let analyzer = analysis.build()?;
     let template = args.template.template()?;
-    let format = args.format.format();
-    let mut records = InputRecords::stdin(format)?;
-    let mut out = RecordWriter::new(format, OutputKind::Tokens, out)?;
+    let input = args.format.input(RecordKind::Document);
+    let mut records = InputRecords::stdin(&input)?;
+    let mut out = RecordWriter::new(input.format, OutputKind::Tokens, out)?;
     loop {
         let batch = records.batch(BATCH)?;
         if batch.is_empty() {
@@ -204,10 +222,10 @@ fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
 
 fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
-    let format = args.format.format();
+    let input = args.format.input(RecordKind::Query);
     #[cfg(feature = "dense")]
     if args.vectors.is_set() {
-        return args.vectors.search(args.hits, format, out, console);
+        return args.vectors.search(args.hits, &input, out, console);
     }
     let Some(name) = &args.index else {
         bail_usage!("expected an index, found none");
@@ -231,7 +249,7 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
     let opened = opener.open(&spec)?;
     search_records(
         args.hits,
-        format,
+        &input,
         &*opened.retriever,
         |record| record.into_text(),
         |text| text.as_str(),
@@ -243,14 +261,14 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
 /// record.
 fn search_records<T, R: Retriever + ?Sized>(
     k: usize,
-    format: RecordFormat,
+    input: &RecordInput,
     retriever: &R,
     query: impl Fn(InputRecord) -> Result<(String, T)>,
     borrowed: impl Fn(&T) -> &R::Query,
     out: &mut OutputSink,
 ) -> Result<()> {
-    let mut records = InputRecords::stdin(format)?;
-    let mut out = RecordWriter::new(format, OutputKind::Hits, out)?;
+    let mut records = InputRecords::stdin(input)?;
+    let mut out = RecordWriter::new(input.format, OutputKind::Hits, out)?;
     loop {
         let batch = records.batch(BATCH)?;
         if batch.is_empty() {

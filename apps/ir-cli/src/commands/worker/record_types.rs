@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use ir_core::Document;
-use ir_data::DocTemplate;
+use ir_data::{DataError, DocTemplate, FieldNames, GivenNames, RecordKind};
 use serde::Serialize;
 
 pub(super) const STDIN: &str = "standard input";
@@ -19,6 +19,52 @@ pub(super) enum RecordFormat {
     /// Rows of an Arrow IPC stream.
     #[cfg(feature = "arrow")]
     Arrow,
+}
+
+/// Records that are read: their format, and the names of their fields or columns.
+#[derive(Debug)]
+pub(super) struct RecordInput {
+    pub(super) format: RecordFormat,
+    /// Decides which names stand for ids and texts.
+    pub(super) kind: RecordKind,
+    pub(super) given: GivenNames,
+}
+
+/// Field with a vector.
+pub(super) const VECTOR: &str = "vector";
+
+impl RecordInput {
+    /// Returns `true` if a field may be the id, the title or the text.
+    pub(super) fn is_field(&self, name: &str) -> bool {
+        let is_equal = |known: &str| known.eq_ignore_ascii_case(name);
+        let mut known = self.kind.id_names().chain(self.kind.text_names());
+        let mut given = self.given.id.iter().chain(&self.given.text);
+        is_equal("title") || known.any(is_equal) || given.any(|given| is_equal(given))
+    }
+
+    /// Returns the names of id, title and text among the names of a record. A record without a text
+    /// has the name `text`: records may have vectors. `place` starts the error.
+    pub(super) fn names(&self, found: &[&str], place: &dyn fmt::Display) -> Result<FieldNames> {
+        let has = |name: &str| found.iter().any(|found| found.eq_ignore_ascii_case(name));
+        let has_text = match &self.given.text {
+            Some(name) => has(name),
+            None => self.kind.text_names().any(has),
+        };
+        let mut names = found.to_vec();
+        match &self.given.text {
+            _ if has_text => {}
+            None => names.push("text"),
+            Some(name) if has(VECTOR) => names.push(name),
+            Some(_) => {}
+        }
+        let detected = FieldNames::detect_in(&names, self.kind, &self.given, STDIN, 1);
+        detected.map_err(|error| match error {
+            DataError::FieldNames { expected, .. } => {
+                anyhow!("{place}: expected {expected}, found {found:?}")
+            }
+            other => other.into(),
+        })
+    }
 }
 
 /// Type of the records that are written.

@@ -1,66 +1,108 @@
 //! Records of a worker on standard input and output: JSON lines, or Arrow IPC streams.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use ir_data::{LineReader, parser_message};
-use serde::de::{IgnoredAny, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserializer as _;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Number, Value};
 
 #[cfg(feature = "arrow")]
 use super::arrow::{ArrowReader, ArrowWriter};
 use super::record_types::{
-    InputRecord, OutputKind, OutputRecord, OutputValue, Position, RecordFormat, STDIN, Title,
+    InputRecord, OutputKind, OutputRecord, OutputValue, Position, RecordFormat, RecordInput, STDIN,
+    Title, VECTOR,
 };
 use crate::shared::format::grouped;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::signals::{check_stopped, stopped};
 
-/// A record in JSON. Other fields are ignored.
-#[derive(Debug, Deserialize)]
+/// A record in JSON.
+#[derive(Debug, Default)]
 struct JsonRecord {
-    #[serde(alias = "_id", deserialize_with = "id")]
-    id: String,
-    #[serde(default)]
-    title: Value,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
+    /// Fields that may be the id, the title or the text.
+    values: Vec<(String, Value)>,
     vector: Option<Vec<f32>>,
+    /// Names of the other fields, which are ignored.
+    others: BTreeSet<String>,
 }
 
-/// Reads an id: a text, or an integer, as in `ir index`.
-fn id<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
-    struct Id;
-
-    impl Visitor<'_> for Id {
-        type Value = String;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a string or an integer as the id")
-        }
-
-        fn visit_str<E: serde::de::Error>(self, id: &str) -> Result<String, E> {
-            Ok(id.to_owned())
-        }
-
-        fn visit_string<E: serde::de::Error>(self, id: String) -> Result<String, E> {
-            Ok(id)
-        }
-
-        fn visit_u64<E: serde::de::Error>(self, id: u64) -> Result<String, E> {
-            Ok(id.to_string())
-        }
-
-        fn visit_i64<E: serde::de::Error>(self, id: i64) -> Result<String, E> {
-            Ok(id.to_string())
-        }
+impl JsonRecord {
+    fn names(&self) -> Vec<&str> {
+        let names = self.values.iter().map(|(name, _)| name.as_str());
+        let vector = self.vector.as_ref().map(|_| VECTOR);
+        let others = self.others.iter().map(String::as_str);
+        names.chain(vector).chain(others).collect()
     }
 
-    input.deserialize_any(Id)
+    fn take(&mut self, name: &str) -> Value {
+        let at = self.values.iter().position(|(known, _)| known == name);
+        at.map_or(Value::Null, |at| self.values.swap_remove(at).1)
+    }
+}
+
+struct RecordVisitor<'a>(&'a RecordInput);
+
+impl<'de> Visitor<'de> for RecordVisitor<'_> {
+    type Value = JsonRecord;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonRecord, A::Error> {
+        let mut record = JsonRecord::default();
+        while let Some(name) = map.next_key::<String>()? {
+            let is_known = record.values.iter().any(|(known, _)| *known == name);
+            if is_known || name == VECTOR && record.vector.is_some() {
+                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
+            }
+            if name == VECTOR {
+                record.vector = map.next_value()?;
+            } else if self.0.is_field(&name) {
+                let value = map.next_value()?;
+                record.values.push((name, value));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+                record.others.insert(name);
+            }
+        }
+        Ok(record)
+    }
+}
+
+/// Parses a JSON object.
+fn parse(text: &str, input: &RecordInput) -> serde_json::Result<JsonRecord> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let record = parser.deserialize_map(RecordVisitor(input))?;
+    parser.end()?;
+    Ok(record)
+}
+
+/// Id of a field: a text, or an integer, also as `7.0`, as in `ir index`. The error is what was
+/// found.
+fn id(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(id) if !id.is_empty() => Ok(id),
+        Value::String(_) => Err("an empty string".to_owned()),
+        Value::Number(number) => integer(&number).ok_or_else(|| number.to_string()),
+        other => Err(other.to_string()),
+    }
+}
+
+/// Integer as a text; `None` for a number with a fraction.
+fn integer(number: &Number) -> Option<String> {
+    if !number.is_f64() {
+        return Some(number.to_string());
+    }
+    let value = number.as_f64()?;
+    // Larger numbers may be rounded.
+    let is_exact = value.fract() == 0.0 && value.abs() < (1_u64 << f64::MANTISSA_DIGITS) as f64;
+    is_exact.then(|| (value as i64).to_string())
 }
 
 /// Error of a line that is no record. serde_json counts its lines from 1 in each of them.
@@ -71,22 +113,25 @@ fn no_record(number: u64, error: &serde_json::Error) -> anyhow::Error {
 }
 
 /// Records of standard input.
-pub(super) enum InputRecords {
+pub(super) enum InputRecords<'a> {
     /// Blank lines are skipped.
-    Json(LineReader<BufReader<Stdin>>),
+    Json(LineReader<BufReader<Stdin>>, &'a RecordInput),
     #[cfg(feature = "arrow")]
     Arrow(Box<ArrowReader<Stdin>>),
 }
 
-impl InputRecords {
-    pub(super) fn stdin(format: RecordFormat) -> Result<Self> {
-        match format {
+impl<'a> InputRecords<'a> {
+    pub(super) fn stdin(input: &'a RecordInput) -> Result<Self> {
+        match input.format {
             RecordFormat::Json => {
-                let input = BufReader::with_capacity(1 << 16, io::stdin());
-                Ok(Self::Json(LineReader::new(input, STDIN)))
+                let reader = BufReader::with_capacity(1 << 16, io::stdin());
+                Ok(Self::Json(LineReader::new(reader, STDIN), input))
             }
             #[cfg(feature = "arrow")]
-            RecordFormat::Arrow => Ok(Self::Arrow(Box::new(ArrowReader::new(io::stdin())?))),
+            RecordFormat::Arrow => {
+                let reader = ArrowReader::new(io::stdin(), input)?;
+                Ok(Self::Arrow(Box::new(reader)))
+            }
         }
     }
 
@@ -97,25 +142,37 @@ impl InputRecords {
     }
 }
 
-fn read_line(lines: &mut LineReader<BufReader<Stdin>>) -> Result<Option<InputRecord>> {
+fn read_line(
+    lines: &mut LineReader<BufReader<Stdin>>,
+    input: &RecordInput,
+) -> Result<Option<InputRecord>> {
     while let Some(line) = lines.read()? {
         if line.text.trim().is_empty() {
             continue;
         }
         let number = line.number;
-        // serde reads an array as the fields in their order.
         if !line.text.trim_start().starts_with('{') {
             let parsed = serde_json::from_str::<IgnoredAny>(line.text);
             parsed.map_err(|error| no_record(number, &error))?;
             bail!("{STDIN}, line {number}: expected an object, found other JSON");
         }
-        let record = serde_json::from_str(line.text).map_err(|error| no_record(number, &error))?;
-        let JsonRecord {
-            id,
-            title,
-            text,
-            vector,
-        } = record;
+        let parsed = parse(line.text, input);
+        let mut record = parsed.map_err(|error| no_record(number, &error))?;
+        let position = Position::Line(number);
+        let names = input.names(&record.names(), &position)?;
+        let id = id(record.take(&names.id)).map_err(|found| {
+            let name = &names.id;
+            anyhow!("{position}, field {name}: expected a string or an integer, found {found}")
+        })?;
+        let text = match record.take(&names.text) {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            other => bail!(
+                "{position}, field {}: expected a string, found {other}",
+                names.text
+            ),
+        };
+        let title = names.title.map_or(Value::Null, |name| record.take(&name));
         let title = match title {
             Value::Null => Title::Absent,
             Value::String(title) => Title::Text(title),
@@ -125,19 +182,19 @@ fn read_line(lines: &mut LineReader<BufReader<Stdin>>) -> Result<Option<InputRec
             id,
             title,
             text,
-            vector,
-            position: Position::Line(number),
+            vector: record.vector,
+            position,
         }));
     }
     Ok(None)
 }
 
-impl Iterator for InputRecords {
+impl Iterator for InputRecords<'_> {
     type Item = Result<InputRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Json(lines) => read_line(lines).transpose(),
+            Self::Json(lines, input) => read_line(lines, input).transpose(),
             #[cfg(feature = "arrow")]
             Self::Arrow(reader) => reader.read().transpose(),
         }

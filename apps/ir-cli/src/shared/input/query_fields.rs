@@ -12,7 +12,7 @@ use crate::shared::options::QueryForm;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct QueryFields {
     /// Field or column with the texts of --queries, in JSON, CSV, Parquet or Arrow [default: by its
-    /// name]; of topics and collections, a field as in --query-form
+    /// name]; of topics, an element such as desc; of collections, a field as in --query-form
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, requires = "queries", help_heading = QUERIES, hide_short_help = true)]
     query_field: Option<String>,
 
@@ -55,5 +55,5 @@ pub(crate) fn with_field(
     };
     let form = name.parse::<QueryForm>();
     let form = form.map_err(|message| Usage(format!("--query-field: {message}")))?;
-    form.apply(queries)
+    form.apply_by("--query-field", queries)
 }
