@@ -172,7 +172,9 @@ pub fn read_queries_from(
     } else if head.line.starts_with('<') {
         #[cfg(feature = "html")]
         let queries = match &options.names.text {
-            Some(name) => sgml::read_topics_by_field(encoding.decode_markup(reader, source)?, source, name)?,
+            Some(name) => {
+                sgml::read_topics_by_field(encoding.decode_markup(reader, source)?, source, name)?
+            }
             None => sgml::read_topics(encoding.decode_markup(reader, source)?, source)?,
         };
         #[cfg(not(feature = "html"))]
