@@ -86,11 +86,12 @@ impl<R: BufRead> ZstdReader<R> {
     }
 
     fn fail(&mut self, found: String) -> io::Error {
-        self.fail_with(match self.source.failure.take() {
+        let failure = match self.source.failure.take() {
             Some(error) => Failure::Source(error.kind(), error.to_string()),
             None if self.source.ended => Failure::Truncated,
             None => Failure::Corrupt(found),
-        })
+        };
+        self.fail_with(failure)
     }
 
     /// Fails after a panic of the decoder, which is not used afterwards.

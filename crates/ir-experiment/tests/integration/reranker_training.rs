@@ -228,7 +228,7 @@ fn errors_name_the_key() {
         (
             "epochs = 1",
             "loss = \"margin-mse\"",
-            ", found `margin-mse`",
+            ".loss: expected ",
         ),
         (
             "learning_rate = 3e-3",

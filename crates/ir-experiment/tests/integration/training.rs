@@ -275,7 +275,7 @@ fn errors_name_encoder_and_key() {
         (
             "epochs = 2",
             "epochs = 2\nloss = \"pairwise\"",
-            ", found `pairwise`",
+            "encoders.tuned.training.loss: expected ",
         ),
         (
             "epochs = 2",
