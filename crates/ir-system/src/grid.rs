@@ -19,25 +19,16 @@ impl SystemEntry {
     /// assert_eq!(system.points().count(), 2);
     /// ```
     pub fn points(&self) -> impl Iterator<Item = Table> + '_ {
-        // Positions of the values of a point; `None` after the last point.
-        let mut next = (self.point_count() > 0).then(|| vec![0; self.grid.len()]);
-        std::iter::from_fn(move || {
-            let at = next.as_mut()?;
-            let values = self.grid.iter().zip(at.iter());
-            let values =
-                values.filter_map(|((key, list), at)| Some((key, list_of(list).get(*at)?)));
-            let mut point = self.parameters.clone();
-            point.extend(values.map(|(key, value)| (key.clone(), value.clone())));
-            // The last position is the last digit.
-            let mut digits = at.iter_mut().zip(self.grid.values()).rev();
-            let is_last = digits.all(|(at, values)| {
-                *at = (*at + 1) % list_of(values).len();
-                *at == 0
+        let counts = self.grid.values().map(|values| list_of(values).len());
+        grid_positions(counts.collect()).map(move |at| {
+            let values = self.grid.iter().zip(at);
+            let values = values.filter_map(|((key, values), at)| {
+                let value = list_of(values).get(at)?;
+                Some((key.clone(), value.clone()))
             });
-            if is_last {
-                next = None;
-            }
-            Some(point)
+            let mut point = self.parameters.clone();
+            point.extend(values);
+            point
         })
     }
 
@@ -82,6 +73,32 @@ impl SystemEntry {
             point
         })
     }
+}
+
+/// Returns the positions of the values of every point of a grid with these numbers of values, in
+/// order: the last parameter varies fastest. Points are made one at a time.
+///
+/// ```
+/// let points: Vec<_> = ir_system::grid_positions(vec![2, 2]).collect();
+/// assert_eq!(points, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+/// ```
+pub fn grid_positions(counts: Vec<usize>) -> impl Iterator<Item = Vec<usize>> {
+    // `None` after the last point.
+    let mut next = (!counts.contains(&0)).then(|| vec![0_usize; counts.len()]);
+    std::iter::from_fn(move || {
+        let at = next.as_mut()?;
+        let point = at.clone();
+        // The last position is the last digit.
+        let mut digits = at.iter_mut().zip(&counts).rev();
+        let is_last = digits.all(|(at, count)| {
+            *at = (*at + 1) % count;
+            *at == 0
+        });
+        if is_last {
+            next = None;
+        }
+        Some(point)
+    })
 }
 
 /// Values of a parameter.

@@ -42,7 +42,7 @@ pub use collection::open_named;
 pub use entry::{COMMON_KEYS, DocumentOrder, FilterName, ScoreFormatName, SystemEntry};
 pub use error::{Location, SpecError, SystemError};
 pub use graph::{max_hits, order};
-pub use grid::{MAX_POINTS, check_points};
+pub use grid::{MAX_POINTS, check_points, grid_positions};
 pub use hash::ContentHash;
 pub use index_data::IndexData;
 pub use index_needs::IndexNeeds;

@@ -7,8 +7,10 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{
     AllOf, Attributes, DocFilter, DocIds, DocNum, DocSet, IncomparableValues, ParsePredicateError,
-    Predicate, Query, YearCheck, Years,
+    Predicate, Query, Ranking, Retriever, Search, SearchError, YearCheck, Years,
 };
+use ir_studies::datafinder;
+use ir_system::{FilterName, SharedRetriever};
 
 use crate::shared::console::Console;
 use crate::shared::suggest::did_you_mean;
@@ -120,6 +122,51 @@ impl QueryFilters {
             .iter()
             .map(|all| (!all.0.is_empty()).then_some(all as &dyn DocFilter));
         search(&filters.collect::<Vec<_>>())
+    }
+
+    /// Ranks the documents that pass, for every query. The filter `published-year` needs
+    /// `with_duplicates`, which may return an id more than once.
+    pub(crate) fn rank(
+        &self,
+        filter: FilterName,
+        (retriever, with_duplicates): (&dyn Retriever<Query = str>, Option<&SharedRetriever>),
+        queries: &[Query],
+        k: usize,
+    ) -> Result<Vec<Ranking>> {
+        if filter == FilterName::PublishedYear {
+            let message = "expected a system of the type bm25 for the filter published-year";
+            let raw = with_duplicates.context(message)?;
+            return Ok(self.published(&**raw, queries, k)?);
+        }
+        let years = queries.iter().map(|query| query.attributes.year());
+        self.apply(years, |filters| {
+            let batch = queries.iter().zip(filters).map(|(query, filter)| {
+                let search = Search::top(k);
+                let search = filter.map_or(search, |filter| search.within(filter));
+                (query.text.as_str(), search)
+            });
+            Ok(retriever.search_batch(&batch.collect::<Vec<_>>())?)
+        })
+    }
+
+    /// Published procedure of the DataFinder paper, over hits with duplicate ids.
+    fn published(
+        &self,
+        retriever: &dyn Retriever<Query = str>,
+        queries: &[Query],
+        k: usize,
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let mut search = Search::top(datafinder::published_depth(k));
+        if let Some(chosen) = &self.chosen {
+            search = search.within(chosen);
+        }
+        let batch = queries.iter().map(|query| (query.text.as_str(), search));
+        let raw = retriever.search_batch(&batch.collect::<Vec<_>>())?;
+        let walked = queries.iter().zip(&raw).map(|(query, raw)| {
+            let time = self.years.not_later_than(query.attributes.year());
+            datafinder::published_filter(raw, retriever.ids(), &time, k)
+        });
+        Ok(walked.collect())
     }
 }
 

@@ -3,21 +3,22 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use ir_bm25::{IndexConfig, SegmentedIndex};
 use ir_core::store::Verify;
-use ir_core::{Attributes, Corpus, DocIds, Document, Query};
+use ir_core::{Attributes, Corpus, DocIds, Document, Predicate, Query};
 use ir_data::catalog::Catalog;
 use ir_data::{Collection, TextEncoding};
 use ir_experiment::{Runner, SearchTask, TaskEntry};
 use ir_system::{
-    Cache, IndexData, OpenSystem, Registry, Resources, SourceMap, SpecError, SystemData,
-    SystemError, SystemSpec,
+    Cache, FilterName, IndexData, OpenSystem, Registry, Resources, SourceMap, SpecError,
+    SystemData, SystemEntry, SystemError, SystemSpec,
 };
 
 use crate::shared::console::Console;
 use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::feedback_collection::FeedbackCollection;
+use crate::shared::filter::{Conditions, QueryFilters};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::output::OutputPath;
@@ -218,6 +219,36 @@ impl<'a> SystemOpener<'a> {
         }
     }
 
+    /// Filters of the system to search, for documents with these ids.
+    pub(crate) fn filters(&self, spec: &SystemSpec, ids: &DocIds) -> Result<QueryFilters> {
+        let root = spec.root().context("expected a system")?;
+        let has_years = root.filter.is_some_and(|filter| filter != FilterName::None);
+        let (all, console) = (root.condition.as_slice(), self.console);
+        match &self.documents {
+            SearchedDocuments::Index(data, _) => {
+                let index = data.index.index().context("expected an index")?;
+                let source = key_of_conditions(spec);
+                let conditions = Conditions {
+                    source: &source,
+                    all,
+                };
+                QueryFilters::new(index, conditions, has_years, data.name(), console)
+            }
+            SearchedDocuments::Documents(task, _) => {
+                // The documents are read again.
+                let attributes = if has_years || !all.is_empty() {
+                    task.attributes(ids).map_err(failure)?
+                } else {
+                    Vec::new()
+                };
+                let condition = Predicate::All(all.to_vec());
+                let filters =
+                    QueryFilters::of_documents(ids, &attributes, &condition, has_years, console);
+                Ok(filters)
+            }
+        }
+    }
+
     /// Documents with these ids, by id. Empty on an index, which has them itself.
     pub(crate) fn documents(&self, ids: &HashSet<&str>) -> Result<HashMap<String, Document>> {
         match &self.documents {
@@ -233,6 +264,14 @@ impl<'a> SystemOpener<'a> {
             SearchedDocuments::Documents(..) => None,
         }
     }
+}
+
+/// Key of the conditions of the system to search, with its place in the file.
+fn key_of_conditions(spec: &SystemSpec) -> String {
+    let is_root = |system: &SystemEntry| !system.hidden;
+    let at = spec.systems.iter().rposition(is_root);
+    let key = format!("systems[{}].where", at.unwrap_or_default());
+    format!("{}{key}", spec.source.location(&key))
 }
 
 /// Cache in a folder, or a temporary one.

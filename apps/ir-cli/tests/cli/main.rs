@@ -67,6 +67,7 @@ mod signals;
 mod stats;
 mod structured;
 mod sweep_grid;
+mod sweep_systems;
 mod synonyms;
 mod system_files;
 #[cfg(feature = "dense")]

@@ -3,12 +3,12 @@
 use crate::common::{Folder, QRELS, RUN, tiny};
 
 /// Rows of settings: name, score, number of queries that select it.
-fn rows(out: &str) -> Vec<Vec<&str>> {
+pub(super) fn rows(out: &str) -> Vec<Vec<&str>> {
     let rows = out.lines().skip(1).take_while(|line| !line.is_empty());
     rows.map(|row| row.split_whitespace().collect()).collect()
 }
 
-fn grid_folder() -> Folder {
+pub(super) fn grid_folder() -> Folder {
     let here = Folder::new();
     let mut corpus = String::new();
     for n in 0..30 {
@@ -340,138 +340,6 @@ fn grids_of_seeds() {
         &["--model", "random-indexing(dim=3,nonzero=2)"],
         &[model("33333333"), model("3")],
     );
-}
-
-/// A system file sets index, hits and scores, on documents as in `ir search`.
-#[test]
-fn grids_of_system_files() {
-    let here = grid_folder();
-    let queries = here.read("notes/queries.jsonl");
-    here.write("notes/queries.jsonl", queries.replace("ship", "ships"));
-    let system = |k1: &str| {
-        format!(
-            "[[systems]]\nname = \"root\"\ntype = \"bm25\"\nanalyzer = \"whitespace\"\nhits = 3\n{k1}"
-        )
-    };
-    let mut files = Vec::new();
-    for value in ["0.2", "3"] {
-        let (file, saved) = (format!("k1={value}"), format!("{value}.toml"));
-        here.write(&saved, system(&format!("k1 = {value}\n")));
-        here.ir(&["search", "notes", "--system", &saved, "-o", &file])
-            .ok();
-        files.push(file);
-    }
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let expected = here
-        .ir(&[&["sweep", "notes"][..], &files].concat())
-        .ok()
-        .out;
-    let sweep = |text: &str| {
-        here.write("system.toml", text);
-        let sweep = ["sweep", "notes", "notes", "--system", "system.toml"];
-        here.ir(&[&sweep[..], &["--grid", "k1=0.2,3"]].concat())
-            .ok()
-            .out
-    };
-    let found = sweep(&system(""));
-    assert_eq!(rows(&found), rows(&expected));
-    // A pipe can be read once.
-    let piped = "sweep notes notes --system /dev/stdin --grid k1=0.2,3";
-    assert_eq!(here.ir_with(piped, &system("")).ok().out, found);
-    // The system to search is the last one that is not hidden, not the last one.
-    let part = "[[systems]]\nname = \"part\"\ntype = \"bm25\"\nhidden = true\n";
-    assert_eq!(sweep(&(system("") + part)), found);
-    here.write(
-        "knn.toml",
-        "[[systems]]\nname = \"knn\"\ntype = \"knn\"\naggregation = \"weighted-vote\"\n",
-    );
-    let knn = ["sweep", "notes", "notes", "--system", "knn.toml"];
-    here.ir(&[&knn[..], &["--grid", "neighbors=1,2"]].concat())
-        .fails(1, &["tasks[0].training.split", "train"]);
-}
-
-/// Weights of the parts of a hybrid, with and without weights in the file.
-#[test]
-fn grids_of_the_weights_of_hybrids() {
-    let here = grid_folder();
-    let hybrid = |weights: &str| {
-        let text = format!(
-            "[[systems]]\nname = \"words\"\ntype = \"bm25\"\nhidden = true\n\
-             [[systems]]\nname = \"lsi\"\ntype = \"lsi\"\ndim = 2\nhidden = true\n\
-             [[systems]]\nname = \"both\"\ntype = \"hybrid\"\nof = [\"words\", \"lsi\"]\n{weights}\n"
-        );
-        here.write("hybrid.toml", text);
-    };
-    let mut files = Vec::new();
-    for weight in ["0", "0.5", "4"] {
-        let file = format!("weight.words={weight}");
-        hybrid(&format!("weights = [{weight}, 1]"));
-        let search = ["search", "notes", "--system", "hybrid.toml", "-o", &file];
-        here.ir(&search).ok();
-        files.push(file);
-    }
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let expected = here.ir(&[&["sweep", "notes"][..], &files].concat()).ok();
-    let expected = rows(&expected.out);
-    assert!(expected[0][1] != expected[2][1], "{expected:?}");
-    let sweep = "sweep notes notes --system hybrid.toml --grid";
-    for weights in ["", "weights = [2, 1]"] {
-        hybrid(weights);
-        for name in ["weight.words", "both.weight.words"] {
-            let found = here.ir(&format!("{sweep} {name}=0,0.5,4")).ok().out;
-            let found = found.replace("both.weight", "weight");
-            assert_eq!(rows(&found), expected, "{name} {weights}");
-        }
-    }
-    here.ir(&format!("{sweep} weight.word=1,2")).fails(
-        2,
-        &["--grid: weight.word: expected a part of the hybrid (words, lsi), found \"word\" (did you mean words?)"],
-    );
-    here.ir(&format!("{sweep} weight.lsi=-1,2"))
-        .fails(1, &["hybrid.toml", "weights"]);
-    // The grid of the file, as in an experiment.
-    let sweep = "sweep notes notes --system hybrid.toml";
-    hybrid("[systems.grid]\nweights = [[0, 1], [0.5, 1], [4, 1]]");
-    let mut found = here.ir(sweep).ok().out;
-    for weight in ["0", "0.5", "4"] {
-        let (list, name) = (
-            format!("weights=[{weight}, 1]"),
-            format!("weight.words={weight}"),
-        );
-        found = found.replace(&list, &name);
-    }
-    assert_eq!(rows(&found), expected);
-    here.ir(&format!("{sweep} --grid words.k1=1,2"))
-        .fails(1, &["hybrid.toml", "systems[2].grid: expected no grid"]);
-    here.ir(&format!("{sweep} --k1 1")).fails(
-        2,
-        &["--k1: expected either --system or options of a system"],
-    );
-    for (grid, code, message) in [
-        (
-            "",
-            2,
-            "hybrid.toml: expected grids with 2 to 10000 settings, found 1",
-        ),
-        (
-            "[systems.grid]\nweights = 1",
-            1,
-            "systems[2].grid.weights: expected a list of values, found 1",
-        ),
-        (
-            "[systems.grid]\nweights = [[1, 1], [1]]",
-            1,
-            "expected 2 weights, one for each system",
-        ),
-        (
-            "[systems.grid]\nfusoin = [\"rrf\", \"borda\"]",
-            1,
-            "did you mean fusion?",
-        ),
-    ] {
-        hybrid(grid);
-        here.ir(sweep).fails(code, &[message]);
-    }
 }
 
 #[test]

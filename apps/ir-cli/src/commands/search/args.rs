@@ -9,7 +9,7 @@ use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_data::{DocTemplate, ReadOptions, TextEncoding};
-use ir_system::{IndexNeeds, Registry};
+use ir_system::{FilterName, IndexNeeds, Registry};
 
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
@@ -524,6 +524,15 @@ pub(crate) enum TimeFilter {
     /// Published procedure: retrieves 5 K hits, skips duplicate ids and newer datasets, and stops
     /// only after writing the hit at rank K
     Published,
+}
+
+impl From<TimeFilter> for FilterName {
+    fn from(filter: TimeFilter) -> Self {
+        match filter {
+            TimeFilter::Exact => Self::Year,
+            TimeFilter::Published => Self::PublishedYear,
+        }
+    }
 }
 
 const SCORES: [(&str, &str, ScoreFormat); 3] = [

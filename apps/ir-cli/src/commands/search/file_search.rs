@@ -3,8 +3,7 @@
 use anyhow::Result;
 use ir_bm25::analysis::Analysis;
 use ir_core::trec::ScoreFormat;
-use ir_core::{Predicate, Qrels, Query};
-use ir_system::OpenSystem;
+use ir_core::{Qrels, Query};
 
 use super::args::Args;
 use super::engine::without_queries;
@@ -14,7 +13,6 @@ use super::results::{HitDocuments, OpenSearch};
 use super::system_file::SystemFile;
 use crate::shared::console::Console;
 use crate::shared::feedback_collection::has_feedback_collection;
-use crate::shared::filter::{Conditions, QueryFilters};
 use crate::shared::input::{self, CollectionSource, DocumentSource, TestQueries, open_collection};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 
@@ -27,7 +25,7 @@ pub(super) fn open<'a>(
     console: &'a Console,
 ) -> Result<OpenSearch<'a>> {
     let name = &args.collection;
-    let open = match open_collection(name, args.documents(), args.verification(), console)? {
+    let mut open = match open_collection(name, args.documents(), args.verification(), console)? {
         CollectionSource::Index(index) => {
             args.check_encoding(None, has_feedback_collection(&file.spec))?;
             let Some(asked) = asked else {
@@ -42,20 +40,11 @@ pub(super) fn open<'a>(
                 threads: args.threads,
             };
             let cache = args.cache.as_ref();
-            let mut opener = SystemOpener::new(name, &index, &queries, cache, others, console)?;
-            let system = opener.open(&file.spec)?;
-            let source = file.key_of_conditions();
-            let conditions = Conditions {
-                source: &source,
-                all: file.root.condition.as_slice(),
-            };
             Opened {
-                filters: QueryFilters::new(&index, conditions, file.time.is_some(), name, console)?,
+                opener: SystemOpener::new(name, &index, &queries, cache, others, console)?,
                 analysis: index.config().analysis.clone(),
                 qrels: asked.qrels,
                 queries,
-                opener,
-                system,
             }
         }
         CollectionSource::Documents(documents) => {
@@ -63,14 +52,16 @@ pub(super) fn open<'a>(
             on_documents(args, file, asked, documents, console)?
         }
     };
+    let system = open.opener.open(&file.spec)?;
+    let ids = system.retriever.ids();
+    let filters = open.opener.filters(&file.spec, ids)?;
     if let Some(qrels) = &open.qrels {
-        notes::warn_of_missing_documents(open.system.retriever.ids(), qrels, console);
+        notes::warn_of_missing_documents(ids, qrels, console);
     }
-    let kind = &file.root.kind;
     Ok(OpenSearch {
         name,
         queries: open.queries,
-        runner: QueryRunner::of_system(open.system, kind, file.time, open.filters),
+        runner: QueryRunner::of_system(system, &file.root, filters),
         documents: HitDocuments::System(open.opener),
         analysis: open.analysis,
         traits,
@@ -84,17 +75,15 @@ pub(super) fn open<'a>(
     })
 }
 
-/// A system that is open on a collection, with its queries and their judgments.
+/// A collection that is open for systems, with the queries and their judgments.
 struct Opened<'a> {
     opener: SystemOpener<'a>,
-    system: OpenSystem,
-    filters: QueryFilters,
     queries: Vec<Query>,
     qrels: Option<Qrels>,
     analysis: Analysis,
 }
 
-/// Opens the system on documents, which it indexes as it describes.
+/// Opens documents, which the system indexes as it describes.
 fn on_documents<'a>(
     args: &'a Args,
     file: &SystemFile,
@@ -114,24 +103,10 @@ fn on_documents<'a>(
     };
     let queries = args.query_form.apply(asked.queries)?;
     let (spec, cache) = (&file.spec, args.cache.as_ref());
-    let mut opener = SystemOpener::on_documents(documents, &queries, split, spec, cache, console)?;
-    let system = opener.open(spec)?;
-    let ids = system.retriever.ids();
-    let conditions: Vec<Predicate> = file.root.condition.iter().cloned().collect();
-    let has_years = file.time.is_some();
-    // The documents are read again.
-    let attributes = if has_years || !conditions.is_empty() {
-        opener.attributes(ids)?.unwrap_or_default()
-    } else {
-        Vec::new()
-    };
-    let conditions = Predicate::All(conditions);
     Ok(Opened {
-        filters: QueryFilters::of_documents(ids, &attributes, &conditions, has_years, console),
+        opener: SystemOpener::on_documents(documents, &queries, split, spec, cache, console)?,
         analysis: file.analysis()?,
         qrels: asked.qrels,
-        opener,
-        system,
         queries,
     })
 }

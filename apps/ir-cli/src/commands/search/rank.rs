@@ -1,14 +1,11 @@
 //! Batch search with per-query filters.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_bm25::feedback::Feedback;
-use ir_core::{
-    DocIds, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search, SearchError,
-};
-use ir_studies::datafinder;
-use ir_system::{OpenReranker, OpenSystem, SharedRetriever};
+use ir_core::{DocIds, DocNum, Explanation, Progress, Query, Ranking, Search};
+use ir_system::{FilterName, OpenReranker, OpenSystem, SharedRetriever, SystemEntry};
 
-use super::args::{Args, TimeFilter};
+use super::args::Args;
 use super::search_index::SearchIndex;
 use crate::shared::console::Console;
 use crate::shared::filter::{Conditions, QueryFilters, warn_of_years};
@@ -27,7 +24,7 @@ pub(crate) struct QueryRunner {
     retrievers: Vec<SharedRetriever>,
     /// Retriever that may return an id more than once, for the published time filter.
     with_duplicates: Option<SharedRetriever>,
-    time: Option<TimeFilter>,
+    filter: FilterName,
     filters: QueryFilters,
     rerankers: Vec<OpenReranker>,
     /// Vector of a fixed text by the query encoder of a shard.
@@ -35,19 +32,14 @@ pub(crate) struct QueryRunner {
 }
 
 impl QueryRunner {
-    /// Searches by a system of a type.
-    pub(super) fn of_system(
-        open: OpenSystem,
-        kind: &str,
-        time: Option<TimeFilter>,
-        filters: QueryFilters,
-    ) -> Self {
+    /// Searches by the open system of an entry.
+    pub(super) fn of_system(open: OpenSystem, entry: &SystemEntry, filters: QueryFilters) -> Self {
         Self {
-            what: open.description.unwrap_or_else(|| kind.to_owned()),
+            what: open.description.unwrap_or_else(|| entry.kind.clone()),
             feedback: open.feedback,
             retrievers: vec![open.retriever],
             with_duplicates: open.with_duplicates,
-            time,
+            filter: entry.filter.unwrap_or_default(),
             filters,
             rerankers: open.rerankers,
             query_probe: None,
@@ -126,7 +118,7 @@ impl QueryRunner {
             feedback: open.feedback,
             retrievers,
             with_duplicates: open.with_duplicates,
-            time,
+            filter: time.map_or(FilterName::None, FilterName::from),
             filters,
             rerankers,
             query_probe,
@@ -183,39 +175,20 @@ impl QueryRunner {
         k: usize,
         console: &Console,
     ) -> Result<Vec<Ranking>> {
-        if self.time.is_some() {
+        if self.filter != FilterName::None {
             warn_of_years(queries, console);
         }
+        let retrievers = (&*self.retrievers[run], self.with_duplicates.as_ref());
         let mut bar = console.bar();
         let mut rankings = Vec::with_capacity(queries.len());
         for chunk in queries.chunks(CHUNK) {
-            rankings.extend(match self.time {
-                Some(TimeFilter::Published) => {
-                    let message =
-                        "expected a system of the type bm25 for the filter published-year";
-                    let raw = self.with_duplicates.as_ref().context(message)?;
-                    published(&**raw, &self.filters, chunk, k)?
-                }
-                _ => self.exact(run, chunk, k)?,
-            });
+            rankings.extend(self.filters.rank(self.filter, retrievers, chunk, k)?);
             let (done, total) = (rankings.len() as u64, queries.len() as u64);
             bar.report("searching", done, Some(total));
             check_stopped()?;
         }
         bar.finish();
         Ok(rankings)
-    }
-
-    fn exact(&self, run: usize, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
-        let years = queries.iter().map(|query| query.attributes.year());
-        self.filters.apply(years, |filters| {
-            let batch = queries.iter().zip(filters).map(|(query, filter)| {
-                let search = Search::top(k);
-                let search = filter.map_or(search, |filter| search.within(filter));
-                (query.text.as_str(), search)
-            });
-            Ok(self.retrievers[run].search_batch(&batch.collect::<Vec<_>>())?)
-        })
     }
 
     /// Explains the score of a hit of the first run, which has `k` hits per query.
@@ -233,24 +206,4 @@ impl QueryRunner {
             Ok(self.retrievers[0].explain(&query.text, doc, &search)?)
         })
     }
-}
-
-/// Published procedure of the DataFinder paper, over hits with duplicate ids.
-fn published(
-    retriever: &dyn Retriever<Query = str>,
-    filters: &QueryFilters,
-    queries: &[Query],
-    k: usize,
-) -> Result<Vec<Ranking>, SearchError> {
-    let mut search = Search::top(datafinder::published_depth(k));
-    if let Some(chosen) = &filters.chosen {
-        search = search.within(chosen);
-    }
-    let batch = queries.iter().map(|query| (query.text.as_str(), search));
-    let raw = retriever.search_batch(&batch.collect::<Vec<_>>())?;
-    let walked = queries.iter().zip(&raw).map(|(query, raw)| {
-        let time = filters.years.not_later_than(query.attributes.year());
-        datafinder::published_filter(raw, retriever.ids(), &time, k)
-    });
-    Ok(walked.collect())
 }

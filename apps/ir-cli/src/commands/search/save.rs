@@ -11,7 +11,7 @@ use ir_system::systems::AnalyzerEntry;
 use ir_system::{FilterName, Registry, ScoreFormatName, SystemEntry, SystemSpec};
 use toml::{Table, Value};
 
-use super::args::{Args, TimeFilter};
+use super::args::Args;
 use super::search_index::SearchIndex;
 use crate::shared::console::bail_usage;
 use crate::shared::input::{DocumentOrder, is_index};
@@ -38,11 +38,7 @@ pub(super) fn saved(
     tag.clone_into(&mut root.name);
     free_name(&mut systems, &mut root);
     root.hits = args.hits;
-    root.filter = match args.not_later_than_query {
-        None => None,
-        Some(TimeFilter::Exact) => Some(FilterName::Year),
-        Some(TimeFilter::Published) => Some(FilterName::PublishedYear),
-    };
+    root.filter = args.not_later_than_query.map(FilterName::from);
     root.condition = match &*args.filter {
         [] => None,
         [condition] => Some(condition.clone()),

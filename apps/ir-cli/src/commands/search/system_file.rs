@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use ir_bm25::analysis::Analysis;
 use ir_system::systems::{AnalyzerEntry, Cleaner, CleaningEntry};
-use ir_system::{FilterName, Registry, SystemEntry, SystemSpec};
+use ir_system::{Registry, SystemEntry, SystemSpec};
 use toml::Value;
 
-use super::args::{Args, TimeFilter};
+use super::args::Args;
 use crate::shared::console::bail_usage;
 use crate::shared::options::first_set;
 use crate::shared::system_options::open_system;
@@ -18,7 +18,6 @@ pub(super) struct SystemFile {
     pub(super) path: PathBuf,
     pub(super) spec: SystemSpec,
     pub(super) root: SystemEntry,
-    pub(super) time: Option<TimeFilter>,
 }
 
 /// Types of which documents match by the words of the query, and types that combine systems.
@@ -38,29 +37,11 @@ impl SystemFile {
         check(args)?;
         let spec = open_system(path)?;
         let root = spec.root().context("expected a system")?.clone();
-        let time = match root.filter.unwrap_or_default() {
-            FilterName::None => None,
-            FilterName::Year => Some(TimeFilter::Exact),
-            FilterName::PublishedYear => Some(TimeFilter::Published),
-            FilterName::YearOfBestRecord => bail!(
-                "{}: filter: expected none, year or published-year, found year-of-best-record, which needs an experiment file",
-                path.display()
-            ),
-        };
         Ok(Self {
             path: path.to_owned(),
             spec,
             root,
-            time,
         })
-    }
-
-    /// Key of the conditions, with its place in the file.
-    pub(super) fn key_of_conditions(&self) -> String {
-        let is_root = |system: &SystemEntry| !system.hidden;
-        let at = self.spec.systems.iter().rposition(is_root);
-        let key = format!("systems[{}].where", at.unwrap_or_default());
-        format!("{}{key}", self.spec.source.location(&key))
     }
 
     /// Maximum number of hits of the system.

@@ -6,20 +6,23 @@ use anyhow::{Context, Result, anyhow};
 use clap::ValueHint;
 use ir_bm25::SegmentedIndex;
 use ir_core::store::Verify;
-use ir_core::{Query, Run};
+use ir_core::{DocIds, Query, Run};
 use ir_data::TextEncoding;
 use ir_experiment::round_scores;
-use ir_system::{IndexNeeds, Registry, SpecError, SystemEntry, SystemSpec};
+use ir_system::{
+    FilterName, IndexNeeds, Registry, SpecError, SystemEntry, SystemSpec, grid_positions,
+};
 use toml::{Table, Value};
 
 use super::keys::{GridValue, Keys, SDM, set};
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::filter::{QueryFilters, warn_of_years};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, TestQueries, open_collection};
 use crate::shared::options::{QueryForm, first_set};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
-use crate::shared::system_options::{self, SystemOptions, open_unfiltered, open_with_grids};
+use crate::shared::system_options::{self, SystemOptions, open_system, open_with_grids};
 
 /// Parameter grid, searched in place of runs.
 #[derive(Debug, clap::Args)]
@@ -34,9 +37,9 @@ pub(super) struct GridOptions {
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
-    /// System file with the fixed parameters, in place of options, as in `ir search`. Its keys hits
-    /// and scores apply to the runs; documents are indexed as it describes. Without --grid, the
-    /// settings are the points of its tables [systems.grid]
+    /// System file with the fixed parameters, in place of options, as in `ir search`. Its keys hits,
+    /// filter, where and scores apply to the runs; documents are indexed as it describes. Without
+    /// --grid, the settings are the points of its tables [systems.grid]
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
 
@@ -114,7 +117,7 @@ impl GridOptions {
     fn base(&self) -> Result<SystemSpec> {
         match &self.system {
             None => self.lexical.spec_of_cleaned(),
-            Some(path) => open_unfiltered(path),
+            Some(path) => open_system(path),
         }
     }
 
@@ -130,33 +133,25 @@ impl GridOptions {
             );
         }
         let root = spec.root().map(|root| root.name.as_str());
-        let mut points: Vec<(Vec<String>, SystemSpec)> = vec![(Vec::new(), spec.clone())];
-        for (n, entry) in spec.systems.iter().enumerate() {
-            let label = |key: &String, parameters: &Table| {
-                let value = parameters.get(key).map(Value::to_string);
-                let value = value.unwrap_or_default();
-                if root == Some(entry.name.as_str()) {
-                    format!("{key}={value}")
-                } else {
-                    format!("{}.{key}={value}", entry.name)
-                }
-            };
-            let mut extended = Vec::new();
-            for (labels, spec) in &points {
-                for parameters in entry.points() {
-                    let (mut labels, mut spec) = (labels.clone(), spec.clone());
-                    labels.extend(entry.grid.keys().map(|key| label(key, &parameters)));
-                    spec.systems[n].parameters = parameters;
-                    spec.systems[n].grid = Table::new();
-                    extended.push((labels, spec));
+        let points_of = |entry: &SystemEntry| entry.points().collect::<Vec<Table>>();
+        let of_systems: Vec<Vec<Table>> = spec.systems.iter().map(points_of).collect();
+        let registry = Registry::default();
+        let counts = of_systems.iter().map(Vec::len);
+        let points = grid_positions(counts.collect()).map(|at| {
+            let (mut labels, mut point) = (Vec::new(), spec.clone());
+            for ((system, points), at) in point.systems.iter_mut().zip(&of_systems).zip(at) {
+                system.parameters = points[at].clone();
+                let part = match root {
+                    Some(root) if root == system.name => String::new(),
+                    _ => format!("{}.", system.name),
+                };
+                for key in std::mem::take(&mut system.grid).keys() {
+                    let value = system.parameters.get(key).map(Value::to_string);
+                    labels.push(format!("{part}{key}={}", value.unwrap_or_default()));
                 }
             }
-            points = extended;
-        }
-        let registry = Registry::default();
-        let points = points.into_iter().map(|(labels, spec)| {
             let label = labels.join(",");
-            self.checked(&registry, Point { label, spec })
+            self.checked(&registry, Point { label, spec: point })
         });
         points.collect()
     }
@@ -189,23 +184,15 @@ impl GridOptions {
         if !(2..=MAX_POINTS).contains(&count) {
             bail_usage!("--grid: expected 2 to {MAX_POINTS} settings, found {count}");
         }
-        let mut points: Vec<Vec<(&str, GridValue)>> = vec![Vec::new()];
-        for Axis { name, values } in &self.grid {
-            let extended = points.iter().flat_map(|point| {
-                let with = |value: &GridValue| {
-                    let last = (name.as_str(), *value);
-                    point.iter().copied().chain([last]).collect()
-                };
-                values.iter().map(with)
-            });
-            points = extended.collect();
-        }
         let base = self.base()?;
         let mut keys = Keys::default();
-        points
-            .iter()
-            .map(|point| self.point(&mut keys, &base, point))
-            .collect()
+        let counts = self.grid.iter().map(|axis| axis.values.len());
+        let points = grid_positions(counts.collect()).map(|at| {
+            let values = self.grid.iter().zip(at);
+            let values = values.map(|(axis, at)| (axis.name.as_str(), axis.values[at]));
+            self.point(&mut keys, &base, &values.collect::<Vec<_>>())
+        });
+        points.collect()
     }
 
     fn point(
@@ -288,6 +275,14 @@ impl GridOptions {
         mut visit: impl FnMut(Run) -> Result<()>,
     ) -> Result<()> {
         let (mut opener, queries) = self.open(collection, &points, setup, console)?;
+        // All settings have the filter of the file.
+        let root = points.first().and_then(|point| point.spec.root());
+        let filter = root.and_then(|root| root.filter).unwrap_or_default();
+        if filter != FilterName::None {
+            warn_of_years(&queries, console);
+        }
+        // Filters of documents with these ids, which most settings share.
+        let mut known: Option<(DocIds, QueryFilters)> = None;
         for Point { label, spec } in points {
             check_stopped()?;
             let context = || format!("{collection}: {label}");
@@ -295,9 +290,19 @@ impl GridOptions {
             let most = spec.max_hits(&Registry::default())?.unwrap_or(usize::MAX);
             let k = root.hits.unwrap_or(HITS.min(most));
             let format = root.scores.unwrap_or_default();
-            let retriever = opener.open(&spec).with_context(context)?.retriever;
-            let run = Run::from_retriever(&label, &*retriever, &queries, k);
-            let run = run.with_context(context)?;
+            let system = opener.open(&spec).with_context(context)?;
+            let ids = system.retriever.ids();
+            let (filtered, filters) = match known.take() {
+                Some((filtered, filters)) if filtered == *ids => (filtered, filters),
+                _ => (ids.clone(), opener.filters(&spec, ids)?),
+            };
+            let retrievers = (&*system.retriever, system.with_duplicates.as_ref());
+            let rankings = filters.rank(filter, retrievers, &queries, k);
+            let mut run = Run::new(&label);
+            for (query, ranking) in queries.iter().zip(&rankings.with_context(context)?) {
+                run.push_ranking(&query.id, ranking, ids);
+            }
+            known = Some((filtered, filters));
             let rounded = round_scores(&run, format).with_context(context)?;
             visit(rounded.unwrap_or(run))?;
         }

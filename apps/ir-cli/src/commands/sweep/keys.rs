@@ -82,64 +82,73 @@ impl Keys {
     }
 }
 
-/// Sets a parameter of the system to search, of its base, or of a part.
+/// Sets a parameter of a part, or of the first system with its key: the system to search, or a
+/// system below its priors and rerankings.
 pub(super) fn set(
     keys: &mut Keys,
     spec: &mut SystemSpec,
     name: &str,
     value: GridValue,
 ) -> Result<(), String> {
-    let root = spec
-        .root()
-        .map(|root| root.name.clone())
-        .unwrap_or_default();
-    let (system, key) = match name.split_once('.') {
-        Some(("rerank", key)) if root_kind(spec) == "rerank" => (root, key),
-        Some(("prior", key)) => (below_rerankings(spec, root), key),
-        Some((part, key)) if spec.systems.iter().any(|it| it.name == part) => {
-            (part.to_owned(), key)
+    let mut systems = from_root(spec);
+    let mut key = name;
+    if let Some((part, of_the_part)) = name.split_once('.') {
+        let kind = |at: usize| spec.systems[at].kind.as_str();
+        let is_kind = ["prior", "rerank"].contains(&part);
+        let named = match systems.iter().find(|&&at| is_kind && kind(at) == part) {
+            Some(at) => Some(*at),
+            None => spec.systems.iter().position(|it| it.name == part),
+        };
+        if let Some(at) = named {
+            (systems, key) = (vec![at], of_the_part);
         }
-        _ => (below_priors(spec, root), name),
+    }
+    let known = |at: &usize| {
+        let mut parameters = keys.of(&spec.systems[*at].kind).iter();
+        parameters.any(|parameter| parameter.key == key_of(key))
     };
-    match spec.systems.iter_mut().find(|it| it.name == system) {
-        Some(system) => set_parameter(keys, system, key, value),
+    let found = systems.iter().copied().find(known);
+    match found.or(systems.last().copied()) {
+        Some(at) => set_parameter(keys, &mut spec.systems[at], key, value),
         None => Err(format!("expected a system, found none for {name:?}")),
     }
 }
 
-fn root_kind(spec: &SystemSpec) -> &str {
-    spec.root().map_or("", |root| &root.kind)
-}
-
-/// Name of the system that is scored by priors and finds the candidates of rerankings, or of the
-/// system to search.
-fn below_priors(spec: &SystemSpec, root: String) -> String {
-    below(spec, root, &[("prior", "of"), ("rerank", "first")])
-}
-
-/// Name of the system that finds the candidates of rerankings, or of the system to search.
-fn below_rerankings(spec: &SystemSpec, root: String) -> String {
-    below(spec, root, &[("rerank", "first")])
-}
-
-/// Name of the system below systems of some types. Each type has the key that names the system
-/// below.
-fn below(spec: &SystemSpec, root: String, types: &[(&str, &str)]) -> String {
-    let find = |name: &str| spec.systems.iter().find(|it| it.name == name);
-    let base = |name: &str| {
-        let system = find(name)?;
-        let (_, key) = types.iter().find(|(kind, _)| system.kind == *kind)?;
-        Some(system.parameters.get(*key)?.as_str()?.to_owned())
-    };
-    let mut name = root;
-    // Priors of priors; more than there are systems is a cycle, which is rejected.
-    for _ in 0..spec.systems.len() {
-        match base(&name) {
-            Some(below) => name = below,
-            None => break,
-        }
+/// Positions of the system to search, and of the systems below its priors and rerankings.
+fn from_root(spec: &SystemSpec) -> Vec<usize> {
+    let position = |name: &str| spec.systems.iter().position(|it| it.name == name);
+    let mut found = Vec::new();
+    let mut next = spec.root().and_then(|root| position(&root.name));
+    // A cycle is an error of the system.
+    while let Some(at) = next.filter(|at| !found.contains(at)) {
+        found.push(at);
+        let system = &spec.systems[at];
+        let below = match system.kind.as_str() {
+            "prior" => system.parameters.get("of"),
+            "rerank" => system.parameters.get("first"),
+            _ => None,
+        };
+        next = below.and_then(Value::as_str).and_then(position);
     }
-    name
+    found
+}
+
+/// Key of a type that a name in a grid changes.
+fn key_of(name: &str) -> &str {
+    if SDM.contains(&name) {
+        return "sdm";
+    }
+    if name.starts_with(FEEDBACK) {
+        return "feedback";
+    }
+    if let Some((_, key)) = KEYS.iter().find(|(known, _)| *known == name) {
+        return key;
+    }
+    match name.split_once('.') {
+        Some(("weight" | "weights", _)) => "weights",
+        Some(("b" | "field_b", _)) => "field_b",
+        _ => name,
+    }
 }
 
 fn set_parameter(
@@ -167,17 +176,12 @@ fn set_parameter(
     {
         return set_weight(parameters, part, number());
     }
-    let known = KEYS.iter().find(|(name, _)| *name == key);
-    let key = known.map_or(key, |(_, key)| key);
-    let of_fields = key.split_once('.').and_then(|(table, field)| match table {
-        "weight" => Some(("weights", field)),
-        "b" => Some(("field_b", field)),
-        "weights" | "field_b" => Some((table, field)),
-        _ => None,
-    });
+    let of_fields = key.split_once('.').map(|(_, field)| (key_of(key), field));
+    let of_fields = of_fields.filter(|(table, _)| ["weights", "field_b"].contains(table));
     let (table, key, value) = match of_fields {
         Some((table, field)) => (Some(table), field, number()),
         None => {
+            let key = key_of(key);
             let all = keys.of(&system.kind);
             let Some(parameter) = all.iter().find(|parameter| parameter.key == key) else {
                 let names = || all.iter().map(|parameter| parameter.key.as_str());

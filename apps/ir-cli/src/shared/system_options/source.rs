@@ -51,11 +51,24 @@ impl SystemSource {
     }
 }
 
-/// Reads and checks a system file.
+/// Reads and checks a system file, to search with its filters.
 pub(crate) fn open_system(path: &Path) -> Result<SystemSpec> {
     let spec = SystemSpec::open(path)?;
-    spec.validate(&Registry::default())?;
+    check(&spec, path)?;
     Ok(spec)
+}
+
+/// Checks a system to search. The filter `year-of-best-record` needs an experiment file.
+fn check(spec: &SystemSpec, path: &Path) -> Result<()> {
+    spec.validate(&Registry::default())?;
+    let filter = spec.root().and_then(|root| root.filter);
+    if filter == Some(FilterName::YearOfBestRecord) {
+        bail!(
+            "{}: filter: expected none, year or published-year, found year-of-best-record, which needs an experiment file",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Reads and checks a system file for queries that are not known yet.
@@ -67,13 +80,6 @@ pub(crate) fn open_for_any_query(path: &Path) -> Result<SystemSpec> {
             path.display()
         );
     }
-    Ok(spec)
-}
-
-/// Reads and checks a system file for a command that filters by its own options or not at all.
-pub(crate) fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
-    let spec = open_system(path)?;
-    check_unfiltered(&spec, path)?;
     Ok(spec)
 }
 
@@ -95,13 +101,14 @@ pub(crate) fn open_with_grids(path: &Path) -> Result<SystemSpec> {
         }
         entry.grid.clear();
     }
-    first.validate(&Registry::default())?;
-    check_unfiltered(&first, path)?;
+    check(&first, path)?;
     Ok(spec)
 }
 
-/// Rejects a filter of the system to search.
-fn check_unfiltered(spec: &SystemSpec, path: &Path) -> Result<()> {
+/// Reads and checks a system file for a command that filters by its own options or not at all.
+fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
+    let spec = SystemSpec::open(path)?;
+    spec.validate(&Registry::default())?;
     let root = spec.root();
     let filter = root.and_then(|root| root.filter);
     let filter = filter.filter(|filter| *filter != FilterName::None);
@@ -117,5 +124,5 @@ fn check_unfiltered(spec: &SystemSpec, path: &Path) -> Result<()> {
             );
         }
     }
-    Ok(())
+    Ok(spec)
 }
