@@ -206,8 +206,8 @@ pub(crate) fn are_pairs(names: &[impl AsRef<str>]) -> bool {
 /// Reads qrels in JSON lines, as on the Hugging Face hub, or in a JSON array of such records:
 /// `query-id` and `corpus-id`, strings or integers, and `score`, an integer, also written as `1.0`;
 /// or with the names of data frames: [`QUERY_ID_NAMES`], [`DOCUMENT_ID_NAMES`], and `relevance`,
-/// `label`, `grade` or `rel`. A grade may be a string. Other fields are ignored. Without a grade and
-/// other fields, every grade is 1. `source` names the reader in errors.
+/// `label`, `grade` or `rel`. A grade may be a string. Other fields are ignored. Without a grade
+/// and other fields, every grade is 1. `source` names the reader in errors.
 ///
 /// ```
 /// let text = "{\"query-id\": \"PLAIN-2\", \"corpus-id\": \"MED-2427\", \"score\": 2.0}\n";

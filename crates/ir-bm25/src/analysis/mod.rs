@@ -96,8 +96,8 @@ pub struct Analysis {
     /// Default: [`StopWords::Lucene33`].
     pub stop_words: StopWords,
     /// Words that the stemmer leaves unchanged, as they are after lowercasing, normalized as tokens
-    /// are; stop words are removed nevertheless. Lucene's `SetKeywordMarkerFilter` has this place in its
-    /// `EnglishAnalyzer`. Default: none.
+    /// are; stop words are removed nevertheless. Lucene's `SetKeywordMarkerFilter` has this place
+    /// in its `EnglishAnalyzer`. Default: none.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub protected_words: BTreeSet<String>,
     /// Stemmer. Tokens with an empty stem are removed. Default: [`Stemmer::Porter`].

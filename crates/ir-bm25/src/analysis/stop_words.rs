@@ -18,7 +18,8 @@ pub enum StopWords {
     Lucene33,
     /// The 179 English stop words of NLTK before 2024, when contractions were added.
     Nltk179,
-    /// A custom list; in lowercase if tokens are lowercased. Its words are normalized as tokens are.
+    /// A custom list; in lowercase if tokens are lowercased. Its words are normalized as tokens
+    /// are.
     Custom(BTreeSet<String>),
 }
 

@@ -28,14 +28,14 @@ pub use smart::{
 /// - BEIR: the first line is a header of two or three tab-separated columns, which others may
 ///   follow, or a JSON object with a field `query-id`. JSON records may also be in one array.
 /// - Table: the first line names a query ([`trec::QUERY_ID_NAMES`]), a document
-///   ([`trec::DOCUMENT_ID_NAMES`]) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in any
-///   order, between commas, semicolons or tabs, or a query and a document alone, beside an index of
-///   pandas: all grades are 1. Other columns are ignored; with a `rank`, it is a run, which is not
-///   read from tables. Two columns of one kind are an error. Four columns between tabs in the order
-///   of TREC are TREC format.
+///   ([`trec::DOCUMENT_ID_NAMES`]) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in
+///   any order, between commas, semicolons or tabs, or a query and a document alone, beside an
+///   index of pandas: all grades are 1. Other columns are ignored; with a `rank`, it is a run,
+///   which is not read from tables. Two columns of one kind are an error. Four columns between tabs
+///   in the order of TREC are TREC format.
 /// - Cranfield: every line has two numbers and a code from 1 to 4 or -1, separated by spaces, and
-///   every query has one code -1. A file named `cranqrel`, possibly with `.gz` or `.zst`, has codes,
-///   and a warning says so. Another file is an error: it may have grades, which increase.
+///   every query has one code -1. A file named `cranqrel`, possibly with `.gz` or `.zst`, has
+///   codes, and a warning says so. Another file is an error: it may have grades, which increase.
 /// - CISI and CACM (`CISI.REL`, `qrels.text`): every line has two numbers, the second not 0, and
 ///   two zeros. A warning names the format.
 /// - Two columns: every line has a query id and a document id. All grades are 1; a warning says so,

@@ -55,7 +55,7 @@
 //!   read to find an end, is at most 64 MiB.
 //! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of one of
 //!   the elements above, or of `con`, `conc`, `smry`, `fac`, `def`, `dom`, `head`, `nat`, `time` or
-//!   `subtopic`, which are skipped. All elements between `<subtopic>` and `</subtopic>` are skipped.
+//!   `subtopic`, which are skipped; so is everything between `<subtopic>` and `</subtopic>`.
 //! - `Number:` before an id is removed, and then leading zeros are, too, as in TREC's qrels. Other
 //!   ids keep their zeros: `<num>0007</num>`, `<topic number="007">`.
 //! - Other tags and comments are removed; they separate words. A tag may span several lines. Values

@@ -134,7 +134,7 @@ pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Dat
 /// ```
 ///
 /// # Errors
-/// As [`read_topics`]; a topic has no text of this name.
+/// Returns the errors of [`read_topics`], and an error if a topic has no text of this name.
 pub fn read_topics_by_field(
     reader: impl BufRead,
     source: &str,
@@ -263,7 +263,7 @@ fn topic<R: BufRead>(
         values[0] = of_attributes(&IDS);
     }
     let [id, texts @ ..] = &values;
-    // TREC's qrels have 51 for `Number: 051`; those of other tracks have ids as topics have them.
+    // TREC's qrels have 51 for `Number: 051`; in other tracks, qrels have the ids of the topics.
     let is_number = is_numbered && id.bytes().all(|byte| byte.is_ascii_digit());
     let id = match id.trim_start_matches('0') {
         number if is_number && !number.is_empty() => number,

@@ -137,7 +137,7 @@ impl CrossEncoder {
         config: &CrossEncoderConfig,
         missing: MissingHead,
     ) -> Result<Self, ModelError> {
-        let device = transformer::device(config.backend, config.precision)?;
+        let device = transformer::checked_device(config.backend, config.precision)?;
         let files = CrossEncoderFolder::read(root, missing == MissingHead::Error)?;
         let folder = &files.transformer;
         check_adapter(folder)?;

@@ -92,7 +92,7 @@ impl Tower {
         mut files: SentenceTransformersConfig,
         modules: impl FnOnce(usize) -> Result<VectorModules, ModelError>,
     ) -> Result<Self, ModelError> {
-        let device = transformer::device(config.backend, config.precision)?;
+        let device = transformer::checked_device(config.backend, config.precision)?;
         let shape = TransformerConfig::read(&files.transformer)?;
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {

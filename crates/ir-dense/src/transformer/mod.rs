@@ -35,7 +35,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use batch::TextBlock;
 pub use batch::TokenBatch;
-pub(crate) use model_weights::{InferenceModel, ModelWeights, device};
+pub(crate) use model_weights::{InferenceModel, ModelWeights, checked_device};
 use pass::ForwardPass;
 pub(crate) use tensor_names::encoder_prefix;
 pub(crate) use weights::tensor_problems;

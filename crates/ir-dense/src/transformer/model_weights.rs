@@ -35,7 +35,7 @@ pub(crate) enum InferenceModel {
 }
 
 /// Returns the device of a backend for weights in a precision.
-pub(crate) fn device(backend: Backend, precision: Precision) -> Result<Device, ModelError> {
+pub(crate) fn checked_device(backend: Backend, precision: Precision) -> Result<Device, ModelError> {
     if precision != Precision::F32 && backend != Backend::Cpu {
         let reason = format!("expected the backend cpu, found {backend}");
         return Err(ModelError::Precision { precision, reason });

@@ -225,11 +225,7 @@ fn errors_name_the_key() {
             "hard_negatives = 0",
             ".hard_negatives: hard_negatives is 0, expected 1 or more",
         ),
-        (
-            "epochs = 1",
-            "loss = \"margin-mse\"",
-            ".loss: expected ",
-        ),
+        ("epochs = 1", "loss = \"margin-mse\"", ".loss: expected "),
         (
             "learning_rate = 3e-3",
             "learning_rate = -1.0",

@@ -1,7 +1,6 @@
 //! Names of columns and tables that show what a file is.
 
 use std::fs;
-use std::io::BufRead as _;
 use std::path::Path;
 
 use anyhow::Result;

@@ -37,9 +37,9 @@ pub(super) struct GridOptions {
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
-    /// System file with the fixed parameters, in place of options, as in `ir search`. Its keys hits,
-    /// filter, where and scores apply to the runs; documents are indexed as it describes. Without
-    /// --grid, the settings are the points of its tables [systems.grid]
+    /// System file with the fixed parameters, in place of options, as in `ir search`. Its keys
+    /// hits, filter, where and scores apply to the runs; documents are indexed as it describes.
+    /// Without --grid, the settings are the points of its tables [systems.grid]
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
 
