@@ -224,7 +224,7 @@ impl ShardRecord {
     fn difference(&self, first: &Self) -> Option<String> {
         let fields = [
             ("program version", &first.program, &self.program),
-            ("ir", &first.command, &self.command),
+            ("command", &first.command, &self.command),
             ("output", &first.output, &self.output),
         ];
         let different = fields
@@ -232,6 +232,12 @@ impl ShardRecord {
             .find(|(_, expected, found)| expected != found);
         if let Some((name, expected, found)) = different {
             return Some(format!("{name} {expected}, found {found}"));
+        }
+        if first.kind != self.kind {
+            return Some(format!(
+                "outputs of the kind {:?}, found {:?}",
+                first.kind, self.kind
+            ));
         }
         let names = first.options.keys().chain(self.options.keys());
         let option = |options: &BTreeMap<String, Vec<String>>, name: &str| match options.get(name) {

@@ -152,15 +152,15 @@ impl OpenSystem {
         }
     }
 
-    /// Returns the number of documents that exceeded the sequence length of a cross-encoder of the
-    /// system: see [`OpenReranker::long_documents`].
+    /// Returns the number of documents that exceeded the sequence length of a reranking model of
+    /// the system: see [`OpenReranker::long_documents`].
     #[must_use]
     pub fn long_documents(&self) -> u64 {
         let counts = self.rerankers.iter().map(OpenReranker::long_documents);
         counts.sum()
     }
 
-    /// Adds the cross-encoders of a part. Parts may share them.
+    /// Adds the reranking models of a part. Parts may share models.
     pub(crate) fn with_rerankers(mut self, others: impl IntoIterator<Item = OpenReranker>) -> Self {
         for other in others {
             let is_same =

@@ -14,7 +14,7 @@ pub enum AnalysisError {
     #[error("stop words: expected words, found an empty string")]
     EmptyStopWord,
     /// A stop word that can never match, because tokens are lowercased first.
-    #[error("stop word {word:?} can never match: tokens are normalized first, expected {term:?}")]
+    #[error("stop word {word:?} can never match: tokens are lowercased first, expected {term:?}")]
     UnmatchableStopWord { word: String, term: String },
     /// A protected word that can never match: it is several terms, or tokens are lowercased first.
     #[error("protected word {word:?} can never match: expected one term, found {terms:?}")]

@@ -21,7 +21,7 @@
 //! | query | [`QUERY_ID_NAMES`]; `query` |
 //! | document | [`DOCUMENT_ID_NAMES`]; `doc`, `document` |
 //! | score | `score`, `scores`, `similarity`; without it `rank`, with the score 1 / rank |
-//! | tag, optional | `tag`, `run-tag`, `run`, `run-id` |
+//! | tag, optional | `tag`; `run-tag`; `run`; `run-id` |
 //!
 //! Names before a semicolon take precedence; two of one kind are an error, as is a score that is no
 //! number. The header line of TREC's six columns in their order, between tabs or spaces, is none of

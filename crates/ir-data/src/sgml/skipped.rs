@@ -8,6 +8,7 @@ use super::markup::{Token, is_self_closing, tokens};
 use super::records::RecordReader;
 use super::topics::{TOPICS, is_read};
 use super::{DOCUMENTS, MAX_DEPTH, Section, section};
+use crate::compression::open;
 use crate::error::{DataError, name_of};
 use crate::json::RecordKind;
 use crate::text_encoding::TextEncoding;
@@ -38,7 +39,12 @@ pub fn skipped_elements(
         RecordKind::Document => DOCUMENTS,
         RecordKind::Query => TOPICS,
     };
-    let mut records = RecordReader::new(encoding.open(path)?, &name_of(path), elements);
+    let name = name_of(path);
+    let reader = match encoding {
+        TextEncoding::Utf8 => encoding.decode_markup(open(path)?, &name)?,
+        encoding => encoding.open(path)?,
+    };
+    let mut records = RecordReader::new(reader, &name, elements);
     let mut counts = BTreeMap::<String, u64>::new();
     while records.read()?.is_some() {
         let found = match kind {

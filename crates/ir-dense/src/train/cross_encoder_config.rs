@@ -129,7 +129,7 @@ impl CrossEncoderLoss {
         !matches!(self, Self::BinaryCrossEntropy { .. })
     }
 
-    /// Returns `true` if positives alone say nothing to the loss.
+    /// Returns `true` if the loss needs negatives.
     pub(super) fn needs_negatives(self) -> bool {
         self.is_contrastive() || !self.is_distillation()
     }

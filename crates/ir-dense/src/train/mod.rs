@@ -1,4 +1,4 @@
-//! Fine-tuning of a bi-encoder on queries with known relevant documents.
+//! Fine-tuning of bi-encoders, cross-encoders, late-interaction models and readers.
 //!
 //! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
 //! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`]

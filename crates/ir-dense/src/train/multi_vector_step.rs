@@ -20,6 +20,7 @@ use crate::encode::modules::VectorModules;
 use crate::kernels::memory;
 use crate::late_interaction::{LateInteractionFolder, TextTokens, TokenRules, TokenVectorBatch};
 use crate::transformer::Transformer;
+use crate::transformer::batch::{TokenSequence, by_length};
 use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::SavedActivations;
@@ -153,14 +154,18 @@ impl<'a> SideTokens<'a> {
         // burn's operations take unpadded batches on the CPU if all tokens are attended to.
         let in_blocks = model.device() == Device::flex() && texts.iter().all(is_attended);
         let padding = (cpu.is_none() && !in_blocks).then_some(padding);
+        let sequences = texts.iter().map(|text| (&text.ids[..], &[] as &[u32]));
+        let sequences: Vec<TokenSequence<'_>> = sequences.collect();
+        let mut mini_batches = by_length(&sequences, size);
         // Without special tokens, an empty text has no tokens.
-        let order = (0..texts.len()).filter(|&text| !texts[text].ids.is_empty());
-        let mut order: Vec<usize> = order.collect();
-        order.sort_by_key(|&text| (std::cmp::Reverse(texts[text].ids.len()), text));
-        let mini_batches = order.chunks(size.unwrap_or(order.len()).max(1));
-        let mini_batches = mini_batches.map(|chosen| MiniBatch {
-            texts: chosen.into(),
+        let has_tokens = |&text: &usize| !texts[text].ids.is_empty();
+        mini_batches
+            .iter_mut()
+            .for_each(|batch| batch.retain(has_tokens));
+        mini_batches.retain(|batch| !batch.is_empty());
+        let mini_batches = mini_batches.into_iter().map(|chosen| MiniBatch {
             batch: TokenVectorBatch::new(chosen.iter().map(|&text| &texts[text]), padding),
+            texts: chosen,
         });
         let mini_batches: Vec<MiniBatch> = mini_batches.collect();
         let mut vectors = 0;

@@ -20,17 +20,7 @@ const MIN_NORM: f32 = 1e-12;
 
 impl TrainedHead for VectorModules {
     fn named_tensors(&self) -> Vec<NamedTensor> {
-        let tensors = self.parameters().into_iter();
-        let tensors = tensors.map(|(name, shape, values)| {
-            let data = TensorData::new(values.to_vec(), [values.len()]);
-            let values = Tensor::from_data(data, &Device::flex());
-            NamedTensor {
-                name,
-                shape,
-                values,
-            }
-        });
-        tensors.collect()
+        crate::head_layers::named_tensors(self.parameters())
     }
 
     fn elements_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {

@@ -300,7 +300,7 @@ mod tests {
             ),
             (
                 "analyzer = { stop_words = [\"The\"] }",
-                "analyzer.stop_words: stop word \"The\" can never match: tokens are normalized first, expected \"the\"",
+                "analyzer.stop_words: stop word \"The\" can never match: tokens are lowercased first, expected \"the\"",
             ),
             (
                 "analyzer = { tokenizer = \"whitespace\", cjk_bigrams = \"bigrams\" }",

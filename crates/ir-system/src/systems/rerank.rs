@@ -119,6 +119,10 @@ impl System for RerankSystem {
             let message = "expected windows = \"maximum\" or \"mean\"";
             return Err(SystemError::parameter("stride", message));
         }
+        if self.training.is_some() && self.tokens.is_some() {
+            let reason = "a trained cross-encoder reads texts";
+            return Err(SystemError::conflict("training", "tokens", reason));
+        }
         self.template()?;
         let training = self.training.as_ref();
         training.map_or(Ok(()), RerankerTrainingEntry::check)

@@ -55,7 +55,7 @@ sentence-transformers; their bytes do not depend on --threads, --batch-size or
 Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
-The folder of a late-interaction model (ColBERT) has one vector per token:
+A late-interaction model (ColBERT) encodes one vector per token: the
 output is a token store (ir_knn::TokenStore) with the range of each token in
 the text, for `ir search --rerank MODEL --rerank-tokens FILE`. Residual
 encodings train centroids on a sample of the documents, which is encoded first.

@@ -26,7 +26,9 @@ use crate::shared::filter::condition;
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
-use crate::shared::options::{QueryForm, ReadingOptions, choice, positive, use_threads};
+use crate::shared::options::{
+    QueryForm, ReadingOptions, choice, is_utf8_file, positive, use_threads,
+};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::signals::{Interrupted, stop_on_interrupt};
@@ -273,8 +275,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
     let documents = open_documents(&args.collection, args.text.read_options(), console)?;
-    // Feedback documents of another collection may have the encoding.
-    if args.text.encoding != TextEncoding::Utf8 && !has_feedback_collection(&args.model.spec()?) {
+    // Queries of a file, or feedback documents of another collection, may have the encoding.
+    let is_of_queries = args
+        .queries
+        .as_ref()
+        .is_some_and(|path| !is_utf8_file(path));
+    if args.text.encoding != TextEncoding::Utf8
+        && !is_of_queries
+        && !has_feedback_collection(&args.model.spec()?)
+    {
         documents.check_encoding(args.text.encoding)?;
     }
     check_split(args, &documents)?;

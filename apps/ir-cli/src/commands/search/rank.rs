@@ -157,7 +157,7 @@ impl QueryRunner {
         if count > 0 {
             let count = counted(count, "candidate");
             console.log(format_args!(
-                "note: {count} longer than the model: scored by the start, or by the windows of --rerank-windows"
+                "note: {count} longer than the model: truncated, or scored by windows"
             ));
         }
     }

@@ -41,6 +41,7 @@ pub(super) struct ArrowReader<R> {
 /// Positions of the columns.
 struct Columns {
     id: usize,
+    id_name: String,
     title: Option<usize>,
     /// Type of the column `title`, if it is no text.
     other_title: Option<String>,
@@ -127,6 +128,7 @@ impl Columns {
         let kind = title.map(|at| schema.field(at).data_type());
         Ok(Self {
             id,
+            id_name: names.id.clone(),
             title,
             other_title: kind.filter(|kind| !is_text(kind)).map(DataType::to_string),
             text: find(&names.text, "text", &is_text)?,
@@ -157,10 +159,16 @@ fn record(batch: &RecordBatch, columns: &Columns, number: u64, row: usize) -> Re
         row: row + 1,
     };
     let Some(id) = text(batch.column(columns.id), row) else {
-        bail!("{position}, column id: expected text, found null");
+        bail!(
+            "{position}, column {}: expected text, found null",
+            columns.id_name
+        );
     };
     if id.is_empty() {
-        bail!("{position}, column id: expected an id, found an empty text");
+        bail!(
+            "{position}, column {}: expected an id, found an empty text",
+            columns.id_name
+        );
     }
     let optional = |at: Option<usize>| at.and_then(|at| text(batch.column(at), row));
     let text = optional(columns.text);

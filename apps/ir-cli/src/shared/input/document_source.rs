@@ -72,7 +72,7 @@ impl DocumentSource {
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
         if self.is_utf8 && encoding != TextEncoding::Utf8 {
             bail_usage!(
-                "--encoding: expected TREC, SMART or TSV files, XML records or notes, found {} ({})",
+                "--encoding: expected TREC, SMART, CSV or TSV files, topics, XML records or notes, found {} ({})",
                 self.collection.name(),
                 self.format
             );
