@@ -31,8 +31,8 @@ pub use smart::{
 ///   ([`trec::DOCUMENT_ID_NAMES`]) and a grade (`score`, `relevance`, `label`, `grade`, `rel`) in
 ///   any order, between commas, semicolons or tabs, or a query and a document alone, beside an
 ///   index of pandas: all grades are 1. Other columns are ignored; with a `rank`, it is a run,
-///   which [`trec::read_run`] reads. Two columns of one kind are an error. Four columns between tabs
-///   in the order of TREC are TREC format.
+///   which [`trec::read_run`] reads. Two columns of one kind are an error. Four columns between
+///   tabs in the order of TREC are TREC format.
 /// - Cranfield: every line has two numbers and a code from 1 to 4 or -1, separated by spaces, and
 ///   every query has one code -1. A file named `cranqrel`, possibly with `.gz` or `.zst`, has
 ///   codes, and a warning says so. Another file is an error: it may have grades, which increase.

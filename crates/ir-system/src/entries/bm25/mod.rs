@@ -112,7 +112,8 @@ pub enum Bm25Preset {
     /// Lucene: k1 1.2, b 0.75.
     Lucene,
     /// DataFinder: k1 0.8, b 0.4, texts without titles, blank documents dropped, documents with
-    /// equal scores in insertion order. The published index is in lexicographic order of the row number.
+    /// equal scores in insertion order. The published index is in lexicographic order of the row
+    /// number.
     Datafinder,
 }
 
