@@ -156,5 +156,5 @@ fn options_of_other_models_are_rejected() {
     let line = "{\"_id\": \"a\", \"text\": \"tea\"}\n";
     here.write("twice.jsonl", line.repeat(2));
     here.ir(&["encode", COLBERT, "twice.jsonl", "-o", "twice.tokens"])
-        .fails(1, &["document \"a\""]);
+        .fails(1, &["expected a unique id, found \"a\""]);
 }

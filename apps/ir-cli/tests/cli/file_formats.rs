@@ -215,7 +215,7 @@ fn inspection() {
     let run = inspect("run.json");
     assert_eq!(
         (&run["kind"], &run["format"]),
-        (&"run".into(), &"JSON of ranx or pytrec_eval".into())
+        (&"run".into(), &"JSON".into())
     );
     here.write("run.trec", crate::common::RUN);
     assert_eq!(inspect("run.trec")["format"], "TREC run");
@@ -557,9 +557,9 @@ fn inspection_names_what_readers_read() {
         (
             "QueryID Q0 DocID Rank Score RunID\nq Q0 a 1 2.5 t\n".to_owned(),
             "run",
-            "run",
+            "TREC run",
         ),
-        (record.replace("score\": 1", "score\": 0.5"), "run", "run"),
+        (record.replace("score\": 1", "score\": 0.5"), "run", "JSON"),
         (
             biocaddie.to_owned(),
             "documents",

@@ -301,7 +301,8 @@ fn positives_that_read_the_same() {
         "Caf\\u00e9\\nSteep the leaves.",
         "Cafe\\u0301 Steep the\\u00a0leaves.",
     ] {
-        let line = format!("{{\"query\": \"leaves\", \"positives\": [\"{positive}\"]}}\n");
+        let line =
+            format!("{{\"query\": \"leaves\", \"positives\": [{{\"text\": \"{positive}\"}}]}}\n");
         here.write("t.jsonl", line);
         here.ir("mine docs.jsonl --examples t.jsonl -o out.jsonl")
             .ok();
@@ -428,7 +429,7 @@ fn queries_and_judgments_in_files() {
     mine(&["--qrels", "qrels.txt", "--split", "test"]).fails(2, &["--split"]);
     here.write("qrels.txt", "1 0 a 1\n1 0 z 1\n");
     mine(&["--qrels", "qrels.txt"]).fails(
-        1,
+        2,
         &[
             "queries.tsv qrels.txt",
             "\"z\"",

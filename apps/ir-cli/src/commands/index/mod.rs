@@ -50,9 +50,10 @@ JSON, CSV, Parquet and Arrow have an id (`_id`, `id`, `pid`, `docid`,
 --text-field and --title-field name them. Other fields, and the members of
 `metadata`, are attributes for --filter. `ir help formats` lists all formats,
 `ir inspect FILE` says what a file is taken for. The title of a note is
-`title` in its YAML or TOML front matter, otherwise its first Markdown heading,
-otherwise its file name without extension; other fields of the front matter are
-attributes. Titles are indexed like text: a heading of a note counts twice.
+`title` in its YAML or TOML front matter, otherwise its first Markdown
+heading, otherwise its file name without extension; other fields of the front
+matter are attributes. Titles are indexed like text: a heading of a note
+counts twice.
 
 A JSON file for --analysis has these fields; missing ones are as here, or as
 in the \"preset\" that it names:

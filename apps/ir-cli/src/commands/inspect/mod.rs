@@ -454,8 +454,11 @@ fn of_run(
             RUN_TABLE,
             "the names of a query, a document and a rank or a score",
         ),
-        (false, true) => ("JSON", "an object with an object of scores for each query"),
-        (false, false) => ("run", "the number and the content of the columns"),
+        (false, true) => (
+            "JSON",
+            "an object with an object of scores for each query, or the names of records",
+        ),
+        (false, false) => ("TREC run", "the number and the content of the columns"),
     };
     Ok(Inspection {
         kind: "run",

@@ -74,6 +74,8 @@ pub(super) static OPTIONS: LazyLock<Vec<SystemOption>> = LazyLock::new(|| {
             }
             (RERANK, _) if cfg!(not(feature = "dense")) => return None,
             (RERANK, "first" | "second") => return None,
+            // A table, for experiment files.
+            (RERANK, key) if key.starts_with("training") => return None,
             (BM25, "exact_lengths") => {
                 for (value, name) in LENGTHS {
                     help = help.replace(value, name);
