@@ -91,7 +91,6 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
             "batch",
             "negatives",
             "learning-rate",
-            "warmup",
             "temperature",
             "precision",
             "seed",

@@ -223,7 +223,7 @@ fn header_lines_of_tables() {
         "qrels.tsv",
         "qid\tdocno\tlabel\titeration\nq\td\t1\t0\nq\te\t0\t0\n",
     );
-    here.write("run", "number\tpassage\tposition\nq\te\t1\nq\td\t2\n");
+    here.write("run", "number\tpassage\trank\nq\te\t1\nq\td\t2\n");
     here.ir("eval -m recip_rank qrels.tsv run").fails(
         1,
         &[

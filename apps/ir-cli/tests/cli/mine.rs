@@ -413,10 +413,10 @@ fn invalid_options() {
 #[test]
 fn queries_and_judgments_in_files() {
     let here = Folder::new();
-    here.write("docs.csv", "id,text\na,green tea\nb,black tea\nc,coffee\n");
+    here.write("docs.tsv", "a\tgreen tea\nb\tblack tea\nc\tcoffee\n");
     here.write("queries.tsv", "1\ttea\n2\tcoffee\n");
     here.write("qrels.txt", "1 0 a 1\n");
-    let files = ["mine", "docs.csv", "--queries", "queries.tsv", "-n", "1"];
+    let files = ["mine", "docs.tsv", "--queries", "queries.tsv", "-n", "1"];
     let mine = |more: &[&str]| here.ir(&[&files[..], &["-o", "out.jsonl"], more].concat());
     mine(&["--qrels", "qrels.txt"]).ok();
     let found = examples(&here, "out.jsonl");
@@ -429,7 +429,7 @@ fn queries_and_judgments_in_files() {
     mine(&["--qrels", "qrels.txt", "--split", "test"]).fails(2, &["--split"]);
     here.write("qrels.txt", "1 0 a 1\n1 0 z 1\n");
     mine(&["--qrels", "qrels.txt"]).fails(
-        2,
+        1,
         &[
             "queries.tsv qrels.txt",
             "\"z\"",

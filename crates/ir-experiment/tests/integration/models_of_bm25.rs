@@ -97,7 +97,9 @@ fn all_models_are_documented() {
     let mut documented: Vec<&str> = key.split('`').skip(1).step_by(2).collect();
     let mut models: Vec<&str> = NAMED_MODELS.iter().map(|model| model.name).collect();
     documented.sort_unstable();
+    documented.dedup();
     models.sort_unstable();
+    documented.retain(|name| models.contains(name));
     assert_eq!(documented, models);
 }
 

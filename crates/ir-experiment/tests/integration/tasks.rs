@@ -6,8 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::common::run;
-use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
-use ir_core::{DocNum, Document, Flow, NoProgress, Progress, Retriever, Search};
+use ir_core::{Flow, NoProgress, Progress};
 use ir_experiment::{
     Cache, Experiment, Observer, Registry, Runner, Stage, StageReport, StageStatus,
 };
@@ -127,75 +126,4 @@ fn validation_queries_that_are_all_training_queries() {
                     fraction = 0.2";
     assert_eq!(with("").unwrap_err().to_string(), expected);
     with("fraction = 0.2").unwrap();
-}
-
-/// Two records with the id `a`. A condition selects records; the year of an id is the year of its
-/// first record in the order of the documents.
-#[test]
-fn records_with_the_same_id() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fs::create_dir(at("qrels")).unwrap();
-    // Rows as texts: 0, 1, 10, 2.
-    let mut documents: Vec<Document> = (0..11)
-        .map(|n| Document::new(format!("x{n}")).with_text("milk"))
-        .collect();
-    documents[2] = Document::new("a")
-        .with_text("tea and milk")
-        .with("year", 2001_i64);
-    documents[10] = Document::new("a")
-        .with_text("tea tea")
-        .with("year", 2020_i64);
-    let lines = documents.iter().map(|document| {
-        let year = document.attributes.year();
-        let year = year.map_or(String::new(), |year| format!("\"year\": {year}, "));
-        format!(
-            "{{\"_id\": {:?}, {year}\"text\": {:?}}}\n",
-            document.id, document.text
-        )
-    });
-    fs::write(at("corpus.jsonl"), lines.collect::<String>()).unwrap();
-    let queries = "{\"_id\": \"1\", \"text\": \"tea\", \"metadata\": {\"year\": 2010}}\n";
-    fs::write(at("queries.jsonl"), queries).unwrap();
-    fs::write(
-        at("qrels/test.tsv"),
-        "query-id\tcorpus-id\tscore\n1\ta\t1\n",
-    )
-    .unwrap();
-    let path = folder.path().display().to_string();
-    let hits = |order: &str, of_the_task: &str, keys: &str| -> Vec<(String, f32)> {
-        let text = format!(
-            "measures = [\"RR\"]\n{order}\n[[tasks]]\ncollection = {path:?}\n{of_the_task}\n\
-             [[systems]]\nname = \"a\"\ntype = \"bm25\"\n{keys}\n"
-        );
-        let experiment = Experiment::from_toml(&text).unwrap();
-        let (results, _) = run(&experiment, &Cache::temporary().unwrap());
-        let found = results.tasks[0].runs[0].get("1").unwrap_or_default();
-        let hits = found.iter();
-        hits.map(|hit| (hit.doc.clone(), hit.score as f32))
-            .collect()
-    };
-    let config = IndexConfig::default().with_duplicates(DuplicateIds::Keep);
-    let index = Index::build(&documents[..], &config, &mut NoProgress).unwrap();
-    let searcher = index.searcher(Bm25::ANSERINI).unwrap();
-    // Numbers are in the order of the ids: the records of `a` are first.
-    let score = |record: u32| {
-        let only = move |doc: DocNum| doc.get() == record;
-        let found = searcher.search("tea", &Search::top(1).within(&only));
-        vec![("a".to_owned(), found.unwrap().hits()[0].score)]
-    };
-    let (old, new) = (score(0), score(1));
-    assert_ne!(old, new);
-    let row = "document_order = \"lexicographic-row\"";
-    let collection = "document_order = \"collection\"";
-    let limit = "where = { at_most = { name = \"year\", limit = 2010 } }";
-    for (order, of_the_task) in [("", ""), (row, ""), ("", row), (row, collection)] {
-        assert_eq!(hits(order, of_the_task, ""), new);
-        assert_eq!(hits(order, of_the_task, limit), old);
-    }
-    let year = "filter = \"year\"";
-    assert_eq!(hits("", "", year), new);
-    assert_eq!(hits(row, collection, year), new);
-    assert!(hits(row, "", year).is_empty());
-    assert!(hits("", row, year).is_empty());
 }
