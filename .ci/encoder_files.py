@@ -59,7 +59,7 @@ def tensors(folder):
 
 
 def write_expected(folder, values, between="],["):
-    """Writes expected.json, with a line break in `between`."""
+    """Writes expected.json, with a line break after the comma of every `between`."""
     values = {name: version(name.replace("_", "-")) for name in ("transformers", "sentence_transformers")} | values
     text = json.dumps(values, separators=(",", ":"))
     (folder / "expected.json").write_text(text.replace(between, between.replace(",", ",\n")) + "\n")

@@ -239,8 +239,8 @@ impl<'a> ListedValues<'a> {
             Comparable::Text(text) => self.texts.contains(text),
             Comparable::Integer(number) => self.integers.contains(&number),
             Comparable::BasicDate(number) => {
-                let year = value.year().filter(|year| self.integers.contains(year));
-                self.integers.contains(&number) || year.is_some()
+                let is_listed = |year: i64| self.integers.contains(&year);
+                is_listed(number) || value.year().is_some_and(is_listed)
             }
             Comparable::Date(date) => {
                 let is_year = Comparable::YEARS.contains(&date.year);

@@ -188,6 +188,12 @@ pub enum ShardOutputError {
     },
 }
 
+/// Version of a record, which is read before its other fields.
+#[derive(Deserialize)]
+struct RecordVersion {
+    record_version: u32,
+}
+
 impl ShardRecord {
     /// Describes a finished output. `probe` is the vector of a fixed text, as bits.
     ///
@@ -283,21 +289,18 @@ impl ShardOutput {
                 });
             }
         };
-        let record: ShardRecord = match serde_json::from_slice(&text) {
-            Ok(record) => record,
-            Err(source) => {
-                return Err(ShardOutputError::InvalidRecord {
-                    path: beside,
-                    source,
-                });
-            }
+        let invalid = |source| ShardOutputError::InvalidRecord {
+            path: beside.clone(),
+            source,
         };
-        if record.record_version != VERSION {
+        let version: RecordVersion = serde_json::from_slice(&text).map_err(invalid)?;
+        if version.record_version != VERSION {
             return Err(ShardOutputError::Version {
-                path: beside,
-                found: record.record_version,
+                path: beside.clone(),
+                found: version.record_version,
             });
         }
+        let record: ShardRecord = serde_json::from_slice(&text).map_err(invalid)?;
         let (bytes, checksum) = file_checksum(path)?;
         if bytes != record.bytes {
             return Err(ShardOutputError::Length {
@@ -332,6 +335,28 @@ impl ShardOutput {
 
 /// Opens and verifies the outputs of all shards of the same work. Returns them in their order; none
 /// for no paths.
+///
+/// ```
+/// use ir_core::shards::{ShardOutputKind, ShardRecord, ShardWork, open_shards, record_path};
+///
+/// let run = std::env::temp_dir().join(format!("ir-core-open-shards-{}", std::process::id()));
+/// std::fs::write(&run, "q1 Q0 d1 1 2.5 bm25\n")?;
+/// let work = ShardWork {
+///     program: "1.0".to_owned(),
+///     command: "search".to_owned(),
+///     options: Default::default(),
+///     items: 1,
+///     input: 7,
+///     kind: ShardOutputKind::Lines,
+///     output: "bm25".to_owned(),
+/// };
+/// let record = ShardRecord::new(&run, "1/1".parse()?, work, None)?;
+/// std::fs::write(record_path(&run), serde_json::to_vec(&record)?)?;
+/// assert_eq!(open_shards(&[&run])?[0].record, record);
+/// # std::fs::remove_file(record_path(&run))?;
+/// # std::fs::remove_file(&run)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// - [`ShardOutput::open`] returns an error for an output.
@@ -561,7 +586,7 @@ mod tests {
             "a.shard: expected an output of a shard, found the record of one: pass outputs only"
         );
         let newer = fs::read_to_string(&record).unwrap();
-        let newer = newer.replace("\"record_version\":1", "\"record_version\":2");
+        let newer = newer.replace("\"record_version\":1", "\"record_version\":2,\"more\":1");
         fs::write(&record, newer).unwrap();
         assert_eq!(
             folder.error(&[&path]),

@@ -238,7 +238,11 @@ fn is_fraction(text: &str) -> bool {
     text.parse::<f64>().is_ok() && parse_whole(text).is_none()
 }
 
+/// Cells of a line; a space is any white space.
 fn cells(line: &str, separator: char) -> Vec<&str> {
+    if separator == ' ' {
+        return line.split_whitespace().collect();
+    }
     let cells = line.split(separator);
     cells.map(|cell| cell.trim().trim_matches('"')).collect()
 }
@@ -502,6 +506,7 @@ mod tests {
             ("qid,docno,score,rank,query\nq,a,2,1,tea\n", Run),
             ("query-id\tcorpus-id\tscore\nq\td\t1\nq\te\t0.5\n", Run),
             ("qid docno score\nq d 0.5\n", Run),
+            ("qid docno  score\nq   d      0.5\nr   ee 0.25\n", Run),
             (
                 "QueryID\tQ0\tDocID\tRank\tScore\tRunID\nq\tQ0\td\t1\t2.5\tt\n",
                 Run,

@@ -334,7 +334,7 @@ fn the_first_hits_are_the_first_of_a_longer_ranking() {
     let documents: Vec<Document> = documents.collect();
     for (kind, vector) in [("dense", "[1, V]"), ("sparse", "{\"x\": 1, \"y\": V}")] {
         let lines = (0..90).map(|n| {
-            // Another order than that of the documents.
+            // Vectors are not in document order.
             let n = (n * 7 + 3) % 90;
             let vector = vector.replace('V', &(n % 2 + 1).to_string());
             format!("{{\"id\": \"d{n:02}\", \"vector\": {vector}}}\n")

@@ -313,6 +313,11 @@ pub(crate) fn is_utf8_file(path: &Path) -> bool {
     path.is_file() && (is_json(path) || matches!(ColumnarFormat::detect(path), Ok(Some(_))))
 }
 
+/// Returns `true` if `--encoding` applies to a file of queries, if one is given.
+pub(crate) fn has_encoded_queries(queries: Option<&Path>) -> bool {
+    queries.is_some_and(|path| !is_utf8_file(path))
+}
+
 /// Rejects an `--encoding` of a query file that is UTF-8 by its format.
 #[cfg(any(feature = "dense", feature = "remote"))]
 pub(crate) fn check_query_encoding(path: &Path, encoding: TextEncoding) -> Result<()> {

@@ -121,6 +121,17 @@ fn killed_token_stores_resume_to_same_bytes() {
     assert!(bytes("killed.tokens") == bytes("whole.tokens"));
     let names = ["killed.tokens", "many.tsv", "whole.tokens"];
     assert_eq!(here.files(), names.map(|name| here.at(name)));
+    // The codebook of a resumed job is the same.
+    let residual = ["--token-encoding", "residual4"];
+    let encode = |output| ["encode", COLBERT, "many.tsv", "-o", output];
+    here.ir(&[&encode("whole4.tokens")[..], &residual].concat())
+        .ok();
+    encode_and_kill(&here, COLBERT, "killed4.tokens", &residual);
+    let ran = here
+        .ir(&[&encode("killed4.tokens")[..], &residual].concat())
+        .ok();
+    assert!(ran.err.contains("resuming after "), "{}", ran.err);
+    assert!(bytes("killed4.tokens") == bytes("whole4.tokens"));
 }
 
 #[test]

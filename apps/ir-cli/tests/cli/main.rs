@@ -58,6 +58,8 @@ mod query_expansion;
 mod representations;
 #[cfg(feature = "dense")]
 mod rerank;
+#[cfg(feature = "dense")]
+mod rerank_late_interaction;
 mod saved_systems;
 mod scoring_models;
 mod search_messages;

@@ -195,17 +195,20 @@ fn saved_systems_give_the_same_run() {
     }
 }
 
+/// Options of the vectors of [`unordered_folder`] and of the folder of rerankings.
+#[cfg(feature = "dense")]
+pub(crate) const VECTORS: [&str; 4] = [
+    "--vectors",
+    "files/vectors.jsonl",
+    "--query-vectors",
+    "files/queries.jsonl",
+];
+
 /// Vectors, also under tags that are names of the parts of a hybrid.
 #[cfg(feature = "dense")]
 #[test]
 fn saved_systems_of_vectors_give_the_same_run() {
     let here = unordered_folder();
-    let vectors = [
-        "--vectors",
-        "files/vectors.jsonl",
-        "--query-vectors",
-        "files/queries.jsonl",
-    ];
     for options in [
         &[][..],
         &["--clean", "stop-words"],
@@ -218,7 +221,7 @@ fn saved_systems_of_vectors_give_the_same_run() {
         &["--filter", "year>=2013"],
         &["--hits", "3"],
     ] {
-        assert_same_run(&here, &[&vectors[..], options].concat());
+        assert_same_run(&here, &[&VECTORS[..], options].concat());
     }
     // The vectors are of the queries that are searched, which are none of the collection.
     let other = "{\"_id\": \"n1\", \"text\": \"winter\"}\n";
@@ -229,7 +232,7 @@ fn saved_systems_of_vectors_give_the_same_run() {
     );
     let search = ["search", "tiny", "--queries", "other.jsonl", "-o"];
     let save = ["direct.trec", "--save", "other.toml"];
-    here.ir(&[&search[..], &save, &vectors].concat()).ok();
+    here.ir(&[&search[..], &save, &VECTORS].concat()).ok();
     here.ir(&[&search[..], &["again.trec", "--system", "other.toml"]].concat())
         .ok();
     assert_eq!(here.read("again.trec"), here.read("direct.trec"));
@@ -241,17 +244,11 @@ fn saved_systems_of_vectors_give_the_same_run() {
 #[test]
 fn equal_scores_of_vectors_are_in_the_order_of_the_documents() {
     let here = unordered_folder();
-    let vectors = [
-        "--vectors",
-        "files/vectors.jsonl",
-        "--query-vectors",
-        "files/queries.jsonl",
-    ];
     let run = |options: &[&str]| {
         let search = ["search", "tiny", "-o", "-"];
         here.ir(&[&search[..], options].concat()).ok().out
     };
-    let all = run(&vectors);
+    let all = run(&VECTORS);
     let of_query = |run: &str, query: &str| -> Vec<(String, String)> {
         let lines = run.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         let lines = lines.filter(|columns| columns[0] == query);
@@ -266,9 +263,9 @@ fn equal_scores_of_vectors_are_in_the_order_of_the_documents() {
     assert!(tied.len() > 15, "{all}");
     assert!(tied.iter().all(|pair| pair[0].0 < pair[1].0), "{all}");
     let save = ["--save", "vectors.toml"];
-    run(&[&vectors[..], &save].concat());
+    run(&[&VECTORS[..], &save].concat());
     for k in ["1", "3", "10", "20"] {
-        let first = run(&[&vectors[..], &["--hits", k]].concat());
+        let first = run(&[&VECTORS[..], &["--hits", k]].concat());
         let again = run(&["--system", "vectors.toml", "--hits", k]);
         assert_eq!(again, first, "{k}");
         for query in ["q1", "q2"] {

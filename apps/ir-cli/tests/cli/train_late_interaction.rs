@@ -2,13 +2,8 @@
 
 use std::fs;
 
-use crate::common::{BERT_PYTORCH as MODEL, Folder};
-
-fn here() -> Folder {
-    let here = Folder::new();
-    here.ir("mine bundled -o train.jsonl").ok();
-    here
-}
+use crate::common::BERT_PYTORCH as MODEL;
+use crate::train_reranker::{assert_trained, here};
 
 #[test]
 fn train_save_and_resume() {
@@ -19,13 +14,7 @@ fn train_save_and_resume() {
          --dev-split test --measure RR@10 --candidates 20 --history history.csv --curves curves.svg"
     );
     let ran = here.ir(&train).ok();
-    assert!(ran.err.contains("step 0: RR@10 0."), "{}", ran.err);
-    assert!(ran.err.contains("tuned: "), "{}", ran.err);
-    let history = fs::read_to_string(here.path().join("history.csv")).unwrap();
-    let first = history.lines().nth(1).unwrap();
-    assert!(first.starts_with("0,,,,,0."), "{first}");
-    assert!(here.path().join("curves.svg").exists());
-    assert!(!here.path().join("tuned.checkpoints").exists());
+    assert_trained(&here, &ran.err);
     let modules = fs::read_to_string(here.path().join("tuned/modules.json")).unwrap();
     assert!(modules.contains("MultiVectorMask"), "{modules}");
     let inspected = here.ir("models inspect tuned").ok();

@@ -4,10 +4,22 @@ use std::fs;
 
 use crate::common::{BERT_PYTORCH as MODEL, Folder};
 
-fn here() -> Folder {
+/// Folder with training examples of the bundled collection.
+pub(crate) fn here() -> Folder {
     let here = Folder::new();
     here.ir("mine bundled -o train.jsonl").ok();
     here
+}
+
+/// Checks the messages and files of a training with the model `tuned`, a history and curves.
+pub(crate) fn assert_trained(here: &Folder, messages: &str) {
+    assert!(messages.contains("step 0: RR@10 0."), "{messages}");
+    assert!(messages.contains("tuned: "), "{messages}");
+    let history = here.read("history.csv");
+    let first = history.lines().nth(1).unwrap();
+    assert!(first.starts_with("0,,,,,0."), "{first}");
+    assert!(here.at("curves.svg").exists());
+    assert!(!here.at("tuned.checkpoints").exists());
 }
 
 #[test]
@@ -19,13 +31,7 @@ fn train_save_and_resume() {
          --dev-split test --measure RR@10 --candidates 20 --history history.csv --curves curves.svg"
     );
     let ran = here.ir(&train).ok();
-    assert!(ran.err.contains("step 0: RR@10 0."), "{}", ran.err);
-    assert!(ran.err.contains("tuned: "), "{}", ran.err);
-    let history = fs::read_to_string(here.path().join("history.csv")).unwrap();
-    let first = history.lines().nth(1).unwrap();
-    assert!(first.starts_with("0,,,,,0."), "{first}");
-    assert!(here.path().join("curves.svg").exists());
-    assert!(!here.path().join("tuned.checkpoints").exists());
+    assert_trained(&here, &ran.err);
     let config = fs::read_to_string(here.path().join("tuned/config.json")).unwrap();
     assert!(config.contains("BertForSequenceClassification"), "{config}");
 

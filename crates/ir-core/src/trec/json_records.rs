@@ -74,7 +74,10 @@ pub(super) fn scan_records<E: From<TrecReadError>>(
             query: &query,
             doc: &doc,
             score,
-            tag: columns.tag.map_or("", |tag| record.text(tag)),
+            tag: match columns.tag.map(|tag| &record.values[tag]) {
+                Some(JsonValue::Text(tag) | JsonValue::Number(tag)) => tag.as_str(),
+                _ => "",
+            },
         })?;
     }
     if is_array {

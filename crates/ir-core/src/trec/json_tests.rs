@@ -248,6 +248,8 @@ fn runs_in_records() {
     let ranked = run("{\"q_id\": 1, \"doc_id\": 2, \"rank\": 4}\n").unwrap();
     assert_eq!(ranked.data.get("1").unwrap()[0].score, 0.25);
     assert_eq!(ranked.warnings.len(), 1);
+    let untagged = run("{\"qid\": 1, \"docno\": 2, \"score\": 3, \"tag\": null}\n").unwrap();
+    assert_eq!(untagged.data.tag, "");
     assert!(run("[ ]").unwrap().data.is_empty());
 }
 

@@ -20,12 +20,12 @@
 //! |---|---|
 //! | query | [`QUERY_ID_NAMES`]; `query` |
 //! | document | [`DOCUMENT_ID_NAMES`]; `doc`, `document` |
-//! | score | `score`, `scores`, `similarity`; without it `rank`, with the score 1 / rank |
+//! | score | `score`; `scores`, `similarity`; without it `rank`, with the score 1 / rank |
 //! | tag, optional | `tag`; `run-tag`; `run`; `run-id` |
 //!
 //! Names before a semicolon take precedence; two of one kind are an error, as is a score that is no
-//! number. The header line of TREC's six columns in their order, between tabs or spaces, is none of
-//! a table.
+//! number. A header line of TREC's six columns in their order between tabs, or of six or more
+//! columns between spaces, is data.
 //!
 //! trec_eval is lenient: text in the score column is read as 0, so a header line becomes a document
 //! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a

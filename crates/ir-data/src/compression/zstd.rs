@@ -22,17 +22,14 @@ pub(super) struct ZstdReader<R> {
     decoder: FrameDecoder,
     path: String,
     state: FrameState,
-    /// `Some` if the state is [`FrameState::Failed`].
-    failure: Option<Failure>,
     /// Decompressed bytes of the current frame.
     decompressed: u64,
 }
 
-#[derive(Clone, Copy, PartialEq)]
 enum FrameState {
     Between,
     Inside,
-    Failed,
+    Failed(Failure),
 }
 
 /// Error of the reader. It persists: every later read returns it again.
@@ -80,7 +77,6 @@ impl<R: BufRead> ZstdReader<R> {
             decoder,
             path: path.to_owned(),
             state: FrameState::Between,
-            failure: None,
             decompressed: 0,
         }
     }
@@ -103,24 +99,22 @@ impl<R: BufRead> ZstdReader<R> {
     }
 
     fn fail_with(&mut self, failure: Failure) -> io::Error {
-        self.state = FrameState::Failed;
-        self.failure = Some(failure);
-        self.persistent_error()
+        let error = self.error_of(&failure);
+        self.state = FrameState::Failed(failure);
+        error
     }
 
-    fn persistent_error(&self) -> io::Error {
-        match &self.failure {
-            Some(Failure::Source(kind, message)) => io::Error::new(*kind, message.as_str()),
-            Some(Failure::Corrupt(found)) => {
+    fn error_of(&self, failure: &Failure) -> io::Error {
+        match failure {
+            Failure::Source(kind, message) => io::Error::new(*kind, message.as_str()),
+            Failure::Corrupt(found) => {
                 StreamError::corrupt(&self.path, Compression::Zstd, found.clone())
             }
-            Some(Failure::OutOfMemory) => io::Error::new(
+            Failure::OutOfMemory => io::Error::new(
                 io::ErrorKind::OutOfMemory,
                 "not enough memory to decompress zstd data",
             ),
-            Some(Failure::Truncated) | None => {
-                StreamError::truncated(&self.path, Compression::Zstd)
-            }
+            Failure::Truncated => StreamError::truncated(&self.path, Compression::Zstd),
         }
     }
 
@@ -175,8 +169,8 @@ impl<R: BufRead> Read for ZstdReader<R> {
             return Ok(0);
         }
         loop {
-            match self.state {
-                FrameState::Failed => return Err(self.persistent_error()),
+            match &self.state {
+                FrameState::Failed(failure) => return Err(self.error_of(failure)),
                 FrameState::Between => {
                     if !self.next_frame()? {
                         return Ok(0);

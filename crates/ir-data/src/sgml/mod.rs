@@ -209,10 +209,7 @@ impl SgmlFilesReader<'_> {
         self.current = None;
         if let Some(path) = self.corpus.files.get(self.next) {
             let name = name_of(path);
-            let reader = match self.corpus.encoding {
-                TextEncoding::Utf8 => TextEncoding::Utf8.decode_markup(open(path)?, &name)?,
-                encoding => encoding.open(path)?,
-            };
+            let reader = self.corpus.encoding.decode_markup(open(path)?, &name)?;
             self.current = Some(SgmlReader::new(reader, &name));
             self.next += 1;
         }

@@ -40,10 +40,7 @@ pub fn skipped_elements(
         RecordKind::Query => TOPICS,
     };
     let name = name_of(path);
-    let reader = match encoding {
-        TextEncoding::Utf8 => encoding.decode_markup(open(path)?, &name)?,
-        encoding => encoding.open(path)?,
-    };
+    let reader = encoding.decode_markup(open(path)?, &name)?;
     let mut records = RecordReader::new(reader, &name, elements);
     let mut counts = BTreeMap::<String, u64>::new();
     while records.read()?.is_some() {

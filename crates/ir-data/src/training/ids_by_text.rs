@@ -77,7 +77,9 @@ pub fn ids_by_text(
     while reader.read(&mut doc)? {
         let rendered = template.render(&doc);
         let joined = with_title.render(&doc);
-        let keys = HashSet::from([&doc.text, &joined, &rendered].map(|text| text_key(text)));
+        // Without a title or a template, these are equal.
+        let forms = HashSet::from([doc.text.trim(), joined.trim(), rendered.trim()]);
+        let keys: HashSet<String> = forms.into_iter().map(text_key).collect();
         for text in keys.iter().filter_map(|key| by_key.get(key)).flatten() {
             ids.entry((*text).clone()).or_default().push(doc.id.clone());
         }

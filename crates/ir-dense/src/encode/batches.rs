@@ -15,7 +15,7 @@ pub(crate) struct SequenceBatches<'a> {
     pub(crate) sequences: &'a [TokenSequence<'a>],
     /// Number of tokens of every sequence that are attended to; empty if all are.
     pub(crate) attended: &'a [usize],
-    /// Precision of the model, and limits of batches.
+    /// Limits of batches; with `uses_team`, also the precision of the model.
     pub(crate) config: &'a EncoderConfig,
     /// Id of the padding token.
     pub(crate) padding: u32,

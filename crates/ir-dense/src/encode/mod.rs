@@ -37,8 +37,8 @@ pub use description::{
 };
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;
+pub(crate) use pooling::{MIN_NORM, normalize, normalize_row};
 pub use pooling::{Pooling, PoolingModes, UnknownPooling};
-pub(crate) use pooling::{normalize, normalize_row};
 pub use stream::encode_stream;
 pub use tokenizer::ModelTokenizer;
 pub use tower::Tower;

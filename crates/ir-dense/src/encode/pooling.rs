@@ -425,16 +425,19 @@ impl From<PoolingModes> for String {
     }
 }
 
+/// Least L2 norm by which a vector is divided, as in sentence-transformers.
+pub(crate) const MIN_NORM: f32 = 1e-12;
+
 /// L2-normalizes every row, `[texts, dim]`. A zero vector stays zero.
 pub(crate) fn normalize(vectors: Tensor<2>) -> Tensor<2> {
     let norm = vectors.clone().powi_scalar(2).sum_dim(1).sqrt();
-    vectors / norm.clamp_min(1e-12)
+    vectors / norm.clamp_min(MIN_NORM)
 }
 
 /// L2-normalizes a vector; the same bits as [`normalize`] in CPU memory.
 pub(crate) fn normalize_row(vector: &mut [f32]) {
     let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    let norm = if norm < 1e-12 { 1e-12 } else { norm };
+    let norm = if norm < MIN_NORM { MIN_NORM } else { norm };
     vector.iter_mut().for_each(|x| *x /= norm);
 }
 

@@ -36,9 +36,15 @@ impl MultiVectorEncoder {
     /// [`MultiVectorEncoder::open`] read. Weights are written as f32, with prefixes, maximum
     /// lengths, query expansion, skip list and similarity function of this encoder.
     ///
+    /// ```no_run
+    /// let encoder = ir_dense::MultiVectorEncoder::open("colbert")?;
+    /// encoder.save("saved")?;
+    /// # Ok::<(), ir_dense::ModelError>(())
+    /// ```
+    ///
     /// # Errors
-    /// If the folder exists and is not empty, cannot be written, a file of the model's original
-    /// folder is missing, or vectors are truncated
+    /// Returns [`ModelError`] if the folder exists and is not empty, cannot be written, a file of
+    /// the model's original folder is missing, or vectors are truncated
     /// ([`MultiVectorConfig::truncate_dim`](crate::MultiVectorConfig::truncate_dim)), which the
     /// folder cannot record. After an error the folder does not exist.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), ModelError> {

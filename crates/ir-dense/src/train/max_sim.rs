@@ -92,9 +92,9 @@ impl<'a> MaxSimPass<'a> {
         &self.scores
     }
 
-    /// Returns the gradients of the vectors of queries and of documents, given the gradients of the
-    /// scores. The gradient of a maximum goes to the token that has it. Sums are in the order of
-    /// the texts.
+    /// Backward pass: gradients of the query and document vectors, in their shapes, for `d_scores`,
+    /// the gradients of the scores, row-major `[queries, documents]`. A maximum passes its gradient
+    /// to the first token that attains it. Sums run in text order.
     pub(super) fn backward(&self, d_scores: &[f32]) -> [Vec<f32>; 2] {
         let (dim, columns) = (self.dim, self.documents.lengths.len());
         let documents = self.documents.texts(dim);

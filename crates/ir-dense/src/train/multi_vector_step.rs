@@ -1,8 +1,8 @@
 //! Loss of a step of late interaction and its gradients.
 //!
 //! As in [`gradcache`](super::gradcache), several mini-batches run a second forward pass before
-//! their backward pass. What is kept of the first one are the hidden states of the tokens that have
-//! a vector: the projection is shared by both sides and runs once.
+//! the backward pass. Only the hidden states of tokens with a vector are cached in the first one;
+//! the projection, shared by queries and documents, runs once.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use ir_core::{EncodeError, Side};
@@ -64,7 +64,7 @@ impl MultiVectorModel {
         let lengths = sides.each_ref().map(SideTokens::lengths);
         let dim = model.head.dim();
         let vectors = pass.vectors();
-        let (queries, documents) = vectors.split_at(lengths[0].iter().sum::<usize>() * dim);
+        let (queries, documents) = vectors.split_at(sides[0].vectors * dim);
         let [queries, documents] = [(queries, &lengths[0]), (documents, &lengths[1])]
             .map(|(values, lengths)| TextVectors { values, lengths });
         let max_sim = MaxSimPass::new(queries, documents, dim, self.folder.similarity);
@@ -140,8 +140,8 @@ struct SideStates {
 }
 
 impl<'a> SideTokens<'a> {
-    /// Mini-batches of at most `size` texts each, sorted by length, so that the texts of a
-    /// mini-batch have similar lengths.
+    /// Mini-batches of at most `size` texts each, as in [`by_length`]. They are padded with the
+    /// token id `padding` unless kernels of the CPU take them without padding.
     fn new(
         model: &'a Transformer,
         cpu: Option<&'a CpuTraining>,

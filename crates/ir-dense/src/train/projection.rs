@@ -7,16 +7,13 @@ use super::backward::gradient_through;
 use super::headed::TrainedHead;
 use crate::encode::dense::{DenseLayer, Residual};
 use crate::encode::modules::{TokenModule, VectorModules};
-use crate::encode::normalize_row;
+use crate::encode::{MIN_NORM, normalize_row};
 use crate::kernels::linear::{PackedColumns, weight_gradient};
 use crate::kernels::matrix::StridedRows;
 use crate::kernels::{memory, training};
 use crate::model_folder::NamedTensor;
 use crate::output_activation::OutputActivation;
 use crate::transformer::BLOCK_ROWS;
-
-/// Minimum norm by which a vector is divided, as in [`normalize_row`].
-const MIN_NORM: f32 = 1e-12;
 
 impl TrainedHead for VectorModules {
     fn named_tensors(&self) -> Vec<NamedTensor> {
@@ -119,8 +116,8 @@ fn forward(layer: &DenseLayer, x: &[f32]) -> (Vec<f32>, Vec<f32>) {
     (y, sums)
 }
 
-/// Returns the gradients of the parameters of a linear layer and of its input. `d`: gradients of
-/// the output.
+/// Backward pass of a linear layer: gradients of its parameters and of its input. `d`: gradients of
+/// the output, row-major `[tokens, outputs]`.
 fn backward(layer: &DenseLayer, step: &Step<'_>, d: &[f32]) -> (Vec<Vec<f32>>, Vec<f32>) {
     let (x, outputs) = (&step.input[..], layer.outputs);
     let shape = [layer.inputs(), outputs];

@@ -83,8 +83,8 @@ macro_rules! checkpoint_functions {
             self
         }
 
-        /// Sets the number of steps between checkpoints. Default: 100. Evaluations, the last step
-        /// and interruptions write a checkpoint as well.
+        /// Sets the number of steps between checkpoints. Default: 100. The last step, interruptions
+        /// and evaluations, if there are any, write a checkpoint as well.
         pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
             self.checkpoints.set_every(steps);
             self
@@ -98,9 +98,11 @@ macro_rules! train_functions {
         /// Trains for all epochs; reports progress in steps.
         ///
         /// # Errors
-        /// Returns [`TrainError`] if an example is invalid or lacks the negatives or teacher scores
-        /// that the loss needs, the loss is not finite, a checkpoint cannot be read or written or
-        /// belongs to another run, or `progress` requests a stop ([`TrainError::Stopped`]).
+        /// Returns [`TrainError`] if there are no examples ([`TrainError::Empty`]), every step has
+        /// one candidate ([`TrainError::OneCandidate`]), an example is invalid or lacks the
+        /// negatives or teacher scores that the loss needs, the loss is not finite, a checkpoint
+        /// cannot be read or written or belongs to another run, or `progress` requests a stop
+        /// ([`TrainError::Stopped`]).
         pub fn train(
             self,
             data: &dyn TrainingSet,

@@ -83,8 +83,11 @@ fn mini_batches_do_not_change_training() {
             train(&folder, &config).history.steps
         };
         let whole = on(None);
+        assert!(!whole.is_empty());
         for size in [1, 4] {
-            for (found, expected) in on(Some(size)).iter().zip(&whole) {
+            let steps = on(Some(size));
+            assert_eq!(steps.len(), whole.len(), "mini-batches of {size}");
+            for (found, expected) in steps.iter().zip(&whole) {
                 let apart = (found.loss - expected.loss).abs();
                 assert!(apart < 1e-3 * expected.loss, "{found:?}, {expected:?}");
             }
@@ -207,10 +210,12 @@ fn new_models_are_saved() {
     assert_eq!(bits(&reopened), bits(&encoder));
     assert_eq!(reopened.expanded_length(), Some(32));
     assert_eq!(reopened.fingerprint(), encoder.fingerprint());
-    // It is trained further, with its own dimension and lengths.
-    let further = MultiVectorTrainer::open(&saved, &TrainingConfig::late_interaction());
-    assert!(further.is_ok());
-    // Projection and transformer were trained: another epoch gives other vectors.
+    // The trainer opens the saved folder as a late-interaction model of its own dimension.
+    let config = TrainingConfig::late_interaction();
+    assert!(MultiVectorTrainer::open(&saved, &config).is_ok());
+    assert!(MultiVectorTrainer::open_with_dim(&saved, 128, &config).is_ok());
+    assert!(MultiVectorTrainer::open_with_dim(&saved, 64, &config).is_err());
+    // Another number of epochs gives other vectors.
     let mut config = TrainingConfig::late_interaction();
     (config.encoder, config.epochs) = (on_backend(), 2);
     let longer = MultiVectorTrainer::open(&model, &config).unwrap();

@@ -284,7 +284,7 @@ fn errors_name_line_and_key() {
         ),
         (
             "[comparison]\ntest = \"ttest\"",
-            "line 12: comparison.test: expected one of `",
+            "line 12: comparison.test: expected one of `t`, `wilcoxon`, `randomization`, `bootstrap`, `datafinder`, found `ttest`",
         ),
         (
             "[search]\nhits = 0",
@@ -301,7 +301,7 @@ fn errors_name_line_and_key() {
         ("[rules]\ntie = \"run-order\"", "(did you mean ties?)"),
         (
             "[output]\nformats = [\"pdf\"]",
-            "line 12: output.formats[0]: expected one of `",
+            "line 12: output.formats[0]: expected one of `text`, `markdown`, `latex`, `json`, `html`, `runs`, found `pdf`",
         ),
         (
             "[[expected]]\nsystem = \"a\"\ntolerance = 0.1\nvalues = { RX = 1 }",
@@ -426,7 +426,10 @@ fn grids_never_select_on_test_queries() {
             "by = \"validation\"\nsplit = \"train\"\nmeasure = \"APP\"",
             "selection.measure",
         ),
-        ("by = \"vote\"", ", found `vote`"),
+        (
+            "by = \"vote\"",
+            "selection.by: expected one of `validation`, `leave-one-out`, `cross-validation`, found `vote`",
+        ),
     ] {
         let found = error(&with(selection));
         assert!(found.contains(expected), "{selection}: {found}");

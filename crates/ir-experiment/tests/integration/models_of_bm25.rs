@@ -99,7 +99,8 @@ fn all_models_are_documented() {
     documented.sort_unstable();
     documented.dedup();
     models.sort_unstable();
-    documented.retain(|name| models.contains(name));
+    // A parameter.
+    documented.retain(|name| *name != "k3");
     assert_eq!(documented, models);
 }
 

@@ -77,7 +77,7 @@ fn training_is_a_cached_stage() {
     let trained = weights(&cache);
     assert_eq!(trained.len(), 1);
 
-    // The scores are those of the cached model, which is trained.
+    // The cached, trained model gives these scores.
     let folder = cache.folder().join("model").join(&trained[0].0);
     let config = CrossEncoderConfig::default().with_max_tokens(48_usize);
     let model = CrossEncoder::open_with(&folder, &config).unwrap();
@@ -225,7 +225,11 @@ fn errors_name_the_key() {
             "hard_negatives = 0",
             ".hard_negatives: hard_negatives is 0, expected 1 or more",
         ),
-        ("epochs = 1", "loss = \"margin-mse\"", ".loss: expected "),
+        (
+            "epochs = 1",
+            "loss = \"margin-mse\"",
+            ".loss: expected one of `softmax`, `multiple-negatives`, `binary-cross-entropy`, `rank-net`, found `margin-mse`",
+        ),
         (
             "learning_rate = 3e-3",
             "learning_rate = -1.0",

@@ -275,7 +275,7 @@ fn errors_name_encoder_and_key() {
         (
             "epochs = 2",
             "epochs = 2\nloss = \"pairwise\"",
-            "encoders.tuned.training.loss: expected ",
+            "encoders.tuned.training.loss: expected one of `softmax`, `symmetric`, `pointwise`, found `pairwise`",
         ),
         (
             "epochs = 2",

@@ -42,8 +42,8 @@ impl<I: SegmentIndex> Snapshot<I, I::Config> {
         ))
     }
 
-    /// An index as the only segment.
-    pub(super) fn of_index(config: I::Config, index: I) -> Self {
+    /// Creates a snapshot with an index as the only segment.
+    pub(super) fn from_index(config: I::Config, index: I) -> Self {
         Self::new(None, config, 0, vec![Segment::new(0, index)])
     }
 

@@ -2,13 +2,18 @@
 
 use ir_core::{EncodeError, Encoder, Side};
 
-/// Returns the text of [`probe`], which exceeds the sequence length of most encoders.
+/// Returns the text that [`probe`] encodes. It exceeds the sequence length of most encoders.
+///
+/// ```
+/// assert_eq!(ir_system::saved_vectors::probe_text().len(), 80 * 36);
+/// ```
 #[must_use]
 pub fn probe_text() -> String {
     "Ships seen by radar, number 1 of 7. ".repeat(80)
 }
 
-/// Returns the vector of a fixed long text, as bits. Another model, CPU or backend has another one.
+/// Returns the vector of [`probe_text`] on a side, one `f32::to_bits` per component. The vector
+/// differs between models, and may differ between CPUs and backends.
 ///
 /// # Errors
 /// Returns the error of the encoder.

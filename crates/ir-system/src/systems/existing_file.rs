@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::SystemError;
 use crate::hash::ContentHash;
 use crate::source::SourceMap;
-use crate::system::{SystemContext, file_hash};
+use crate::system::SystemContext;
 
 /// Path of a file that must exist.
 pub(super) fn existing_file(
@@ -31,21 +31,24 @@ pub(super) fn existing_path(
     source.existing_file(key, path)
 }
 
-/// Hash of the names and contents of the files of a folder of vectors.
-pub(super) fn folder_hash(folder: &Path) -> Result<String, SystemError> {
-    let hash = || -> io::Result<String> {
+/// Hash of the names and contents of the files of a folder, such as a segmented index.
+pub(super) fn folder_hash(
+    context: &SystemContext<'_>,
+    folder: &Path,
+) -> Result<String, SystemError> {
+    let files = || -> io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-        let mut files: Vec<_> = entries.collect::<io::Result<_>>()?;
+        let mut files: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
         files.retain(|file| file.is_file());
         files.sort();
-        let mut hash = ContentHash::default();
-        for file in files {
-            hash.text(&file.file_name().unwrap_or_default().to_string_lossy());
-            hash.text(&file_hash(&file)?);
-        }
-        Ok(hash.finish())
+        Ok(files)
     };
-    hash().map_err(SystemError::stage("reading vectors"))
+    let mut hash = ContentHash::default();
+    for file in files().map_err(SystemError::stage("reading a folder"))? {
+        hash.text(&file.file_name().unwrap_or_default().to_string_lossy());
+        hash.text(&context.file_hash(&file)?);
+    }
+    Ok(hash.finish())
 }
 
 /// Error of an index without the stored texts that a key needs.

@@ -30,7 +30,7 @@ fn saved_index(context: &SystemContext<'_>, name: &str) -> Result<Option<PathBuf
 pub(super) fn content(context: &SystemContext<'_>, name: &str) -> Result<String, SystemError> {
     match saved_index(context, name)? {
         None => context.collection_hash(KEY, name),
-        Some(path) if path.is_dir() => folder_hash(&path),
+        Some(path) if path.is_dir() => folder_hash(context, &path),
         Some(path) => context.file_hash(&path),
     }
 }

@@ -34,10 +34,12 @@ impl RerankSystem {
         super::reranker::open_model(self, source)
     }
 
-    /// Opens the model in a folder, in place of the key `model`.
+    /// Opens the model in a folder, in place of the keys `model` and `training`.
     ///
     /// # Errors
-    /// Returns the errors of [`RerankSystem::open_model`].
+    /// Returns [`SystemError::Stage`] if the folder is neither a cross-encoder with one label nor a
+    /// late-interaction model, and [`SystemError::Parameter`] for `windows` that the model does not
+    /// have, and for `tokens` that are no token store of the model.
     #[cfg(feature = "dense")]
     pub fn open_folder(&self, folder: &Path) -> Result<OpenReranker, SystemError> {
         super::reranker::open_folder(self, folder, &SourceMap::default())

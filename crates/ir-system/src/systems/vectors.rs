@@ -293,7 +293,7 @@ impl System for DenseSystem {
         for (key, path) in self.saved() {
             let path = existing_path(context.source, key, path)?;
             content.push_str(&if path.is_dir() {
-                folder_hash(&path)?
+                folder_hash(context, &path)?
             } else {
                 vectors_hash(context, &path)?
             });

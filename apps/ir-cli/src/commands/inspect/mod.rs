@@ -1,15 +1,14 @@
 //! `ir inspect`: what a file is taken for, why, and what of it is read.
 
+mod judged;
 mod records;
 mod tables;
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::trec::HeaderLine;
 use ir_core::{Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
 use ir_data::{
@@ -19,14 +18,14 @@ use ir_data::{
 use ir_system::saved_vectors::{open_tokens, open_vectors};
 use serde_json::{Map, Value, json};
 
+use judged::{of_columnar_run, of_judgments, of_run};
 use records::{AttributeTypes, document_json, query_json};
 
 use crate::shared::console::{Console, error_chain};
 use crate::shared::format::{counted, grouped, table};
 use crate::shared::indexing::skipped_parts;
 use crate::shared::input::{
-    self, DocumentOptions, DocumentSource, QrelsArgument, for_each_document, is_index,
-    open_documents,
+    DocumentOptions, DocumentSource, for_each_document, is_index, open_documents,
 };
 use crate::shared::options::{ReadingOptions, with_encoding_hint};
 use crate::shared::output::print;
@@ -361,21 +360,6 @@ fn of_queries(file: &Path, args: &Args) -> Result<Inspection> {
     Ok(found)
 }
 
-/// A run in Parquet or Arrow, which is not read.
-fn of_columnar_run(fields: Vec<(String, String)>) -> Inspection {
-    Inspection {
-        kind: "run",
-        format: RUN_TABLE.to_owned(),
-        reason: "columns with a query, a document and a rank or a score".to_owned(),
-        fields,
-        notes: vec![
-            "a run in Parquet or Arrow is not read; write these columns as CSV or JSON lines"
-                .to_owned(),
-        ],
-        ..Inspection::default()
-    }
-}
-
 /// An experiment or the systems of one; `None` for other files.
 fn of_toml(file: &Path, name: &str) -> Option<Inspection> {
     let kind = tables::kind_of_toml(file)?;
@@ -388,85 +372,6 @@ fn of_toml(file: &Path, name: &str) -> Option<Inspection> {
         format: "TOML".to_owned(),
         reason: "tables of [[tasks]] or [[systems]]".to_owned(),
         notes: vec![command],
-        ..Inspection::default()
-    })
-}
-
-fn of_judgments(name: &str, args: &Args, console: &Console) -> Result<Inspection> {
-    let read = input::qrels(name, QrelsArgument::First, HeaderLine::AsData, console)?;
-    let mut grades = BTreeMap::<i64, u64>::new();
-    let mut first = Vec::new();
-    for (query, judged) in read.iter() {
-        for (doc, grade) in judged {
-            *grades.entry(grade).or_default() += 1;
-            if first.len() < args.records {
-                first.push(json!({"query": query, "document": doc, "grade": grade}));
-            }
-        }
-    }
-    let grades = grades
-        .iter()
-        .map(|(grade, count)| format!("{grade}: {}", grouped(*count)));
-    let grades = grades.collect::<Vec<_>>().join(", ");
-    let format = FileKind::judgment_format(name)?;
-    Ok(Inspection {
-        kind: "judgments",
-        format: format.to_owned(),
-        reason: tables::reason_of_judgments(format).to_owned(),
-        counts: vec![
-            ("queries", read.len() as u64),
-            ("judgments", read.judgments() as u64),
-        ],
-        fields: vec![("grades".to_owned(), grades)],
-        first,
-        ..Inspection::default()
-    })
-}
-
-/// Format of a run with names of columns.
-const RUN_TABLE: &str = "table with names of columns";
-
-/// A run, in a table with these columns and what they are read as.
-fn of_run(
-    name: &str,
-    fields: Vec<(String, String)>,
-    args: &Args,
-    console: &Console,
-) -> Result<Inspection> {
-    let read = input::run(name, HeaderLine::AsData, console)?;
-    let is_header = |(name, role): &(String, String)| role == "query" && read.get(name).is_some();
-    // The header line of six columns in the order of TREC is data.
-    let is_table = !fields.is_empty() && !fields.iter().any(is_header);
-    let (mut results, mut first) = (0, Vec::new());
-    for (query, ranking) in read.iter() {
-        results += ranking.len() as u64;
-        for (rank, hit) in ranking.iter().enumerate() {
-            if first.len() < args.records {
-                first.push(json!({
-                    "query": query, "document": hit.doc, "rank": rank + 1, "score": hit.score
-                }));
-            }
-        }
-    }
-    let is_json = FileKind::judgment_format(name)? == "JSON";
-    let (format, reason) = match (is_table, is_json) {
-        (true, _) => (
-            RUN_TABLE,
-            "the names of a query, a document and a rank or a score",
-        ),
-        (false, true) => (
-            "JSON",
-            "an object with an object of scores for each query, or the names of records",
-        ),
-        (false, false) => ("TREC run", "the number and the content of the columns"),
-    };
-    Ok(Inspection {
-        kind: "run",
-        format: format.to_owned(),
-        reason: reason.to_owned(),
-        fields: if is_table { fields } else { Vec::new() },
-        counts: vec![("queries", read.len() as u64), ("results", results)],
-        first,
         ..Inspection::default()
     })
 }

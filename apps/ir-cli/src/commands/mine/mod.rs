@@ -27,7 +27,7 @@ use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, DocumentSource, open_documents};
 use crate::shared::options::{
-    QueryForm, ReadingOptions, choice, is_utf8_file, positive, use_threads,
+    QueryForm, ReadingOptions, choice, has_encoded_queries, positive, use_threads,
 };
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
@@ -275,14 +275,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
     let documents = open_documents(&args.collection, args.text.read_options(), console)?;
+    let spec = args.model.spec()?;
     // Queries of a file, or feedback documents of another collection, may have the encoding.
-    let is_of_queries = args
-        .queries
-        .as_ref()
-        .is_some_and(|path| !is_utf8_file(path));
-    if args.text.encoding != TextEncoding::Utf8
-        && !is_of_queries
-        && !has_feedback_collection(&args.model.spec()?)
+    let is_of_queries = has_encoded_queries(args.queries.as_deref());
+    if args.text.encoding != TextEncoding::Utf8 && !is_of_queries && !has_feedback_collection(&spec)
     {
         documents.check_encoding(args.text.encoding)?;
     }
@@ -305,7 +301,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let (Some(run), Some(file)) = (&other, &args.run) {
         check_run(run, file, &*wanted.set, console)?;
     }
-    let spec = args.model.spec()?;
     texts.release();
     let Searched {
         candidates,

@@ -114,7 +114,12 @@ fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<(
     }
     for name in others(cache) {
         let cross_encoder = described_cross_encoder(cache, &name);
-        let (dim, tokens, what) = match (cross_encoder, described(cache, &name)) {
+        let encoder = if cross_encoder.is_none() {
+            described(cache, &name)
+        } else {
+            None
+        };
+        let (dim, tokens, what) = match (cross_encoder, encoder) {
             (Some(model), _) => (
                 "-".to_owned(),
                 model.max_tokens.to_string(),
@@ -148,7 +153,11 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
     for name in others(cache) {
         let folder = cache.find(&name);
         let is_cross_encoder = described_cross_encoder(cache, &name).is_some();
-        let model = described(cache, &name).filter(|_| !is_cross_encoder);
+        let model = if is_cross_encoder {
+            None
+        } else {
+            described(cache, &name)
+        };
         let dim = model.as_ref().map(|model| model.dim);
         let is_late = model.is_some_and(|model| model.late_interaction.is_some());
         let line = json!({

@@ -16,9 +16,10 @@ use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, QueryFields, TextRuleOption};
 use crate::shared::options::{
-    QueryForm, ReadingOptions, choice, first_set, is_utf8_file, positive, tag,
+    QueryForm, ReadingOptions, choice, first_set, has_encoded_queries, positive, tag,
 };
 use crate::shared::output::OutputPath;
+use crate::shared::search_data::OtherCollections;
 use crate::shared::shards::ShardOption;
 use crate::shared::system_options::{SystemOptions, is_of_reranking};
 
@@ -350,6 +351,16 @@ impl Args {
         self.query_fields.read_options(self.text.encoding)
     }
 
+    /// How other collections than the searched one are opened.
+    pub(super) fn other_collections(&self) -> OtherCollections<'_> {
+        OtherCollections {
+            encoding: self.text.encoding,
+            verify: self.verification(),
+            setup: &self.setup,
+            threads: self.threads,
+        }
+    }
+
     /// Rejects an `--encoding` that applies to no input. There are no `documents` in a saved index.
     /// Queries, or feedback documents of another collection, may have the encoding.
     pub(super) fn check_encoding(
@@ -358,10 +369,7 @@ impl Args {
         has_feedback: bool,
     ) -> Result<()> {
         let encoding = self.text.encoding;
-        let is_of_queries = self
-            .queries
-            .as_ref()
-            .is_some_and(|path| !is_utf8_file(path));
+        let is_of_queries = has_encoded_queries(self.queries.as_deref());
         if encoding == TextEncoding::Utf8 || has_feedback || is_of_queries {
             return Ok(());
         }

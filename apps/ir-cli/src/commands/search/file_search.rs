@@ -14,7 +14,7 @@ use super::system_file::SystemFile;
 use crate::shared::console::Console;
 use crate::shared::feedback_collection::has_feedback_collection;
 use crate::shared::input::{self, CollectionSource, DocumentSource, TestQueries, open_collection};
-use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::search_data::SystemOpener;
 
 /// Opens the system of a file on the collection, for the queries that were asked or its own.
 pub(super) fn open<'a>(
@@ -33,13 +33,7 @@ pub(super) fn open<'a>(
             };
             let queries = args.query_form.apply(asked.queries)?;
             notes::warn_of_operators(&queries, args, &traits, console);
-            let others = OtherCollections {
-                encoding: args.text.encoding,
-                verify: args.verification(),
-                setup: &args.setup,
-                threads: args.threads,
-            };
-            let cache = args.cache.as_ref();
+            let (others, cache) = (args.other_collections(), args.cache.as_ref());
             Opened {
                 opener: SystemOpener::new(name, &index, &queries, cache, others, console)?,
                 analysis: index.config().analysis.clone(),

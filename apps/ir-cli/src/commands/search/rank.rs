@@ -10,7 +10,7 @@ use super::search_index::SearchIndex;
 use crate::shared::console::Console;
 use crate::shared::filter::{Conditions, QueryFilters, warn_of_years};
 use crate::shared::format::counted;
-use crate::shared::search_data::{OtherCollections, SystemOpener};
+use crate::shared::search_data::SystemOpener;
 use crate::shared::signals::check_stopped;
 
 /// Number of queries between progress updates and interrupt checks.
@@ -55,13 +55,7 @@ impl QueryRunner {
         console: &Console,
     ) -> Result<Self> {
         let index = &engine.index;
-        let others = OtherCollections {
-            encoding: args.text.encoding,
-            verify: args.verification(),
-            setup: &args.setup,
-            threads: args.threads,
-        };
-        let cache = args.cache.as_ref();
+        let (others, cache) = (args.other_collections(), args.cache.as_ref());
         let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console);
         let spec = args.lexical.spec_of_cleaned()?;
         // Vectors replace the system that finds the candidates.

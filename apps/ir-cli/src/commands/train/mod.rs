@@ -13,7 +13,6 @@ mod run;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use candidates::Candidates;
 use configuration::ConfigurationOptions;
 use ir_core::training::TrainingSet;
 use ir_dense::train::{EvaluateFn, MultiVectorTrainer, Trainer, TrainingConfig};
@@ -178,10 +177,7 @@ fn train_late_interaction(
         Some(dim) => MultiVectorTrainer::open_with_dim(folder, dim, config),
     };
     let trainer = trainer.map_err(|error| args.configuration.with_length_options(error))?;
-    let candidates = inputs.dev_set.as_ref();
-    let candidates = candidates
-        .map(|set| Candidates::search(set, args.candidates))
-        .transpose()?;
+    let candidates = inputs.candidates(args.candidates)?;
     let evaluation = candidates.as_ref();
     let evaluation = evaluation.map(|it| it.evaluation(&common.evaluation, config.evaluate_every));
     let mut evaluate = candidates.as_ref().map(|candidates| {

@@ -159,9 +159,12 @@ pub(super) fn read_config_over<T: Serialize + DeserializeOwned>(
     path: &Path,
     default: &T,
 ) -> Result<T> {
+    // A pipe can be read once.
+    let text = read_text(path)?;
+    let name = || path.display().to_string();
     // Errors of the file have their lines.
-    read_config::<T>(path)?;
-    let given: Map<String, Value> = read_config(path)?;
+    serde_json::from_str::<T>(&text).with_context(name)?;
+    let given: Map<String, Value> = serde_json::from_str(&text).with_context(name)?;
     let mut fields = serde_json::to_value(default)?;
     for (name, value) in given {
         fields[name] = value;

@@ -9,7 +9,6 @@ use ir_dense::train::{
 };
 use ir_dense::{Backend, CrossEncoder, Precision};
 
-use super::candidates::Candidates;
 use super::options::{CommonOptions, EXECUTION, out_of_range, read_config, set};
 use super::run::{RunSteps, prepare, train};
 use crate::shared::console::Console;
@@ -237,10 +236,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     steps.check(config.schedule, console);
     let trainer = CrossEncoderTrainer::open(&model.folder, &config)?;
-    let candidates = inputs.dev_set.as_ref();
-    let candidates = candidates
-        .map(|set| Candidates::search(set, args.candidates))
-        .transpose()?;
+    let candidates = inputs.candidates(args.candidates)?;
     let evaluation = candidates.as_ref();
     let evaluation = evaluation.map(|it| it.evaluation(&common.evaluation, config.evaluate_every));
     let mut evaluate = candidates

@@ -13,6 +13,7 @@ use ir_dense::train::{
 };
 use ir_dense::{BiEncoder, CrossEncoder, ModelError, MultiVectorEncoder};
 
+use super::candidates::Candidates;
 use super::dev::DevSet;
 use super::examples;
 use super::history::{self, HistoryLog};
@@ -28,6 +29,16 @@ pub(super) struct Inputs {
     pub(super) data: TrainingFile,
     pub(super) dev_set: Option<DevSet>,
     checkpoints: PathBuf,
+}
+
+impl Inputs {
+    /// The first `depth` documents of BM25 for every query of the validation set, if there is one.
+    pub(super) fn candidates(&self, depth: usize) -> Result<Option<Candidates<'_>>> {
+        let dev_set = self.dev_set.as_ref();
+        dev_set
+            .map(|set| Candidates::search(set, depth))
+            .transpose()
+    }
 }
 
 pub(super) fn prepare(

@@ -150,7 +150,7 @@ impl SegmentedVectorIndex {
     }
 }
 
-/// An index as the only segment.
+/// Creates a snapshot with an index as the only segment.
 impl From<FlatIndex> for SegmentedVectorIndex {
     fn from(index: FlatIndex) -> Self {
         let config = VectorIndexConfig {
@@ -159,7 +159,7 @@ impl From<FlatIndex> for SegmentedVectorIndex {
             user_metadata: index.user_metadata().map(str::to_owned),
             ..VectorIndexConfig::new(index.dim(), index.similarity())
         };
-        let inner = Arc::new(Snapshot::of_index(config, VectorSegment::Flat(index)));
+        let inner = Arc::new(Snapshot::from_index(config, VectorSegment::Flat(index)));
         Self { inner }
     }
 }

@@ -151,7 +151,7 @@ impl SegmentedTokenStore {
             let (mut rows, mut maxima) = (Vec::new(), query.maxima());
             let score = |&doc: &DocNum| {
                 self.decode(doc, &mut rows)?;
-                finite(doc, query.score(cpu, &rows, &mut maxima))
+                not_nan(doc, query.score(cpu, &rows, &mut maxima))
             };
             docs.iter().map(score).collect()
         };
@@ -216,7 +216,7 @@ impl SegmentedTokenStore {
         let (mut search, mut rows) = (TopSearch::new(self.inner.cpu, &query, k), Vec::new());
         for (at, &doc) in docs.iter().enumerate() {
             self.decode(doc, &mut rows)?;
-            finite(doc, search.add(at, &rows))?;
+            not_nan(doc, search.add(at, &rows))?;
         }
         Ok(search.finish())
     }
@@ -248,12 +248,13 @@ impl SegmentedTokenStore {
 /// A store as the only segment.
 impl From<TokenStore> for SegmentedTokenStore {
     fn from(store: TokenStore) -> Self {
-        let inner = Arc::new(Snapshot::of_index(store.config().clone(), store));
+        let inner = Arc::new(Snapshot::from_index(store.config().clone(), store));
         Self { inner }
     }
 }
 
-fn finite(doc: DocNum, score: f32) -> Result<f32, SearchError> {
+/// Returns the score, or an error if it is NaN.
+fn not_nan(doc: DocNum, score: f32) -> Result<f32, SearchError> {
     if score.is_nan() {
         return Err(SearchError::NanScore { doc });
     }

@@ -37,8 +37,9 @@ pub(super) struct TopSearch<'a> {
     maxima: Maxima,
     /// Length of each query token, with a margin for rounding errors.
     lengths: Maxima,
-    /// Maximum length of a token, of the last document for which it was computed. Others are as
-    /// long in most collections, so that it tells whether computing theirs may pay.
+    /// Maximum token length of the last document for which it was computed; 0 before the first.
+    /// Token lengths are similar in most collections. So the maximum length of a document is
+    /// computed only if this length excludes the document.
     length: f32,
 }
 

@@ -210,7 +210,8 @@ impl ExampleSource<'_> {
         Ok(Some(context.planned(Stage::Index, &key, &description)))
     }
 
-    /// Training examples with hard negatives; notes what is left out.
+    /// Returns the labeled queries of the split with mined hard negatives. The number of
+    /// queries and documents that cannot be examples is reported to the observer.
     pub(in crate::systems) fn examples(
         &self,
         context: &mut SystemContext<'_>,

@@ -74,7 +74,7 @@ pub(in crate::systems) fn content(
     if let Some(path) = &system.tokens {
         let path = existing_path(context.source, TOKENS, path)?;
         let hash = if path.is_dir() {
-            folder_hash(&path)?
+            folder_hash(context, &path)?
         } else {
             context.file_hash(&path)?
         };
