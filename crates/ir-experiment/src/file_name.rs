@@ -14,6 +14,23 @@ pub(crate) fn file_name(name: &str) -> String {
     portable
 }
 
+/// Tag of the run of a system: its name or, since a tag is one word, a portable form of a name with
+/// white space, in lower case.
+///
+/// ```
+/// use ir_experiment::run_tag;
+/// assert_eq!(run_tag("BM25"), "BM25");
+/// assert_eq!(run_tag("Lucene with RM3"), "lucene-with-rm3");
+/// ```
+#[must_use]
+pub fn run_tag(system: &str) -> String {
+    if system.contains(char::is_whitespace) {
+        file_name(system)
+    } else {
+        system.to_owned()
+    }
+}
+
 /// Converts a title to a portable file name of at most 100 bytes: ASCII letters and digits, `.`,
 /// `=` and `_`; other characters become `-`. Empty if there are none.
 ///

@@ -28,7 +28,7 @@ pub use file::{
     OutputFormat, PublishedValues, QuerySet, ReproductionEntry, SearchEntry, SelectionEntry,
     SelectionMethod, TaskEntry, TestName, ValueOrigin, json_schema, json_schema_with,
 };
-pub use file_name::portable_file_name;
+pub use file_name::{portable_file_name, run_tag};
 #[cfg(feature = "dense")]
 pub use ir_system::model;
 pub use ir_system::{

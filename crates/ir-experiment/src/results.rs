@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::classification::ClassificationResults;
 use crate::file::{Experiment, OutputFormat};
-use crate::file_name::file_name;
+use crate::file_name::{file_name, run_tag};
 use crate::tables::{TableFormat, accuracies, overlap_table, task_table};
 use crate::task_results::{TaskResults, heading};
 
@@ -190,18 +190,13 @@ impl ExperimentResults {
 
 /// Name and content of the TREC file of a run.
 fn trec_file(run: &Run, format: ScoreFormatName) -> Result<(String, Vec<u8>), ResultsError> {
-    let name = file_name(&run.tag);
     let mut content = Vec::new();
-    // A tag is one word.
-    let renamed = run.tag.chars().any(char::is_whitespace).then(|| {
-        let mut renamed = run.clone();
-        renamed.tag.clone_from(&name);
-        renamed
-    });
+    let tag = run_tag(&run.tag);
+    let renamed = (tag != run.tag).then(|| Run { tag, ..run.clone() });
     let written = write_run(renamed.as_ref().unwrap_or(run), format.into(), &mut content);
     written.map_err(|source| ResultsError::Run {
         system: run.tag.clone(),
         source,
     })?;
-    Ok((format!("{name}.trec"), content))
+    Ok((format!("{}.trec", file_name(&run.tag)), content))
 }

@@ -349,6 +349,38 @@ fn saved_systems_read_indexes_and_cross_links() {
     }
 }
 
+/// A path of an environment variable begins with `$`; other paths may, too.
+#[test]
+fn paths_that_begin_with_a_dollar_sign() {
+    let here = unordered_folder();
+    here.write("saved/$y.txt", here.read("files/synonyms.txt"));
+    let save = ["--synonyms", "saved/$y.txt", "--save", "saved/s.toml"];
+    here.ir(&[&["search", "tiny", "-o", "direct.trec"][..], &save].concat())
+        .ok();
+    let saved = here.read("saved/s.toml");
+    assert!(saved.contains("synonyms = \"./$y.txt\"\n"), "{saved}");
+    assert_same_run(&here, &["--synonyms", "saved/$y.txt"]);
+}
+
+/// The tag of a run is one word, in `--system` as in an experiment.
+#[test]
+fn names_with_white_space() {
+    let here = unordered_folder();
+    let system = "[[systems]]\nname = \"Lucene with RM3\"\ntype = \"bm25\"\nfeedback = \"rm3\"\n";
+    here.write("s.toml", system);
+    here.ir(&["search", "tiny", "--system", "s.toml", "-o", "run.trec"])
+        .ok();
+    let run = here.read("run.trec");
+    assert!(!run.is_empty());
+    let tag = |line: &str| line.ends_with(" lucene-with-rm3");
+    assert!(run.lines().all(tag), "{run}");
+    let task = "measures = [\"AP\"]\n[[tasks]]\ncollection = \"tiny\"\n";
+    let output = "[output]\nfolder = \"out\"\nformats = [\"runs\"]\n";
+    here.write("e.toml", format!("{task}{system}{output}"));
+    here.ir(&["run", "e.toml"]).ok();
+    assert_eq!(here.read("out/runs/tiny/lucene-with-rm3.trec"), run);
+}
+
 /// Records with the same id and other years, in two orders, in `IR_DATA`.
 #[test]
 fn saved_systems_of_datafinder_give_the_same_run() {

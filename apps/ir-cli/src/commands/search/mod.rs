@@ -24,6 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use ir_bm25::StoredFields;
 use ir_core::Query;
+use ir_experiment::run_tag;
 
 pub(crate) use args::Args;
 use engine::{open_index, without_queries};
@@ -157,7 +158,10 @@ fn asked_queries(args: &Args, console: &Console) -> Result<Option<TestQueries>> 
 /// Opens the output of every run.
 fn open_outputs(args: &Args, file: Option<&SystemFile>) -> Result<Vec<RunOutput>> {
     let runs = match file {
-        Some(file) => vec![(args.tag_or(&file.root.name).to_owned(), args.output.clone())],
+        Some(file) => {
+            let tag = run_tag(&file.root.name);
+            vec![(args.tag_or(&tag).to_owned(), args.output.clone())]
+        }
         None => args.runs(),
     };
     let runs = runs.into_iter().map(|(tag, path)| {

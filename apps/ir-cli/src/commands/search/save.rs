@@ -174,8 +174,15 @@ fn rebased(folder: &Path, path: &str) -> Result<Option<String>> {
     if path.starts_with('$') {
         return Ok(None);
     }
-    let relative =
-        |path: &str| anyhow::Ok(relative_to(folder, Path::new(path))?.display().to_string());
+    let relative = |path: &str| {
+        let relative = relative_to(folder, Path::new(path))?.display().to_string();
+        // A path with `$` at the start is one of an environment variable.
+        anyhow::Ok(if relative.starts_with('$') {
+            format!("./{relative}")
+        } else {
+            relative
+        })
+    };
     if Path::new(path).exists() {
         return relative(path).map(Some);
     }
