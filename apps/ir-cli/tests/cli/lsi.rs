@@ -1,7 +1,9 @@
-//! LSI of DataFinder's descriptions.
+//! LSI of DataFinder's descriptions, and of small collections.
 
 use ir_data::catalog::Catalog;
 use ir_knn::{DocFrequency, Lsi, LsiConfig, TfidfConfig, TruncatedSvdConfig};
+
+use crate::common::Folder;
 
 /// Largest singular values of the TF-IDF matrix (`min_df=2`) of the 7,602 descriptions:
 /// scikit-learn 1.9.1 and `scipy.sparse.linalg.svds` of SciPy 1.17.1 with `tol=0`.
@@ -55,4 +57,27 @@ fn singular_values_of_datafinder_descriptions() {
             "{row} {column}: {product}"
         );
     }
+}
+
+/// Without `dim`, a small collection has as many dimensions as documents.
+#[test]
+fn dimensions_of_a_small_collection() {
+    let here = Folder::new();
+    let documents = "a\tgreen tea is steeped\nb\ta ship with tea\nc\tships sail south\n";
+    here.write("docs.tsv", documents);
+    here.write("queries.tsv", "1\tgreen ships\n2\ttea\n");
+    let search = |dim: &str, output: &str| {
+        let system = format!("[[systems]]\nname = \"lsi\"\ntype = \"lsi\"\n{dim}");
+        here.write("s.toml", system);
+        let search = ["search", "docs.tsv", "--queries", "queries.tsv"];
+        here.ir(&[&search[..], &["--system", "s.toml", "-o", output]].concat())
+    };
+    search("", "default.trec").ok();
+    search("dim = 3\n", "three.trec").ok();
+    assert!(!here.read("default.trec").is_empty());
+    assert_eq!(here.read("default.trec"), here.read("three.trec"));
+    search("dim = 4\n", "four.trec").fails(
+        1,
+        &["s.toml:4: systems[0].dim: expected 1 to 3 components for 3 rows of"],
+    );
 }

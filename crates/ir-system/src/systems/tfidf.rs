@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use ir_bm25::Analysis;
+use ir_bm25::analysis::AnalysisPipeline;
 use ir_core::{
-    Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
+    Distinct, DocIds, DocNum, Encoder, Explanation, Progress, Ranking, Retriever, Search,
+    SearchError, Side,
 };
 use ir_knn::{
-    DocFrequency, EncodedSparse, FlatIndex, Lsi, LsiConfig, SparseIndex, TfWeighting, TfidfConfig,
-    TfidfVectorizer, TruncatedSvdConfig, VectorSimilarity,
+    DocFrequency, EncodedSparse, FlatIndex, Lsi, LsiConfig, LsiError, SparseIndex, TfWeighting,
+    TfidfConfig, TfidfVectorizer, TruncatedSvdConfig, TruncatedSvdError, VectorSimilarity,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +53,7 @@ pub struct TfidfSystem {
 #[serde(default, deny_unknown_fields)]
 pub struct LsiSystem {
     /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default:
-    /// 100.
+    /// 100, or as many as there are documents or terms if that is less.
     #[schemars(range(min = 1))]
     pub dim: Option<usize>,
     /// Seed of the starting vector of the decomposition; results differ by rounding. Default: 0.
@@ -73,6 +75,9 @@ pub struct LsiSystem {
     pub cleaning: Option<CleaningEntry>,
 }
 
+/// Dimensions of [`LsiSystem`].
+const DEFAULT_DIM: usize = 100;
+
 fn config(sublinear: bool, min_df: Option<u64>) -> TfidfConfig {
     let config = TfidfConfig::default().with_min_df(DocFrequency::Count(min_df.unwrap_or(1)));
     if sublinear {
@@ -82,7 +87,7 @@ fn config(sublinear: bool, min_df: Option<u64>) -> TfidfConfig {
     }
 }
 
-fn analyzer(analysis: &Analysis) -> Result<ir_bm25::analysis::AnalysisPipeline, SystemError> {
+fn analyzer(analysis: &Analysis) -> Result<AnalysisPipeline, SystemError> {
     analysis.build().map_err(SystemError::stage("analysis"))
 }
 
@@ -145,15 +150,7 @@ impl System for LsiSystem {
         let analysis = self.analyzer.analysis()?;
         let rendering = TextRendering::new(self.template.as_deref());
         let (ids, texts, analysis) = document_texts(context, rendering, analysis)?;
-        let svd =
-            TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
-        let config = LsiConfig::default()
-            .with_tfidf(config(self.sublinear, self.min_df))
-            .with_svd(svd)
-            .with_normalize(true);
-        let analyzer = analyzer(&analysis)?;
-        let lsi = Lsi::fit_with(analyzer, &texts, &config, &mut *context.observer);
-        let lsi = lsi.map_err(|error| SystemError::parameter("dim", error.to_string()))?;
+        let lsi = self.fit(&texts, &analysis, &mut *context.observer)?;
         let vectors = lsi.transform(&texts).mapv(|value| value as f32);
         let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
         let index = index.map_err(SystemError::stage("LSI"))?;
@@ -163,6 +160,41 @@ impl System for LsiSystem {
         };
         let open = OpenSystem::new(Arc::new(Distinct(retriever)));
         CleaningEntry::applied(self.cleaning.as_ref(), context, open)
+    }
+}
+
+impl LsiSystem {
+    /// Fits the model on the texts of the documents.
+    fn fit(
+        &self,
+        texts: &[String],
+        analysis: &Analysis,
+        progress: &mut dyn Progress,
+    ) -> Result<Lsi<AnalysisPipeline>, SystemError> {
+        let config = |dim: usize| {
+            let svd = TruncatedSvdConfig::new(dim).with_seed(self.seed.unwrap_or(0));
+            LsiConfig::default()
+                .with_tfidf(config(self.sublinear, self.min_df))
+                .with_svd(svd)
+                .with_normalize(true)
+        };
+        let mut fit = |dim, analyzer| Lsi::fit_with(analyzer, texts, &config(dim), progress);
+        let fitted = match fit(self.dim.unwrap_or(DEFAULT_DIM), analyzer(analysis)?) {
+            // A small collection has fewer dimensions than the default.
+            Err(LsiError::Svd(TruncatedSvdError::Components { rows, columns, .. }))
+                if self.dim.is_none() =>
+            {
+                fit(rows.min(columns), analyzer(analysis)?)
+            }
+            fitted => fitted,
+        };
+        fitted.map_err(|error| match error {
+            LsiError::Svd(error @ TruncatedSvdError::Components { .. }) => {
+                SystemError::parameter("dim", error.to_string())
+            }
+            LsiError::Svd(error) => SystemError::stage("LSI")(error),
+            error => SystemError::stage("LSI")(error),
+        })
     }
 }
 
