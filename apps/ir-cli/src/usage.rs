@@ -83,18 +83,20 @@ const OTHER_SUBCOMMANDS: [(&str, &str); 6] = [
 ];
 
 /// Subcommands of cargo features. One that is compiled is not unknown.
-const OPTIONAL_SUBCOMMANDS: [(&str, &str); 4] = [
+const OPTIONAL_SUBCOMMANDS: [(&str, &str); 5] = [
     ("encode", "dense"),
+    ("load", "remote"),
     ("models", "dense"),
     ("train", "dense"),
     ("serve", "serve"),
 ];
 
-/// Subcommands, each with the options that need the cargo feature `dense`.
-const DENSE_OPTIONS: [(&str, &[&str]); 3] = [
-    ("ask", &["model", "encode-context"]),
-    ("search", &["vectors", "encoder", "query-vectors"]),
-    ("serve", &["model", "encode-context"]),
+/// Subcommands, each with a cargo feature and the options that need it.
+const OPTIONAL_OPTIONS: [(&str, &str, &[&str]); 4] = [
+    ("ask", "dense", &["model", "encode-context"]),
+    ("search", "dense", &["vectors", "encoder", "query-vectors"]),
+    ("search", "remote", &["engine", "engine-vectors"]),
+    ("serve", "dense", &["model", "encode-context"]),
 ];
 
 fn missing_feature(feature: &str) -> String {
@@ -179,9 +181,11 @@ fn tip_for_argument(command: &Command, found: &str) -> Option<String> {
     }
     let found = found.trim_start_matches('-');
     let found = found.split('=').next().unwrap_or(found);
-    let mut dense = DENSE_OPTIONS.iter();
-    if dense.any(|(command, options)| *command == name && options.contains(&found)) {
-        return Some(missing_feature("dense"));
+    let mut optional = OPTIONAL_OPTIONS.iter();
+    if let Some((_, feature, _)) =
+        optional.find(|(command, _, options)| *command == name && options.contains(&found))
+    {
+        return Some(missing_feature(feature));
     }
     let plain = found.to_lowercase().replace(['-', '_'], "");
     let known = OTHER_TOOLS
@@ -372,6 +376,19 @@ mod tests {
         ] {
             let found = line(arguments);
             assert!(found.contains("lacks the cargo feature `dense`"), "{found}");
+        }
+    }
+
+    #[test]
+    #[cfg(not(feature = "remote"))]
+    fn engines_name_their_feature() {
+        for arguments in [
+            "ir load milvus://localhost/papers",
+            "ir search bundled --engine milvus://localhost/papers",
+        ] {
+            let found = line(arguments);
+            let expected = "lacks the cargo feature `remote`";
+            assert!(found.contains(expected), "{found}");
         }
     }
 

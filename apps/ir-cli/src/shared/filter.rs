@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{
     AllOf, Attributes, DocFilter, DocIds, DocNum, DocSet, IncomparableValues, ParsePredicateError,
-    Predicate, Query, Ranking, Retriever, Search, SearchError, YearCheck, Years,
+    Predicate, Query, Ranking, Retriever, Search, SearchError, WithCondition, YearCheck, Years,
 };
 use ir_studies::datafinder;
 use ir_system::{FilterName, SharedRetriever};
@@ -48,6 +48,17 @@ pub(crate) struct QueryFilters {
     time: bool,
     /// Documents that satisfy the conditions; `None` without conditions.
     pub(crate) chosen: Option<DocSet>,
+    /// Condition on attributes that is equivalent to `chosen`: a server evaluates it and the time
+    /// filter. `None` on an index, and if the filters have no equivalent condition.
+    condition: Option<Predicate>,
+}
+
+/// Condition of the time filter of a query.
+pub(crate) fn not_later(year: i64) -> Predicate {
+    Predicate::AtMost {
+        name: Attributes::YEAR.to_owned(),
+        limit: year.into(),
+    }
 }
 
 impl QueryFilters {
@@ -77,7 +88,20 @@ impl QueryFilters {
             years,
             time,
             chosen,
+            condition: None,
         })
+    }
+
+    /// Time filter of a search on a server, with documents that are not known here. The server must
+    /// have been checked to evaluate [`not_later`] for the years of all queries.
+    #[cfg(feature = "remote")]
+    pub(crate) fn on_server(time: bool) -> Self {
+        Self {
+            years: Years::default(),
+            time,
+            chosen: None,
+            condition: Some(Predicate::All(Vec::new())),
+        }
     }
 
     /// Filters of documents with these ids and attributes. Warns of a time filter without years.
@@ -95,11 +119,23 @@ impl QueryFilters {
         let numbered = (0..).map(DocNum::new).zip(attributes);
         let chosen = numbered.filter(|(_, attributes)| condition.matches(attributes));
         let is_all = matches!(condition, Predicate::All(none) if none.is_empty());
+        // A condition takes records of one id apart, and years that are no numbers.
+        let has_valid_years = || attributes.iter().collect::<YearCheck>().invalid() == 0;
+        let is_exact =
+            (time || !is_all) && ids.check_unique().is_ok() && (!time || has_valid_years());
         Self {
             years: years.of_first_record(ids),
             time,
             chosen: (!is_all).then(|| chosen.map(|(doc, _)| doc).collect()),
+            condition: is_exact.then(|| condition.clone()),
         }
+    }
+
+    /// Condition of the filter of a query, by the year of the query.
+    fn condition_of(&self, year: Option<i64>) -> Option<Predicate> {
+        let chosen = self.condition.clone()?;
+        let time = year.filter(|_| self.time).map(not_later);
+        Some(Predicate::All([chosen].into_iter().chain(time).collect()))
     }
 
     /// Calls `search` with the filter of each query; `years` are the years of the queries. Without
@@ -109,7 +145,9 @@ impl QueryFilters {
         years: impl Iterator<Item = Option<i64>>,
         search: impl FnOnce(&[Option<&dyn DocFilter>]) -> R,
     ) -> R {
-        let times: Vec<_> = years.map(|year| self.years.not_later_than(year)).collect();
+        let years: Vec<Option<i64>> = years.collect();
+        let times = years.iter().map(|year| self.years.not_later_than(*year));
+        let times: Vec<_> = times.collect();
         let all: Vec<AllOf<'_>> = times
             .iter()
             .map(|time| {
@@ -118,9 +156,18 @@ impl QueryFilters {
                 AllOf(chosen.chain(time).collect())
             })
             .collect();
-        let filters = all
-            .iter()
-            .map(|all| (!all.0.is_empty()).then_some(all as &dyn DocFilter));
+        let described = all.iter().zip(&years).map(|(filter, year)| {
+            let condition = self.condition_of(*year)?;
+            Some(WithCondition { filter, condition })
+        });
+        let described: Vec<Option<WithCondition<'_>>> = described.collect();
+        let filters = all.iter().zip(&described).map(|(all, described)| {
+            let filter = match described {
+                Some(described) => described as &dyn DocFilter,
+                None => all as &dyn DocFilter,
+            };
+            (!all.0.is_empty()).then_some(filter)
+        });
         search(&filters.collect::<Vec<_>>())
     }
 
@@ -311,5 +358,27 @@ mod tests {
         ] {
             assert!(condition(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// A server evaluates a condition in place of the documents if each id is there once, and no
+    /// year is a text.
+    #[test]
+    fn conditions_for_servers() {
+        let until = super::condition("year<=2015").unwrap();
+        let (first, mut second) = (Attributes::new(), Attributes::new());
+        second.set("year", 2020_i64);
+        let of_the_server = |ids: &[&str], attributes: &[Attributes]| {
+            let (ids, console): (DocIds, _) = (ids.iter().collect(), Console::new(true));
+            let filters = QueryFilters::of_documents(&ids, attributes, &until, true, &console);
+            filters.apply([Some(2010)].into_iter(), |filters| {
+                filters[0].and_then(|filter| filter.condition())
+            })
+        };
+        let mut attributes = [first, second];
+        let expected = Predicate::All(vec![until.clone(), not_later(2010)]);
+        assert_eq!(of_the_server(&["a", "b"], &attributes), Some(expected));
+        assert_eq!(of_the_server(&["a", "a"], &attributes), None);
+        attributes[0].set("year", "unknown");
+        assert_eq!(of_the_server(&["a", "b"], &attributes), None);
     }
 }

@@ -249,6 +249,21 @@ fn wrong_system_files_are_rejected() {
     #[cfg(feature = "remote")]
     here.ir(&[&search[..], &["--engine-attempts", "3"]].concat())
         .fails(2, &["--engine-attempts: expected --engine, found none"]);
+    #[cfg(not(feature = "remote"))]
+    {
+        let remote = "[[systems]]\nname = \"s\"\ntype = \"remote\"\nengine = \"milvus://h/c\"\n";
+        here.write("remote.toml", remote);
+        here.ir(&["search", "tiny", "--system", "remote.toml"])
+            .fails(
+                1,
+                &[
+                    "remote.toml:3: systems[0].type",
+                    "it needs a build with the feature \"remote\"",
+                ],
+            );
+        here.ir(&["search", "tiny", "--engine", "milvus://h/c"])
+            .fails(2, &["this build lacks the cargo feature `remote`"]);
+    }
     let message = "--fields: expected either --system, which describes the index, or options of an index, found both";
     let sweep = ["sweep", "tiny", "tiny", "--grid", "k1=1,2"];
     for command in [&sweep[..], &["mine", "tiny", "--split", "test"]] {

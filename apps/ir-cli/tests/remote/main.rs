@@ -12,6 +12,7 @@ mod elastic_double;
 #[path = "../../../../crates/ir-engines/tests/common/milvus_double.rs"]
 mod milvus_double;
 mod same_data;
+mod saved;
 mod tls;
 #[path = "../../../../crates/ir-engines/tests/common/tls_double.rs"]
 mod tls_double;
@@ -202,8 +203,12 @@ fn vectors_in_milvus() {
     ] {
         search(option).fails(2, &["--engine", option[0]]);
     }
+    let expected = "--engine-vectors: expected vectors of the queries for Milvus, found none";
     here.ir(&["search", "c", "--engine", &address])
-        .fails(1, &["expected vectors of the queries for Milvus"]);
+        .fails(2, &[expected]);
+    let expected =
+        "--engine-hybrid: expected an engine milvus+grpc://..., found milvus://127.0.0.1";
+    search(&["--engine-hybrid"]).fails(2, &[expected]);
     here.ir(&["search", "c", "--engine", "milvus://h"])
         .fails(2, &["--engine", "ENGINE://HOST"]);
     here.ir(&["load", "milvus://127.0.0.1:1/x", "c"])

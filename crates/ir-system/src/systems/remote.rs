@@ -1,19 +1,21 @@
 //! The type `remote`: a collection of a search engine on another machine.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, PrecomputedEncoder, Query, Ranking, Retriever, Search, SearchError};
 use ir_engines::{
     ClientConfig, CollectionRecord, EngineAddress, EngineCollection, EngineKind, EngineSearch,
-    MilvusApi,
+    MilvusApi, OpenEngine, ResultCache,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::existing_file::existing_path;
 use super::vectors::query_vectors;
 use crate::error::SystemError;
-use crate::saved_vectors::VectorOrigin;
-use crate::saved_vectors::vectors_hash;
+use crate::saved_vectors::{QueryVectors, VectorOrigin, vectors_hash};
+use crate::source::SourceMap;
 use crate::system::{OpenSystem, System, SystemContext};
 
 /// Collection on a server, loaded by `ir load`.
@@ -44,21 +46,92 @@ pub struct RemoteSystem {
 }
 
 impl RemoteSystem {
-    fn address(&self) -> Result<EngineAddress, SystemError> {
+    /// Returns the address of the collection.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Parameter`] with the key `engine` if it is no address.
+    pub fn address(&self) -> Result<EngineAddress, SystemError> {
         let parsed = self.engine.parse::<EngineAddress>();
         parsed.map_err(|error| SystemError::parameter("engine", error.to_string()))
+    }
+
+    /// Opens the collection for these queries. Unlike [`System::open`], does not compare the loaded
+    /// documents with a task. `collection` is a client of [`Self::address`]. `acceptance` is the
+    /// key or option that accepts another encoder, for errors.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Parameter`] or [`SystemError::Missing`] with the key `queries` if the
+    /// file of the vectors lacks a query, or has other texts or another encoder, and
+    /// [`SystemError::Stage`] if a request failed.
+    pub fn open_for(
+        &self,
+        queries: &[Query],
+        collection: &EngineCollection,
+        cache: Option<ResultCache>,
+        acceptance: &str,
+        warn: &mut dyn FnMut(&dyn Display),
+    ) -> Result<OpenEngine, SystemError> {
+        let Some(path) = &self.queries else {
+            return self.open_engine(collection, None, cache);
+        };
+        let origin = self.origin(&read_record(collection)?, warn);
+        let path = existing_path(&SourceMap::default(), "queries", path)?;
+        let vectors = QueryVectors {
+            key: "queries",
+            path: &path,
+            documents: origin.as_ref(),
+            any_encoder: self.any_encoder,
+            acceptance,
+            required: None,
+        };
+        let vectors = vectors.open(queries, warn)?;
+        self.open_engine(collection, Some(vectors), cache)
+    }
+
+    /// Opens the collection with the vectors of the queries, if it is searched by vectors.
+    fn open_engine(
+        &self,
+        collection: &EngineCollection,
+        vectors: Option<PrecomputedEncoder>,
+        cache: Option<ResultCache>,
+    ) -> Result<OpenEngine, SystemError> {
+        let opened = collection.open(EngineSearch {
+            vectors,
+            ef: self.ef,
+            is_hybrid: self.hybrid,
+            cache,
+        });
+        opened.map_err(SystemError::stage("opening the collection"))
+    }
+
+    /// Encoder and texts of the vectors that were loaded. Warns if there is no record of them.
+    fn origin(
+        &self,
+        record: &CollectionRecord,
+        warn: &mut dyn FnMut(&dyn Display),
+    ) -> Option<VectorOrigin> {
+        let recorded = record.encoder.as_deref();
+        let origin = recorded.and_then(|text| serde_json::from_str(text).ok());
+        if origin.is_none() {
+            warn(&format_args!(
+                "{}: has no record of the encoder of its vectors; the queries must be encoded by \
+                 the same model",
+                self.engine
+            ));
+        }
+        origin
     }
 
     fn collection(&self) -> Result<EngineCollection, SystemError> {
         EngineCollection::new(&self.address()?, &ClientConfig::default(), None)
             .map_err(SystemError::stage("connecting"))
     }
+}
 
-    /// Record of what was loaded.
-    fn record(&self) -> Result<CollectionRecord, SystemError> {
-        let record = self.collection()?.record();
-        record.map_err(SystemError::stage("connecting"))
-    }
+/// Record of what was loaded.
+fn read_record(collection: &EngineCollection) -> Result<CollectionRecord, SystemError> {
+    let record = collection.record();
+    record.map_err(SystemError::stage("connecting"))
 }
 
 impl System for RemoteSystem {
@@ -66,15 +139,19 @@ impl System for RemoteSystem {
         let address = self.address()?;
         let is_grpc = address.api == MilvusApi::Grpc;
         let has_queries = self.queries.is_some();
-        if self.hybrid && !(is_grpc && has_queries) {
-            let message = "expected an engine milvus+grpc://... and the key queries, found another";
+        if self.hybrid && !is_grpc {
+            let message = format!("expected an engine milvus+grpc://..., found {address}");
             return Err(SystemError::parameter("hybrid", message));
         }
         if address.engine == EngineKind::Milvus && !is_grpc && !has_queries {
             let message = "expected vectors of the queries for Milvus, found none";
             return Err(SystemError::parameter("queries", message));
         }
-        let of_vectors = [("ef", self.ef.is_some()), ("any_encoder", self.any_encoder)];
+        let of_vectors = [
+            ("ef", self.ef.is_some()),
+            ("hybrid", self.hybrid),
+            ("any_encoder", self.any_encoder),
+        ];
         match of_vectors.into_iter().find(|(_, is_set)| *is_set) {
             Some((key, _)) if !has_queries => {
                 let message = "expected the key queries, found BM25";
@@ -97,7 +174,7 @@ impl System for RemoteSystem {
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         // What was loaded, so that the cached run of other documents is not used.
-        let record = self.record()?;
+        let record = read_record(&self.collection()?)?;
         let queries = match &self.queries {
             Some(path) => vectors_hash(context, &context.resolve("queries", path)?)?,
             None => String::new(),
@@ -108,20 +185,25 @@ impl System for RemoteSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let record = self.record()?;
-        let origin = record.encoder.as_deref();
-        let origin = origin.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
-        let queries = self.queries.as_deref();
-        let vectors = queries
-            .map(|path| query_vectors(context, path, origin.as_ref(), self.any_encoder, None))
-            .transpose()?;
-        let opened = self.collection()?.open(EngineSearch {
-            vectors,
-            ef: self.ef,
-            is_hybrid: self.hybrid,
-            cache: None,
-        });
-        let retriever = opened.and_then(|index| index.matching(&[]));
+        let collection = self.collection()?;
+        let record = read_record(&collection)?;
+        let vectors = match &self.queries {
+            Some(path) => {
+                let observer = context.observer();
+                let origin = self.origin(&record, &mut |text| observer.warning(&text.to_string()));
+                let origin = origin.as_ref();
+                Some(query_vectors(
+                    context,
+                    path,
+                    origin,
+                    self.any_encoder,
+                    None,
+                )?)
+            }
+            None => None,
+        };
+        let engine = self.open_engine(&collection, vectors, None)?;
+        let retriever = engine.matching(&[]);
         let retriever = retriever.map_err(SystemError::stage("opening the collection"))?;
         let known = context.data.ids();
         if let Some(id) = (retriever.ids().iter()).find(|id| known.get(id).is_none()) {

@@ -15,6 +15,8 @@ use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, QueryFields, TextRuleOption};
+#[cfg(feature = "remote")]
+use crate::shared::options::check_query_encoding;
 use crate::shared::options::{
     QueryForm, ReadingOptions, choice, first_set, has_encoded_queries, positive, tag,
 };
@@ -65,7 +67,7 @@ Reranking by a cross-encoder or by late interaction (feature `dense`):
 Collections on servers (feature `remote`; `ir load --help` lists addresses):
   ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus
   ir search beir/nfcorpus --engine milvus://localhost/nfcorpus \\
-      --engine-vectors queries.ir -o milvus.trec
+      --engine-vectors queries.ir -o milvus.trec --save milvus.toml
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run. With words, it is a list of results, or a TREC
@@ -332,8 +334,20 @@ impl Args {
         false
     }
 
+    /// Returns `true` if a collection on a server is searched by options.
+    pub(super) fn is_remote(&self) -> bool {
+        #[cfg(feature = "remote")]
+        return self.remote.is_set();
+        #[cfg(not(feature = "remote"))]
+        false
+    }
+
     /// Default run tag, by the retrieval method.
     pub(crate) fn default_tag(&self) -> &'static str {
+        #[cfg(feature = "remote")]
+        if let Some(system) = self.remote.tag() {
+            return system;
+        }
         #[cfg(feature = "dense")]
         if let Some(system) = self.vectors.system() {
             return system;
@@ -341,9 +355,15 @@ impl Args {
         BM25
     }
 
-    /// Whether the output is a list of hits for a reader.
+    /// Returns `true` if the hits of query words are shown, not written as a run. Hits on a server,
+    /// with documents that are not read, are a run.
+    pub(super) fn shows_typed(&self) -> bool {
+        self.typed().is_some() && self.output.is_none() && !self.is_remote()
+    }
+
+    /// Returns `true` if the output is a list of hits for a reader.
     pub(crate) fn is_list(&self) -> bool {
-        self.typed().is_some() && self.output.is_none() && !self.json
+        self.shows_typed() && !self.json
     }
 
     /// How --queries are read.
@@ -430,7 +450,19 @@ impl Args {
         self.check_typed()?;
         let typed = self.typed().is_some();
         #[cfg(feature = "remote")]
-        self.remote.check()?;
+        {
+            self.remote.check()?;
+            if self.is_remote() {
+                if self.not_later_than_query == Some(TimeFilter::Published) {
+                    bail_usage!(
+                        "--not-later-than-query=published: expected an index, found --engine (use =exact)"
+                    );
+                }
+                if let Some(queries) = &self.queries {
+                    check_query_encoding(queries, self.text.encoding)?;
+                }
+            }
+        }
         self.shard.check(self.output.as_ref())?;
         if let Some(shard) = self.shard.shard.filter(|_| typed) {
             bail_usage!(

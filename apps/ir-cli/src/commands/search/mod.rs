@@ -47,12 +47,10 @@ const LIST_HITS: usize = 10;
 const TYPED_QUERY_ID: &str = "1";
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    #[cfg(feature = "remote")]
-    if args.remote.is_set() {
-        // An interrupt ends it at once: requests do not report progress.
-        return remote::run(args, console);
+    if !args.is_remote() {
+        // Requests to a server do not report progress: an interrupt ends them at once.
+        stop_on_interrupt();
     }
-    stop_on_interrupt();
     use_threads(args.threads)?;
     let file = match &args.system {
         Some(path) => Some(SystemFile::read(args, path)?),
@@ -72,16 +70,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_file(query, console);
         notes::warn_of_query_syntax(query, &traits, console);
     }
-    match &file {
-        Some(file) => write_all(
-            &file_search::open(args, file, asked, traits, console)?,
-            args,
-            None,
-            outputs,
-            console,
-        ),
-        None => search_by_options(args, asked, traits, outputs, console),
+    if let Some(file) = &file {
+        let open = file_search::open(args, file, asked, traits, console)?;
+        return write_all(&open, args, None, outputs, console);
     }
+    #[cfg(feature = "remote")]
+    if let Some(system) = args.remote.system() {
+        return remote::run(args, (system, traits), asked, outputs, console);
+    }
+    search_by_options(args, asked, traits, outputs, console)
 }
 
 /// Searches by the system of the options, and saves it.

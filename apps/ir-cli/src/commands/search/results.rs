@@ -51,6 +51,9 @@ pub(super) enum HitDocuments<'a> {
     Index(SegmentedIndex),
     /// The documents of a system of a file. Its temporary files exist as long as this value.
     System(SystemOpener<'a>),
+    /// Documents on a server, which are not read.
+    #[cfg(feature = "remote")]
+    Server,
 }
 
 impl HitDocuments<'_> {
@@ -58,6 +61,8 @@ impl HitDocuments<'_> {
         match self {
             Self::Index(index) => Some(index),
             Self::System(opener) => opener.index(),
+            #[cfg(feature = "remote")]
+            Self::Server => None,
         }
     }
 }
@@ -73,7 +78,7 @@ impl OpenSearch<'_> {
     ) -> Result<()> {
         let RunOutput { tag, path, mut out } = output;
         let (queries, runner) = (&*self.queries, &self.runner);
-        let to_read = args.typed().is_some() && args.output.is_none();
+        let to_read = args.shows_typed();
         let default = if to_read { LIST_HITS } else { RUN_HITS };
         let k = self.hits.unwrap_or(default.min(self.most));
         let began = Instant::now();
@@ -175,6 +180,8 @@ impl OpenSearch<'_> {
     fn read_documents(&self, rankings: &[Ranking]) -> Result<HashMap<String, Document>> {
         match &self.documents {
             HitDocuments::Index(_) => Ok(HashMap::new()),
+            #[cfg(feature = "remote")]
+            HitDocuments::Server => Ok(HashMap::new()),
             HitDocuments::System(opener) => {
                 let ids = self.runner.ids();
                 let hits = rankings.iter().flat_map(Ranking::iter);

@@ -33,10 +33,22 @@ pub(super) fn saved(
     #[cfg(feature = "dense")]
     let systems = args.vectors.systems(systems)?;
     let mut systems = args.lexical.reranked(systems);
-    let mut root = systems.pop().context("expected a system")?;
+    let root = systems.pop().context("expected a system")?;
     debug_assert!(root.name == SYSTEM, "the system to search is last");
-    tag.clone_into(&mut root.name);
+    let mut root = searched(args, root, tag);
     free_name(&mut systems, &mut root);
+    systems.push(root);
+    let mut spec = spec(path, systems)?;
+    if engine.order == Some(DocumentOrder::RowText) {
+        // The index has the insertion order of documents that are read in this order.
+        spec.document_order = ir_system::DocumentOrder::LexicographicRow;
+    }
+    Ok(spec)
+}
+
+/// The system to search, with its tag and the keys of the search: hits, filters, scores.
+pub(super) fn searched(args: &Args, mut root: SystemEntry, tag: &str) -> SystemEntry {
+    tag.clone_into(&mut root.name);
     root.hits = args.hits;
     root.filter = args.not_later_than_query.map(FilterName::from);
     root.condition = match &*args.filter {
@@ -49,17 +61,16 @@ pub(super) fn saved(
         ScoreFormat::Strict => Some(ScoreFormatName::Strict),
         _ => None,
     };
-    systems.push(root);
-    let path: &Path = path;
+    root
+}
+
+/// Checks the systems of a file, and makes their paths relative to it.
+pub(super) fn spec(path: &Path, mut systems: Vec<SystemEntry>) -> Result<SystemSpec> {
     let folder = path.parent().unwrap_or(Path::new(""));
     for system in &mut systems {
         rebase_paths(system, folder)?;
     }
-    let mut spec = SystemSpec::new(systems);
-    if engine.order == Some(DocumentOrder::RowText) {
-        // The index has the insertion order of documents that are read in this order.
-        spec.document_order = ir_system::DocumentOrder::LexicographicRow;
-    }
+    let spec = SystemSpec::new(systems);
     spec.validate(&Registry::default())?;
     Ok(spec)
 }

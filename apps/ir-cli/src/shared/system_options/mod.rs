@@ -22,6 +22,8 @@ use crate::shared::repository_priors;
 
 #[cfg(feature = "dense")]
 use option::EXPANSION;
+#[cfg(feature = "remote")]
+pub(crate) use option::REMOTE;
 #[cfg(feature = "dense")]
 pub(crate) use option::key_help;
 pub(crate) use option::option_name;

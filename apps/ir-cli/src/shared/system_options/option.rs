@@ -16,6 +16,7 @@ pub(super) const BM25F: &str = "bm25f";
 pub(super) const RANDOM_INDEXING: &str = "random-indexing";
 pub(super) const PRIOR: &str = "prior";
 pub(super) const RERANK: &str = "rerank";
+pub(crate) const REMOTE: &str = "remote";
 
 /// Keys of `bm25` that are options of the index, or that options with a form of their own set.
 const OF_THE_INDEX: [&str; 6] = [
@@ -189,6 +190,13 @@ pub(crate) fn option_name(kind: &str, key: &str) -> String {
             "model" | "first" | "second" | "" => RERANK.to_owned(),
             "depth" => "candidates".to_owned(),
             key => format!("rerank-{}", key.replace('_', "-")),
+        };
+    }
+    if kind == REMOTE {
+        return match table {
+            "engine" | "" => "engine".to_owned(),
+            "queries" => "engine-vectors".to_owned(),
+            key => format!("engine-{}", key.replace('_', "-")),
         };
     }
     if key.starts_with("expansion.encoder") {
