@@ -53,13 +53,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     stop_on_interrupt();
     use_threads(args.threads)?;
-    let file = match &args.system {
-        Some(path) => Some(SystemFile::read(args, path)?),
-        None => {
-            args.check()?;
-            None
-        }
-    };
+    let file = SystemFile::read(args)?;
+    if file.is_none() {
+        args.check()?;
+    }
     // Fail early: queries and output are opened before indexing.
     let asked = asked_queries(args, console)?;
     let outputs = open_outputs(args, file.as_ref())?;
@@ -72,15 +69,31 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, &traits, console);
     }
     match &file {
-        Some(file) => write_all(
-            &file_search::open(args, file, asked, traits, console)?,
-            args,
-            None,
-            outputs,
-            console,
-        ),
+        Some(file) => search_by_file(args, file, asked, traits, outputs, console),
         None => search_by_options(args, asked, traits, outputs, console),
     }
+}
+
+/// Searches by the system of a file, or of `--type`, which it saves.
+fn search_by_file(
+    args: &Args,
+    file: &SystemFile,
+    asked: Option<TestQueries>,
+    traits: SystemTraits<'_>,
+    outputs: Vec<RunOutput>,
+    console: &Console,
+) -> Result<()> {
+    let saved = args.save.as_ref().map(|path| {
+        let spec = save::relocated(file.spec.clone(), path)?;
+        anyhow::Ok((spec, path))
+    });
+    let saved = saved.transpose()?;
+    let open = file_search::open(args, file, asked, traits, console)?;
+    write_all(&open, args, None, outputs, console)?;
+    if let Some((spec, path)) = saved {
+        save::save(&spec, path)?;
+    }
+    Ok(())
 }
 
 /// Searches by the system of the options, and saves it.

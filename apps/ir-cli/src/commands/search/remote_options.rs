@@ -12,7 +12,7 @@ use crate::shared::indexing::IndexOptions;
 use crate::shared::options::{first_set, positive};
 use crate::shared::remote::ClientOptions;
 use crate::shared::shards::ShardOption;
-use crate::shared::system_options::{SystemOptions, key_help};
+use crate::shared::system_options::{SystemOptions, TypedSystem, key_help};
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,7 @@ fn embedded_options() -> Vec<Id> {
         "template", "cache", "verify", "json", "explain", "save", "system",
     ];
     ids.chain(SystemOptions::ids())
-        .chain(others.map(Id::from))
+        .chain(others.into_iter().chain(TypedSystem::IDS).map(Id::from))
         .collect()
 }
 

@@ -37,6 +37,18 @@ pub(super) fn saved(
     debug_assert!(root.name == SYSTEM, "the system to search is last");
     tag.clone_into(&mut root.name);
     free_name(&mut systems, &mut root);
+    set_common_keys(args, &mut root);
+    systems.push(root);
+    let mut spec = SystemSpec::new(systems);
+    if engine.order == Some(DocumentOrder::RowText) {
+        // The index has the insertion order of documents that are read in this order.
+        spec.document_order = ir_system::DocumentOrder::LexicographicRow;
+    }
+    relocated(spec, path)
+}
+
+/// Sets the keys of every type that options of the search have.
+pub(super) fn set_common_keys(args: &Args, root: &mut SystemEntry) {
     root.hits = args.hits;
     root.filter = args.not_later_than_query.map(FilterName::from);
     root.condition = match &*args.filter {
@@ -49,16 +61,14 @@ pub(super) fn saved(
         ScoreFormat::Strict => Some(ScoreFormatName::Strict),
         _ => None,
     };
-    systems.push(root);
+}
+
+/// A system with paths relative to the file that it is written to.
+pub(super) fn relocated(mut spec: SystemSpec, path: &OutputPath) -> Result<SystemSpec> {
     let path: &Path = path;
     let folder = path.parent().unwrap_or(Path::new(""));
-    for system in &mut systems {
+    for system in &mut spec.systems {
         rebase_paths(system, folder)?;
-    }
-    let mut spec = SystemSpec::new(systems);
-    if engine.order == Some(DocumentOrder::RowText) {
-        // The index has the insertion order of documents that are read in this order.
-        spec.document_order = ir_system::DocumentOrder::LexicographicRow;
     }
     spec.validate(&Registry::default())?;
     Ok(spec)
