@@ -36,7 +36,7 @@ use system_file::SystemFile;
 use crate::shared::console::Console;
 use crate::shared::input::{self, TestQueries};
 use crate::shared::options::use_threads;
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputSink, reject_input};
 use crate::shared::shards::{InputHash, ShardPart};
 use crate::shared::signals::stop_on_interrupt;
 
@@ -85,6 +85,7 @@ fn search_by_file(
 ) -> Result<()> {
     let saved = args.save.as_ref().map(|path| {
         let spec = save::relocated(file.spec.clone(), path)?;
+        reject_input("--save", path)?;
         anyhow::Ok((spec, path))
     });
     let saved = saved.transpose()?;

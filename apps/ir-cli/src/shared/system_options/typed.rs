@@ -8,6 +8,7 @@ use toml::{Table, Value};
 use super::SystemOptions;
 use super::option::REGISTRY;
 use crate::shared::console::{Usage, bail_usage};
+use crate::shared::input::arguments;
 use crate::shared::list_style::wrapped;
 
 const HEADING: &str = "System";
@@ -115,6 +116,7 @@ impl TypedSystem {
         spec.source = source.with_key_names(option_of_key);
         let checked = spec.validate(&REGISTRY);
         checked.map_err(|error| Usage(error.to_string()))?;
+        arguments::record_system(spec.clone());
         Ok(Some(spec))
     }
 }
