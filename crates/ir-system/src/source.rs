@@ -17,6 +17,7 @@ use crate::error::{Location, SpecError, SystemError};
 pub struct SourceMap {
     path: Option<PathBuf>,
     lines: BTreeMap<String, usize>,
+    key_names: Option<fn(&str) -> String>,
 }
 
 impl PartialEq for SourceMap {
@@ -31,6 +32,7 @@ impl SourceMap {
         let mut map = Self {
             path: path.map(Path::to_owned),
             lines: BTreeMap::new(),
+            key_names: None,
         };
         map.add_table("", root.get_ref(), text);
         map
@@ -83,6 +85,39 @@ impl SourceMap {
         folder.unwrap_or(Path::new(".")).to_owned()
     }
 
+    /// Names keys in messages by `names`, which takes the path of a key, such as `systems[0].k1`:
+    /// for a system that no file describes. Messages then have no lines.
+    ///
+    /// ```
+    /// use ir_system::{Registry, SystemSpec};
+    ///
+    /// let text = "systems = [{ name = 's', type = 'lsi', dim = 0 }]";
+    /// let mut spec = SystemSpec::from_toml(text)?;
+    /// spec.source = spec.source.with_key_names(|key| key.replace("systems[0].", "--"));
+    /// let error = spec.validate(&Registry::default()).unwrap_err();
+    /// assert_eq!(error.to_string(), "--dim: expected at least 1, found 0");
+    /// # Ok::<(), ir_system::SpecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_key_names(mut self, names: fn(&str) -> String) -> Self {
+        self.key_names = Some(names);
+        self
+    }
+
+    /// Returns the name of a key in messages: its path, unless
+    /// [`with_key_names`](Self::with_key_names) names it.
+    #[must_use]
+    pub fn key_name(&self, key: &str) -> String {
+        self.key_names
+            .map_or_else(|| key.to_owned(), |names| names(key))
+    }
+
+    /// Returns the name of a key with its position before it: `file.toml:3: systems[0].where`.
+    #[must_use]
+    pub fn located_key(&self, key: &str) -> String {
+        format!("{}{}", self.location(key), self.key_name(key))
+    }
+
     /// Returns whether the file has a key.
     pub fn has(&self, key: &str) -> bool {
         self.lines.contains_key(key)
@@ -91,6 +126,9 @@ impl SourceMap {
     /// Returns the position of a key, or of the closest key that contains it.
     #[must_use]
     pub fn location(&self, key: &str) -> Location {
+        if self.key_names.is_some() {
+            return Location::default();
+        }
         let mut prefix = key;
         let line = loop {
             if let Some(line) = self.lines.get(prefix) {
@@ -112,7 +150,7 @@ impl SourceMap {
     pub fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         SpecError::Key {
             location: self.location(key),
-            key: key.to_owned(),
+            key: self.key_name(key),
             message: message.into(),
         }
     }
@@ -141,13 +179,13 @@ impl SourceMap {
                 let key = join(key);
                 SpecError::Missing {
                     location: self.location(&key),
-                    key,
+                    key: self.key_name(&key),
                     message,
                 }
             }
             SystemError::Stage { stage, source } => SpecError::Stage {
                 location: self.location(system),
-                key: system.to_owned(),
+                key: self.key_name(system),
                 stage,
                 source,
             },
@@ -160,7 +198,7 @@ impl SourceMap {
         match error {
             SystemError::Missing { key, message } => SpecError::Missing {
                 location: self.location(&key),
-                key,
+                key: self.key_name(&key),
                 message,
             },
             other => self.system_error(key, other),

@@ -268,7 +268,8 @@ impl SystemSpec {
             if self.source.has(&format!("{at}.fields")) {
                 check_fields(parameters, index.config()).map_err(failed)?;
             }
-            if let Some(warning) = warning.map(|warning| format!("{at}.{warning}"))
+            let warning = warning.map(|it| self.source.key_name(&format!("{at}.{it}")));
+            if let Some(warning) = warning
                 && context.session.get::<()>(&warning).is_none()
             {
                 context.observer.warning(&warning);

@@ -31,8 +31,9 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
     (
         "search",
         &[
-            "query", "queries", "split", "hits", "output", "json", "explain", "filter", "model",
-            "preset", "k1", "b", "feedback", "vectors", "encoder", "alpha", "threads",
+            "query", "queries", "split", "hits", "output", "json", "explain", "filter", "type",
+            "set", "model", "preset", "k1", "b", "feedback", "vectors", "encoder", "alpha",
+            "threads",
         ],
     ),
     (
@@ -75,6 +76,8 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
             "b",
             "feedback",
             "system",
+            "type",
+            "set",
             "fields",
             "level",
             "json",

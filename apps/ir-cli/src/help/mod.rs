@@ -11,6 +11,7 @@ use ir_bm25::models::NAMED_MODELS;
 
 use crate::shared::console::{one_line, print_line};
 use crate::shared::suggest::did_you_mean;
+use crate::shared::system_options::list_types;
 use common_options::common_options;
 
 /// Name of the group of options without a heading.
@@ -108,7 +109,11 @@ fn shortened(parent: &str, command: Command) -> Command {
         .mut_subcommands(|command| shortened(&path, command))
 }
 
-/// Option with a text of one line, without values, and with the first of several value names.
+/// Option with values that `-h` lists.
+const TYPE: &str = "type";
+
+/// Option with a text of one line, without values unless it is [`TYPE`], and with the first of
+/// several value names.
 fn option_in_one_line(command: &str, option: Arg) -> Arg {
     let help = option.get_help().map(ToString::to_string);
     let name = option.get_long().unwrap_or_default();
@@ -121,8 +126,11 @@ fn option_in_one_line(command: &str, option: Arg) -> Arg {
     let names = option.get_value_names().unwrap_or_default();
     let first = names.first().and_then(|name| name.as_str().split_once('|'));
     let first = first.map(|(first, _)| first.to_owned());
+    let is_type = name == TYPE;
     let option = if option.get_action().takes_values() {
-        option.hide_possible_values(true).hide_default_value(true)
+        option
+            .hide_possible_values(!is_type)
+            .hide_default_value(true)
     } else {
         option
     };
@@ -267,10 +275,10 @@ pub(crate) fn print_group(command: &Command, path: &str, name: &str) -> ExitCode
 /// Command with the options of a group alone.
 fn help_of_group(command: &Command, group: &str) -> Command {
     let group = group.to_owned();
-    let after = if group == "Model" {
-        list_models()
-    } else {
-        String::new()
+    let after = match &*group {
+        "Model" => list_models(),
+        "System" => list_types(),
+        _ => String::new(),
     };
     command
         .clone()
@@ -396,6 +404,7 @@ mod tests {
             ("Model", "Model"),
             ("filters", "Filter"),
             ("query", "Queries"),
+            ("systems", "System"),
         ] {
             let found = groups(search);
             let mut found = found.iter().filter(|group| is_same_group(group, name));
@@ -414,5 +423,17 @@ mod tests {
             .render_long_help()
             .to_string();
         assert!(models.contains("\n  qld(mu=1000)\n"), "{models}");
+        let systems = help_of_group(search, "System")
+            .render_long_help()
+            .to_string();
+        assert!(
+            systems.contains("\n  lsi: Latent semantic indexing: "),
+            "{systems}"
+        );
+        assert!(
+            systems.contains("\n    dim: Number of dimensions: "),
+            "{systems}"
+        );
+        assert!(!systems.contains("\n  hybrid: "), "{systems}");
     }
 }

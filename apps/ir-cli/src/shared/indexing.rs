@@ -224,11 +224,11 @@ pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result
 }
 
 impl IndexOptions {
-    /// Rejects options beside `--system`.
-    pub(crate) fn reject_beside_system(&self) -> Result<()> {
+    /// Rejects options beside an option that describes a system: `--system` or `--type`.
+    pub(crate) fn reject_beside(&self, system: &str) -> Result<()> {
         if let Some(option) = self.first_set() {
             bail_usage!(
-                "{option}: expected either --system, which describes the index, or options of an index, found both"
+                "{option}: expected either {system}, which describes the index, or options of an index, found both"
             );
         }
         Ok(())

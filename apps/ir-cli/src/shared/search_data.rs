@@ -270,8 +270,8 @@ impl<'a> SystemOpener<'a> {
 fn key_of_conditions(spec: &SystemSpec) -> String {
     let is_root = |system: &SystemEntry| !system.hidden;
     let at = spec.systems.iter().rposition(is_root);
-    let key = format!("systems[{}].where", at.unwrap_or_default());
-    format!("{}{key}", spec.source.location(&key))
+    spec.source
+        .located_key(&format!("systems[{}].where", at.unwrap_or_default()))
 }
 
 /// Cache in a folder, or a temporary one.

@@ -179,6 +179,12 @@ fn files_of_systems_are_no_outputs() {
             rejects(&here, &args, option, &format!(" ({input})"));
         }
     }
+    for option in ["--output", "--save"] {
+        let args = format!("search tiny --type bm25 --set synonyms=syn.txt {option} syn.txt");
+        here.ir(&args)
+            .fails(2, &[" (--set synonyms reads syn.txt)"]);
+        assert_eq!(here.read("syn.txt"), "tea => drink\n");
+    }
 }
 
 /// `ir search ... >> queries`: standard output is not an input either.

@@ -1,6 +1,6 @@
 //! `ir search --save` and `--system`, and the same tables in an experiment file: the same run.
 
-use crate::common::{Folder, data, tiny};
+use crate::common::{Arguments as _, Folder, data, tiny};
 
 /// Vectors of the documents and queries of `tiny`.
 const DENSE: &str = "\
@@ -11,6 +11,17 @@ const DENSE: &str = "\
 const DENSE_QUERIES: &str = "\
 {\"id\": \"q1\", \"vector\": [0.9, 0.1, 0.2]}
 {\"id\": \"q2\", \"vector\": [0.1, 0.2, 0.9]}
+";
+
+/// Sparse vectors of documents and queries of `tiny`.
+const SPARSE: &str = "\
+{\"id\": \"d1\", \"vector\": {\"tea\": 1.5, \"green\": 0.5}}
+{\"id\": \"d2\", \"vector\": {\"tea\": 1.0}}
+{\"id\": \"d3\", \"vector\": {\"river\": 2.0}}
+";
+const SPARSE_QUERIES: &str = "\
+{\"id\": \"q1\", \"vector\": {\"tea\": 1.0}}
+{\"id\": \"q2\", \"vector\": {\"river\": 1.0, \"tea\": 0.25}}
 ";
 
 pub(crate) fn folder() -> Folder {
@@ -30,7 +41,7 @@ pub(crate) fn folder() -> Folder {
 
 /// Ids and row numbers out of order, documents with the same scores, one without text, and one with
 /// a title alone.
-fn unordered_folder() -> Folder {
+pub(crate) fn unordered_folder() -> Folder {
     let here = folder();
     let texts = [
         "Green tea with milk",
@@ -68,6 +79,8 @@ fn unordered_folder() -> Folder {
         format!("{{\"id\": \"{id}\", \"vector\": {vector}}}\n")
     });
     here.write("files/vectors.jsonl", vectors.collect::<String>());
+    here.write("files/sparse.jsonl", SPARSE);
+    here.write("files/sparse-queries.jsonl", SPARSE_QUERIES);
     here
 }
 
@@ -192,6 +205,34 @@ fn saved_systems_give_the_same_run() {
         &["--hits", "2", "--tag", "two"],
     ] {
         assert_same_run(&here, options);
+    }
+}
+
+/// Every type that needs a collection and files alone; `knn` needs training queries, too.
+#[test]
+fn saved_systems_of_types_give_the_same_run() {
+    let here = unordered_folder();
+    for options in [
+        "--type bm25",
+        "--type bm25 --set k1=1.2 --set b=0.7 --scores strict",
+        "--type bm25 --set synonyms=files/synonyms.txt --not-later-than-query --hits 3",
+        "--type bm25 --set 'fields=[\"title\", \"text\"]' --set model=bm25f --set weights.title=2",
+        "--type tfidf",
+        "--type tfidf --set sublinear=true --set 'template={title} {text}' --tag two",
+        "--type lsi --set dim=3 --set analyzer=english",
+        "--type lsi --set dim=3 --set cleaning.stop_words=nltk --filter year>=2013",
+        "--type random-indexing --set dim=20 --set reflections=1",
+        "--type sparse --set vectors=files/sparse.jsonl --set queries=files/sparse-queries.jsonl",
+    ] {
+        assert_same_run(&here, &options.arguments());
+    }
+    #[cfg(feature = "dense")]
+    for options in [
+        "--type dense --set vectors=files/vectors.jsonl --set queries=files/queries.jsonl",
+        "--type dense --set encoder.random.hidden_size=16",
+        "--type hnsw --set encoder.random.hidden_size=16 --set m=4",
+    ] {
+        assert_same_run(&here, &options.arguments());
     }
 }
 

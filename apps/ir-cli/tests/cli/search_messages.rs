@@ -239,7 +239,7 @@ fn warnings_of_system_files() {
         assert_eq!(by_file(&search, "plain.toml"), "");
         assert_eq!(
             by_file(&search, "rm3.toml"),
-            "warning: rm3.toml: feedback: 1 of the queries have fewer hits than the 10 feedback documents; all hits are used\n"
+            "warning: feedback of rm3.toml: 1 of the queries have fewer hits than the 10 feedback documents; all hits are used\n"
         );
         let warnings = by_file(&search, "where.toml");
         let name = if collection == "tiny" { "tiny: " } else { "" };

@@ -269,8 +269,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     args.shard.check(args.output.as_ref())?;
-    if args.model.system.is_some() {
-        args.setup.reject_beside_system()?;
+    if let Some(option) = args.model.described_by() {
+        args.setup.reject_beside(option)?;
     }
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
@@ -307,7 +307,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         filters,
         label,
         folder: _folder,
-    } = match &args.model.system {
+    } = match args.model.described_by() {
         Some(_) => system_of_file(args, &spec, &*wanted.set, console)?,
         None => search_index(args, &documents, &spec, other, texts.is_in_file(), console)?,
     };

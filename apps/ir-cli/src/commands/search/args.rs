@@ -23,7 +23,7 @@ use crate::shared::options::{
 use crate::shared::output::OutputPath;
 use crate::shared::search_data::OtherCollections;
 use crate::shared::shards::ShardOption;
-use crate::shared::system_options::{SystemOptions, is_of_reranking};
+use crate::shared::system_options::{SystemOptions, TypedSystem, is_of_reranking};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +41,7 @@ Examples:
   ir search biocaddie --query-form weighted --syntax indri --output idf.trec
   ir search datafinder --preset datafinder --clean punctuation,stop-words \\
       --template '{name} {text} {title}'
+  ir search beir/nfcorpus --type lsi --set dim=200 --output lsi.trec
 
 Dense retrieval and hybrid search (feature `dense`):
   ir encode all-MiniLM-L6-v2 beir/nfcorpus -o vectors.ir
@@ -134,14 +135,14 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 
-    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid, with
-    /// -reranked after it; with --engine, remote-bm25, remote-vectors or remote-hybrid]
+    /// Tag of the run (last column) [default: ir- and the model or TYPE, ir-vectors or ir-hybrid,
+    /// with -reranked after it; with --engine, remote-bm25, remote-vectors or remote-hybrid]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
     /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
-    /// for other models, with --vectors, --engine, --lengths exact, --weights, --sdm, --prior or
-    /// --rerank]
+    /// for other models, with --type, --vectors, --engine, --lengths exact, --weights, --sdm,
+    /// --prior or --rerank]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -171,15 +172,18 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) lexical: SystemOptions,
 
+    #[command(flatten)]
+    pub(crate) typed: TypedSystem,
+
     /// Output file of the system of the options, which `ir search --system` and experiment files
     /// read; written atomically; `-` for standard output; .gz and .zst are compressed. Relative
     /// paths in the file are relative to it
-    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) save: Option<OutputPath>,
 
     /// System file, in place of the options of a system: written by `ir search --save`, or a file
     /// with the tables `[[systems]]` and `[encoders]` of an experiment file and no other keys
-    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) system: Option<PathBuf>,
 
     #[cfg(feature = "dense")]
@@ -263,6 +267,7 @@ impl Args {
     pub(crate) fn scores(&self) -> ScoreFormat {
         let is_lucene = self.default_tag() == BM25
             && self.system.is_none()
+            && !self.typed.is_set()
             && self.lexical.is_anserinis()
             && !self.lexical.is_set("weights")
             && !self.lexical.is_set("sdm")

@@ -37,7 +37,7 @@ use system_file::SystemFile;
 use crate::shared::console::Console;
 use crate::shared::input::{self, TestQueries};
 use crate::shared::options::use_threads;
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputSink, reject_input};
 use crate::shared::shards::{InputHash, ShardPart};
 use crate::shared::signals::stop_on_interrupt;
 
@@ -52,13 +52,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         stop_on_interrupt();
     }
     use_threads(args.threads)?;
-    let file = match &args.system {
-        Some(path) => Some(SystemFile::read(args, path)?),
-        None => {
-            args.check()?;
-            None
-        }
-    };
+    let file = SystemFile::read(args)?;
+    if file.is_none() {
+        args.check()?;
+    }
     // Fail early: queries and output are opened before indexing.
     let asked = asked_queries(args, console)?;
     let outputs = open_outputs(args, file.as_ref())?;
@@ -71,14 +68,36 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, &traits, console);
     }
     if let Some(file) = &file {
-        let open = file_search::open(args, file, asked, traits, console)?;
-        return write_all(&open, args, None, outputs, console);
+        return search_by_file(args, file, asked, traits, outputs, console);
     }
     #[cfg(feature = "remote")]
     if let Some(system) = args.remote.system() {
         return remote::run(args, (system, traits), asked, outputs, console);
     }
     search_by_options(args, asked, traits, outputs, console)
+}
+
+/// Searches by the system of a file, or of `--type`, which it saves.
+fn search_by_file(
+    args: &Args,
+    file: &SystemFile,
+    asked: Option<TestQueries>,
+    traits: SystemTraits<'_>,
+    outputs: Vec<RunOutput>,
+    console: &Console,
+) -> Result<()> {
+    let saved = args.save.as_ref().map(|path| {
+        let spec = save::relocated(file.spec.clone(), path)?;
+        reject_input("--save", path)?;
+        anyhow::Ok((spec, path))
+    });
+    let saved = saved.transpose()?;
+    let open = file_search::open(args, file, asked, traits, console)?;
+    write_all(&open, args, None, outputs, console)?;
+    if let Some((spec, path)) = saved {
+        save::save(&spec, path)?;
+    }
+    Ok(())
 }
 
 /// Searches by the system of the options, and saves it.

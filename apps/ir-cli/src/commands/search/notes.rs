@@ -40,13 +40,12 @@ impl<'a> SystemTraits<'a> {
     }
 
     pub(super) fn of_file(file: &'a SystemFile) -> Self {
-        let key = |key: &str| format!("{key} of {}", file.path.display());
         Self {
             file: Some(file),
             is_lexical: file.is_lexical(),
             has_syntax: file.has_key("syntax"),
-            cleaning: file.has_key("cleaning").then(|| key("cleaning")),
-            filter: file.root.condition.as_ref().map(|_| key("where")),
+            cleaning: file.has_key("cleaning").then(|| file.key("cleaning")),
+            filter: file.root.condition.as_ref().map(|_| file.key("where")),
         }
     }
 
@@ -54,7 +53,7 @@ impl<'a> SystemTraits<'a> {
     pub(super) fn feedback(&self) -> String {
         match self.file {
             None => "--feedback".to_owned(),
-            Some(file) => format!("{}: feedback", file.path.display()),
+            Some(file) => file.key("feedback"),
         }
     }
 

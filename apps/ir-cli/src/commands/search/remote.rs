@@ -10,7 +10,7 @@ use ir_bm25::analysis::Analysis;
 use ir_core::{Predicate, Retriever as _};
 use ir_engines::ResultCache;
 use ir_system::systems::RemoteSystem;
-use ir_system::{FilterName, OpenSystem, SystemEntry, SystemError};
+use ir_system::{FilterName, OpenSystem, SystemEntry, SystemError, SystemSpec};
 use toml::Value;
 
 use super::args::Args;
@@ -35,7 +35,7 @@ pub(super) fn run(
     let first = outputs.first().context("expected a run")?;
     let entry = save::searched(args, system, &first.tag);
     let saved = args.save.as_ref().map(|path| {
-        let spec = save::spec(path, vec![entry.clone()])?;
+        let spec = save::relocated(SystemSpec::new(vec![entry.clone()]), path)?;
         anyhow::Ok((spec, path))
     });
     let saved = saved.transpose()?;

@@ -13,7 +13,9 @@ use crate::shared::indexing::IndexOptions;
 use crate::shared::options::{first_set, positive};
 use crate::shared::remote::ClientOptions;
 use crate::shared::shards::ShardOption;
-use crate::shared::system_options::{REMOTE, SYSTEM, SystemOptions, key_help, message};
+use crate::shared::system_options::{
+    REMOTE, SYSTEM, SystemOptions, TypedSystem, key_help, message,
+};
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -60,7 +62,7 @@ fn embedded_options() -> Vec<Id> {
         .map(|option| option.get_id().clone());
     let others = ["template", "cache", "verify", "json", "explain", "system"];
     ids.chain(SystemOptions::ids())
-        .chain(others.map(Id::from))
+        .chain(others.into_iter().chain(TypedSystem::IDS).map(Id::from))
         .collect()
 }
 

@@ -38,17 +38,23 @@ pub(super) fn saved(
     let mut root = searched(args, root, tag);
     free_name(&mut systems, &mut root);
     systems.push(root);
-    let mut spec = spec(path, systems)?;
+    let mut spec = SystemSpec::new(systems);
     if engine.order == Some(DocumentOrder::RowText) {
         // The index has the insertion order of documents that are read in this order.
         spec.document_order = ir_system::DocumentOrder::LexicographicRow;
     }
-    Ok(spec)
+    relocated(spec, path)
 }
 
-/// The system to search, with its tag and the keys of the search: hits, filters, scores.
+/// The system to search, with its tag and the keys of the search.
 pub(super) fn searched(args: &Args, mut root: SystemEntry, tag: &str) -> SystemEntry {
     tag.clone_into(&mut root.name);
+    set_common_keys(args, &mut root);
+    root
+}
+
+/// Sets the keys of every type that options of the search have.
+pub(super) fn set_common_keys(args: &Args, root: &mut SystemEntry) {
     root.hits = args.hits;
     root.filter = args.not_later_than_query.map(FilterName::from);
     root.condition = match &*args.filter {
@@ -61,16 +67,15 @@ pub(super) fn searched(args: &Args, mut root: SystemEntry, tag: &str) -> SystemE
         ScoreFormat::Strict => Some(ScoreFormatName::Strict),
         _ => None,
     };
-    root
 }
 
-/// Checks the systems of a file, and makes their paths relative to it.
-pub(super) fn spec(path: &Path, mut systems: Vec<SystemEntry>) -> Result<SystemSpec> {
+/// A system with paths relative to the file that it is written to.
+pub(super) fn relocated(mut spec: SystemSpec, path: &OutputPath) -> Result<SystemSpec> {
+    let path: &Path = path;
     let folder = path.parent().unwrap_or(Path::new(""));
-    for system in &mut systems {
+    for system in &mut spec.systems {
         rebase_paths(system, folder)?;
     }
-    let spec = SystemSpec::new(systems);
     spec.validate(&Registry::default())?;
     Ok(spec)
 }

@@ -1,6 +1,4 @@
-//! The file of `ir search --system`.
-
-use std::path::{Path, PathBuf};
+//! The system of a file (`ir search --system`), or of a type with its keys (`--type`).
 
 use anyhow::{Context, Result};
 use ir_bm25::analysis::Analysis;
@@ -9,13 +7,13 @@ use ir_system::{Registry, SystemEntry, SystemSpec};
 use toml::Value;
 
 use super::args::Args;
+use super::save::set_common_keys;
 use crate::shared::console::bail_usage;
 use crate::shared::options::first_set;
-use crate::shared::system_options::open_system;
+use crate::shared::system_options::{described_by, open_system};
 
-/// A system file with the system to search.
+/// System of a file or of `--type`, with the system to search.
 pub(super) struct SystemFile {
-    pub(super) path: PathBuf,
     pub(super) spec: SystemSpec,
     pub(super) root: SystemEntry,
 }
@@ -32,16 +30,35 @@ const LEXICAL: [&str; 7] = [
 ];
 
 impl SystemFile {
-    /// Checks the options beside the file, and reads and checks the file.
-    pub(super) fn read(args: &Args, path: &Path) -> Result<Self> {
-        check(args)?;
-        let spec = open_system(path)?;
+    /// Checks the options beside the file or type, and reads and checks the system. `None` for the
+    /// options of a model.
+    pub(super) fn read(args: &Args) -> Result<Option<Self>> {
+        let Some(option) = described_by(args.system.as_ref(), &args.typed) else {
+            return Ok(None);
+        };
+        check(args, option)?;
+        let spec = match (&args.system, args.typed.spec()?) {
+            (Some(path), _) => open_system(path)?,
+            (None, spec) => {
+                let mut spec = spec.context("expected --type")?;
+                for root in &mut spec.systems {
+                    let name = args.tag_or(&root.name).to_owned();
+                    root.name = name;
+                    set_common_keys(args, root);
+                }
+                spec
+            }
+        };
         let root = spec.root().context("expected a system")?.clone();
-        Ok(Self {
-            path: path.to_owned(),
-            spec,
-            root,
-        })
+        Ok(Some(Self { spec, root }))
+    }
+
+    /// Name of a key of the system to search, for messages.
+    pub(super) fn key(&self, key: &str) -> String {
+        match self.spec.source.path() {
+            Some(path) => format!("{key} of {}", path.display()),
+            None => self.spec.source.key_name(&format!("systems[0].{key}")),
+        }
     }
 
     /// Maximum number of hits of the system.
@@ -88,27 +105,27 @@ impl SystemFile {
     }
 }
 
-/// Rejects options of a system beside a system file.
-fn check(args: &Args) -> Result<()> {
+/// Rejects options of a system beside a system file or type, which `described` names.
+fn check(args: &Args, described: &str) -> Result<()> {
     args.check_typed()?;
     args.check_list()?;
     #[cfg(feature = "remote")]
     args.remote.check()?;
+    // Keys of a file.
+    let is_file = args.system.is_some();
+    let has_time = args.not_later_than_query.is_some();
     let of_the_search = first_set([
-        ("--save", args.save.is_some()),
+        ("--save", is_file && args.save.is_some()),
         ("--template", args.template.is_some()),
-        ("--filter", !args.filter.is_empty()),
-        (
-            "--not-later-than-query",
-            args.not_later_than_query.is_some(),
-        ),
+        ("--filter", is_file && !args.filter.is_empty()),
+        ("--not-later-than-query", is_file && has_time),
         ("--shard", args.shard.shard.is_some()),
     ]);
     #[cfg(feature = "dense")]
     let of_the_search = of_the_search.or(args.vectors.first_set());
     let of_the_search = of_the_search.or(args.setup.first_set()).map(str::to_owned);
     if let Some(option) = args.lexical.first_set(|_| true).or(of_the_search) {
-        bail_usage!("{option}: expected either --system or options of a system, found both");
+        bail_usage!("{option}: expected either {described} or options of a system, found both");
     }
     Ok(())
 }

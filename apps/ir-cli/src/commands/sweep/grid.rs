@@ -22,7 +22,9 @@ use crate::shared::input::{self, CollectionSource, TestQueries, open_collection}
 use crate::shared::options::{QueryForm, first_set};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::check_stopped;
-use crate::shared::system_options::{self, SystemOptions, open_system, open_with_grids};
+use crate::shared::system_options::{
+    self, SystemOptions, TypedSystem, described_by, open_system, open_with_grids,
+};
 
 /// Parameter grid, searched in place of runs.
 #[derive(Debug, clap::Args)]
@@ -31,9 +33,9 @@ pub(super) struct GridOptions {
     /// Values of a parameter of the system, such as k1=0.6,0.9,1.2: any key of a system file, or
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
     /// synonyms.weight; nearest.words, nearest.weight; prior.weight; weight.FIELD and b.FIELD of
-    /// bm25f. With --system also NAME.KEY of a part, and weight.NAME of a part of a hybrid;
-    /// repeatable. Every combination is a setting. The second argument is then the collection or
-    /// index to search
+    /// bm25f. With --type any key of the type; with --system also NAME.KEY of a part, and
+    /// weight.NAME of a part of a hybrid; repeatable. Every combination is a setting. The second
+    /// argument is then the collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
@@ -42,6 +44,9 @@ pub(super) struct GridOptions {
     /// Without --grid, the settings are the points of its tables [systems.grid]
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
+
+    #[command(flatten)]
+    typed: TypedSystem,
 
     #[command(flatten)]
     lexical: SystemOptions,
@@ -108,6 +113,7 @@ impl GridOptions {
             ("--query-form", self.query_form != QueryForm::Text),
             ("--query-file", self.query_file.is_some()),
             ("--split", self.split.is_some()),
+            ("--type", self.typed.is_set()),
         ]);
         let of_the_system = self.lexical.first_set(|_| true);
         of_the_system.or_else(|| of_the_queries.map(str::to_owned))
@@ -115,10 +121,16 @@ impl GridOptions {
 
     /// The system with the fixed parameters.
     fn base(&self) -> Result<SystemSpec> {
-        match &self.system {
-            None => self.lexical.spec_of_cleaned(),
-            Some(path) => open_system(path),
+        match (&self.system, self.typed.spec()?) {
+            (Some(path), _) => open_system(path),
+            (None, Some(spec)) => Ok(spec),
+            (None, None) => self.lexical.spec_of_cleaned(),
         }
+    }
+
+    /// The option that describes the system with its index, if it is not the options of a model.
+    fn described_by(&self) -> Option<&'static str> {
+        described_by(self.system.as_ref(), &self.typed)
     }
 
     /// The settings of the grids of a system file, in the order of an experiment.
@@ -223,12 +235,15 @@ impl GridOptions {
         for (n, system) in spec.systems.iter().enumerate() {
             if let Err(error) = registry.parse(&system.kind, &system.parameters) {
                 let option = self.option();
+                let at = format!("systems[{n}]");
                 if self.system.is_some() {
-                    let at = format!("systems[{n}]");
                     let error: SpecError = spec.source.system_error(&at, error);
                     return Err(anyhow!(error).context(format!("{option}: {label}")));
                 }
-                let message = system_options::message(&system.kind, &error);
+                let message = match self.described_by() {
+                    Some(_) => spec.source.system_error(&at, error).to_string(),
+                    None => system_options::message(&system.kind, &error),
+                };
                 bail_usage!("{option}: {label}: {message}");
             }
         }
@@ -237,7 +252,7 @@ impl GridOptions {
 
     /// The option that a parameter of the grid belongs to, if it is not given.
     fn missing_option(&self, name: &str) -> Option<&'static str> {
-        if self.system.is_some() {
+        if self.described_by().is_some() {
             return None;
         }
         let option = match name.split('.').next()? {
@@ -255,12 +270,12 @@ impl GridOptions {
     /// Checks the options before data are read, and returns the settings. `setup` has options of
     /// the index. The system file is read once: it may be a pipe.
     pub(super) fn check(&self, setup: &IndexOptions) -> Result<Vec<Point>> {
-        if self.system.is_none() {
-            self.lexical.check()?;
-        } else if let Some(option) = self.lexical.first_set(|_| true) {
-            bail_usage!("{option}: expected either --system or options of a system, found both");
-        } else {
-            setup.reject_beside_system()?;
+        match (self.described_by(), self.lexical.first_set(|_| true)) {
+            (None, _) => self.lexical.check()?,
+            (Some(described), Some(option)) => bail_usage!(
+                "{option}: expected either {described} or options of a system, found both"
+            ),
+            (Some(described), None) => setup.reject_beside(described)?,
         }
         self.points()
     }
@@ -358,7 +373,7 @@ impl GridOptions {
             }
         };
         let queries = prepare(asked)?;
-        if let Some(first) = points.first().filter(|_| self.system.is_some()) {
+        if let Some(first) = points.first().filter(|_| self.described_by().is_some()) {
             let spec = &first.spec;
             let opener =
                 SystemOpener::on_documents(documents, &queries, split, spec, None, console);

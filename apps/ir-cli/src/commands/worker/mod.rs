@@ -7,7 +7,7 @@ mod encode;
 mod record_types;
 mod records;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueHint;
 use ir_bm25::Analysis;
 use ir_core::store::Verify;
@@ -21,7 +21,7 @@ use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 use crate::shared::signals::{describe_outcome, stop_on_interrupt, stopped};
-use crate::shared::system_options::{SystemSource, open_for_any_query};
+use crate::shared::system_options::SystemSource;
 use record_types::{HitRecord, InputRecord, OutputKind, OutputValue, RecordFormat, RecordInput};
 use records::{InputRecords, RecordWriter, has_written, written_records};
 
@@ -234,10 +234,7 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
     let CollectionSource::Index(index) = opened else {
         bail!("{name}: expected an index (`ir index {name} -o FILE`), found documents");
     };
-    let spec = match &args.model.system {
-        Some(path) => open_for_any_query(path).context("--system")?,
-        None => args.model.spec()?,
-    };
+    let spec = args.model.spec_for_any_query()?;
     let setup = IndexOptions::default();
     let others = OtherCollections {
         encoding: TextEncoding::Utf8,

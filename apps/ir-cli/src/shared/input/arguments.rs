@@ -30,7 +30,7 @@ use super::notes;
 /// that had to pass its inputs along could forget one.
 static INPUTS: OnceLock<Vec<InputArgument>> = OnceLock::new();
 
-/// Inputs that experiment files name, added when a file is read.
+/// Inputs that experiment files and systems of `--type` name, added when these are read.
 static NAMED_INPUTS: Mutex<Vec<InputArgument>> = Mutex::new(Vec::new());
 
 /// Returns the first result for an input of the command line or of an experiment file.
@@ -45,10 +45,18 @@ pub(crate) fn record_experiment(
     experiment: &Experiment,
     registry: &Registry,
 ) -> Result<(), SpecError> {
-    let inputs = inputs_of_experiment(experiment, registry)?;
+    add_named(inputs_of_experiment(experiment, registry)?);
+    Ok(())
+}
+
+/// Records the inputs that a system of the command line names. The command returns its errors.
+pub(crate) fn record_system(spec: SystemSpec) {
+    add_named(inputs_of_spec(spec));
+}
+
+fn add_named(inputs: Vec<InputArgument>) {
     let mut known = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
     known.extend(inputs);
-    Ok(())
 }
 
 fn inputs_of_experiment(
@@ -58,7 +66,7 @@ fn inputs_of_experiment(
     let inputs = experiment.inputs(registry)?.into_iter();
     let mut inputs: Vec<_> = inputs
         .map(|input| InputArgument {
-            name: input.key,
+            name: experiment.source.key_name(&input.key),
             value: input.path.into_os_string(),
             kind: if input.is_model {
                 InputKind::Model
@@ -77,7 +85,7 @@ fn inputs_of_experiment(
         let resolved = experiment.source.resolve(&key, name).ok();
         for value in resolved.into_iter().chain([name.into()]) {
             inputs.push(InputArgument {
-                name: key.clone(),
+                name: experiment.source.key_name(&key),
                 value: value.into_os_string(),
                 kind: InputKind::Collection,
             });
@@ -89,13 +97,14 @@ fn inputs_of_experiment(
 /// Inputs that a system file names. The command returns the errors of the file.
 fn inputs_of_system(path: &Path) -> Vec<InputArgument> {
     // The command reads a pipe, which can be read once.
-    let Some(spec) = path
+    let spec = path
         .is_file()
         .then(|| SystemSpec::open(path).ok())
-        .flatten()
-    else {
-        return Vec::new();
-    };
+        .flatten();
+    spec.map(inputs_of_spec).unwrap_or_default()
+}
+
+fn inputs_of_spec(spec: SystemSpec) -> Vec<InputArgument> {
     let mut experiment = Experiment::new(TaskEntry::new(""));
     experiment.tasks.clear();
     experiment.systems = spec.systems;

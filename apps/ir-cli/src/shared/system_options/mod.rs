@@ -1,8 +1,10 @@
 //! Systems as options: every parameter of the types `bm25`, `random-indexing`, `prior` and `rerank`
-//! is an option, described, parsed and checked as its key of a system file is.
+//! is an option, described, parsed and checked as its key of a system file is. Other types are
+//! given by `--type` and `--set`.
 
 mod option;
 mod source;
+mod typed;
 
 use std::path::Path;
 
@@ -30,7 +32,10 @@ pub(crate) use option::option_name;
 #[cfg(feature = "dense")]
 pub(crate) use option::shortest;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model};
-pub(crate) use source::{SystemSource, open_for_any_query, open_system, open_with_grids};
+pub(crate) use source::{
+    SystemSource, described_by, open_for_any_query, open_system, open_with_grids,
+};
+pub(crate) use typed::{TypedSystem, list_types};
 
 /// Parameters of a lexical system, of its prior and of its reranking, as options.
 #[derive(Debug, Clone, Default)]

@@ -303,10 +303,11 @@ impl SystemOption {
     }
 }
 
+/// Built-in types of systems. A registry computes the schema of a type once.
+pub(super) static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
+
 /// Parameters of a type of systems.
 fn parameters(kind: &str) -> Vec<Parameter> {
-    // A registry computes the schema of a type once.
-    static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
     let found = REGISTRY.types().find(|known| known.name() == kind);
     found.map(SystemType::parameters).unwrap_or_default()
 }

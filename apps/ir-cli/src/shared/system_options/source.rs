@@ -1,25 +1,35 @@
-//! A system as an argument of a command: a file, or options.
+//! A system as an argument of a command: a file, a type with keys, or options of a model.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args as _, Command, Id};
 use ir_system::{FilterName, Registry, SystemSpec};
 
-use super::SystemOptions;
+use super::{SystemOptions, TypedSystem};
 use crate::shared::console::bail_usage;
+use crate::shared::options::first_set;
 
-/// System to search with: a system file, or the options of a model.
+/// System to search with: a system file, a type with its keys, or the options of a model.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct SystemSource {
     /// Search with the system of a file, written by `ir search --save`, in place of the options of
     /// a model
-    #[arg(long, value_name = "FILE", conflicts_with_all = SystemOptions::ids())]
-    pub(crate) system: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", help_heading = "System", conflicts_with_all = SystemOptions::ids())]
+    system: Option<PathBuf>,
+
+    #[command(flatten)]
+    typed: TypedSystem,
 
     #[command(flatten)]
     pub(crate) options: SystemOptions,
+}
+
+/// The option that describes a system with its index: of a system file, or of a type.
+pub(crate) fn described_by(file: Option<&PathBuf>, typed: &TypedSystem) -> Option<&'static str> {
+    first_set([("--system", file.is_some()), ("--type", typed.is_set())])
 }
 
 impl SystemOptions {
@@ -37,8 +47,14 @@ impl SystemSource {
     /// Ids of the options, for conflicts with another source of rankings.
     pub(crate) fn ids() -> Vec<Id> {
         let mut ids = SystemOptions::ids();
+        ids.extend(TypedSystem::IDS.map(Id::from));
         ids.push(Id::from("system"));
         ids
+    }
+
+    /// The option that describes the system with its index, if it is not the options of a model.
+    pub(crate) fn described_by(&self) -> Option<&'static str> {
+        described_by(self.system.as_ref(), &self.typed)
     }
 
     /// Reads and checks the system, which cleans its queries.
@@ -46,8 +62,21 @@ impl SystemSource {
         if let Some(path) = &self.system {
             return open_unfiltered(path);
         }
+        if let Some(spec) = self.typed.spec()? {
+            return Ok(spec);
+        }
         self.options.check()?;
         self.options.spec()
+    }
+
+    /// Reads and checks the system for queries that are not known yet.
+    pub(crate) fn spec_for_any_query(&self) -> Result<SystemSpec> {
+        if let Some(path) = &self.system {
+            return open_for_any_query(path).context("--system");
+        }
+        let spec = self.spec()?;
+        check_any_query(&spec, "--type")?;
+        Ok(spec)
     }
 }
 
@@ -74,13 +103,15 @@ fn check(spec: &SystemSpec, path: &Path) -> Result<()> {
 /// Reads and checks a system file for queries that are not known yet.
 pub(crate) fn open_for_any_query(path: &Path) -> Result<SystemSpec> {
     let spec = open_unfiltered(path)?;
-    if spec.uses_query_ids(&Registry::default())? {
-        bail!(
-            "{}: expected a system for any query, found saved vectors of queries",
-            path.display()
-        );
-    }
+    check_any_query(&spec, path.display())?;
     Ok(spec)
+}
+
+fn check_any_query(spec: &SystemSpec, source: impl Display) -> Result<()> {
+    if spec.uses_query_ids(&Registry::default())? {
+        bail!("{source}: expected a system for any query, found saved vectors of queries");
+    }
+    Ok(())
 }
 
 /// Reads a system file with grids, and checks its systems with the first value of each key.

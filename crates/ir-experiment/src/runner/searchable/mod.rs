@@ -195,10 +195,9 @@ impl SearchTask {
         };
         let collection = Arc::new(with_split(collection, &entry.split));
         // Warnings name the file of the system.
-        let located = |key: String| format!("{}{key}", spec.source.location(&key));
         let conditions = conditions.conditions().into_iter();
         let conditions: Vec<_> = conditions
-            .map(|(key, condition)| (located(key), condition))
+            .map(|(key, condition)| (spec.source.located_key(&key), condition))
             .collect();
         let source = SourceMap::default();
         let at = (&source, "tasks[0].collection");
