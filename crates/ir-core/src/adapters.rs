@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
+use crate::matched_text::MatchedText;
 use crate::ranking::{Hit, Ranking};
 use crate::retriever::{Retriever, in_rounds};
 use crate::search::Search;
@@ -73,6 +74,14 @@ impl<R: Retriever> Retriever for Distinct<R> {
             }
         }
         Ok(Some(tree))
+    }
+
+    fn matched_text(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        self.0.matched_text(query, doc)
     }
 }
 
@@ -312,6 +321,10 @@ where
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         self.retriever.explain(&(self.rewrite)(query)?, doc, search)
+    }
+
+    fn matched_text(&self, query: &str, doc: DocNum) -> Result<Option<MatchedText>, SearchError> {
+        self.retriever.matched_text(&(self.rewrite)(query)?, doc)
     }
 }
 

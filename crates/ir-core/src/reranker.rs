@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 use crate::error::SearchError;
 use crate::explanation::Explanation;
@@ -46,6 +47,8 @@ impl<'a> Candidate<'a> {
 /// - Scores do not depend on the order of the candidates.
 /// - No candidates, an empty query and empty texts are valid.
 /// - `explain`, if implemented, equals the score of the candidate bit for bit.
+/// - `matched_words`, if implemented, returns ranges of the text that are not empty, at character
+///   boundaries, ascending and disjoint.
 ///
 /// # Examples
 /// A reranker that counts shared words:
@@ -145,6 +148,20 @@ pub trait Reranker: Send + Sync {
         let _ = (query, candidates, n);
         Ok(None)
     }
+
+    /// Returns the words of the text of a candidate that match the query best, for highlighting:
+    /// ranges in bytes. `None` if the reranker does not compare words, which is the default.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Reranker::scores`].
+    fn matched_words(
+        &self,
+        query: &Self::Query,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        let _ = (query, candidate);
+        Ok(None)
+    }
 }
 
 forward!(Reranker {
@@ -158,6 +175,8 @@ forward!(Reranker {
         goes_on: &(dyn Fn() -> bool + Sync)) -> Result<Option<Vec<Option<f32>>>, SearchError>;
     fn explain(&self, query: &T::Query, candidates: &[Candidate<'_>], n: usize)
         -> Result<Option<Explanation>, SearchError>;
+    fn matched_words(&self, query: &T::Query, candidate: &Candidate<'_>)
+        -> Result<Option<Vec<Range<usize>>>, SearchError>;
 });
 
 /// Checks the number of scores.

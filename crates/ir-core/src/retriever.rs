@@ -4,6 +4,7 @@ use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
 use crate::macros::forward;
+use crate::matched_text::MatchedText;
 use crate::ranking::Ranking;
 use crate::search::Search;
 
@@ -124,6 +125,21 @@ pub trait Retriever: Send + Sync {
         let _ = (query, doc, search);
         Ok(None)
     }
+
+    /// Returns the text of a document with the words that match the query best, for highlighting.
+    /// `None` if the model of the scores does not compare words, which is the default;
+    /// [`Reranked`](crate::fusion::Reranked) returns the words of its reranker.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Retriever::search`].
+    fn matched_text(
+        &self,
+        query: &Self::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        let _ = (query, doc);
+        Ok(None)
+    }
 }
 
 forward!(Retriever {
@@ -136,6 +152,8 @@ forward!(Retriever {
         -> Result<Vec<Ranking>, SearchError>;
     fn explain(&self, query: &T::Query, doc: DocNum, search: &Search<'_>)
         -> Result<Option<Explanation>, SearchError>;
+    fn matched_text(&self, query: &T::Query, doc: DocNum)
+        -> Result<Option<MatchedText>, SearchError>;
 });
 
 /// Answers queries, numbered from 0, in rounds. `round` receives the open queries and a factor that

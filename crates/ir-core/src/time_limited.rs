@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::error::SearchError;
@@ -8,7 +9,7 @@ use crate::reranker::{Candidate, Reranker, check_scores};
 /// caller can return the ranking of the first stage.
 ///
 /// The time is checked before every part of the work of [`Reranker::scores_while`], such as a batch
-/// of a model. Explanations have no limit.
+/// of a model. Explanations and matched words have no limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -80,6 +81,14 @@ impl<R: Reranker> Reranker for TimeLimited<R> {
         n: usize,
     ) -> Result<Option<Explanation>, SearchError> {
         self.reranker.explain(query, candidates, n)
+    }
+
+    fn matched_words(
+        &self,
+        query: &R::Query,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        self.reranker.matched_words(query, candidate)
     }
 }
 

@@ -28,7 +28,7 @@ pub use index::{
     SegmentedTokenStoreWriter, SegmentedVectorIndex, SparseIndex, SparseVector, SparseVectorError,
     TokenCodebook, TokenCodebookConfig, TokenEncoding, TokenStore, TokenStoreConfig,
     TokenStoreError, TokenStoreWriter, TopCandidates, VectorError, VectorIndexConfig,
-    VectorIndexWriter, VectorIndexWriterError, explain_max_sim, max_sim,
+    VectorIndexWriter, VectorIndexWriterError, explain_max_sim, matched_words, max_sim,
 };
 #[cfg(feature = "faiss")]
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use ir_bm25::analysis::Highlighter;
+use ir_core::{MatchedText, character_count};
 
 use crate::frame::Frame;
-use ir_core::character_count;
 
 /// Part of a context in which nothing, the answer, a matching word, or both are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,9 @@ pub struct HighlightSegment<'a> {
     pub is_match: bool,
 }
 
-/// Splits the context of a frame at the edges of its answer and of the words that match the query
-/// of `highlighter`. The segments cover the context.
+/// Splits the context of a frame at the edges of its answer and of the matching words
+/// ([`matching_words`]). `matched` has the words that a model matched in the answer or the context.
+/// The segments cover the context.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, Highlighter};
@@ -33,7 +34,7 @@ pub struct HighlightSegment<'a> {
 /// let answer = "Tea <hot> comes from Asia.";
 /// let frame = Frame::new("f", "p", ChunkKind::Content, context, 12, answer)?;
 /// let analysis = Analysis::anserini().build()?;
-/// let segments = segments(&frame, &Highlighter::new(&analysis, "tea of Asia"));
+/// let segments = segments(&frame, &Highlighter::new(&analysis, "tea of Asia"), None);
 /// assert_eq!((segments[2].text, segments[2].start), ("Tea", 12));
 /// assert_eq!(
 ///     to_html(&segments),
@@ -43,9 +44,60 @@ pub struct HighlightSegment<'a> {
 /// # }
 /// ```
 #[must_use]
-pub fn segments<'a>(frame: &'a Frame, highlighter: &Highlighter<'_>) -> Vec<HighlightSegment<'a>> {
-    let words = highlighter.spans(&frame.context);
-    segments_of(&frame.context, &[frame.answer_bytes()], &words)
+pub fn segments<'a>(
+    frame: &'a Frame,
+    highlighter: &Highlighter<'_>,
+    matched: Option<&MatchedText>,
+) -> Vec<HighlightSegment<'a>> {
+    let (context, answer) = (&frame.context, frame.answer_bytes());
+    let read = matched.map(|matched| [(0..context.len(), matched), (answer.clone(), matched)]);
+    let read = read.as_ref().map(|read| &read[..]).unwrap_or_default();
+    let words = matching_words(context, highlighter, read);
+    segments_of(context, &[answer], &words)
+}
+
+/// Returns the matching words of a text: byte ranges in ascending order. `read` has parts of the
+/// text with the texts that a model has read. In a part that such a text contains, the words that
+/// the model matched are returned; elsewhere, the words of the query of `highlighter`.
+///
+/// ```
+/// use ir_bm25::analysis::{Analysis, Highlighter};
+/// use ir_core::MatchedText;
+/// use ir_qa::highlight::matching_words;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let analysis = Analysis::anserini().build()?;
+/// let query = Highlighter::new(&analysis, "origin of tea");
+/// let text = "Milk tea. Tea comes from Asia.";
+/// assert_eq!(matching_words(text, &query, &[]), [5..8, 10..13]);
+/// // A model has read the second sentence, and matched "comes".
+/// let matched = MatchedText::new("Tea comes from Asia.", vec![4..9]);
+/// assert_eq!(matching_words(text, &query, &[(10..30, &matched)]), [5..8, 14..19]);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn matching_words(
+    text: &str,
+    highlighter: &Highlighter<'_>,
+    read: &[(Range<usize>, &MatchedText)],
+) -> Vec<Range<usize>> {
+    let read = read.iter().filter_map(|(part, matched)| {
+        let words = matched.words_in(text.get(part.clone())?)?;
+        Some((part, words))
+    });
+    let read: Vec<(&Range<usize>, Vec<Range<usize>>)> = read.collect();
+    let mut words = highlighter.spans(text);
+    words.retain(|word| {
+        let is_outside = |part: &Range<usize>| word.end <= part.start || part.end <= word.start;
+        read.iter().all(|(part, _)| is_outside(part))
+    });
+    for (part, matched) in read {
+        let matched = matched.into_iter();
+        words.extend(matched.map(|word| part.start + word.start..part.start + word.end));
+    }
+    words.sort_by_key(|word| (word.start, word.end));
+    words.dedup();
+    words
 }
 
 /// Splits a text at the edges of answers and of matching words, byte ranges at character boundaries
@@ -135,9 +187,11 @@ fn escape_into(text: &str, html: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use ir_bm25::analysis::Analysis;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ChunkKind;
 
     #[test]
     fn words_across_the_edges_of_the_answer_are_split() {
@@ -159,6 +213,33 @@ mod tests {
             to_html(&segments),
             "<b>gr</b><mark><b>ün</b> </mark><b>tea</b>"
         );
+    }
+
+    #[test]
+    fn a_model_replaces_the_words_of_what_it_has_read() {
+        let analysis = Analysis::default().build().unwrap();
+        let query = Highlighter::new(&analysis, "green tea");
+        let context = "Green tea. Grün tea is green. Tea!";
+        let answer = "Grün tea is green.";
+        let frame = Frame::new("f", "p", ChunkKind::Content, context, 11, answer).unwrap();
+        let marked = |matched: Option<&MatchedText>| to_html(&segments(&frame, &query, matched));
+        let without = "<b>Green</b> <b>tea</b>. <mark>Grün <b>tea</b> is <b>green</b>.</mark> \
+                       <b>Tea</b>!";
+        assert_eq!(marked(None), without);
+        let matched = MatchedText::new(answer, vec![0..5, 13..18]);
+        assert_eq!(
+            marked(Some(&matched)),
+            "<b>Green</b> <b>tea</b>. <mark><b>Grün</b> tea is <b>green</b>.</mark> <b>Tea</b>!"
+        );
+        // The text of rerankers that read the context, too.
+        let both = format!("{answer} [SEP] {context}");
+        let matched = MatchedText::new(&both, vec![0..5, both.len() - 4..both.len() - 1]);
+        assert_eq!(
+            marked(Some(&matched)),
+            "Green tea. <mark><b>Grün</b> tea is green.</mark> <b>Tea</b>!"
+        );
+        let other = MatchedText::new("Coffee", Vec::new());
+        assert_eq!(marked(Some(&other)), without);
     }
 
     proptest! {

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ir_core::{
-    DocFilter, DocIds, DocNum, Explanation, Hit, Ranking, Retriever, Search, SearchError,
+    DocFilter, DocIds, DocNum, Explanation, Hit, MatchedText, Ranking, Retriever, Search,
+    SearchError,
 };
 
 use crate::hash::ContentHash;
@@ -225,6 +226,10 @@ impl Retriever for SharedSystem {
     ) -> Result<Option<Explanation>, SearchError> {
         self.retriever.explain(query, doc, search)
     }
+
+    fn matched_text(&self, query: &str, doc: DocNum) -> Result<Option<MatchedText>, SearchError> {
+        self.retriever.matched_text(query, doc)
+    }
 }
 
 /// Retriever that removes the kept rankings after each batch, for systems that are open for any
@@ -271,6 +276,10 @@ impl Retriever for ClearedAfterSearch {
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         self.cleared(self.retriever.explain(query, doc, search))
+    }
+
+    fn matched_text(&self, query: &str, doc: DocNum) -> Result<Option<MatchedText>, SearchError> {
+        self.retriever.matched_text(query, doc)
     }
 }
 

@@ -44,6 +44,7 @@ impl<Q: ?Sized + Sync + Debug> RerankerContract<'_, Q> {
             }
             self.check_orders(reranker, query, &scored);
             self.check_explanations(reranker, query, &scored);
+            self.check_matched_words(reranker, query);
             for few in [0, 1, 2] {
                 let few = few.min(self.candidates.len());
                 scores(reranker, query, &self.candidates[..few]);
@@ -134,6 +135,30 @@ impl<Q: ?Sized + Sync + Debug> RerankerContract<'_, Q> {
             explained == 0 || explained == all,
             "{query:?}: expected explanations of all {all} scores, found {explained}"
         );
+    }
+
+    /// Verifies that matched words, if there are any, are parts of the text, in order.
+    fn check_matched_words(&self, reranker: &dyn Reranker<Query = Q>, query: &Q) {
+        for candidate in &self.candidates {
+            let words = match reranker.matched_words(query, candidate) {
+                Ok(words) => words.unwrap_or_default(),
+                Err(error) => panic!(
+                    "matched words of {:?} for {query:?} failed: {error:?}",
+                    candidate.id
+                ),
+            };
+            let mut end = 0;
+            for word in &words {
+                let text = candidate.text.get(word.clone());
+                assert!(
+                    word.start >= end && text.is_some_and(|text| !text.is_empty()),
+                    "{query:?}, {:?}: expected ranges of the text, ascending and disjoint, found \
+                     {words:?}",
+                    candidate.id
+                );
+                end = word.end;
+            }
+        }
     }
 
     fn check_batches(&self, reranker: &dyn Reranker<Query = Q>) {

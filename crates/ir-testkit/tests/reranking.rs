@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,6 +31,8 @@ enum Fault {
     ExplainsAnotherScore,
     ExplainsSome,
     ExplainsRemoved,
+    MatchesBeyondText,
+    MatchesTwice,
 }
 
 /// Number of words of the query in the text; removes texts with the word "milk".
@@ -130,6 +133,21 @@ impl Reranker for Overlap {
         };
         Ok(score.map(|score| Explanation::new(score, "shared words")))
     }
+
+    fn matched_words(
+        &self,
+        _: &str,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        let text = candidate.text;
+        let first = text.find(' ').map(|end| 0..end);
+        let words = match self.fault {
+            Fault::MatchesBeyondText => first.into_iter().chain(Some(0..text.len() + 1)).collect(),
+            Fault::MatchesTwice => first.clone().into_iter().chain(first).collect(),
+            _ => first.into_iter().collect(),
+        };
+        Ok(Some(words))
+    }
 }
 
 fn assert_rejected(name: &str, check: impl FnOnce()) {
@@ -158,6 +176,8 @@ fn faulty_rerankers_are_rejected() {
         Fault::ExplainsAnotherScore,
         Fault::ExplainsSome,
         Fault::ExplainsRemoved,
+        Fault::MatchesBeyondText,
+        Fault::MatchesTwice,
     ] {
         let reranker = Overlap::new(fault);
         assert_rejected(&format!("{fault:?}"), || check_reranker(&reranker));

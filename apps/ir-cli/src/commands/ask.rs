@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
-use ir_core::{AnswerSpan, DocSet, Explanation, Predicate, Reader, Retriever, Search};
+use ir_core::{AnswerSpan, DocSet, Explanation, MatchedText, Predicate, Reader, Retriever, Search};
 use ir_data::LineReader;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
 use ir_qa::{ChunkKind, Frame, highlight};
@@ -55,7 +55,9 @@ all answers are encoded first.
 
 With --rerank, the first --candidates of these answers are ranked by the score
 of a cross-encoder, which reads question and answer together, or of a
-late-interaction model, which compares their tokens.
+late-interaction model, which compares their tokens. A terminal shows the words
+of the question in color; with a late-interaction model, the words of the
+answer that are most similar to a word of the question.
 
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The
@@ -92,7 +94,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "READER")]
     reader: Option<PathBuf>,
 
-    /// Explain each score
+    /// Explain each score: with a late-interaction model, by the best token of the answer for each
+    /// token of the question
     #[arg(long)]
     explain: bool,
 
@@ -150,18 +153,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let words = Highlighter::new(&analysis, question);
         let phrases = phrases(reader.as_deref(), question, &answers)?;
         for (rank, (answer, phrase)) in (1..).zip(answers.iter().zip(phrases)) {
-            let explanation = if args.explain {
-                let doc = index.ids().get(&answer.frame.id);
-                let tree = doc.map(|doc| ranked.explain(question, doc, &search));
-                tree.transpose()?.flatten()
-            } else {
-                None
-            };
+            let doc = index.ids().get(&answer.frame.id);
+            let explained = doc.filter(|_| args.explain);
+            let tree = explained.map(|doc| ranked.explain(question, doc, &search));
+            let colored = doc.filter(|_| style.color && !args.json);
+            let matched = colored.map(|doc| ranked.matched_text(question, doc));
             let shown = ShownAnswer {
                 rank,
                 answer,
                 phrase,
-                explanation,
+                matched: matched.transpose()?.flatten(),
+                explanation: tree.transpose()?.flatten(),
             };
             let written = if args.json {
                 shown.write_json(question, &mut out)
@@ -324,6 +326,8 @@ struct ShownAnswer<'a> {
     rank: usize,
     answer: &'a Answer<'a>,
     phrase: Option<Option<AnswerSpan>>,
+    /// Words that a late-interaction model matched.
+    matched: Option<MatchedText>,
     explanation: Option<Explanation>,
 }
 
@@ -341,7 +345,7 @@ impl ShownAnswer<'_> {
         let source = style.paint(DIM, &source(frame));
         writeln!(out, "{rank:>3}  {score:>7.4}  {source}")?;
         let mut text = String::new();
-        for segment in highlight::segments(frame, words) {
+        for segment in highlight::segments(frame, words, self.matched.as_ref()) {
             let part = without_controls(segment.text);
             match (style.color, segment.in_answer, segment.is_match) {
                 (true, _, true) => text.extend([MATCH.0, &part, MATCH.1]),

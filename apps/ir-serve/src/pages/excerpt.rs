@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use ir_bm25::analysis::{Analysis, AnalysisPipeline, Highlighter};
-use ir_core::Explanation;
-use ir_qa::highlight::{segments, segments_of, to_html};
-use ir_qa::{ChunkKind, Frame};
+use ir_core::{Explanation, MatchedText};
+use ir_qa::ChunkKind;
+use ir_qa::highlight::{matching_words, segments, segments_of, to_html};
 use maud::{Markup, html};
 
 use crate::published::{AnswerPosition, PublishedDocument};
+use crate::service::ScoredAnswer;
 
 /// Bytes of the sentences on each side of an answer.
 const CONTEXT: usize = 300;
@@ -27,7 +28,7 @@ pub(super) fn analysis() -> &'static AnalysisPipeline {
 /// Sentences around an answer, and further answers of its paragraph.
 #[derive(Debug)]
 pub(super) struct Excerpt<'a> {
-    frame: &'a Frame,
+    answer: &'a ScoredAnswer,
     /// `None` if the document was published anew meanwhile.
     text: Option<ExcerptText<'a>>,
     /// Heading above the answer.
@@ -39,31 +40,33 @@ struct ExcerptText<'a> {
     chunk: &'a str,
     /// Bytes of the excerpt in the chunk.
     range: Range<usize>,
-    /// Bytes of the answers in the chunk, in ascending order.
-    answers: Vec<Range<usize>>,
+    /// Bytes of the answers in the chunk, in ascending order, with the words that a model matched.
+    answers: Vec<(Range<usize>, Option<&'a MatchedText>)>,
 }
 
 impl<'a> Excerpt<'a> {
-    /// The sentences of the answer's chunk around it and around `others`, ids of further answers of
-    /// the chunk.
+    /// The sentences of the answer's chunk around it and around `others`, further answers of the
+    /// chunk.
     pub(super) fn new(
         document: Option<&'a PublishedDocument>,
-        frame: &'a Frame,
-        others: &[&str],
+        answer: &'a ScoredAnswer,
+        others: &[&'a ScoredAnswer],
     ) -> Self {
-        let place = document.and_then(|document| Some((document, document.answer(&frame.id)?)));
+        let id = &answer.frame.id;
+        let place = document.and_then(|document| Some((document, document.answer(id)?)));
         let text = place.and_then(|(document, place)| {
             let text = document.chunks.get(place.chunk)?.text.as_deref()?;
             let mut range = around(document, place);
-            let mut answers = vec![place.range.clone()];
-            for other in &document.answers {
-                if other.chunk == place.chunk && others.contains(&other.frame.as_str()) {
-                    let around = around(document, other);
+            let mut answers = vec![(place.range.clone(), answer.matched.as_ref())];
+            for position in &document.answers {
+                let other = others.iter().find(|it| it.frame.id == position.frame);
+                if let Some(other) = other.filter(|_| position.chunk == place.chunk) {
+                    let around = around(document, position);
                     range = range.start.min(around.start)..range.end.max(around.end);
-                    answers.push(other.range.clone());
+                    answers.push((position.range.clone(), other.matched.as_ref()));
                 }
             }
-            answers.sort_by_key(|answer| answer.start);
+            answers.sort_by_key(|(answer, _)| answer.start);
             Some(ExcerptText {
                 chunk: text,
                 range,
@@ -71,13 +74,14 @@ impl<'a> Excerpt<'a> {
             })
         });
         Self {
-            frame,
+            answer,
             text,
             section: place.and_then(|(document, place)| section(document, place.chunk)),
         }
     }
 
-    /// HTML with the answer and the words of a question marked.
+    /// HTML with the answer marked, and the words of a question, or in answers the words that a
+    /// model matched.
     pub(super) fn html(&self, analysis: &AnalysisPipeline, question: &str) -> String {
         let words = Highlighter::new(analysis, question);
         let Some(ExcerptText {
@@ -86,14 +90,18 @@ impl<'a> Excerpt<'a> {
             answers,
         }) = &self.text
         else {
-            return to_html(&segments(self.frame, &words));
+            let (frame, matched) = (&self.answer.frame, self.answer.matched.as_ref());
+            return to_html(&segments(frame, &words, matched));
         };
         let excerpt = &text[range.clone()];
-        let answers = answers.iter();
-        let answers: Vec<Range<usize>> = answers
-            .map(|answer| answer.start - range.start..answer.end - range.start)
-            .collect();
-        let mut html = to_html(&segments_of(excerpt, &answers, &words.spans(excerpt)));
+        let (mut of_excerpt, mut read) = (Vec::new(), Vec::new());
+        for (answer, matched) in answers {
+            let answer = answer.start - range.start..answer.end - range.start;
+            read.extend(matched.map(|matched| (answer.clone(), matched)));
+            of_excerpt.push(answer);
+        }
+        let words = matching_words(excerpt, &words, &read);
+        let mut html = to_html(&segments_of(excerpt, &of_excerpt, &words));
         if range.start > 0 {
             html.insert_str(0, "… ");
         }

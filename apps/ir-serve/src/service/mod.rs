@@ -320,6 +320,7 @@ impl Service {
         let mut answers = Vec::with_capacity(hits.len());
         let explaining = Instant::now();
         for (position, hit) in hits.iter().enumerate() {
+            let mut matched = None;
             let explanation = if question.explains(position) {
                 // Scores of the index do not depend on the filter; one document is searched fast.
                 let only: DocSet = [hit.doc].into_iter().collect();
@@ -329,6 +330,9 @@ impl Service {
                         // The model explains scores in the time that the reranking has left.
                         let limit = self.reranker.as_ref().map_or(Duration::ZERO, |it| it.time);
                         let in_time = explaining.elapsed() < limit.saturating_sub(*time);
+                        if question.matches && in_time && position < found.reranked() {
+                            matched = reranked.matched_text(text, hit.doc)?;
+                        }
                         reranked.explain_hit(text, found, position, in_time, &alone)?
                     }
                     _ => index.explain(text, hit.doc, &alone)?,
@@ -340,6 +344,7 @@ impl Service {
                 frame: index.frames()[hit.doc.index()].clone(),
                 score: hit.score,
                 explanation,
+                matched,
             });
         }
         // The frames of a document have the same fields.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ir_core::{Explanation, Predicate};
+use ir_core::{Explanation, MatchedText, Predicate};
 use ir_qa::Frame;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -22,6 +22,8 @@ pub struct Question {
     pub is_suggestion: bool,
     /// If `true`, answers have explanations.
     pub explain: bool,
+    /// If `true`, explained answers have the words that the reranker matched.
+    pub matches: bool,
     /// Positions of the answers that have explanations, from 0. Default: all.
     pub explained: Option<Range<usize>>,
     /// If `true`, the question continues a logged question, such as on the next page of its
@@ -58,6 +60,9 @@ pub struct ScoredAnswer {
     pub score: f32,
     /// Explanation of the score, if asked for.
     pub explanation: Option<Explanation>,
+    /// Words that the reranker matched, if asked for. `None`, too, if the reranker does not compare
+    /// words or had no time left.
+    pub matched: Option<MatchedText>,
 }
 
 /// Suggestion for a typed text, or a question that resembles another one.

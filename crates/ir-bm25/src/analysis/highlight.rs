@@ -83,7 +83,37 @@ impl<'a> Highlighter<'a> {
     /// most matches, then the smallest offset. It starts and ends at white space if possible, with
     /// the matches in the middle. Without a match it is the start of the text.
     pub fn snippet(&self, text: &str, width: usize) -> Snippet {
-        let found = self.matches(text);
+        Snippet::from_matches(text, self.matches(text), width)
+    }
+}
+
+impl Snippet {
+    /// Selects the excerpt of at most `width` characters with the most of the matches at `spans`,
+    /// byte ranges of the text in ascending order, as [`Highlighter::snippet`] does. Ranges that
+    /// are empty, overlap with the one before, or are not of the text, are skipped.
+    ///
+    /// ```
+    /// use ir_bm25::analysis::Snippet;
+    /// let text = "Tea. Its leaves are steeped in hot water.";
+    /// let snippet = Snippet::from_spans(text, &[9..15, 31..34], 26);
+    /// assert_eq!(&text[snippet.range], "leaves are steeped in hot");
+    /// ```
+    #[must_use]
+    pub fn from_spans(text: &str, spans: &[Range<usize>], width: usize) -> Self {
+        let mut end = 0;
+        let valid = spans.iter().filter(|span| {
+            let word = text.get((*span).clone()).unwrap_or_default();
+            let is_valid = span.start >= end && !word.is_empty();
+            if is_valid {
+                end = span.end;
+            }
+            is_valid
+        });
+        Self::from_matches(text, valid.cloned().zip(0..).collect(), width)
+    }
+
+    /// Selects the excerpt of matches, each with the number of its term.
+    fn from_matches(text: &str, found: Vec<(Range<usize>, usize)>, width: usize) -> Self {
         // Byte offsets of the characters, and the end of the text.
         let offsets: Vec<usize> = text
             .char_indices()
@@ -108,7 +138,7 @@ impl<'a> Highlighter<'a> {
             .into_iter()
             .filter(|span| range.start <= span.start && span.end <= range.end)
             .collect();
-        Snippet { range, spans }
+        Self { range, spans }
     }
 }
 
@@ -253,7 +283,43 @@ mod tests {
     }
 
     #[test]
+    fn snippets_of_spans_are_snippets_of_their_words() {
+        let spans = |words: &[&str]| -> Vec<Range<usize>> {
+            let starts = words
+                .iter()
+                .map(|word| (TEXT.find(word).unwrap(), word.len()));
+            starts
+                .map(|(start, length)| start..start + length)
+                .collect()
+        };
+        let pipeline = Analysis::anserini().build().unwrap();
+        let none: &[&str] = &[];
+        for words in [none, &["tale"], &["Dogs", "house"], &["Cats", "tired"]] {
+            let highlighter = Highlighter::new(&pipeline, &words.join(" "));
+            for width in [0, 5, 20, 60, 1000] {
+                let spans = spans(words);
+                // Each word has one match.
+                let expected = highlighter.matches(TEXT);
+                let ones: Vec<(Range<usize>, usize)> = expected
+                    .into_iter()
+                    .filter(|(span, _)| spans.contains(span))
+                    .collect();
+                let expected = Snippet::from_matches(TEXT, ones, width);
+                assert_eq!(
+                    Snippet::from_spans(TEXT, &spans, width),
+                    expected,
+                    "{words:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn invalid_spans_are_skipped() {
+        let valid = Snippet::from_spans("añb tea", &[0..1, 5..8], 7);
+        let invalid = [0..1, 0..3, 2..3, 4..4, 5..8, 5..8, 3..99, 9..10];
+        assert_eq!(Snippet::from_spans("añb tea", &invalid, 7), valid);
+        assert_eq!((valid.range, valid.spans), (0..8, vec![0..1, 5..8]));
         assert_eq!(
             mark("añb", &[0..1, 2..3, 0..1, 3..9, 3..4], "<", ">"),
             "<a>ñ<b>"

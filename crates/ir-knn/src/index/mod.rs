@@ -91,5 +91,5 @@ pub use sparse::{EncodedSparse, EncodedSparseError, SparseIndex, SparseVector, S
 pub use tokens::{
     LateInteraction, LateInteractionError, SegmentedTokenStore, SegmentedTokenStoreWriter,
     TokenCodebook, TokenCodebookConfig, TokenEncoding, TokenStore, TokenStoreConfig,
-    TokenStoreError, TokenStoreWriter, TopCandidates, explain_max_sim, max_sim,
+    TokenStoreError, TokenStoreWriter, TopCandidates, explain_max_sim, matched_words, max_sim,
 };

@@ -288,6 +288,66 @@ fn explanations_show_the_tokens() {
 }
 
 #[test]
+fn late_interaction_satisfies_the_contract() {
+    ir_testkit::check_reranker(&LateInteraction::new(Words(None)));
+}
+
+/// Text of the matched words of a candidate; `None` if the reranker knows no words.
+fn matched<'a>(
+    reranker: &LateInteraction<Words>,
+    query: &str,
+    candidate: Candidate<'a>,
+) -> Option<Vec<&'a str>> {
+    let words = reranker.matched_words(query, &candidate).unwrap()?;
+    Some(words.into_iter().map(|it| &candidate.text[it]).collect())
+}
+
+/// The words of the query that are in the text, in the order of the text: the vector of a word is
+/// the best one for itself.
+#[test]
+fn matched_words_are_the_words_of_the_query() {
+    let texts = texts();
+    let stored = store(&config(TokenEncoding::F32), &encoded(&texts));
+    let stored = LateInteraction::new(Words(None))
+        .with_store(stored)
+        .unwrap();
+    let spans = TokenStoreConfig::new(DIM).with_spans(false);
+    let bare = LateInteraction::new(Words(None))
+        .with_store(store(&spans, &encoded(&texts)))
+        .unwrap();
+    // "in" is a stop word, and "the" is in no text.
+    let query = "leaves in the grün tea";
+    let mut found = 0;
+    for candidate in candidates(&texts) {
+        let on_texts = LateInteraction::new(Words(None));
+        let words = matched(&on_texts, query, candidate);
+        assert_eq!(matched(&stored, query, candidate), words);
+        assert_eq!(matched(&bare, query, candidate), None);
+        if candidate.text.is_empty() {
+            assert_eq!(words, None);
+            continue;
+        }
+        let mut expected = Vec::new();
+        for word in candidate.text.split_whitespace() {
+            // The first of equal tokens is the best one.
+            if query.split(' ').any(|it| it == word) && !expected.contains(&word) {
+                expected.push(word);
+            }
+        }
+        let mut words = words.unwrap();
+        words.retain(|word| query.contains(word));
+        assert_eq!(words, expected, "{:?}", candidate.text);
+        found += words.len();
+    }
+    assert!(found > 10, "{found}");
+    // A query of stop words has no words.
+    let candidate = Candidate::new("d", "hot tea");
+    let on_texts = LateInteraction::new(Words(None));
+    assert_eq!(matched(&on_texts, "in the", candidate), Some(vec![]));
+    assert_eq!(matched(&stored, "tea", Candidate::new("d1", "")), None);
+}
+
+#[test]
 fn stores_of_another_model() {
     let texts = texts();
     let documents = encoded(&texts);

@@ -59,7 +59,9 @@ another model, pooling, normalization or precision, or of other texts, are an
 error. --prefix and --max-tokens are those of queries here, and those of
 documents in `ir encode`.
 
-Reranking by a cross-encoder or by late interaction (feature `dense`):
+Reranking by a cross-encoder or by late interaction (feature `dense`). On a
+terminal, the words of the query are in color; with late interaction, the words
+of the document that are most similar to them:
   ir search beir/nfcorpus --rerank ms-marco-MiniLM-L6-v2 --candidates 100 \\
       --output reranked.trec
   ir search corpus.ir vitamin d --rerank models/colbert --explain
@@ -150,7 +152,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 
-    /// Explain each score; for lists and JSON
+    /// Explain each score; for lists and JSON. With a late-interaction model, by the best token of
+    /// the document for each token of the query
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 

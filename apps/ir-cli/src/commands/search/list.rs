@@ -1,9 +1,10 @@
 //! Output of single-query results: a list, or JSON lines.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
-use ir_bm25::analysis::{Highlighter, mark};
-use ir_core::{Document, Explanation};
+use ir_bm25::analysis::{Highlighter, Snippet, mark};
+use ir_core::{Document, Explanation, MatchedText};
 use serde_json::json;
 
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
@@ -13,7 +14,34 @@ pub(crate) struct ShownHit<'a> {
     pub(crate) id: &'a str,
     pub(crate) score: f32,
     pub(crate) document: Option<Document>,
+    /// Words to mark in place of the words of the query.
+    pub(crate) matched: Option<MatchedText>,
     pub(crate) explanation: Option<Explanation>,
+}
+
+impl ShownHit<'_> {
+    /// Ranges of the matched words of a field of the document in its [`shown_text`]. `None` if the
+    /// model has not read the field.
+    fn matched_words(&self, field: &str) -> Option<Vec<Range<usize>>> {
+        // Rendered templates are trimmed.
+        let field = field.trim();
+        let words = self.matched.as_ref()?.words_in(field)?;
+        let cleaned = clean(field);
+        let blank = cleaned.len() - cleaned.trim_start().len();
+        // The cleaned start of a text is the start of the cleaned text.
+        let shown = |end: usize| clean(&field[..end]).len().saturating_sub(blank);
+        let words = words.iter();
+        Some(
+            words
+                .map(|word| shown(word.start)..shown(word.end))
+                .collect(),
+        )
+    }
+}
+
+/// Field of a document as lists show it.
+fn shown_text(field: &str) -> String {
+    clean(field).trim().to_owned()
 }
 
 /// Minimum width of a title beside the id.
@@ -30,7 +58,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let document = hit.document.as_ref();
-    let title = document.map_or(String::new(), |doc| clean(&doc.title));
+    let title = document.map_or(String::new(), |doc| shown_text(&doc.title));
     let year = document.and_then(|doc| doc.attributes.year());
     let year = year.map_or(String::new(), |year| format!(" ({year})"));
     let id = clean(hit.id);
@@ -58,14 +86,24 @@ pub(crate) fn write(
         } else {
             "  ".to_owned()
         };
-        let title = marked(&shortened(&title, room), words, style);
+        let title = shortened(&title, room);
+        let title = if style.color {
+            let matched = document.and_then(|document| hit.matched_words(&document.title));
+            let spans = matched.unwrap_or_else(|| words.spans(&title));
+            mark(&title, &spans, MATCH.0, MATCH.1)
+        } else {
+            title
+        };
         writeln!(out, "{head}{before}{title}{}", style.paint(DIM, &year))?;
     }
     if let Some(document) = &hit.document {
-        let text = clean(&document.text);
-        let text = text.trim();
+        let text = shown_text(&document.text);
         if !text.is_empty() {
-            let snippet = words.snippet(text, style.width.saturating_sub(indent + 4));
+            let width = style.width.saturating_sub(indent + 4);
+            let snippet = match hit.matched_words(&document.text) {
+                None => words.snippet(&text, width),
+                Some(spans) => Snippet::from_spans(&text, &spans, width),
+            };
             let before = if snippet.range.start > 0 { "… " } else { "" };
             let cut = snippet.range.end < text.len();
             let after = if cut { " …" } else { "" };
@@ -104,14 +142,6 @@ pub(crate) fn write_json(query: &str, hit: &ShownHit<'_>, out: &mut dyn Write) -
     writeln!(out, "{object}")
 }
 
-fn marked(text: &str, words: &Highlighter<'_>, style: ListStyle) -> String {
-    if style.color {
-        mark(text, &words.spans(text), MATCH.0, MATCH.1)
-    } else {
-        text.to_owned()
-    }
-}
-
 fn shortened(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -122,7 +152,65 @@ fn shortened(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ir_bm25::analysis::Analysis;
+
     use super::*;
+
+    /// Lines of a hit of the query "green tea", with marks in brackets.
+    fn written(matched: Option<MatchedText>, color: bool) -> String {
+        let document = Document::new("d1")
+            .with_title("\u{1} Tea\ttime")
+            .with_text(" \n Hot  leaves, green tea.\n");
+        let hit = ShownHit {
+            rank: 1,
+            id: "d1",
+            score: 0.5,
+            document: Some(document),
+            matched,
+            explanation: None,
+        };
+        let style = ListStyle {
+            width: 80,
+            wraps: true,
+            color,
+        };
+        let analysis = Analysis::default().build().unwrap();
+        let words = Highlighter::new(&analysis, "green tea");
+        let mut out = Vec::new();
+        write(&hit, &words, style, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        out.replace(MATCH.0, "[").replace(MATCH.1, "]")
+    }
+
+    #[test]
+    fn words_that_a_model_matched_are_marked() {
+        let all = "\u{1} Tea\ttime  \n Hot  leaves, green tea.";
+        let words = |words: [&str; 2]| -> Vec<Range<usize>> {
+            let starts = words.map(|word| (all.find(word).unwrap(), word.len()));
+            starts.map(|(start, length)| start..start + length).to_vec()
+        };
+        let of_query = written(None, true);
+        assert!(of_query.contains("[Tea] time"), "{of_query}");
+        assert!(
+            of_query.contains("Hot leaves, [green] [tea]."),
+            "{of_query}"
+        );
+        let matched = MatchedText::new(all, words(["time", "leaves"]));
+        let of_model = written(Some(matched.clone()), true);
+        assert!(of_model.contains("Tea [time]"), "{of_model}");
+        assert!(of_model.contains("Hot [leaves], green tea."), "{of_model}");
+        let plain = written(Some(matched), false);
+        assert!(plain.contains("Hot leaves, green tea."), "{plain}");
+        assert!(!plain.contains('['), "{plain}");
+        // The model has read the title alone.
+        let title = MatchedText::new("\u{1} Tea\ttime", Vec::new());
+        let of_title = written(Some(title), true);
+        assert!(of_title.contains("Tea time"), "{of_title}");
+        assert!(
+            of_title.contains("Hot leaves, [green] [tea]."),
+            "{of_title}"
+        );
+    }
 
     #[test]
     fn long_titles_end_in_an_ellipsis() {

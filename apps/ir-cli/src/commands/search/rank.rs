@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ir_bm25::feedback::Feedback;
-use ir_core::{DocIds, DocNum, Explanation, Progress, Query, Ranking, Search};
+use ir_core::{DocIds, DocNum, Explanation, MatchedText, Progress, Query, Ranking, Search};
 use ir_system::{FilterName, OpenReranker, OpenSystem, SharedRetriever, SystemEntry};
 
 use super::args::Args;
@@ -199,5 +199,11 @@ impl QueryRunner {
             let search = filter.map_or(search, |filter| search.within(filter));
             Ok(self.retrievers[0].explain(&query.text, doc, &search)?)
         })
+    }
+
+    /// Returns the text of a hit of the first run with the words that the model of the scores
+    /// matched, if the model compares words.
+    pub(crate) fn matched_text(&self, query: &Query, doc: DocNum) -> Result<Option<MatchedText>> {
+        Ok(self.retrievers[0].matched_text(&query.text, doc)?)
     }
 }

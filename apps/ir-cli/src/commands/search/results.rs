@@ -155,6 +155,8 @@ impl OpenSearch<'_> {
                 let explain = || self.runner.explain(query, hit.doc, k);
                 let explanation = args.explain.then(explain).transpose()?.flatten();
                 explains |= explanation.is_some();
+                let matched = || self.runner.matched_text(query, hit.doc);
+                let marks = style.color && !args.json;
                 let shown = ShownHit {
                     rank,
                     id,
@@ -163,6 +165,7 @@ impl OpenSearch<'_> {
                         Some(document) => Some(document.clone()),
                         None => self.stored_document(id, hit.doc)?,
                     },
+                    matched: marks.then(matched).transpose()?.flatten(),
                     explanation,
                 };
                 let written = if args.json {

@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -45,6 +46,23 @@ impl Reranker for Brevity {
         let score = -(candidates[n].text.len() as f32);
         Ok(Some(Explanation::new(score, "brevity")))
     }
+
+    /// Matches the first word of a text.
+    fn matched_words(
+        &self,
+        _: &str,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        let word = Some(0..first_word(candidate.text).len());
+        Ok(Some(
+            word.filter(|word| !word.is_empty()).into_iter().collect(),
+        ))
+    }
+}
+
+/// Letters and digits at the start of a text.
+fn first_word(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric()).next().unwrap()
 }
 
 fn server(reranker: &Arc<Brevity>, time: Duration) -> TestServer {
@@ -205,6 +223,24 @@ fn pages_are_of_one_ranking() {
     }
     ranks.sort_unstable();
     assert_eq!(ranks, ["1", "2", "3", "4"]);
+}
+
+/// The search page marks the words of a reranker in the answers that it ranks.
+#[test]
+fn matched_words_are_marked_on_the_page() {
+    let url = format!("/?q={}", QUESTION.replace(' ', "+"));
+    let server = server(&Arc::default(), Duration::from_secs(60));
+    let body = ask(&server, 4);
+    let marks = values(&body)
+        .into_iter()
+        .map(|answer| format!("<mark><b>{}</b>", first_word(answer)));
+    let marks: Vec<String> = marks.collect();
+    let page = server.page(&url);
+    for mark in &marks {
+        assert!(page.contains(mark), "{mark}: {page}");
+    }
+    let plain = TestServer::with_bundled_papers().page(&url);
+    assert!(!marks.iter().all(|mark| plain.contains(mark)), "{plain}");
 }
 
 /// The model explains no score after the time limit.

@@ -222,6 +222,7 @@ async fn respond(
         user: visitor.id,
         is_suggestion: form.is_suggestion,
         explain: true,
+        matches: true,
         explained: Some(end.saturating_sub(ANSWERS)..end),
         is_continued: form.query.is_some() || !is_logged(headers),
         records_clicks: true,
@@ -516,12 +517,8 @@ fn answer_of(
     let answer = paragraph.best;
     let frame = &answer.frame;
     let document = state.document(&frame.paper);
-    let others: Vec<&str> = paragraph
-        .others
-        .iter()
-        .map(|other| other.frame.id.as_str())
-        .collect();
-    let excerpt = Excerpt::new(document, frame, &others);
+    let others = &paragraph.others;
+    let excerpt = Excerpt::new(document, answer, others);
     let title = document.map_or(frame.paper.as_str(), |document| document.title());
     let year = document.and_then(|document| document.meta.year());
     let rank_text = rank.to_string();

@@ -10,6 +10,7 @@ use super::numbering::{DocumentHits, NumberedRetriever, Numbering};
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
+use crate::matched_text::MatchedText;
 use crate::ranking::{Hit, Ranking, TopK};
 use crate::reranker::{Candidate, CandidateTexts, Reranker, check_count, check_scores};
 use crate::retriever::Retriever;
@@ -466,5 +467,23 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Reranker<Query = Q>> Retrieve
         };
         let depth = search.with_k(search.k().max(self.depth));
         self.tree(query, &found.hits, rank, score, &depth).map(Some)
+    }
+
+    /// Returns the text of a document with the words that [`Reranker::matched_words`] finds in it.
+    /// `None` without texts, too. The document need not be a candidate.
+    ///
+    /// # Panics
+    /// If `doc` is not a document of this retriever.
+    fn matched_text(&self, query: &Q, doc: DocNum) -> Result<Option<MatchedText>, SearchError> {
+        let Some(texts) = &self.texts else {
+            return Ok(None);
+        };
+        let id = self.ids.id(doc);
+        let Some(text) = texts.text(id)? else {
+            return Ok(None);
+        };
+        let candidate = Candidate::new(id, &text);
+        let words = self.reranker.matched_words(query, &candidate)?;
+        Ok(words.map(|words| MatchedText::new(text, words)))
     }
 }

@@ -1,9 +1,12 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::*;
 use crate::fusion::RetrieverScores;
 use crate::tests::ConstantScores;
+use crate::time_limited::TimeLimited;
 
 /// Fault of the scores of [`Lengths`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -274,6 +277,39 @@ impl Reranker for Shown {
     ) -> Result<Option<Explanation>, SearchError> {
         Ok(Some(Explanation::new(1.0_f32, candidates[n].text)))
     }
+
+    fn matched_words(
+        &self,
+        _: &str,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        let end = candidate.text.find(' ');
+        Ok(end.map(|end| vec![0..end, end + 1..candidate.text.len()]))
+    }
+}
+
+#[test]
+fn matched_words_are_in_the_texts() {
+    let all = texts(&[("b", "hot tea"), ("c", "tea"), ("d", "two cups")]);
+    let limited = TimeLimited::new(Shown, Duration::ZERO);
+    let reranked: Arc<dyn Retriever<Query = str>> =
+        Arc::new(Reranked::with_texts(first(), limited, all, 2).unwrap());
+    // "a" has no text, "c" no words, and "d" is no candidate.
+    let expected = [
+        None,
+        Some(MatchedText::new("hot tea", vec![0..3, 4..7])),
+        None,
+        Some(MatchedText::new("two cups", vec![0..3, 4..8])),
+    ];
+    for (doc, expected) in (0..).zip(expected) {
+        let matched = reranked.matched_text("q", DocNum::new(doc)).unwrap();
+        assert_eq!(matched, expected, "{doc}");
+    }
+    let without_texts = Reranked::new(first(), Shown, 2).unwrap();
+    assert_eq!(
+        without_texts.matched_text("q", DocNum::new(1)).unwrap(),
+        None
+    );
 }
 
 #[test]

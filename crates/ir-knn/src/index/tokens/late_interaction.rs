@@ -1,10 +1,13 @@
 //! Reranking by late interaction.
 
+use std::ops::Range;
+
 use ir_core::{
     Candidate, DocNum, Explanation, Reranker, SearchError, Side, TokenEncoder, TokenVectors,
 };
 use rayon::prelude::*;
 
+use super::matched_words::{matched_words, word_around};
 use super::query::QueryTokens;
 use super::segmented_store::SegmentedTokenStore;
 use crate::simd::Cpu;
@@ -21,7 +24,9 @@ const CHUNK: usize = 8;
 ///
 /// [`Reranker::explain`] lists the best document token of each query token; the similarities add up
 /// to the score. It shows the text of a token if the encoder or the store knows the range in the
-/// text, and the candidate has a text.
+/// text, and the candidate has a text; for a part of a word, the word, too.
+/// [`Reranker::matched_words`] returns the words of these document tokens
+/// ([`matched_words`](crate::matched_words)), or `None` if no ranges are known.
 ///
 /// # Examples
 /// ```
@@ -173,6 +178,18 @@ impl<E: TokenEncoder> LateInteraction<E> {
         Ok(vectors)
     }
 
+    /// Token vectors of a candidate.
+    fn document(&self, candidate: &Candidate<'_>) -> Result<TokenVectors, SearchError> {
+        let Some(store) = &self.store else {
+            return Ok(self.encode(Side::Document, &[candidate.text])?.remove(0));
+        };
+        let doc = find_all(store, &[*candidate])?[0];
+        store.vectors(doc).map_err(|source| SearchError::Engine {
+            engine: "the token store",
+            source: Box::new(source),
+        })
+    }
+
     /// Scores of candidates for an encoded query.
     fn scores_of(
         &self,
@@ -296,23 +313,28 @@ impl<E: TokenEncoder> Reranker for LateInteraction<E> {
         if self.top.is_some() && self.scores_of(&vectors[0], candidates)?[n].is_none() {
             return Ok(None);
         }
-        let document = match &self.store {
-            None => self.encode(Side::Document, &[candidate.text])?.remove(0),
-            Some(store) => {
-                let doc = find_all(store, &[*candidate])?[0];
-                store.vectors(doc).map_err(|source| SearchError::Engine {
-                    engine: "the token store",
-                    source: Box::new(source),
-                })?
-            }
-        };
+        let document = self.document(candidate)?;
         explain_max_sim((query, &vectors[0]), (candidate.text, &document)).map(Some)
+    }
+
+    fn matched_words(
+        &self,
+        query: &str,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        let document = self.document(candidate)?;
+        if candidate.text.is_empty() || document.spans.iter().all(Range::is_empty) {
+            return Ok(None);
+        }
+        let query_vectors = self.encode(Side::Query, &[query])?;
+        let query = (query, &query_vectors[0]);
+        matched_words(query, (candidate.text, &document)).map(Some)
     }
 }
 
 /// Explains [`max_sim`](crate::max_sim): the best document token of each query token, and the
 /// similarity. The texts may be empty; a token is shown if the range of the token is one of the
-/// text.
+/// text, and the word around it if the token is a part of a word.
 ///
 /// # Errors
 /// Returns the errors of [`max_sim`](crate::max_sim).
@@ -328,6 +350,12 @@ impl<E: TokenEncoder> Reranker for LateInteraction<E> {
 ///     explanation.details[0].description,
 ///     r#"query token 0 "tea": document token 1 "tea""#
 /// );
+/// let document = TokenVectors::new(1, vec![0.5, 0.25], vec![0..3, 3..4]);
+/// let explanation = explain_max_sim(("tea", &query), ("teas", &document))?;
+/// assert_eq!(
+///     explanation.details[0].description,
+///     r#"query token 0 "tea": document token 0 "tea" of "teas""#
+/// );
 /// # Ok::<(), ir_core::SearchError>(())
 /// ```
 pub fn explain_max_sim(
@@ -338,9 +366,11 @@ pub fn explain_max_sim(
     tokens.check(document)?;
     let show = |number: usize, text: &str, vectors: &TokenVectors| {
         let span = vectors.spans.get(number).filter(|span| !span.is_empty());
-        match span.and_then(|span| text.get(span.clone())) {
-            Some(token) => format!("{number} {token:?}"),
+        let token = span.and_then(|span| Some((text.get(span.clone())?, word_around(text, span))));
+        match token {
             None => number.to_string(),
+            Some((token, word)) if word.len() == token.len() => format!("{number} {token:?}"),
+            Some((token, word)) => format!("{number} {token:?} of {:?}", &text[word]),
         }
     };
     let matches = tokens.matches(Cpu::detect(), &document.values);
