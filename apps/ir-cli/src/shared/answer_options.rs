@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::{Args as _, Command, Id};
 use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
 use ir_system::OpenReranker;
 
@@ -12,6 +13,9 @@ use super::language::LanguageName;
 #[cfg(feature = "dense")]
 use super::system_options::RERANKING;
 use super::system_options::RerankOptions;
+
+/// Ids of the options of the frames. The others are of their ranking.
+const OF_THE_FRAMES: [&str; 2] = ["language", "headings"];
 
 /// Encoder, weights and reranker of answer retrieval.
 #[derive(Debug, clap::Args)]
@@ -74,6 +78,15 @@ fn candidates_help() -> String {
 }
 
 impl AnswerOptions {
+    /// Ids of the options that a system file replaces.
+    pub(crate) fn of_the_ranking() -> Vec<Id> {
+        let command = Self::augment_args(Command::new(""));
+        let ids = command.get_arguments().map(|option| option.get_id());
+        ids.filter(|id| !OF_THE_FRAMES.contains(&id.as_str()))
+            .cloned()
+            .collect()
+    }
+
     /// The weights of these options.
     pub(crate) fn config(&self) -> Result<AnswerConfig> {
         let mut config = AnswerConfig::default();

@@ -32,7 +32,9 @@ pub(crate) use option::option_name;
 pub(crate) use option::shortest;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model};
 pub(crate) use reranking::RerankOptions;
-pub(crate) use source::{SystemSource, open_for_any_query, open_system, open_with_grids};
+pub(crate) use source::{
+    SystemSource, check_any_query, open_for_any_query, open_system, open_with_grids,
+};
 
 /// Parameters of a lexical system, of its prior and of its reranking, as options.
 #[derive(Debug, Clone, Default)]
