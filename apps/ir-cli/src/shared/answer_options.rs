@@ -4,13 +4,18 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::{Args as _, Command, Id};
 use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
 use ir_system::OpenReranker;
-#[cfg(feature = "dense")]
-use ir_system::systems::RerankSystem;
 
 use super::console::bail_usage;
 use super::language::LanguageName;
+#[cfg(feature = "dense")]
+use super::system_options::RERANKING;
+use super::system_options::RerankOptions;
+
+/// Ids of the options of the frames. The others are of their ranking.
+const OF_THE_FRAMES: [&str; 2] = ["language", "headings"];
 
 /// Encoder, weights and reranker of answer retrieval.
 #[derive(Debug, clap::Args)]
@@ -41,35 +46,6 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "WEIGHT", requires = "model")]
     alpha: Option<f32>,
 
-    /// Cross-encoder or late-interaction model (ColBERT) that ranks the first --candidates answers:
-    /// a folder in Hugging Face layout, or a downloaded model
-    #[cfg(feature = "dense")]
-    #[arg(long, value_name = "MODEL")]
-    rerank: Option<PathBuf>,
-
-    /// Number of answers that --rerank ranks. `ir ask` ranks as many as it prints if that is more;
-    /// `ir serve` keeps later answers in the order of the search [default: 20]
-    #[cfg(feature = "dense")]
-    #[arg(long, value_name = "N", value_parser = super::options::positive, requires = "rerank")]
-    candidates: Option<usize>,
-
-    /// Number format of the linear layers of --rerank [default: f32]
-    #[cfg(feature = "dense")]
-    #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "rerank")]
-    rerank_precision: Option<ir_dense::Precision>,
-
-    /// Number of tokens of the pairs of question and answer that --rerank scores together. Does not
-    /// change scores [default: 2048]
-    #[cfg(feature = "dense")]
-    #[arg(long, value_name = "TOKENS", value_parser = super::options::positive, requires = "rerank")]
-    rerank_batch: Option<usize>,
-
-    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a model that
-    /// was trained so
-    #[cfg(feature = "dense")]
-    #[arg(long, requires = "rerank")]
-    rerank_context: bool,
-
     /// Weight of BM25 of the context beside BM25 of the answer
     #[arg(long, value_name = "WEIGHT", default_value_t = AnswerConfig::default().context_weight)]
     context_weight: f32,
@@ -77,9 +53,40 @@ pub(crate) struct AnswerOptions {
     /// Titles and headings are answers too
     #[arg(long)]
     pub(crate) headings: bool,
+
+    #[command(flatten)]
+    rerank: RerankOptions,
+
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "N", help = candidates_help(), help_heading = RERANKING, value_parser = super::options::positive, requires = "rerank")]
+    candidates: Option<usize>,
+
+    /// Rank answers by --rerank with their contexts, as `answer [SEP] context`, for a model that
+    /// was trained so
+    #[cfg(feature = "dense")]
+    #[arg(long, help_heading = RERANKING, requires = "rerank")]
+    rerank_context: bool,
+}
+
+#[cfg(feature = "dense")]
+fn candidates_help() -> String {
+    format!(
+        "Number of answers that --rerank ranks. `ir ask` ranks as many as it prints if that is \
+         more; `ir serve` keeps later answers in the order of the search [default: {}]",
+        AnswerReranking::default().depth
+    )
 }
 
 impl AnswerOptions {
+    /// Ids of the options that a system file replaces.
+    pub(crate) fn of_the_ranking() -> Vec<Id> {
+        let command = Self::augment_args(Command::new(""));
+        let ids = command.get_arguments().map(|option| option.get_id());
+        ids.filter(|id| !OF_THE_FRAMES.contains(&id.as_str()))
+            .cloned()
+            .collect()
+    }
+
     /// The weights of these options.
     pub(crate) fn config(&self) -> Result<AnswerConfig> {
         let mut config = AnswerConfig::default();
@@ -102,31 +109,18 @@ impl AnswerOptions {
     }
 
     /// Opens the reranker, if one is given.
-    #[cfg(feature = "dense")]
     pub(crate) fn reranker(&self) -> Result<Option<(OpenReranker, AnswerReranking)>> {
-        let Some(model) = &self.rerank else {
+        let Some(open) = self.rerank.open()? else {
             return Ok(None);
         };
-        let folder = super::encoder::find_model(model)?.folder;
-        let precision = self.rerank_precision.unwrap_or_default();
-        let mut keys = toml::Table::new();
-        keys.insert("first".to_owned(), "answers".into());
-        keys.insert("precision".to_owned(), precision.name().into());
-        if let Some(batch) = self.rerank_batch {
-            keys.insert("batch".to_owned(), i64::try_from(batch)?.into());
-        }
-        let system: RerankSystem = toml::Value::Table(keys).try_into()?;
-        let open = system.open_folder(&folder)?;
+        #[cfg_attr(not(feature = "dense"), allow(unused_mut))]
         let mut reranking = AnswerReranking::default();
-        reranking.depth = self.candidates.unwrap_or(reranking.depth);
-        reranking.with_context = self.rerank_context;
+        #[cfg(feature = "dense")]
+        {
+            reranking.depth = self.candidates.unwrap_or(reranking.depth);
+            reranking.with_context = self.rerank_context;
+        }
         Ok(Some((open, reranking)))
-    }
-
-    /// Opens the reranker, which no option names in a build without the feature `dense`.
-    #[cfg(not(feature = "dense"))]
-    pub(crate) fn reranker(&self) -> Result<Option<(OpenReranker, AnswerReranking)>> {
-        Ok(None)
     }
 
     /// Opens the encoder, if one is given.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use ir_bm25::feedback::Feedback;
 use ir_bm25::{IndexConfig, SegmentedIndex};
 use ir_core::store::Verify;
 use ir_core::{Attributes, Corpus, DocIds, Document, Predicate, Query};
@@ -11,16 +12,16 @@ use ir_data::catalog::Catalog;
 use ir_data::{Collection, TextEncoding};
 use ir_experiment::{Runner, SearchTask, TaskEntry};
 use ir_system::{
-    Cache, FilterName, IndexData, OpenSystem, Registry, Resources, SourceMap, SpecError,
-    SystemData, SystemEntry, SystemError, SystemSpec,
+    Cache, FilterName, IndexData, OpenReranker, OpenSystem, Registry, Resources, SourceMap,
+    SpecError, SystemData, SystemEntry, SystemError, SystemSpec,
 };
 
 use crate::shared::console::Console;
 use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::filter::{Conditions, QueryFilters};
+use crate::shared::format::counted;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::input::DocumentSource;
 use crate::shared::output::OutputPath;
 use crate::shared::system_options::message;
 
@@ -157,17 +158,18 @@ impl<'a> SystemOpener<'a> {
         })
     }
 
-    /// Opens systems on documents, for these queries. `split` is the split of the queries, if they
-    /// are of the collection. Conditions of `spec` that name unknown attributes are warnings.
+    /// Opens systems on the documents of a collection, for these queries. `split` is the split of
+    /// the queries, if they are of the collection. Conditions of `spec` that name unknown
+    /// attributes are warnings.
     pub(crate) fn on_documents(
-        documents: DocumentSource,
+        collection: Collection,
         queries: &[Query],
         split: Option<&str>,
         spec: &SystemSpec,
         cache: Option<&OutputPath>,
         console: &'a Console,
     ) -> Result<Self> {
-        let mut task = TaskEntry::new(documents.collection.name());
+        let mut task = TaskEntry::new(collection.name());
         if let Some(split) = split {
             split.clone_into(&mut task.split);
         }
@@ -175,7 +177,7 @@ impl<'a> SystemOpener<'a> {
         let mut observer = ConsoleObserver::new(console);
         let opened = SearchTask::open(
             task,
-            documents.collection,
+            collection,
             queries.to_vec(),
             spec,
             &Runner::new(&cache, &registry),
@@ -266,12 +268,41 @@ impl<'a> SystemOpener<'a> {
     }
 }
 
-/// Key of the conditions of the system to search, with its place in the file.
-fn key_of_conditions(spec: &SystemSpec) -> String {
+/// Key of the system to search, such as `systems[1].where`.
+pub(crate) fn key_of_root(spec: &SystemSpec, key: &str) -> String {
     let is_root = |system: &SystemEntry| !system.hidden;
     let at = spec.systems.iter().rposition(is_root);
-    spec.source
-        .located_key(&format!("systems[{}].where", at.unwrap_or_default()))
+    format!("systems[{}].{key}", at.unwrap_or_default())
+}
+
+/// Key of the conditions of the system to search, with its place in the file.
+fn key_of_conditions(spec: &SystemSpec) -> String {
+    spec.source.located_key(&key_of_root(spec, "where"))
+}
+
+/// Warns about queries with fewer hits than feedback documents, if there are any. `source` is the
+/// option or key of the feedback.
+pub(crate) fn warn_of_short_queries(feedback: Option<&Feedback>, source: &str, console: &Console) {
+    let Some(feedback) = feedback else {
+        return;
+    };
+    let (short, docs) = (feedback.short_queries(), feedback.model().docs());
+    if short > 0 {
+        console.warn(format_args!(
+            "{source}: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
+        ));
+    }
+}
+
+/// Prints the number of candidates that are longer than a model of a reranking, if there are any.
+pub(crate) fn note_long_documents(rerankers: &[OpenReranker], console: &Console) {
+    let count: u64 = rerankers.iter().map(OpenReranker::long_documents).sum();
+    if count > 0 {
+        let count = counted(count, "candidate");
+        console.log(format_args!(
+            "note: {count} longer than the model: truncated, or scored by windows"
+        ));
+    }
 }
 
 /// Cache in a folder, or a temporary one.

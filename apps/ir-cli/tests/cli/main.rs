@@ -8,6 +8,7 @@
 
 mod analysis;
 mod ask;
+mod ask_system;
 mod bad_input;
 mod basic;
 mod biocaddie;

@@ -472,6 +472,18 @@ fn answers_are_reranked() {
         .fails(2, &["--rerank"]);
     here.ir(&["ask", "papers", "tea", "--rerank", BERT])
         .fails(1, &["BiEncoder (`ir encode`)"]);
+    here.ir(&["ask", "papers", "tea", "--rerank", "nowhere"])
+        .fails(1, &["--rerank: nowhere: expected a model folder"]);
+    here.ir(&[
+        "ask",
+        "papers",
+        "tea",
+        "--rerank",
+        MODEL,
+        "--rerank-batch",
+        "0",
+    ])
+    .fails(2, &["--rerank-batch: expected", "found 0"]);
     // Answers that are longer than the model are reported.
     let long = ", and tea is green or black".repeat(10);
     here.write(
@@ -482,4 +494,22 @@ fn answers_are_reranked() {
     let ran = here.ir(&args).ok();
     let note = "note: 1 answer longer than the model of --rerank: scored by the start";
     assert!(ran.err.contains(note), "{}", ran.err);
+}
+
+/// The model of `ir ask --rerank` has the options of `ir search --rerank`.
+#[test]
+fn options_of_the_model_have_one_description() {
+    let here = Folder::new();
+    let helps = ["search", "ask"].map(|command| here.ir(&[command, "--help"]).ok().out);
+    for option in [
+        "--rerank <MODEL>",
+        "--rerank-precision <NAME>",
+        "--rerank-batch <N>",
+    ] {
+        let [search, ask] = helps.each_ref().map(|help| {
+            let (_, rest) = help.split_once(&format!("      {option}\n")).unwrap();
+            rest.split("\n\n").next().unwrap()
+        });
+        assert_eq!(ask, search, "{option}");
+    }
 }

@@ -1,7 +1,5 @@
 //! The type `rerank`.
 
-#[cfg(feature = "dense")]
-use std::path::Path;
 use std::sync::Arc;
 
 use ir_bm25::{SegmentedIndex, StoredFields};
@@ -32,17 +30,6 @@ impl RerankSystem {
             return Err(SystemError::parameter("training", message));
         }
         super::reranker::open_model(self, source)
-    }
-
-    /// Opens the model in a folder, in place of the keys `model` and `training`.
-    ///
-    /// # Errors
-    /// Returns [`SystemError::Stage`] if the folder is neither a cross-encoder with one label nor a
-    /// late-interaction model, and [`SystemError::Parameter`] for `windows` that the model does not
-    /// have, and for `tokens` that are no token store of the model.
-    #[cfg(feature = "dense")]
-    pub fn open_folder(&self, folder: &Path) -> Result<OpenReranker, SystemError> {
-        super::reranker::open_folder(self, folder, &SourceMap::default())
     }
 
     /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts

@@ -41,7 +41,8 @@ pub(super) fn system_of_file(
         Vec::new()
     };
     let documents = open_documents(&args.collection, args.text.read_options(), console)?;
-    let opener = SystemOpener::on_documents(documents, &queries, None, spec, None, console);
+    let collection = documents.collection;
+    let opener = SystemOpener::on_documents(collection, &queries, None, spec, None, console);
     let mut opener = opener?;
     let retriever = opener.open(spec)?.retriever;
     let (ids, time) = (retriever.ids(), args.not_later_than_query);

@@ -97,8 +97,9 @@ fn on_documents<'a>(
     };
     let queries = args.query_form.apply(asked.queries)?;
     let (spec, cache) = (&file.spec, args.cache.as_ref());
+    let collection = documents.collection;
     Ok(Opened {
-        opener: SystemOpener::on_documents(documents, &queries, split, spec, cache, console)?,
+        opener: SystemOpener::on_documents(collection, &queries, split, spec, cache, console)?,
         analysis: file.analysis()?,
         qrels: asked.qrels,
         queries,

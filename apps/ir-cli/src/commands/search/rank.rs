@@ -9,8 +9,7 @@ use super::args::Args;
 use super::search_index::SearchIndex;
 use crate::shared::console::Console;
 use crate::shared::filter::{Conditions, QueryFilters, warn_of_years};
-use crate::shared::format::counted;
-use crate::shared::search_data::SystemOpener;
+use crate::shared::search_data::{SystemOpener, note_long_documents, warn_of_short_queries};
 use crate::shared::signals::check_stopped;
 
 /// Number of queries between progress updates and interrupt checks.
@@ -129,31 +128,11 @@ impl QueryRunner {
         self.retrievers[0].ids()
     }
 
-    /// Prints the number of queries with fewer hits than feedback documents, if there are any.
-    /// `source` is the option or key of the feedback.
-    pub(super) fn note_short_queries(&self, source: &str, console: &Console) {
-        let Some(feedback) = &self.feedback else {
-            return;
-        };
-        let (short, docs) = (feedback.short_queries(), feedback.model().docs());
-        if short > 0 {
-            console.warn(format_args!(
-                "{source}: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
-            ));
-        }
-    }
-
-    /// Prints the number of documents that are longer than the model of the reranking, if there are
-    /// any.
-    pub(crate) fn note_long_documents(&self, console: &Console) {
-        let long = self.rerankers.iter().map(OpenReranker::long_documents);
-        let count: u64 = long.sum();
-        if count > 0 {
-            let count = counted(count, "candidate");
-            console.log(format_args!(
-                "note: {count} longer than the model: truncated, or scored by windows"
-            ));
-        }
+    /// Prints what a reader of the run should know about the searches. `source` is the option or
+    /// key of the feedback.
+    pub(super) fn note_searches(&self, source: &str, console: &Console) {
+        warn_of_short_queries(self.feedback.as_ref(), source, console);
+        note_long_documents(&self.rerankers, console);
     }
 
     /// Number of runs: one, or one for each weight of BM25.

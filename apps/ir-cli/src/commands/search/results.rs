@@ -115,8 +115,7 @@ impl OpenSearch<'_> {
             let found = (queries, &*rankings);
             let searched = (&self.analysis, ids);
             notes::warn_of_empty_rankings(&self.traits, searched, args, found, console)?;
-            runner.note_short_queries(&self.traits.feedback(), console);
-            runner.note_long_documents(console);
+            runner.note_searches(&self.traits.feedback(), console);
         }
         let found: usize = rankings.iter().map(Ranking::len).sum();
         let (documents, seconds) = (grouped(ids.len() as u64), took.as_secs_f64());

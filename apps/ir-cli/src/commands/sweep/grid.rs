@@ -374,9 +374,9 @@ impl GridOptions {
         };
         let queries = prepare(asked)?;
         if let Some(first) = points.first().filter(|_| self.described_by().is_some()) {
-            let spec = &first.spec;
+            let (spec, collection) = (&first.spec, documents.collection);
             let opener =
-                SystemOpener::on_documents(documents, &queries, split, spec, None, console);
+                SystemOpener::on_documents(collection, &queries, split, spec, None, console);
             return Ok((opener?, queries));
         }
         let registry = Registry::default();

@@ -3,6 +3,7 @@
 //! given by `--type` and `--set`.
 
 mod option;
+mod reranking;
 mod source;
 mod typed;
 
@@ -27,13 +28,16 @@ use option::EXPANSION;
 #[cfg(feature = "remote")]
 pub(crate) use option::REMOTE;
 #[cfg(feature = "dense")]
+pub(crate) use option::RERANKING;
+#[cfg(feature = "dense")]
 pub(crate) use option::key_help;
 pub(crate) use option::option_name;
 #[cfg(feature = "dense")]
 pub(crate) use option::shortest;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model};
+pub(crate) use reranking::RerankOptions;
 pub(crate) use source::{
-    SystemSource, described_by, open_for_any_query, open_system, open_with_grids,
+    SystemSource, check_any_query, described_by, open_for_any_query, open_system, open_with_grids,
 };
 pub(crate) use typed::{TypedSystem, list_types};
 
@@ -193,12 +197,10 @@ impl SystemOptions {
     /// # Errors
     /// Returns a usage error that names the option of an invalid parameter.
     pub(crate) fn reranking(&self) -> Result<Option<RerankSystem>> {
-        let Some(entry) = self.rerank_entry() else {
-            return Ok(None);
-        };
-        let parsed = Registry::default().parse(RERANK, &entry.parameters);
-        parsed.map_err(|error| Usage(message(RERANK, &error)))?;
-        Ok(Some(Value::Table(entry.parameters).try_into()?))
+        let entry = self.rerank_entry();
+        entry
+            .map(|entry| rerank_system(entry.parameters))
+            .transpose()
     }
 
     /// Reranks the hits of retrievers of the documents of an index, if the options say so.
@@ -212,10 +214,7 @@ impl SystemOptions {
             return Ok((retrievers, None));
         };
         let reranked = system.rerank(retrievers, index, &SourceMap::default());
-        let (retrievers, reranker) = reranked.map_err(|error| match error {
-            SystemError::Stage { .. } => error.into(),
-            error => anyhow!(message(RERANK, &error)),
-        })?;
+        let (retrievers, reranker) = reranked.map_err(of_reranking)?;
         Ok((retrievers, Some(reranker)))
     }
 
@@ -410,6 +409,21 @@ impl SystemOptions {
             parsed.map_err(|error| Usage(message(&system.kind, &error)))?;
         }
         Ok(())
+    }
+}
+
+/// Reranking of the parameters, or a usage error that names the option of an invalid one.
+fn rerank_system(parameters: Table) -> Result<RerankSystem> {
+    let parsed = Registry::default().parse(RERANK, &parameters);
+    parsed.map_err(|error| Usage(message(RERANK, &error)))?;
+    Ok(Value::Table(parameters).try_into()?)
+}
+
+/// Error of opening a reranking, with the option of its key.
+fn of_reranking(error: SystemError) -> anyhow::Error {
+    match error {
+        SystemError::Stage { .. } => error.into(),
+        error => anyhow!(message(RERANK, &error)),
     }
 }
 

@@ -144,7 +144,7 @@ const FIRST: [&str; 22] = [
 const MODEL: &str = "Model";
 pub(super) const EXPANSION: &str = "Query expansion";
 const PRIORS: &str = "Prior";
-const RERANKING: &str = "Reranking";
+pub(crate) const RERANKING: &str = "Reranking";
 
 /// Starts of the keys of query expansion.
 const EXPANSION_KEYS: [&str; 3] = ["feedback", "synonym", "expansion."];

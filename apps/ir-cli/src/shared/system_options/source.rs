@@ -107,7 +107,8 @@ pub(crate) fn open_for_any_query(path: &Path) -> Result<SystemSpec> {
     Ok(spec)
 }
 
-fn check_any_query(spec: &SystemSpec, source: impl Display) -> Result<()> {
+/// Rejects a system with saved vectors of queries, which it finds by their ids.
+pub(crate) fn check_any_query(spec: &SystemSpec, source: impl Display) -> Result<()> {
     if spec.uses_query_ids(&Registry::default())? {
         bail!("{source}: expected a system for any query, found saved vectors of queries");
     }

@@ -6,6 +6,6 @@ mod with_models;
 mod without_models;
 
 #[cfg(feature = "dense")]
-pub(super) use with_models::{content, open_folder, open_model, shared_model, stages};
+pub(super) use with_models::{content, open_model, shared_model, stages};
 #[cfg(not(feature = "dense"))]
 pub(super) use without_models::{content, open_model, shared_model, stages};

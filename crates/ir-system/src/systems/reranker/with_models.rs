@@ -167,7 +167,7 @@ pub(in crate::systems) fn open_model(
 }
 
 /// Opens the model in a folder, and the token store.
-pub(in crate::systems) fn open_folder(
+fn open_folder(
     system: &RerankSystem,
     folder: &Path,
     source: &SourceMap,

@@ -1,5 +1,7 @@
 //! `ir ask`: answers to questions, as sentences of papers.
 
+mod system_file;
+
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,11 +9,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
-use ir_core::{AnswerSpan, DocSet, Explanation, MatchedText, Predicate, Reader, Retriever, Search};
+use ir_core::{
+    AnswerSpan, DocFilter as _, DocSet, Explanation, MatchedText, Predicate, Reader, Retriever,
+    Search,
+};
 use ir_data::LineReader;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
 use ir_qa::{ChunkKind, Frame, highlight};
+use ir_system::SharedRetriever;
 use serde_json::json;
+use system_file::AnswerSystem;
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
@@ -36,6 +43,7 @@ Examples:
   ir ask papers/ 'What is the learning rate?' --model all-MiniLM-L6-v2
   ir ask papers/ 'What is the learning rate?' --rerank models/cross-encoder
   ir ask papers/ 'What is the learning rate?' --reader lexical
+  ir ask papers/ 'What is the learning rate?' --system qld.toml
   ir ask papers/ --questions questions.txt --json > answers.jsonl
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
 
@@ -59,6 +67,15 @@ late-interaction model, which compares their tokens. A terminal shows the words
 of the question in color; with a late-interaction model, the words of the
 answer that are most similar to a word of the question.
 
+--system ranks the answers by the system of a file, as `ir search --system`
+ranks documents: `text` is the answer, `title` the title of its paper, and
+`context`, `questions` (of annotators) and the fields of the papers are
+attributes. The key `fields = [\"text\", \"context\"]` of the type bm25 indexes
+answers and contexts, for example. `where` and --filter apply both, and -k
+takes precedence over `hits`. Questions have no year for `filter`, no saved
+vectors and no training queries, and `scores` is of runs. Related questions are
+ranked by BM25.
+
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The
 reader `lexical` needs no model. Models are folders of an extractive reader,
@@ -78,9 +95,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     questions: Option<PathBuf>,
 
-    /// Number of answers to a question
-    #[arg(long, short = 'k', default_value_t = 5, value_parser = positive, value_name = "N")]
-    hits: usize,
+    /// Number of answers to a question [default: 5, or `hits` of --system]
+    #[arg(long, short = 'k', value_parser = positive, value_name = "N")]
+    hits: Option<usize>,
 
     /// Condition on the fields of the papers: year>=2015, venue=ACL,EMNLP, language!=German, or
     /// year for papers with a year; may be repeated
@@ -89,6 +106,12 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     answers: AnswerOptions,
+
+    /// System file that ranks the answers, in place of the other options of the ranking: written by
+    /// `ir search --save`, or a file with the tables `[[systems]]` and `[encoders]` of an
+    /// experiment file
+    #[arg(long, value_name = "FILE", conflicts_with_all = AnswerOptions::of_the_ranking())]
+    system: Option<PathBuf>,
 
     /// Reader of the phrase in each answer: lexical, or a model with a span head
     #[arg(long, value_name = "READER")]
@@ -104,6 +127,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Default number of answers to a question.
+const HITS: usize = 5;
+
 /// Maximum number of related questions.
 const RELATED: usize = 3;
 
@@ -114,6 +140,10 @@ const RELATED_CANDIDATES: usize = 8;
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = args.answers.config()?;
+    let file = args.system.as_deref();
+    let file = file
+        .map(|path| AnswerSystem::read(path, console))
+        .transpose()?;
     let questions = match &args.questions {
         Some(path) => read_questions(path, console)?,
         None => vec![args.question.join(" ")],
@@ -121,12 +151,24 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let reader = args.reader.as_deref().map(open_reader).transpose()?;
     let reranker = args.answers.reranker()?;
     let index = Arc::new(index(args, &config, console)?);
-    let open = reranker.as_ref().map(|(open, _)| open.clone());
-    let ranked: Arc<dyn Retriever<Query = str>> = match reranker {
-        Some((open, reranking)) => Arc::new(reranking.rerank(&index, open.reranker)?),
-        None => Arc::clone(&index) as Arc<dyn Retriever<Query = str>>,
+    let system = match &file {
+        Some(file) => Some(file.open(&args.papers, &index, &questions, console)?),
+        None => None,
     };
-    let filter = filter(&index, &args.filter, console);
+    let ranked: SharedRetriever = match (&system, &reranker) {
+        (Some(system), _) => Arc::clone(&system.retriever),
+        (None, Some((open, reranking))) => {
+            Arc::new(reranking.rerank(&index, Arc::clone(&open.reranker))?)
+        }
+        (None, None) => Arc::clone(&index) as SharedRetriever,
+    };
+    let passing = system.as_ref().and_then(|system| system.passing.clone());
+    let filter = both(filter(&index, &args.filter, console), passing);
+    let hits = match (args.hits, &file) {
+        (Some(hits), _) => hits,
+        (None, Some(file)) => file.hits(HITS)?,
+        (None, None) => HITS,
+    };
     let style = ListStyle::for_stdout();
     let mut out = if args.json {
         OutputSink::open(None)?
@@ -134,8 +176,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         OutputSink::colored_stdout()
     };
     let analysis = Analysis::default().build()?;
+    // Numbers of answers, and of those with an explanation.
+    let (mut shown_answers, mut explained) = (0_usize, 0_usize);
     for question in &questions {
-        let mut search = Search::top(args.hits);
+        let mut search = Search::top(hits);
         if let Some(filter) = &filter {
             search = search.within(filter);
         }
@@ -154,16 +198,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let phrases = phrases(reader.as_deref(), question, &answers)?;
         for (rank, (answer, phrase)) in (1..).zip(answers.iter().zip(phrases)) {
             let doc = index.ids().get(&answer.frame.id);
-            let explained = doc.filter(|_| args.explain);
-            let tree = explained.map(|doc| ranked.explain(question, doc, &search));
+            let to_explain = doc.filter(|_| args.explain);
+            let tree = to_explain.map(|doc| ranked.explain(question, doc, &search));
+            let explanation = tree.transpose()?.flatten();
             let colored = doc.filter(|_| style.color && !args.json);
             let matched = colored.map(|doc| ranked.matched_text(question, doc));
+            shown_answers += 1;
+            explained += usize::from(explanation.is_some());
             let shown = ShownAnswer {
                 rank,
                 answer,
                 phrase,
                 matched: matched.transpose()?.flatten(),
-                explanation: tree.transpose()?.flatten(),
+                explanation,
             };
             let written = if args.json {
                 shown.write_json(question, &mut out)
@@ -194,7 +241,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
     }
     out.commit()?;
-    let long = open.map_or(0, |open| open.long_documents());
+    if let Some(system) = &system {
+        if args.explain && shown_answers > 0 && explained == 0 {
+            system.warn_of_no_explanation();
+        }
+        system.note_searches();
+    }
+    let long = reranker.map_or(0, |(open, _)| open.long_documents());
     if long > 0 {
         let count = counted(long, "answer");
         console.log(format_args!(
@@ -320,6 +373,17 @@ fn filter(index: &AnswerIndex, conditions: &[Predicate], console: &Console) -> O
         console.warn("no paper passes --filter");
     }
     Some(filter)
+}
+
+/// The documents of both sets; `None` is the set of all documents.
+fn both(first: Option<DocSet>, second: Option<DocSet>) -> Option<DocSet> {
+    match (first, second) {
+        (Some(first), Some(second)) => {
+            let in_both = first.iter().filter(|doc| second.contains(*doc));
+            Some(in_both.collect())
+        }
+        (first, second) => first.or(second),
+    }
 }
 
 struct ShownAnswer<'a> {
