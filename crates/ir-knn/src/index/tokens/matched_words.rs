@@ -90,7 +90,8 @@ fn bytes_of_word(before: char, rest: impl Iterator<Item = char>) -> usize {
     let mut bytes = 0;
     while let Some(c) = rest.next() {
         let is_number = before.is_numeric() && rest.peek().is_some_and(|next| next.is_numeric());
-        if !is_in_word(c) && !(is_number && matches!(c, '.' | ',')) {
+        let continues = is_in_word(c) || (is_number && matches!(c, '.' | ','));
+        if !continues {
             break;
         }
         bytes += c.len_utf8();
