@@ -21,6 +21,7 @@ use crate::source::SourceMap;
 use crate::system::{
     FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext, SystemData,
 };
+use crate::systems::check_run;
 use crate::table_schema::check_ranges;
 use crate::toml_file::{FILE_VERSION, parse_versioned_toml, read_text};
 
@@ -222,6 +223,7 @@ impl SystemSpec {
                                [selection] compare several settings";
                 return error("grid", message);
             }
+            check_run(entry, &self.source, &format!("systems[{n}]"))?;
             if entry.hits == Some(0) {
                 return error("hits", "expected at least 1, found 0");
             }

@@ -455,3 +455,47 @@ fn saved_systems_of_datafinder_give_the_same_run() {
         );
     }
 }
+
+/// The results of a run, in a collection, on an index and in an experiment.
+#[test]
+fn runs_of_files_are_systems() {
+    let here = unordered_folder();
+    here.ir(&["search", "tiny", "-o", "peer.trec", "--tag", "peer"])
+        .ok();
+    let peer = here.read("peer.trec");
+    assert!(peer.lines().count() > 3, "{peer}");
+    let system = "[[systems]]\nname = \"peer\"\ntype = \"run\"\nrun = \"peer.trec\"\n";
+    here.write("s.toml", system);
+    let search = ["search", "tiny", "--system", "s.toml", "-o", "again.trec"];
+    here.ir(&search).ok();
+    assert_eq!(here.read("again.trec"), peer);
+    let task = "measures = [\"AP\"]\n[[tasks]]\ncollection = \"tiny\"\n";
+    let output = "[output]\nfolder = \"out\"\nformats = [\"runs\"]\n";
+    here.write("e.toml", format!("{task}{system}{output}"));
+    here.ir(&["run", "e.toml"]).ok();
+    assert_eq!(here.read("out/runs/tiny/peer.trec"), peer);
+    // Queries that the run does not have are left out.
+    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    let first = peer.split(' ').next().unwrap();
+    here.write("q.tsv", format!("{first}\ttea\nother\tship\n"));
+    let search = ["search", "tiny.ir", "--system", "s.toml", "--queries"];
+    let options = ["q.tsv", "-o", "first.trec", "-k", "1"];
+    here.ir(&[&search[..], &options].concat()).ok();
+    let expected = peer.lines().next().unwrap();
+    assert_eq!(here.read("first.trec"), format!("{expected}\n"));
+
+    let typed = ["search", "tiny", "--system", "s.toml", "tea"];
+    here.ir(&typed).fails(
+        2,
+        &["the type run: expected queries with ids, and a run as output"],
+    );
+    let searches = "s.toml:3: systems[0].type: expected a system that searches, found a run";
+    let mine = "mine tiny --split test --system s.toml -o mined.jsonl";
+    here.ir(mine).fails(1, &[searches]);
+    here.write("hits.toml", format!("{system}hits = 5\n"));
+    here.ir(&["search", "tiny", "--system", "hits.toml", "-o", "x.trec"])
+        .fails(
+            1,
+            &["hits.toml:5: systems[0].hits: expected a system that searches; it has no effect on the type run"],
+        );
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ir_system::systems::{EncoderEntry, RUN, unknown_encoder};
+use ir_system::systems::{EncoderEntry, NO_SEARCH, RUN, check_run, unknown_encoder};
 use ir_system::{
     FilterName, ParsedSystem, Registry, SpecError, SystemError, check_encoders, check_points,
     check_ranges, order,
@@ -165,14 +165,7 @@ impl Experiment {
                     format!("expected a name other than that of systems[{first}], found {name:?}");
                 return Err(self.error(&format!("{key}.name"), message));
             }
-            if entry.kind == RUN {
-                let ignored = [
-                    ("hits", entry.hits.is_some()),
-                    ("filter", entry.filter.is_some()),
-                    ("where", entry.condition.is_some()),
-                ];
-                self.reject_ignored(&key, &ignored)?;
-            }
+            check_run(entry, &self.source, &key)?;
             if entry.hits == Some(0) {
                 return Err(self.error(&format!("{key}.hits"), "expected at least 1, found 0"));
             }
@@ -338,10 +331,7 @@ impl Experiment {
     fn reject_ignored(&self, table: &str, keys: &[(&str, bool)]) -> Result<(), SpecError> {
         match keys.iter().find(|(_, is_set)| *is_set) {
             None => Ok(()),
-            Some((key, _)) => {
-                let message = "expected a system that searches; it has no effect on the type run";
-                Err(self.error(&format!("{table}.{key}"), message))
-            }
+            Some((key, _)) => Err(self.error(&format!("{table}.{key}"), NO_SEARCH)),
         }
     }
 

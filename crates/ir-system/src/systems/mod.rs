@@ -47,7 +47,7 @@ pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 #[cfg(feature = "remote")]
 pub use remote::RemoteSystem;
-pub use run::{RUN, RunSystem};
+pub use run::{NO_SEARCH, RUN, RunSystem, check_run};
 pub use sparse::SparseSystem;
 pub use tfidf::{LsiSystem, TfidfSystem};
 pub use vectors::{DenseSystem, QuestionsName};

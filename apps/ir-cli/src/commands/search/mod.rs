@@ -3,6 +3,7 @@
 mod args;
 mod engine;
 mod file_search;
+mod fixed_run;
 mod list;
 mod notes;
 mod rank;
@@ -25,6 +26,7 @@ use anyhow::{Context, Result};
 use ir_bm25::StoredFields;
 use ir_core::Query;
 use ir_experiment::run_tag;
+use ir_system::systems::RUN;
 
 pub(crate) use args::Args;
 use engine::{open_index, without_queries};
@@ -35,7 +37,7 @@ use search_index::SearchIndex;
 use system_file::SystemFile;
 
 use crate::shared::console::Console;
-use crate::shared::input::{self, TestQueries};
+use crate::shared::input::{self, TestQueries, open_documents};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, reject_input};
 use crate::shared::shards::{InputHash, ShardPart};
@@ -68,6 +70,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, &traits, console);
     }
     if let Some(file) = &file {
+        if file.root.kind == RUN {
+            return fixed_run::write(args, file, asked, outputs, console);
+        }
         return search_by_file(args, file, asked, traits, outputs, console);
     }
     #[cfg(feature = "remote")]
@@ -260,4 +265,15 @@ fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> R
         }
     }
     without_queries(&args.collection)
+}
+
+/// Queries of COLLECTION; an error if there are none.
+fn queries_of_collection(args: &Args, console: &Console) -> Result<TestQueries> {
+    let documents = open_documents(&args.collection, args.documents(), console)?;
+    documents.check_encoding(args.text.encoding)?;
+    let split = args.split.as_deref();
+    match input::collection_queries(&documents.collection, split, console)? {
+        Some(found) => Ok(found),
+        None => without_queries(&args.collection),
+    }
 }

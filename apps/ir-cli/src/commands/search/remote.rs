@@ -14,14 +14,13 @@ use ir_system::{FilterName, OpenSystem, SystemEntry, SystemError, SystemSpec};
 use toml::Value;
 
 use super::args::Args;
-use super::engine::without_queries;
 use super::notes::{self, SystemTraits};
 use super::rank::QueryRunner;
 use super::results::{HitDocuments, OpenSearch, RunOutput};
-use super::{save, write_all};
+use super::{queries_of_collection, save, write_all};
 use crate::shared::console::Console;
 use crate::shared::filter::{QueryFilters, not_later};
-use crate::shared::input::{self, TestQueries, open_documents};
+use crate::shared::input::TestQueries;
 use crate::shared::system_options::{REMOTE, message};
 
 /// Searches by the system of the options, and saves it.
@@ -113,15 +112,4 @@ fn open<'a>(
         most: usize::MAX,
         scores: args.scores(),
     })
-}
-
-/// Queries of COLLECTION; an error if there are none.
-fn queries_of_collection(args: &Args, console: &Console) -> Result<TestQueries> {
-    let documents = open_documents(&args.collection, args.documents(), console)?;
-    documents.check_encoding(args.text.encoding)?;
-    let split = args.split.as_deref();
-    match input::collection_queries(&documents.collection, split, console)? {
-        Some(found) => Ok(found),
-        None => without_queries(&args.collection),
-    }
 }

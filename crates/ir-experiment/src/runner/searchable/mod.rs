@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ir_core::{Attributes, DocIds, Document, Query};
 use ir_data::Collection;
+use ir_system::systems::RUN;
 use ir_system::{
     FileHashes, Observer, OpenSystem, Session, SharedRetriever, SourceMap, SpecError, SystemData,
     SystemError, SystemSpec,
@@ -228,6 +229,12 @@ impl SearchTask {
         observer: &mut dyn Observer,
     ) -> Result<OpenSystem, SpecError> {
         spec.validate(runner.registry)?;
+        let at = (spec.systems.iter()).rposition(|entry| !entry.hidden);
+        let at = at.unwrap_or_default();
+        if spec.root().is_some_and(|root| root.kind == RUN) {
+            let message = "expected a system that searches, found a run";
+            return Err(spec.source.error(&format!("systems[{at}].type"), message));
+        }
         let experiment = Experiment {
             systems: spec.systems.clone(),
             encoders: spec.encoders.clone(),
@@ -235,8 +242,6 @@ impl SearchTask {
             ..Experiment::new(self.entry.clone())
         };
         experiment.validate(runner.registry)?;
-        let root = spec.root().map(|root| &root.name);
-        let at = (spec.systems.iter()).position(|entry| Some(&entry.name) == root);
         self.session.close_systems();
         let (data, hashes, session) = (&self.data, &self.hashes, &mut self.session);
         let searched = SearchedQueries {
@@ -244,7 +249,7 @@ impl SearchTask {
             queries: &self.queries,
         };
         let mut task = TaskRun::new(runner, &experiment, data, hashes, session, observer);
-        task.open(at.unwrap_or_default(), Some(&searched))
+        task.open(at, Some(&searched))
     }
 
     /// Attributes of the documents with these ids, in their order.
