@@ -9,7 +9,7 @@ use ir_data::Collection;
 
 use crate::error::SystemError;
 use crate::hash::ContentHash;
-use crate::system::SystemData;
+use crate::system_data::SystemData;
 
 /// Documents of an open index, which systems of the type `bm25` search in place of one that they
 /// build. Systems that read documents need the stored fields of the index.

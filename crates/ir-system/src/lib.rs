@@ -31,6 +31,7 @@ mod spec;
 mod string_or_table;
 pub mod suggest;
 mod system;
+mod system_data;
 pub mod systems;
 mod table_schema;
 mod toml_file;
@@ -57,8 +58,9 @@ pub use spec::{Resources, SystemSpec, check_encoders};
 pub use string_or_table::string_or_table;
 pub use system::{
     FileHashes, OpenReranker, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever,
-    System, SystemContext, SystemData, TrainingSet, Validation, file_hash,
+    System, SystemContext, TrainingSet, Validation, file_hash,
 };
+pub use system_data::SystemData;
 pub use table_schema::check_ranges;
 pub use toml_file::{FILE_VERSION, MAX_TEXT, parse_versioned_toml, read_text};
 pub use trec_file::{TrecFile, TrecFileError};

@@ -13,6 +13,12 @@ pub trait Observer: Progress {
     /// Reports a note for users, such as training queries that are left out.
     fn note(&mut self, _note: &str) {}
 
+    /// Reports a fact about the search that users should know although nothing is wrong, such as an
+    /// approximate search. Default: a note.
+    fn info(&mut self, info: &str) {
+        self.note(info);
+    }
+
     /// Reports a part of the experiment that has no effect, such as a condition on an attribute
     /// that no document has, or a stage that waits for another process. Default: a note.
     fn warning(&mut self, warning: &str) {

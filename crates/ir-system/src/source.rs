@@ -17,7 +17,10 @@ use crate::error::{Location, SpecError, SystemError};
 pub struct SourceMap {
     path: Option<PathBuf>,
     lines: BTreeMap<String, usize>,
+    /// Returns the name of the path of a key.
     key_names: Option<fn(&str) -> String>,
+    /// Returns the name of the option of a key of a type, for systems of options.
+    option_name: Option<fn(&str, &str) -> String>,
 }
 
 impl PartialEq for SourceMap {
@@ -31,11 +34,47 @@ impl SourceMap {
     pub fn new(path: Option<&Path>, text: &str, root: &Spanned<DeTable<'_>>) -> Self {
         let mut map = Self {
             path: path.map(Path::to_owned),
-            lines: BTreeMap::new(),
-            key_names: None,
+            ..Self::default()
         };
         map.add_table("", root.get_ref(), text);
         map
+    }
+
+    /// Creates the map of systems that the options of a command describe. `option_name` returns the
+    /// name of the option of a key of a type, without dashes: messages name options.
+    ///
+    /// ```
+    /// use ir_system::SourceMap;
+    /// let options = SourceMap::with_option_names(|_, key| key.replace('_', "-"));
+    /// assert_eq!(options.flag_name("dense", "any_encoder"), "--any-encoder");
+    /// assert_eq!(SourceMap::default().flag_name("dense", "any_encoder"), "any_encoder = true");
+    /// ```
+    #[must_use]
+    pub fn with_option_names(option_name: fn(&str, &str) -> String) -> Self {
+        Self {
+            option_name: Some(option_name),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the name of a key of a type in messages: its option, or its last part, such as
+    /// `pooling` of `encoder.pooling`.
+    #[must_use]
+    pub fn option_name(&self, kind: &str, key: &str) -> String {
+        match self.option_name {
+            Some(option_name) => format!("--{}", option_name(kind, key)),
+            None => key.rsplit('.').next().unwrap_or(key).to_owned(),
+        }
+    }
+
+    /// Returns the name of a key that is set to true: its option, or `key = true`.
+    #[must_use]
+    pub fn flag_name(&self, kind: &str, key: &str) -> String {
+        let name = self.option_name(kind, key);
+        match self.option_name {
+            Some(_) => name,
+            None => format!("{name} = true"),
+        }
     }
 
     fn add_table(&mut self, prefix: &str, table: &DeTable<'_>, text: &str) {

@@ -18,9 +18,8 @@ use crate::index_needs::IndexNeeds;
 use crate::observer::Observer;
 use crate::registry::Registry;
 use crate::source::SourceMap;
-use crate::system::{
-    FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext, SystemData,
-};
+use crate::system::{FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SystemContext};
+use crate::system_data::SystemData;
 use crate::systems::check_run;
 use crate::table_schema::check_ranges;
 use crate::toml_file::{FILE_VERSION, parse_versioned_toml, read_text};
@@ -94,6 +93,12 @@ impl Resources {
             hashes: FileHashes::default(),
             session: Session::default(),
         }
+    }
+
+    /// Sets the compute backend of the encoders that are opened from now on. Default: the CPU.
+    #[cfg(feature = "dense")]
+    pub fn set_backend(&mut self, backend: ir_dense::Backend) {
+        self.session.backend = backend;
     }
 }
 
@@ -270,12 +275,8 @@ impl SystemSpec {
             if self.source.has(&format!("{at}.fields")) {
                 check_fields(parameters, index.config()).map_err(failed)?;
             }
-            let warning = warning.map(|it| self.source.key_name(&format!("{at}.{it}")));
-            if let Some(warning) = warning
-                && context.session.get::<()>(&warning).is_none()
-            {
-                context.observer.warning(&warning);
-                context.session.keep(warning, Arc::new(()));
+            if let Some(warning) = warning {
+                context.warn_once(&self.source.key_name(&format!("{at}.{warning}")));
             }
         }
         Ok(())

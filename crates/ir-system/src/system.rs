@@ -2,17 +2,17 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ir_bm25::StoredFields;
 use ir_bm25::feedback::Feedback;
-use ir_bm25::{IndexConfig, SegmentedIndex, StoredFields};
 use ir_core::store::OpenIndexError;
-use ir_core::{Corpus, DocIds, Flow, Query, Reranker, Retriever, Run};
+use ir_core::{Encoder, Flow, Query, Reranker, Retriever, Run};
 use ir_data::{Collection, DocTemplate};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
@@ -26,6 +26,7 @@ use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::shared_rankings::{ClearedAfterSearch, SharedRankings, SharedSystem};
 use crate::source::SourceMap;
+use crate::system_data::SystemData;
 
 /// Type of systems: parameters, read with serde, and the retriever that they configure.
 ///
@@ -130,6 +131,9 @@ pub struct OpenSystem {
     /// Models of the rerankings of the system and its parts, each once, which count the documents
     /// that exceed their sequence length.
     pub rerankers: Vec<OpenReranker>,
+    /// Model that encodes the queries for saved vectors, of the system or of its first part with
+    /// one, for [`probe`](crate::saved_vectors::probe).
+    pub query_encoder: Option<Arc<dyn Encoder>>,
 }
 
 impl fmt::Debug for OpenSystem {
@@ -149,6 +153,7 @@ impl OpenSystem {
             description: None,
             feedback: None,
             rerankers: Vec::new(),
+            query_encoder: None,
         }
     }
 
@@ -224,58 +229,6 @@ pub struct PreparedSystem {
     pub is_shared: bool,
 }
 
-/// Documents and queries on which systems are opened.
-pub trait SystemData {
-    /// Returns the name of the data, for messages.
-    fn name(&self) -> &str;
-
-    /// Returns the documents, in their order.
-    fn corpus(&self) -> &dyn Corpus;
-
-    /// Returns the ids of the documents, in their order.
-    fn ids(&self) -> &DocIds;
-
-    /// Returns a hash of all documents, in order: part of every cache key.
-    fn corpus_hash(&self) -> &str;
-
-    /// Returns the names of the attributes that some document has.
-    fn attributes(&self) -> &BTreeSet<String>;
-
-    /// Returns the collection of the documents; `None` for an index.
-    fn collection(&self) -> Option<&Collection>;
-
-    /// Returns the queries to search.
-    fn queries(&self) -> &[Query];
-
-    /// Returns all queries of the collection, searched or not, with the texts to search.
-    ///
-    /// # Errors
-    /// Returns [`SystemError::Stage`] if the queries cannot be read.
-    fn all_queries(&self) -> Result<Vec<Query>, SystemError>;
-
-    /// Returns the split of the queries to search.
-    fn split(&self) -> &str;
-
-    /// Returns the text of a query of the collection in the form of the queries to search.
-    fn text_of(&self, query: &Query) -> String;
-
-    /// Returns an index of the documents that is searched in place of one that is built. Default:
-    /// `None`.
-    fn index(&self) -> Option<&SegmentedIndex> {
-        None
-    }
-
-    /// Opens the index of another collection, by name or path, in place of one that is built with
-    /// `config`. Default: `None`.
-    fn other_index(
-        &self,
-        _name: &str,
-        _config: &IndexConfig,
-    ) -> Option<Result<SegmentedIndex, SystemError>> {
-        None
-    }
-}
-
 /// Labeled training queries and their hash.
 #[derive(Debug, Clone, Default)]
 pub struct TrainingSet {
@@ -313,6 +266,9 @@ pub struct Session {
     systems: HashMap<String, OpenSystem>,
     /// Rankings of systems that are parts of several systems.
     rankings: Arc<SharedRankings>,
+    /// Compute backend of encoders.
+    #[cfg(feature = "dense")]
+    pub(crate) backend: ir_dense::Backend,
 }
 
 impl fmt::Debug for Session {
@@ -466,6 +422,28 @@ impl SystemContext<'_> {
             let message = "expected a collection with labeled queries, found an index";
             SystemError::parameter(key, message)
         })
+    }
+
+    /// Sends a warning, once for all systems that are opened on these documents.
+    pub(crate) fn warn_once(&mut self, warning: &str) {
+        if self.is_new(warning) {
+            self.observer.warning(warning);
+        }
+    }
+
+    /// Sends a fact about the search, once for all systems that are opened on these documents.
+    pub(crate) fn inform_once(&mut self, info: &str) {
+        if self.is_new(info) {
+            self.observer.info(info);
+        }
+    }
+
+    /// Returns `true` for the first call with a message.
+    fn is_new(&mut self, message: &str) -> bool {
+        let key = format!("message {} {message}", self.data.corpus_hash());
+        let is_new = self.session.get::<()>(&key).is_none();
+        self.session.keep(key, Arc::new(()));
+        is_new
     }
 
     /// Returns the receiver of progress and notes.

@@ -270,6 +270,11 @@ fn saved_vectors_of_documents_of_the_collection() {
     assert_eq!(found[0], [hit("b", 1.0), hit("a", 0.5)]);
     assert_eq!(found[1], [hit("a", 1.0), hit("b", 1.0)]);
     assert!(warnings.last().unwrap().ends_with(left_out), "{warnings:?}");
+    let missing = "docs.json: 4 of 6 documents have no vector and cannot be retrieved (run `ir encode` again)";
+    assert!(
+        warnings.iter().any(|it| it.ends_with(missing)),
+        "{warnings:?}"
+    );
     // Vectors of queries are found by their ids, for texts that are cleaned.
     let cleaned = format!("{dense}cleaning = {{ punctuation = true }}\n");
     assert_eq!(search_texts(&cleaned, &texts).unwrap().0, found);
@@ -301,6 +306,10 @@ fn saved_vectors_of_documents_of_the_collection() {
         let expected = format!(": systems[0].{expected}");
         assert!(error.ends_with(&expected), "{error}");
     }
+
+    write("docs.json", "[]");
+    let error = search_texts(&dense, &texts).unwrap_err().to_string();
+    assert!(error.contains("systems[0].vectors: "), "{error}");
 
     write(
         "docs.json",
@@ -369,6 +378,40 @@ fn the_first_hits_are_the_first_of_a_longer_ranking() {
             assert_eq!(found(k), expected[..k], "{kind} {k}");
         }
     }
+}
+
+/// Explanations of a weighted sum name its parts.
+#[test]
+fn explanations_name_the_parts() {
+    let index = Index::build(
+        &[Document::new("a").with_text("tea")][..],
+        &IndexConfig::default(),
+        &mut NoProgress,
+    );
+    let data = IndexData::new("documents", index.unwrap().into(), Vec::new());
+    let part =
+        |name: &str| format!("[[systems]]\nname = {name:?}\ntype = \"bm25\"\nhidden = true\n");
+    let spec = format!(
+        "{}{}[[systems]]\nname = \"h\"\ntype = \"hybrid\"\nof = [\"x\", \"y\"]\nweights = [1, 2]\n",
+        part("x"),
+        part("y")
+    );
+    let spec = SystemSpec::from_toml(&spec).unwrap();
+    let mut resources = Resources::new(Cache::temporary().unwrap());
+    let registry = Registry::default();
+    let open = spec.open_on(&registry, &data, &mut resources, &mut NoProgress);
+    let open = open.unwrap();
+    let explained = open
+        .retriever
+        .explain("tea", ir_core::DocNum::new(0), &Search::top(1))
+        .unwrap()
+        .unwrap()
+        .to_string();
+    for name in ["x: weight × score", "y: weight × score"] {
+        assert!(explained.contains(name), "{explained}");
+    }
+    let model = ir_bm25::Bm25::ANSERINI;
+    assert_eq!(open.description.unwrap(), format!("{model} and {model}"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use clap::ValueHint;
 use ir_core::{Corpus, Progress, Side};
 use ir_data::DocTemplate;
@@ -12,11 +12,10 @@ use ir_dense::{
 };
 use ir_experiment::model::missing_model;
 pub(crate) use ir_experiment::model::{similarity, suggested_model};
-use ir_knn::SegmentedVectorIndex;
-use ir_system::saved_vectors::{COMPARED_FIELDS, TextHashes, VectorOrigin};
+use ir_system::saved_vectors::TextHashes;
 pub(crate) use ir_system::saved_vectors::{probe, probe_text};
 
-use crate::shared::console::{Console, Usage, bail_usage};
+use crate::shared::console::{Console, Usage};
 use crate::shared::input::for_each_document;
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::closest;
@@ -75,9 +74,6 @@ impl EncoderOptions {
     /// Keys of an encoder of queries in a system file.
     pub(crate) fn keys(&self) -> Result<toml::Table> {
         let mut keys = toml::Table::new();
-        if let Some(backend) = self.backend {
-            bail_usage!("--backend {backend}: expected no --save; a system file has no such key");
-        }
         let mut set = |key: &str, value: toml::Value| keys.insert(key.to_owned(), value);
         if let Some(prefix) = &self.prefix {
             set("query_prefix", prefix.clone().into());
@@ -109,6 +105,11 @@ impl EncoderOptions {
             set("precision", name.into());
         }
         Ok(keys)
+    }
+
+    /// Compute backend, which is no key of a system file.
+    pub(crate) fn backend(&self) -> Option<Backend> {
+        self.backend
     }
 
     pub(crate) fn prefix(&self) -> Option<&str> {
@@ -259,24 +260,6 @@ pub(crate) fn outlier_note(encoder: &BiEncoder, side: Side) -> Option<String> {
     })
 }
 
-/// Origin of the vectors of `path`. Without a record, warns with `unchecked`: what cannot be
-/// compared.
-pub(crate) fn origin_of(
-    vectors: &SegmentedVectorIndex,
-    path: &Path,
-    unchecked: &str,
-    console: &Console,
-) -> Option<VectorOrigin> {
-    let origin = VectorOrigin::read(vectors);
-    if origin.is_none() {
-        console.warn(format_args!(
-            "{}: has no record of its encoder and texts; {unchecked}",
-            path.display()
-        ));
-    }
-    origin
-}
-
 /// Hashes of the texts of all documents of a corpus.
 pub(crate) fn hashes_of(
     corpus: &dyn Corpus,
@@ -288,51 +271,4 @@ pub(crate) fn hashes_of(
         texts.push(&doc.id, &template.render(doc));
     })?;
     Ok(texts)
-}
-
-/// Encoder of the queries, its argument and its options.
-pub(crate) struct QueryEncoder<'a> {
-    pub(crate) model: &'a Path,
-    pub(crate) encoder: &'a BiEncoder,
-    pub(crate) options: &'a EncoderOptions,
-}
-
-impl QueryEncoder<'_> {
-    /// Checks that the document side of the encoder made the vectors of `path`; with `any_encoder`,
-    /// warns. Length limits and templates of documents do not apply to queries. A prefix of the
-    /// documents that is not the encoder's was an option of `ir encode`: then queries need --prefix
-    /// too.
-    pub(crate) fn check(
-        &self,
-        path: &Path,
-        origin: &VectorOrigin,
-        any_encoder: bool,
-        console: &Console,
-    ) -> Result<()> {
-        let fingerprint = self.encoder.fingerprint(Side::Document);
-        let expected = VectorOrigin::new(self.model, &fingerprint, None)?;
-        let prefix = self.options.prefix();
-        let applies = |field: &str| match field {
-            "prefix" => prefix.is_none(),
-            field => COMPARED_FIELDS.contains(&field),
-        };
-        // Unless the model has this prefix for documents.
-        if prefix == Some(origin.prefix()) && expected.prefix() != origin.prefix() {
-            console.warn(
-                "--prefix: the prefix of the documents (`ir encode`); here it is that of queries",
-            );
-        }
-        match expected.differences(origin, applies) {
-            None => Ok(()),
-            Some(differences) if any_encoder => {
-                console.warn(format_args!("{}: {differences}", path.display()));
-                Ok(())
-            }
-            Some(differences) => bail!(
-                "{}: {differences} (give the model, --pooling, --normalize and --precision of `ir \
-                 encode`, and the --prefix of queries; --any-encoder searches all the same)",
-                path.display()
-            ),
-        }
-    }
 }

@@ -102,6 +102,10 @@ impl Observer for ConsoleObserver<'_> {
         self.interrupt_bar(|console| console.note(note));
     }
 
+    fn info(&mut self, info: &str) {
+        self.interrupt_bar(|console| console.log(format_args!("note: {info}")));
+    }
+
     fn warning(&mut self, warning: &str) {
         self.interrupt_bar(|console| console.warn(warning));
     }

@@ -16,7 +16,7 @@ use ir_system::{
     SpecError, SystemData, SystemEntry, SystemError, SystemSpec,
 };
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, Usage};
 use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::filter::{Conditions, QueryFilters};
@@ -41,6 +41,10 @@ struct SearchData<'a> {
     others: OtherCollections<'a>,
     /// Paths of other collections are relative to the file of the system.
     source: SourceMap,
+    /// The collection of which the index was built, if its documents can be read again.
+    collection: Option<&'a Collection>,
+    /// Verification of saved vectors.
+    verify: Verify,
     console: &'a Console,
 }
 
@@ -87,6 +91,14 @@ impl SystemData for SearchData<'_> {
 
     fn index(&self) -> Option<&SegmentedIndex> {
         self.index.index()
+    }
+
+    fn all_documents(&self) -> Option<&dyn Corpus> {
+        self.collection.map(Collection::corpus)
+    }
+
+    fn verification(&self) -> Verify {
+        self.verify
     }
 
     fn other_index(
@@ -148,6 +160,8 @@ impl<'a> SystemOpener<'a> {
             index: IndexData::new(name, index.clone(), queries.to_vec()),
             others,
             source: SourceMap::default(),
+            collection: None,
+            verify: Verify::AllSections,
             console,
         };
         let resources = Resources::new(open_cache(cache)?);
@@ -156,6 +170,23 @@ impl<'a> SystemOpener<'a> {
             registry: Registry::default(),
             console,
         })
+    }
+
+    /// Searches saved vectors of the documents of the index: compares them with the documents of
+    /// `collection`, if it is given, and encodes queries with `backend`. Files are opened with the
+    /// verification of other collections.
+    #[cfg(feature = "dense")]
+    pub(crate) fn with_vectors(
+        mut self,
+        collection: Option<&'a Collection>,
+        backend: Option<ir_dense::Backend>,
+    ) -> Self {
+        if let SearchedDocuments::Index(data, resources) = &mut self.documents {
+            data.collection = collection;
+            data.verify = data.others.verify;
+            resources.set_backend(backend.unwrap_or_default());
+        }
+        self
     }
 
     /// Opens systems on the documents of a collection, for these queries. `split` is the split of
@@ -332,7 +363,12 @@ fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
             location,
         } => match parts(&key) {
             Some((kind, key)) if location.path.is_none() => {
-                anyhow!(message(&kind, &SystemError::parameter(key, text)))
+                let text = message(&kind, &SystemError::parameter(&key, text));
+                match &*key {
+                    // The model does not accept the value of an option.
+                    "encoder.max_tokens" | "encoder.precision" => Usage(text).into(),
+                    _ => anyhow!(text),
+                }
             }
             _ => anyhow!("{location}{key}: {text}"),
         },

@@ -75,6 +75,10 @@ fn explanations_of_dense_and_hybrid_scores() {
     assert_eq!(number(&bm25["parts"][0]["value"]), f64::from(0.05_f32));
     assert!(bm25.to_string().contains("idf = ln("), "{bm25:#}");
     assert!(first["parts"][1].to_string().contains("inner product, "));
+    for (part, name) in ["BM25", "vectors"].iter().enumerate() {
+        let what = &first["parts"][part]["what"];
+        assert_eq!(*what, format!("{name}: weight × score"));
+    }
     // A list, too.
     let list = ["search", "tiny", "tea", "--explain"];
     let list = here.ir(&[&list[..], &with].concat()).ok().out;
@@ -174,6 +178,14 @@ fn several_weights_give_a_run_each() {
         here.read("run-0.trec"),
         here.read("run-2.trec").replace("-2", "-0")
     );
+    // Vectors and queries are opened once: a warning is printed once.
+    let corpus = here.read("tiny/corpus.jsonl");
+    let fourth = "{\"_id\": \"d4\", \"text\": \"green\"}\n";
+    here.write("tiny/corpus.jsonl", format!("{corpus}{fourth}"));
+    let ran = search(&["--alpha", "1,2,3", "-o", "{alpha}"]).ok();
+    let warning = "warning: docs.ir: 1 of 4 documents have no vector and cannot be retrieved (run `ir encode` again)\n";
+    assert_eq!(ran.err, warning);
+    here.write("tiny/corpus.jsonl", corpus);
     search(&["--alpha", "1,2", "-o", "{alpha}", "--tag", "mine"]).ok();
     assert!(here.read("2").lines().all(|line| line.ends_with(" mine-2")));
     search(&["--alpha", "1", "-o", "one-{alpha}"]).ok();
@@ -299,7 +311,7 @@ fn experiments_compare_the_encoders_of_saved_vectors() {
     // Files of the other side.
     run("vectors = \"queries.ir\"\nqueries = \"queries.ir\"").fails(
         1,
-        &["e.toml:7: systems[0].vectors: expected vectors of documents, found vectors of queries"],
+        &["e.toml:7: systems[0].vectors: queries.ir: expected vectors of documents, found vectors of queries"],
     );
     run("vectors = \"docs.ir\"\nqueries = \"docs.ir\"").fails(
         1,
@@ -312,6 +324,95 @@ fn experiments_compare_the_encoders_of_saved_vectors() {
         1,
         &["e.toml:8: systems[0].any_encoder: expected saved vectors, found an encoder"],
     );
+}
+
+/// The encoder of the queries and the texts of the documents are compared in a system file and in
+/// an experiment, too, and messages name keys.
+#[test]
+fn system_files_compare_the_encoder_and_the_texts() {
+    let (here, model) = encoded();
+    let system = |model: &str, keys: &str| {
+        let encoder = format!("encoder = {{ model = {model:?}{keys} }}");
+        let system = format!(
+            "[[systems]]\nname = \"s\"\ntype = \"dense\"\nvectors = \"docs.ir\"\n{encoder}\n"
+        );
+        here.write("s.toml", &system);
+        let task = "measures = [\"AP\"]\n[[tasks]]\ncollection = \"tiny\"\n";
+        here.write("e.toml", format!("{task}{system}"));
+        ["search tiny --system s.toml", "run e.toml --cache cache"].map(|it| here.ir(it))
+    };
+    for ran in system(&model, ", pooling = \"cls\"") {
+        let settings = "docs.ir: expected pooling cls, found mean (give the model, pooling, normalize \
+                        and precision of `ir encode`, and query_prefix, the prefix of queries; \
+                        any_encoder = true searches all the same)";
+        ran.fails(1, &["systems[0].encoder: ", settings]);
+    }
+    let other = crate::common::DISTILBERT;
+    for ran in system(other, "") {
+        ran.fails(1, &["docs.ir: expected model ", "found bert"]);
+    }
+    for ran in system(&model, ", max_tokens = 1") {
+        let limit = "systems[0].encoder.max_tokens: the limit of 1 tokens is too low";
+        ran.fails(1, &[limit]);
+    }
+    for ran in system(&model, "") {
+        assert!(!ran.ok().err.contains("warning"));
+    }
+    let corpus = here.read("tiny/corpus.jsonl");
+    here.write("tiny/corpus.jsonl", corpus.replace("winter", "summer"));
+    for ran in system(&model, "") {
+        let changed = "systems[0].vectors: docs.ir: expected vectors of the texts of tiny, found \
+                       other texts for 1 of its documents, such as \"d3\" (run `ir encode` again; \
+                       any_encoder = true searches all the same)";
+        ran.fails(1, &[changed]);
+    }
+}
+
+/// Messages of a search name options.
+#[test]
+fn other_models_dimensions_and_backends() {
+    let (here, model) = encoded();
+    let search = |more: &[&str]| here.ir(&[&["search", "tiny"], more].concat());
+    search(&["--vectors", "docs.ir", "--encoder", "no/such"])
+        .fails(1, &["no/such: expected a model folder"]);
+    here.write("short.jsonl", "{\"id\": \"d1\", \"vector\": [1, 2]}\n");
+    search(&["--vectors", "short.jsonl", "--encoder", &model]).fails(
+        1,
+        &["--encoder: expected vectors of 2 dimensions, as in short.jsonl, found "],
+    );
+    search(&["--vectors", "short.jsonl", "--query-vectors", "queries.ir"])
+        .fails(1, &["--query-vectors: expected vectors of 2 dimensions"]);
+    here.write("other.jsonl", "{\"id\": \"x\", \"vector\": [1, 2]}\n");
+    here.write(
+        "q.jsonl",
+        "{\"id\": \"q1\", \"vector\": [1, 2]}\n{\"id\": \"q2\", \"vector\": [1, 2]}\n",
+    );
+    search(&["--vectors", "other.jsonl", "--query-vectors", "q.jsonl"]).fails(
+        1,
+        &["--vectors: expected vectors of documents of the collection, found \"x\""],
+    );
+    let on_cpu = [
+        "--vectors",
+        "docs.ir",
+        "--encoder",
+        &model,
+        "--backend",
+        "cpu",
+    ];
+    search(&on_cpu).ok();
+    search(&[&on_cpu[..], &["--save", "s.toml"]].concat())
+        .fails(2, &["--backend cpu: expected no --save"]);
+    let weights = [
+        "--vectors",
+        "docs.ir",
+        "--encoder",
+        &model,
+        "--alpha",
+        "1,2",
+    ];
+    let saved = ["-o", "{alpha}.trec", "--save", "s.toml"];
+    search(&[&weights[..], &saved].concat())
+        .fails(2, &["--alpha: expected one weight with --save"]);
 }
 
 /// A blank document, and vectors of documents that are not in the collection: the system of a file

@@ -1,6 +1,6 @@
 //! Record of how saved vectors were encoded.
 
-#[cfg(feature = "dense")]
+use std::fmt::Display;
 use std::path::Path;
 
 use ir_core::DocNum;
@@ -113,6 +113,24 @@ impl VectorOrigin {
             origin.texts = texts;
         }
         (origin.texts.len() == vectors.len()).then_some(origin)
+    }
+
+    /// [`VectorOrigin::read`] for the vectors of a file or folder. Without a record, warns with
+    /// `unchecked`: what is not compared.
+    pub fn read_with_warning(
+        vectors: &SegmentedVectorIndex,
+        path: &Path,
+        unchecked: &str,
+        warn: &mut dyn FnMut(&dyn Display),
+    ) -> Option<Self> {
+        let origin = Self::read(vectors);
+        if origin.is_none() {
+            warn(&format_args!(
+                "{}: has no record of its encoder and texts; {unchecked}",
+                path.display()
+            ));
+        }
+        origin
     }
 
     /// Returns pooling, normalization, prefix, length limit, and the precision if it is not f32,

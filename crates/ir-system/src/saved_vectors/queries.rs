@@ -70,11 +70,9 @@ impl QueryVectors<'_> {
     ) -> Result<PrecomputedEncoder, SystemError> {
         let path = self.path.display();
         let file = open_vectors(self.key, self.path, Verify::AllSections)?;
-        let origin = VectorOrigin::read(&file);
+        let origin = VectorOrigin::read_with_warning(&file, self.path, QUERIES_UNCHECKED, warn);
         match &origin {
-            None => warn(&format_args!(
-                "{path}: has no record of its encoder and texts; {QUERIES_UNCHECKED}"
-            )),
+            None => {}
             Some(origin) if origin.template.is_some() => {
                 return Err(self.error(
                     "expected vectors of queries (`ir encode --queries`), found vectors of documents",

@@ -79,7 +79,7 @@ impl TextHashes {
 }
 
 /// Number with a comma before each group of three digits.
-fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (n, digit) in digits.chars().enumerate() {

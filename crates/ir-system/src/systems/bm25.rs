@@ -153,6 +153,7 @@ impl System for Bm25System {
             description: Some(description),
             feedback,
             rerankers: Vec::new(),
+            query_encoder: None,
         };
         CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }

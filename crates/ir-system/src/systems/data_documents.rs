@@ -22,7 +22,8 @@ pub(super) fn is_blank(text: &str) -> bool {
 }
 
 /// Search of the documents of the data with these ids, each once, with their numbers. Vectors of
-/// other documents are left out, with a warning if the data lack them.
+/// other documents are left out, with a warning if the data lack them. Records of an index with the
+/// same id have the number of the first one, which its filters select.
 ///
 /// # Errors
 /// Returns [`SystemError::Parameter`] of the key `vectors` if no vector is of a document of the
@@ -33,22 +34,37 @@ pub(super) fn of_the_data(
     inner: SharedRetriever,
     ids: DocIds,
 ) -> Result<OpenSystem, SystemError> {
-    if *inner.ids() == ids {
+    let is_same = *inner.ids() == ids;
+    if is_same && context.data.index().is_none() {
         return Ok(OpenSystem::new(Arc::new(Distinct(inner))));
     }
     let known = context.data.ids();
     let unknown = || inner.ids().iter().filter(move |id| known.get(id).is_none());
-    if let Some(first) = unknown().next() {
+    if !is_same && let Some(first) = unknown().next() {
         let (count, all) = (unknown().count(), inner.ids().len());
         if count == all {
             let message =
                 format!("expected vectors of documents of the collection, found {first:?}");
             return Err(SystemError::parameter("vectors", message));
         }
-        context.observer.warning(&format!(
+        context.warn_once(&format!(
             "{path}: {count} of {all} vectors are left out, of documents that the collection \
              lacks, such as {first:?}"
         ));
     }
     Ok(OpenSystem::new(Arc::new(Renumbered::new(inner, ids))))
+}
+
+/// Retriever with the document numbers of the index of the data, if there is one, which filters
+/// select.
+pub(super) fn with_numbers_of_the_index(
+    context: &SystemContext<'_>,
+    retriever: SharedRetriever,
+) -> SharedRetriever {
+    match context.data.index() {
+        Some(index) if *index.ids() != *retriever.ids() => {
+            Arc::new(Renumbered::new(retriever, index.ids().clone()))
+        }
+        _ => retriever,
+    }
 }

@@ -6,6 +6,7 @@ use ir_core::fusion::{Fused, Fusion, ScoreCombination, ScoreNormalization, Weigh
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::data_documents::with_numbers_of_the_index;
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
 use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
@@ -104,18 +105,30 @@ impl System for HybridSystem {
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let (mut parts, mut rerankers) = (Vec::<SharedRetriever>::new(), Vec::new());
+        let (mut descriptions, mut query_encoder) = (Vec::new(), None);
         for name in &self.of {
             let part = context.system(name)?;
             parts.push(part.retriever);
             rerankers.extend(part.rerankers);
+            descriptions.push(part.description);
+            query_encoder = query_encoder.or(part.query_encoder);
         }
+        let descriptions: Option<Vec<String>> = descriptions.into_iter().collect();
+        let open = |fused: SharedRetriever| {
+            let open = OpenSystem {
+                description: descriptions.map(|parts| parts.join(" and ")),
+                query_encoder,
+                ..OpenSystem::new(with_numbers_of_the_index(context, fused))
+            };
+            open.with_rerankers(rerankers)
+        };
         let failed = SystemError::stage("fusion");
         let fusion = match self.method() {
             FusionName::WeightedSum => {
                 let ones = vec![1.0; parts.len()];
                 let weights = self.weights.clone().unwrap_or(ones);
                 let sum = WeightedSum::new(parts.into_iter().zip(weights)).map_err(failed)?;
-                return Ok(OpenSystem::new(Arc::new(sum)).with_rerankers(rerankers));
+                return Ok(open(Arc::new(sum.with_names(self.of.clone()))));
             }
             FusionName::Rrf => Fusion {
                 normalization: ScoreNormalization::None,
@@ -128,6 +141,6 @@ impl System for HybridSystem {
             FusionName::Borda => Fusion::BORDA,
         };
         let fused = Fused::new(parts, fusion, self.depth.unwrap_or(100)).map_err(failed)?;
-        Ok(OpenSystem::new(Arc::new(fused)).with_rerankers(rerankers))
+        Ok(open(Arc::new(fused)))
     }
 }

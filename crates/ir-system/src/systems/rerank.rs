@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir_bm25::{SegmentedIndex, StoredFields};
+use ir_bm25::StoredFields;
 use ir_core::CandidateTexts;
 use ir_core::fusion::{Reranked, RetrieverScores};
 
@@ -30,31 +30,6 @@ impl RerankSystem {
             return Err(SystemError::parameter("training", message));
         }
         super::reranker::open_model(self, source)
-    }
-
-    /// Ranks the hits of retrievers of the documents of an index by the key `model`. The texts
-    /// come from the index. With the key `tokens`, the index may store none: explanations are then
-    /// without the texts of tokens.
-    ///
-    /// # Errors
-    /// Returns the errors of [`RerankSystem::open_model`], [`SystemError::Parameter`] if the index
-    /// stores no texts or the template is invalid, and [`SystemError::Stage`] if a retriever holds
-    /// too many documents.
-    pub fn rerank(
-        &self,
-        firsts: Vec<SharedRetriever>,
-        index: &SegmentedIndex,
-        source: &SourceMap,
-    ) -> Result<(Vec<SharedRetriever>, OpenReranker), SystemError> {
-        let texts = stored_texts("model", index, self.template()?);
-        let texts = match self.tokens {
-            None => Some(texts?),
-            Some(_) => texts.ok(),
-        };
-        let reranker = self.open_model(source)?;
-        let firsts = firsts.into_iter();
-        let reranked = firsts.map(|first| self.with_texts(first, &reranker, texts.clone()));
-        Ok((reranked.collect::<Result<_, _>>()?, reranker))
     }
 
     fn with_texts(
@@ -193,6 +168,7 @@ impl System for RerankSystem {
         let open = OpenSystem {
             description: description.map(|first| format!("{first}, reranked by {label}")),
             feedback: first.feedback,
+            query_encoder: first.query_encoder,
             ..OpenSystem::new(retriever)
         };
         Ok(open.with_rerankers(rerankers))

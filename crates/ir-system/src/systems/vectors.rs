@@ -1,34 +1,39 @@
 //! The type `dense`.
 
 use std::collections::HashSet;
-#[cfg(feature = "dense")]
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use ir_core::store::Verify;
-use ir_core::{Encoded, Encoder, PrecomputedEncoder};
+use ir_bm25::StoredFields;
+use ir_core::{DocIds, Encoded, Encoder, PrecomputedEncoder};
 use ir_data::DocTemplate;
-use ir_knn::EfSearch;
+use ir_knn::{EfSearch, SegmentedVectorIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data_documents::{RANKING, of_the_data};
 use super::document_texts::{TextRendering, document_ids};
 use super::existing_file::{existing_path, folder_hash};
+use crate::cache::Stage;
 use crate::entries::{
     BlankDocsName, CleaningEntry, DocOrderName, EncoderReference, IndexedFieldsEntry, cleaning,
     template,
 };
 use crate::error::SystemError;
+use crate::hash::ContentHash;
 use crate::observer::StageReport;
 #[cfg(feature = "dense")]
-use crate::saved_vectors::COMPARED_FIELDS;
-use crate::saved_vectors::{QueryVectors, VectorOrigin, open_vectors, vectors_hash};
+use crate::saved_vectors::QueryEncoder;
+use crate::saved_vectors::{
+    DENSE, QueryVectors, TextComparison, VectorOrigin, grouped, open_vectors, vectors_hash,
+};
 use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
 
 /// Dense retrieval with an encoder or with saved vectors.
 ///
-/// Saved vectors of documents that the collection lacks are left out, with a warning.
+/// Saved vectors of documents that the collection lacks are left out, and documents without a
+/// vector are not retrieved, both with a warning. The encoder of the queries and the texts of the
+/// documents are compared with the record of `ir encode` in the file of the vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DenseSystem {
@@ -51,7 +56,8 @@ pub struct DenseSystem {
     #[serde(default)]
     pub queries: Option<String>,
     /// Accepts saved vectors of documents and queries by different recorded encoders, such as a
-    /// query encoder with a model of its own, and vectors of other query texts. Default: false.
+    /// query encoder with a model of its own, and vectors of other texts of documents and queries.
+    /// Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
     /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`).
@@ -104,95 +110,271 @@ impl DenseSystem {
     }
 }
 
+/// What is not compared without a record of the encoder and the documents.
+const DOCUMENTS_UNCHECKED: &str = "the encoder of the queries must be the model that encoded it, \
+                                   and the documents must not have changed";
+
+/// Saved vectors of documents, which systems share.
+struct SavedVectors {
+    path: PathBuf,
+    index: SegmentedVectorIndex,
+    /// How they were encoded; `None` without a record.
+    origin: Option<VectorOrigin>,
+    /// Message about documents with other texts, if they were compared.
+    changed: OnceLock<Option<String>>,
+}
+
+impl SavedVectors {
+    /// Opens the vectors of the key `vectors`, once.
+    fn open(path: &str, context: &mut SystemContext<'_>) -> Result<Arc<Self>, SystemError> {
+        let resolved = existing_path(context.source, "vectors", path)?;
+        let verify = context.data.verification();
+        let key = format!("saved vectors {verify:?} {}", resolved.display());
+        let key = context.key(Stage::Vectors, &key);
+        if let Some(open) = context.session.get(&key) {
+            return Ok(open);
+        }
+        let index = open_vectors("vectors", &resolved, verify)?;
+        let origin = VectorOrigin::read_with_warning(
+            &index,
+            Path::new(path),
+            DOCUMENTS_UNCHECKED,
+            &mut |text| context.warn_once(&text.to_string()),
+        );
+        if let Some(origin) = &origin
+            && origin.template.is_none()
+        {
+            let message = format!(
+                "{path}: expected vectors of documents, found vectors of queries (`ir encode \
+                 --queries`)"
+            );
+            return Err(SystemError::parameter("vectors", message));
+        }
+        let open = Arc::new(Self {
+            path: resolved,
+            index,
+            origin,
+            changed: OnceLock::new(),
+        });
+        context.session.keep(key, open.clone());
+        Ok(open)
+    }
+
+    /// Message about documents with other texts than those that were encoded, compared once.
+    fn changed_texts(
+        &self,
+        path: &str,
+        context: &mut SystemContext<'_>,
+    ) -> Result<Option<&str>, SystemError> {
+        if let Some(known) = self.changed.get() {
+            return Ok(known.as_deref());
+        }
+        let found = self.compare_texts(path, context)?;
+        Ok(self.changed.get_or_init(|| found).as_deref())
+    }
+
+    fn compare_texts(
+        &self,
+        path: &str,
+        context: &mut SystemContext<'_>,
+    ) -> Result<Option<String>, SystemError> {
+        let Some(origin) = &self.origin else {
+            return Ok(None);
+        };
+        let template = origin.template.as_deref().unwrap_or_default();
+        let template = template.parse::<DocTemplate>();
+        let template = template.map_err(SystemError::stage("comparing texts"))?;
+        let data = context.data;
+        let (corpus, are_all) = match (data.all_documents(), data.index()) {
+            (Some(corpus), _) => (corpus, true),
+            (None, Some(index)) if index.config().store == StoredFields::Everything => {
+                (data.corpus(), false)
+            }
+            _ => {
+                context.inform_once(&format!(
+                    "{path}: not compared with the texts of {}, which stores none",
+                    data.name()
+                ));
+                return Ok(None);
+            }
+        };
+        let total = corpus.len_hint();
+        let mut texts = TextComparison::new(&template, self.index.ids(), &origin.texts);
+        texts.compare(corpus, &mut |done| {
+            context.report_progress("comparing texts", done, total)
+        })?;
+        let outdated = texts.outdated(are_all);
+        Ok(outdated.map(|(count, first)| {
+            format!(
+                "{path}: expected vectors of the texts of {}, found other texts for {} of its \
+                 documents, such as {first:?}",
+                data.name(),
+                grouped(count)
+            )
+        }))
+    }
+}
+
 impl DenseSystem {
     /// Rejects an encoder of the queries that did not encode the documents.
     #[cfg(feature = "dense")]
     fn check_encoder(
         &self,
-        documents: &VectorOrigin,
+        reference: &EncoderReference,
         encoder: &ir_dense::BiEncoder,
+        (path, documents): (&str, &VectorOrigin),
         context: &mut SystemContext<'_>,
     ) -> Result<(), SystemError> {
-        let fingerprint = encoder.fingerprint(ir_core::Side::Query);
-        let found = VectorOrigin::new(Path::new("encoder"), &fingerprint, None);
-        let found = found.map_err(SystemError::stage("serialization"))?;
-        let differences = documents.differences(&found, |it| COMPARED_FIELDS.contains(&it));
-        match differences {
-            None => Ok(()),
-            Some(differences) if self.any_encoder => {
-                context.observer.warning(&format!("encoder: {differences}"));
-                Ok(())
-            }
-            Some(differences) => {
-                let message = format!(
-                    "{differences} (expected the encoder of the documents; any_encoder = true \
-                     accepts others)"
-                );
-                Err(SystemError::parameter("encoder", message))
-            }
-        }
+        let (model, prefix) = reference.inspect(context, |entry| {
+            let model = entry.model.as_deref().unwrap_or("random model");
+            Ok((model.to_owned(), entry.query_prefix.clone()))
+        })?;
+        let encoder = QueryEncoder {
+            model: Path::new(&model),
+            encoder,
+            prefix: prefix.as_deref(),
+            any_encoder: self.any_encoder,
+            source: context.source,
+        };
+        encoder.check(Path::new(path), documents, &mut |text| {
+            context.warn_once(&text.to_string());
+        })
     }
 
-    /// Retriever of the saved vectors, which may return an id more than once.
+    /// Vectors of the queries of the key `queries` for the documents of saved vectors, opened once.
+    fn saved_queries(
+        &self,
+        documents: &SavedVectors,
+        context: &mut SystemContext<'_>,
+    ) -> Result<Arc<PrecomputedEncoder>, SystemError> {
+        let path = self.queries.as_deref().unwrap_or_default();
+        let resolved = existing_path(context.source, "queries", path)?;
+        let mut queries = ContentHash::default();
+        for query in context.data.queries() {
+            queries.text(&query.id).text(&query.text);
+        }
+        let key = format!(
+            "saved vectors {} of queries {} {:?} for {} {}",
+            resolved.display(),
+            queries.finish(),
+            self.cleaning,
+            documents.path.display(),
+            self.any_encoder
+        );
+        let key = context.key(Stage::Vectors, &key);
+        if let Some(open) = context.session.get(&key) {
+            return Ok(open);
+        }
+        let open = Arc::new(query_vectors(
+            context,
+            path,
+            documents.origin.as_ref(),
+            self.any_encoder,
+            self.cleaning.as_ref(),
+        )?);
+        context.session.keep(key, open.clone());
+        Ok(open)
+    }
+
+    /// Retriever of the saved vectors, which may return an id more than once, and the model that
+    /// encodes the queries. `ids` are the documents to search.
     fn saved_retriever(
         &self,
         path: &str,
+        ids: &DocIds,
         context: &mut SystemContext<'_>,
-    ) -> Result<SharedRetriever, SystemError> {
-        let resolved = existing_path(context.source, "vectors", path)?;
-        let documents = open_vectors("vectors", &resolved, Verify::AllSections)?;
-        let origin = VectorOrigin::read(&documents);
-        match &origin {
-            None => context.observer.warning(&format!(
-                "{path}: has no record of its encoder, which must be that of the queries"
-            )),
-            Some(origin) if origin.template.is_none() => {
-                let message = "expected vectors of documents, found vectors of queries";
-                return Err(SystemError::parameter("vectors", message));
-            }
-            Some(_) => {}
-        }
-        let encoder: Box<dyn Encoder> = if let Some(encoder) = &self.encoder {
-            let encoder = encoder.open(context)?;
+    ) -> Result<(SharedRetriever, Option<Arc<dyn Encoder>>), SystemError> {
+        let saved = SavedVectors::open(path, context)?;
+        let vectors = &saved.index;
+        let encoder: Arc<dyn Encoder> = if let Some(reference) = &self.encoder {
+            let encoder = reference.open(context)?;
             #[cfg(not(feature = "dense"))]
             match encoder {}
             #[cfg(feature = "dense")]
             {
-                if let Some(origin) = &origin {
-                    self.check_encoder(origin, encoder.inner(), context)?;
+                if let Some(origin) = &saved.origin {
+                    self.check_encoder(reference, encoder.inner(), (path, origin), context)?;
                 }
-                Box::new(encoder)
+                encoder
             }
         } else {
-            let path = self.queries.as_deref().unwrap_or_default();
-            Box::new(query_vectors(
-                context,
-                path,
-                origin.as_ref(),
-                self.any_encoder,
-                self.cleaning.as_ref(),
-            )?)
+            self.saved_queries(&saved, context)?
         };
-        if encoder.dim() != documents.dim() {
-            let key = if self.encoder.is_some() {
-                "encoder"
-            } else {
-                "queries"
-            };
-            let (expected, found) = (documents.dim(), encoder.dim());
-            let message = format!("expected vectors of {expected} dimensions, found {found}");
+        self.check_documents(path, &saved, ids, context)?;
+        if !vectors.is_empty() && encoder.dim() != vectors.dim() {
+            let key = self.encoder.as_ref().map_or("queries", |_| "encoder");
+            let (expected, found) = (vectors.dim(), encoder.dim());
+            let message =
+                format!("expected vectors of {expected} dimensions, as in {path}, found {found}");
             return Err(SystemError::parameter(key, message));
         }
+        let model = self.encoder.as_ref().map(|_| encoder.clone());
         let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
-        let graphs = documents.hnsw_searcher(width).filter(|_| !self.exact);
-        if graphs.is_none() && self.ef_search.is_some() {
-            let message = "expected vectors with graphs (`ir encode --add --hnsw`), found none";
-            return Err(SystemError::parameter("ef_search", message));
+        let graphs = vectors.hnsw_searcher(width).filter(|_| !self.exact);
+        let Some(graphs) = graphs else {
+            if self.ef_search.is_some() {
+                let message = format!(
+                    "{path}: expected vectors with graphs (`ir encode --add --hnsw`), found none, \
+                     which are searched exactly"
+                );
+                return Err(SystemError::parameter("ef_search", message));
+            }
+            return Ok((Arc::new(Encoded::new(encoder, vectors.clone())), model));
+        };
+        let source = context.source;
+        let [beam, exact] = [
+            source.option_name(DENSE, "ef_search"),
+            source.flag_name(DENSE, "exact"),
+        ];
+        context.inform_once(&format!(
+            "{path}: approximate search of graphs, beam width {} ({beam}); {exact} compares all \
+             vectors",
+            width.0
+        ));
+        Ok((Arc::new(Encoded::new(encoder, graphs)), model))
+    }
+
+    /// Checks that documents have vectors, and the texts that were encoded.
+    fn check_documents(
+        &self,
+        path: &str,
+        saved: &SavedVectors,
+        ids: &DocIds,
+        context: &mut SystemContext<'_>,
+    ) -> Result<(), SystemError> {
+        let known = saved.index.ids();
+        if saved.index.is_empty() && !ids.is_empty() {
+            let message =
+                format!("{path}: expected vectors of documents of the collection, found none");
+            return Err(SystemError::parameter("vectors", message));
         }
-        Ok(match graphs {
-            Some(graphs) => Arc::new(Encoded::new(encoder, graphs)),
-            None => Arc::new(Encoded::new(encoder, documents)),
-        })
+        let missing = ids.iter().filter(|id| known.get(id).is_none()).count();
+        // Without any, the vectors are of other documents, which is an error.
+        if missing > 0 && missing < ids.len() {
+            context.warn_once(&format!(
+                "{path}: {} of {} documents have no vector and cannot be retrieved (run `ir \
+                 encode` again)",
+                grouped(missing),
+                grouped(ids.len())
+            ));
+        }
+        if missing == ids.len() {
+            return Ok(());
+        }
+        match saved.changed_texts(path, context)? {
+            None => Ok(()),
+            Some(difference) if self.any_encoder => {
+                context.warn_once(difference);
+                Ok(())
+            }
+            Some(difference) => {
+                let accepts = context.source.flag_name(DENSE, "any_encoder");
+                let message = format!(
+                    "{difference} (run `ir encode` again; {accepts} searches all the same)"
+                );
+                Err(SystemError::parameter("vectors", message))
+            }
+        }
     }
 }
 
@@ -290,7 +472,8 @@ impl System for DenseSystem {
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let mut content = CleaningEntry::content(self.cleaning.as_ref(), context)?;
-        for (key, path) in self.saved() {
+        // Rankings of an index are not cached: large files open at once.
+        for (key, path) in self.saved().filter(|_| context.data.index().is_none()) {
             let path = existing_path(context.source, key, path)?;
             content.push_str(&if path.is_dir() {
                 folder_hash(context, &path)?
@@ -324,17 +507,22 @@ impl System for DenseSystem {
             order: self.order,
         };
         let ids = document_ids(context, rendering)?;
-        let inner = match &self.vectors {
-            Some(path) => self.saved_retriever(path, context)?,
+        let (inner, query_encoder) = match &self.vectors {
+            Some(path) => self.saved_retriever(path, &ids, context)?,
             None => {
                 let missing = || SystemError::parameter("", "expected the key encoder, found none");
                 let encoder = self.encoder.as_ref().ok_or_else(missing)?;
                 let template = self.template()?;
-                encoder.retriever(context, template.as_ref(), self.questions)?
+                let retriever = encoder.retriever(context, template.as_ref(), self.questions)?;
+                (retriever, None)
             }
         };
         let path = self.vectors.as_deref().unwrap_or_default();
-        let open = of_the_data(context, path, inner, ids)?;
+        let open = OpenSystem {
+            query_encoder,
+            description: self.vectors.as_ref().map(|_| "vectors".to_owned()),
+            ..of_the_data(context, path, inner, ids)?
+        };
         CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }
@@ -364,7 +552,7 @@ pub(super) fn query_vectors(
         path: &resolved,
         documents,
         any_encoder,
-        acceptance: "any_encoder = true",
+        acceptance: &context.source.flag_name(DENSE, "any_encoder"),
         required: Some(&required),
     };
     let observer = &mut *context.observer;

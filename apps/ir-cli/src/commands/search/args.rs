@@ -9,7 +9,7 @@ use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_data::{DocTemplate, ReadOptions, TextEncoding};
-use ir_system::{FilterName, IndexNeeds, Registry};
+use ir_system::{FilterName, IndexNeeds, Registry, SystemEntry};
 
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
@@ -324,6 +324,27 @@ impl Args {
                     .collect()
             }
         }
+    }
+
+    /// Weight of BM25 of each run; `None` without a hybrid search.
+    pub(super) fn weights(&self) -> Vec<Option<f32>> {
+        match self.alphas() {
+            [] => vec![None],
+            alphas => alphas.iter().copied().map(Some).collect(),
+        }
+    }
+
+    /// Systems of a run, the one to search last: the lexical ones with the vectors, if there are
+    /// some, and the reranking.
+    #[cfg_attr(not(feature = "dense"), allow(unused_variables))]
+    pub(super) fn systems(
+        &self,
+        lexical: Vec<SystemEntry>,
+        alpha: Option<f32>,
+    ) -> Result<Vec<SystemEntry>> {
+        #[cfg(feature = "dense")]
+        let lexical = self.vectors.systems(lexical, alpha)?;
+        Ok(self.lexical.reranked(lexical))
     }
 
     /// Weights of BM25 in hybrid searches.

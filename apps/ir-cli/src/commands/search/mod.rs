@@ -16,8 +16,6 @@ mod save;
 mod search_index;
 mod system_file;
 #[cfg(feature = "dense")]
-mod vector_texts;
-#[cfg(feature = "dense")]
 mod vectors;
 
 use std::time::Instant;

@@ -1,8 +1,9 @@
 //! Batch search with per-query filters.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use ir_bm25::feedback::Feedback;
-use ir_core::{DocIds, DocNum, Explanation, MatchedText, Progress, Query, Ranking, Search};
+use ir_core::{DocIds, DocNum, Explanation, MatchedText, Progress, Query, Ranking, Search, Side};
+use ir_system::saved_vectors::probe;
 use ir_system::{FilterName, OpenReranker, OpenSystem, SharedRetriever, SystemEntry};
 
 use super::args::Args;
@@ -11,6 +12,7 @@ use crate::shared::console::Console;
 use crate::shared::filter::{Conditions, QueryFilters, warn_of_years};
 use crate::shared::search_data::{SystemOpener, note_long_documents, warn_of_short_queries};
 use crate::shared::signals::check_stopped;
+use crate::shared::system_options::spec_of_options;
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
@@ -45,8 +47,8 @@ impl QueryRunner {
         }
     }
 
-    /// Searches by the system of the options. `queries` are the queries to search.
-    #[cfg_attr(not(feature = "dense"), allow(unused_variables))]
+    /// Searches by the systems of the options, one for each run. `queries` are the queries to
+    /// search.
     pub(crate) fn new(
         engine: &SearchIndex,
         args: &Args,
@@ -55,66 +57,45 @@ impl QueryRunner {
     ) -> Result<Self> {
         let index = &engine.index;
         let (others, cache) = (args.other_collections(), args.cache.as_ref());
-        let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console);
-        let spec = args.lexical.spec_of_cleaned()?;
-        // Vectors replace the system that finds the candidates.
+        let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console)?;
         #[cfg(feature = "dense")]
-        let spec = if args.has_vectors() {
-            args.lexical.spec_of_candidates()?
-        } else {
-            spec
-        };
-        let open = opener?.open(&spec)?;
+        let opener = opener.with_vectors(
+            // Documents of a cached index are not read again: it stores their texts.
+            engine.collection.as_ref().filter(|_| args.cache.is_none()),
+            args.vectors.backend(),
+        );
+        let mut opener = opener;
+        let mut open = Vec::new();
+        for alpha in args.weights() {
+            let systems = args.systems(args.lexical.systems_of_cleaned()?, alpha)?;
+            open.push(opener.open(&spec_of_options(systems))?);
+        }
+        let retrievers = open.iter().map(|open| open.retriever.clone()).collect();
+        // The systems of several weights differ in nothing else.
+        let open = open.into_iter().next().context("expected a system")?;
         if args.lexical.is_bm25f() && index.config().fields.names().len() == 1 {
             console.warn(format_args!(
                 "--model bm25f over one field is bm25 (--fields title,text indexes two)"
             ));
         }
-        let searcher = args.lexical.searcher(index)?;
-        #[cfg_attr(not(feature = "dense"), allow(unused_mut))]
-        let mut rerankers = open.rerankers;
-        #[cfg(feature = "dense")]
-        let (mut retrievers, query_probe) = args.vectors.retrievers(
-            &searcher,
-            (args.verification(), args.shard.shard.is_some()),
-            engine,
-            // Documents of a cached index are not read again: it stores their texts.
-            engine.collection.as_ref().filter(|_| args.cache.is_none()),
-            queries,
-            console,
-        )?;
-        #[cfg(feature = "dense")]
-        if !retrievers.is_empty() {
-            let (reranked, reranker) = args.lexical.rerank_all(retrievers, index)?;
-            (retrievers, rerankers) = (reranked, reranker.into_iter().collect());
-        }
-        #[cfg(not(feature = "dense"))]
-        let (mut retrievers, query_probe) = (Vec::new(), None);
-        if retrievers.is_empty() {
-            retrievers.push(open.retriever);
-        }
+        let probed = open
+            .query_encoder
+            .filter(|_| args.shard.shard.is_some())
+            .map(|encoder| probe(&*encoder, Side::Query));
         let (name, time) = (&args.collection, args.not_later_than_query);
         let conditions = Conditions::of_option(&args.filter);
         let filters = QueryFilters::new(index, conditions, time.is_some(), name, console)?;
-        let reranking = match args.lexical.reranking()? {
-            Some(system) => format!(", reranked by {}", system.label()),
-            None => String::new(),
-        };
         Ok(Self {
-            what: match args.default_tag() {
-                "ir-vectors" => format!("vectors{reranking}"),
-                "ir-hybrid" => format!("vectors and {}{reranking}", searcher.model()),
-                _ => open
-                    .description
-                    .unwrap_or_else(|| args.lexical.model_name()),
-            },
+            what: open
+                .description
+                .unwrap_or_else(|| args.lexical.model_name()),
             feedback: open.feedback,
             retrievers,
             with_duplicates: open.with_duplicates,
             filter: time.map_or(FilterName::None, FilterName::from),
             filters,
-            rerankers,
-            query_probe,
+            rerankers: open.rerankers,
+            query_probe: probed.transpose()?,
         })
     }
 

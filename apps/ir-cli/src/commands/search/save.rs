@@ -28,11 +28,15 @@ pub(super) fn saved(
     if args.shard.shard.is_some() {
         bail_usage!("--shard: expected no --save; a system file has no such key");
     }
-    let parameters = index_parameters(args, engine.index.config())?;
-    let systems = args.lexical.systems(&parameters)?;
     #[cfg(feature = "dense")]
-    let systems = args.vectors.systems(systems)?;
-    let mut systems = args.lexical.reranked(systems);
+    if let Some(backend) = args.vectors.backend() {
+        bail_usage!("--backend {backend}: expected no --save; a system file has no such key");
+    }
+    let [alpha] = args.weights()[..] else {
+        bail_usage!("--alpha: expected one weight with --save");
+    };
+    let parameters = index_parameters(args, engine.index.config())?;
+    let mut systems = args.systems(args.lexical.systems(&parameters)?, alpha)?;
     let root = systems.pop().context("expected a system")?;
     debug_assert!(root.name == SYSTEM, "the system to search is last");
     let mut root = searched(args, root, tag);

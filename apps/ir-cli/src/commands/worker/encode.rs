@@ -2,22 +2,23 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_data::RecordKind;
 use ir_dense::encode_stream;
-use ir_system::saved_vectors::open_vectors;
+use ir_system::SourceMap;
+use ir_system::saved_vectors::{QueryEncoder, VectorOrigin, open_vectors};
 
 use super::record_types::{InputRecord, OutputKind, OutputValue, RecordInput};
 use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::encoder::{EncoderOptions, QueryEncoder, find_model, open_encoder, origin_of};
+use crate::shared::encoder::{EncoderOptions, find_model, open_encoder};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::signals::{Interrupted, check_stopped};
-use crate::shared::system_options::SystemSource;
+use crate::shared::system_options::{DENSE, SystemSource, message, option_name};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -123,13 +124,20 @@ impl VectorOptions {
         let found = find_model(model)?;
         let config = found.with_catalog_defaults(self.options.config(Side::Query));
         let encoder = open_encoder(&found.folder, &config)?;
-        if let Some(origin) = origin_of(&vectors, path, ENCODER_UNCHECKED, console) {
+        let unchecked = ENCODER_UNCHECKED;
+        let origin = VectorOrigin::read_with_warning(&vectors, path, unchecked, &mut |text| {
+            console.warn(text);
+        });
+        if let Some(origin) = origin {
             let queries = QueryEncoder {
                 model,
                 encoder: &encoder,
-                options: &self.options,
+                prefix: self.options.prefix(),
+                any_encoder: self.any_encoder,
+                source: &SourceMap::with_option_names(option_name),
             };
-            queries.check(path, &origin, self.any_encoder, console)?;
+            let checked = queries.check(path, &origin, &mut |text| console.warn(text));
+            checked.map_err(|error| anyhow!(message(DENSE, &error)))?;
         }
         let encoded = Distinct(Encoded::new(encoder, vectors));
         let query = |record: InputRecord| record.into_text();

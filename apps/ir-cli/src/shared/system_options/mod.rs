@@ -15,9 +15,7 @@ use ir_bm25::{Searcher, SegmentedIndex};
 use ir_core::Query;
 use ir_data::DocTemplate;
 use ir_system::systems::{Bm25System, CleaningEntry, RerankSystem};
-#[cfg(feature = "dense")]
-use ir_system::{OpenReranker, SharedRetriever, SourceMap};
-use ir_system::{Registry, SystemEntry, SystemError, SystemSpec};
+use ir_system::{Registry, SourceMap, SystemEntry, SystemError, SystemSpec};
 use toml::{Table, Value};
 
 use crate::shared::console::Usage;
@@ -29,12 +27,10 @@ use option::EXPANSION;
 pub(crate) use option::REMOTE;
 #[cfg(feature = "dense")]
 pub(crate) use option::RERANKING;
-#[cfg(feature = "dense")]
-pub(crate) use option::key_help;
 pub(crate) use option::option_name;
-#[cfg(feature = "dense")]
-pub(crate) use option::shortest;
 use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model};
+#[cfg(feature = "dense")]
+pub(crate) use option::{DENSE, HYBRID, key_help, shortest};
 pub(crate) use reranking::RerankOptions;
 pub(crate) use source::{
     SystemSource, check_any_query, described_by, open_for_any_query, open_system, open_with_grids,
@@ -203,21 +199,6 @@ impl SystemOptions {
             .transpose()
     }
 
-    /// Reranks the hits of retrievers of the documents of an index, if the options say so.
-    #[cfg(feature = "dense")]
-    pub(crate) fn rerank_all(
-        &self,
-        retrievers: Vec<SharedRetriever>,
-        index: &SegmentedIndex,
-    ) -> Result<(Vec<SharedRetriever>, Option<OpenReranker>)> {
-        let Some(system) = self.reranking()? else {
-            return Ok((retrievers, None));
-        };
-        let reranked = system.rerank(retrievers, index, &SourceMap::default());
-        let (retrievers, reranker) = reranked.map_err(of_reranking)?;
-        Ok((retrievers, Some(reranker)))
-    }
-
     fn rerank_entry(&self) -> Option<SystemEntry> {
         let of_reranking = self.given.iter().filter(|(_, kind, ..)| *kind == RERANK);
         let parameters = of_reranking.map(|(_, _, key, value)| ((*key).to_owned(), value.clone()));
@@ -365,22 +346,20 @@ impl SystemOptions {
     /// The system to open, which cleans its queries.
     pub(crate) fn spec(&self) -> Result<SystemSpec> {
         let systems = self.systems(&self.any_fields())?;
-        Ok(SystemSpec::new(self.reranked(systems)))
+        Ok(spec_of_options(self.reranked(systems)))
+    }
+
+    /// Systems without the reranking, for queries that are cleaned, on any index.
+    pub(crate) fn systems_of_cleaned(&self) -> Result<Vec<SystemEntry>> {
+        let mut systems = self.systems(&self.any_fields())?;
+        systems[0].parameters.remove("cleaning");
+        Ok(systems)
     }
 
     /// The system to open, for queries that are cleaned.
     pub(crate) fn spec_of_cleaned(&self) -> Result<SystemSpec> {
-        let mut spec = self.spec()?;
-        spec.systems[0].parameters.remove("cleaning");
-        Ok(spec)
-    }
-
-    /// Variant of [`Self::spec_of_cleaned`] without the reranking.
-    #[cfg(feature = "dense")]
-    pub(crate) fn spec_of_candidates(&self) -> Result<SystemSpec> {
-        let mut systems = self.systems(&self.any_fields())?;
-        systems[0].parameters.remove("cleaning");
-        Ok(SystemSpec::new(systems))
+        let systems = self.systems_of_cleaned()?;
+        Ok(spec_of_options(self.reranked(systems)))
     }
 
     /// Searcher of an index by the scoring model; BM25 beside random indexing.
@@ -425,6 +404,13 @@ fn of_reranking(error: SystemError) -> anyhow::Error {
         SystemError::Stage { .. } => error.into(),
         error => anyhow!(message(RERANK, &error)),
     }
+}
+
+/// Systems of options, the one to search last: messages name options.
+pub(crate) fn spec_of_options(systems: Vec<SystemEntry>) -> SystemSpec {
+    let mut spec = SystemSpec::new(systems);
+    spec.source = SourceMap::with_option_names(option_name);
+    spec
 }
 
 /// Message of the error of a system, with the option of its key.

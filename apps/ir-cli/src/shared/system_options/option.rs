@@ -17,6 +17,8 @@ pub(super) const RANDOM_INDEXING: &str = "random-indexing";
 pub(super) const PRIOR: &str = "prior";
 pub(super) const RERANK: &str = "rerank";
 pub(crate) const REMOTE: &str = "remote";
+pub(crate) const DENSE: &str = "dense";
+pub(crate) const HYBRID: &str = "hybrid";
 
 /// Keys of `bm25` that are options of the index, or that options with a form of their own set.
 const OF_THE_INDEX: [&str; 6] = [
@@ -198,6 +200,18 @@ pub(crate) fn option_name(kind: &str, key: &str) -> String {
             "queries" => "engine-vectors".to_owned(),
             key => format!("engine-{}", key.replace('_', "-")),
         };
+    }
+    if kind == DENSE {
+        return match key {
+            "" => "vectors".to_owned(),
+            "queries" => "query-vectors".to_owned(),
+            "encoder.model" => "encoder".to_owned(),
+            "encoder.query_prefix" => "prefix".to_owned(),
+            key => key.trim_start_matches("encoder.").replace('_', "-"),
+        };
+    }
+    if kind == HYBRID {
+        return "alpha".to_owned();
     }
     if key.starts_with("expansion.encoder") {
         return "nearest-encoder".to_owned();

@@ -7,7 +7,10 @@ use ir_bm25::{TermVectors, TermWords};
 use ir_core::store::Verify;
 use ir_core::{CachedEncoder, Encoded, Encoder, Flow, Retriever, Side};
 use ir_data::DocTemplate;
-use ir_dense::{BiEncoder, EncoderConfig, Pooling, Precision, SideConfig, encode_stream};
+use ir_dense::{
+    BiEncoder, EncoderConfig, ModelError, Pooling, Precision, SideConfig, TokenizerError,
+    encode_stream,
+};
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
 use crate::cache::Stage;
@@ -189,9 +192,11 @@ impl EncoderEntry {
 
     /// Configuration with the defaults of the catalog; trained weights have them in their folder.
     fn config(&self, context: &SystemContext<'_>) -> Result<EncoderConfig, SystemError> {
+        let mut options = self.options();
+        options.backend = context.session.backend;
         match self.training {
-            Some(_) => Ok(self.options()),
-            None => self.with_catalog_defaults(context, self.options()),
+            Some(_) => Ok(options),
+            None => self.with_catalog_defaults(context, options),
         }
     }
 
@@ -209,10 +214,28 @@ impl EncoderEntry {
         }
         let config = self.config(context)?;
         let encoder = BiEncoder::open_with(self.folder(context)?, &config);
-        let encoder = encoder.map_err(SystemError::stage("opening the model"))?;
+        let encoder = encoder.map_err(|error| self.opening_error(error))?;
+        if let (Some(model), None) = (&self.model, &self.training) {
+            for note in encoder.notes() {
+                context.observer.note(&format!("{model}: {note}"));
+            }
+        }
         let encoder = Arc::new(CachedEncoder::new(encoder));
         context.session.keep(content, encoder.clone());
         Ok(encoder)
+    }
+
+    /// Error of opening the model: of the key that the model does not accept, if it is one.
+    fn opening_error(&self, error: ModelError) -> SystemError {
+        let key = match &error {
+            ModelError::Setting { field, .. } if field == "max_tokens" => "max_tokens",
+            ModelError::Tokenizer(TokenizerError::Limit { .. }) if self.max_tokens.is_some() => {
+                "max_tokens"
+            }
+            ModelError::Precision { .. } => "precision",
+            _ => return SystemError::stage("opening the model")(error),
+        };
+        SystemError::parameter(key, error.to_string())
     }
 
     /// Cache key and description of the vectors of the documents.
