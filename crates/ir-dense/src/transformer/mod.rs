@@ -107,6 +107,8 @@ pub struct TransformerLayer {
     pub key_norm: Option<LayerNorm>,
     /// Projections of relative positions; `None` if the projections of keys and queries are used.
     pub positions: Option<PositionProjections>,
+    /// Bottleneck adapter after the feed-forward network.
+    pub adapter: Option<AdapterProjections>,
 }
 
 /// Projections of the embeddings of relative positions in disentangled attention.
@@ -116,6 +118,15 @@ pub struct PositionProjections {
     pub key: Option<Linear>,
     /// Queries of relative positions: `[hidden_size, queries]`.
     pub query: Option<Linear>,
+}
+
+/// Projections of a bottleneck adapter.
+#[derive(Module, Debug)]
+pub struct AdapterProjections {
+    /// Down-projection: `[hidden_size, size]`.
+    pub down: Linear,
+    /// Up-projection: `[size, hidden_size]`.
+    pub up: Linear,
 }
 
 impl Transformer {
