@@ -32,7 +32,7 @@ impl Activation {
     /// Names that [`Activation::from_transformers`] accepts, for errors.
     pub(crate) const EXPECTED: &str = "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu or silu";
 
-    /// Name in transformers.
+    /// Name of the function in `config.json` of transformers.
     pub(crate) fn transformers_name(self) -> &'static str {
         match self {
             Self::Gelu => "gelu",

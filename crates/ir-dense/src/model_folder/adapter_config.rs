@@ -12,8 +12,8 @@ use crate::error::ModelError;
 /// model in the same folder.
 pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
 
-/// Weights of an adapter: two names of PEFT, then two of the library `adapters`. One of those of
-/// its library is required.
+/// Weights of an adapter: two names of PEFT, then two of the library `adapters`. An adapter has one
+/// of the two files of its library.
 pub(crate) const ADAPTER_WEIGHTS: [&str; 4] = [
     "adapter_model.safetensors",
     "adapter_model.bin",

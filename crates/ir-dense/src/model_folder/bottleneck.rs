@@ -1,7 +1,7 @@
-//! Adapters of the library `adapters`, such as those of SPECTER2: a bottleneck after the feed-forward
-//! network of every layer.
+//! Adapters of the library `adapters`, as in SPECTER2: a bottleneck after every feed-forward
+//! network.
 //!
-//! With the input x of the feed-forward network and the output h of its second projection, the layer
+//! With the input x of the feed-forward network and the output h of its second projection, a layer
 //! of BERT returns LN(h + x). With an adapter it returns LN(A(LN(h + x)) + h + x), where
 //! A(v) = up(activation(down(v))) and LN is the same normalization, with the same weights, twice:
 //!
@@ -17,12 +17,12 @@
 //! # Source
 //! The library `adapters` (github.com/adapter-hub/adapters): `Adapter.pre_forward`, `forward` and
 //! `post_forward` in `src/adapters/methods/modeling.py` (commit 12379e3), called for the output of
-//! the second projection by `BertOutputWithAdapters` in `src/adapters/models/bert/modeling_bert.py`;
-//! defaults of settings in `BnConfig`, and the values of `SeqBnConfig` (`pfeiffer`), in
-//! `src/adapters/configuration/adapter_config.py`; names of files in `src/adapters/utils.py`.
-//! Pfeiffer et al., "AdapterFusion: Non-Destructive Task Composition for Transfer Learning", EACL
-//! 2021. SPECTER2: Singh et al., "SciRepEval: A Multi-Format Benchmark for Scientific Document
-//! Representations", EMNLP 2023.
+//! the second projection by `BertOutputWithAdapters` in
+//! `src/adapters/models/bert/modeling_bert.py`; defaults of settings in `BnConfig`, and the values
+//! of `SeqBnConfig` (`pfeiffer`), in `src/adapters/configuration/adapter_config.py`; names of files
+//! in `src/adapters/utils.py`. Pfeiffer et al., "AdapterFusion: Non-Destructive Task Composition for
+//! Transfer Learning", EACL 2021. SPECTER2: Singh et al., "SciRepEval: A Multi-Format Benchmark for
+//! Scientific Document Representations", EMNLP 2023.
 
 use std::path::Path;
 

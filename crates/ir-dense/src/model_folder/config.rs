@@ -145,7 +145,7 @@ pub struct BottleneckAdapter {
     /// Name of the adapter in the names of its tensors; not part of fingerprints.
     #[serde(skip)]
     pub name: String,
-    /// Inner dimension.
+    /// Inner dimension: ⌊`hidden_size` / `reduction_factor`⌋, at least 1.
     pub size: usize,
     /// Activation function of the inner vectors.
     pub activation: Activation,

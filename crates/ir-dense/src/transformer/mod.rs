@@ -7,6 +7,9 @@
 //! pass through all projections between two attentions while they are in the L2 cache. Tests check
 //! both against the hidden states of Python's transformers.
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod adapter_tests;
 mod attended_tokens;
 pub(crate) mod batch;
 pub(crate) mod cpu;

@@ -33,7 +33,7 @@ impl Transformer {
     }
 
     /// Returns the weights under the names of the architecture, in PyTorch's layout: matrices as
-    /// `[out, in]`. Without those of a bottleneck adapter.
+    /// `[out, in]`. A bottleneck adapter is left out.
     pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
         let mut saved = SavedTensors::new(&self.config);
         let tables = [
