@@ -20,9 +20,9 @@
 //! the second projection by `BertOutputWithAdapters` in
 //! `src/adapters/models/bert/modeling_bert.py`; defaults of settings in `BnConfig`, and the values
 //! of `SeqBnConfig` (`pfeiffer`), in `src/adapters/configuration/adapter_config.py`; names of files
-//! in `src/adapters/utils.py`. Pfeiffer et al., "AdapterFusion: Non-Destructive Task Composition for
-//! Transfer Learning", EACL 2021. SPECTER2: Singh et al., "SciRepEval: A Multi-Format Benchmark for
-//! Scientific Document Representations", EMNLP 2023.
+//! in `src/adapters/utils.py`. Pfeiffer et al., "AdapterFusion: Non-Destructive Task Composition
+//! for Transfer Learning", EACL 2021. SPECTER2: Singh et al., "SciRepEval: A Multi-Format
+//! Benchmark for Scientific Document Representations", EMNLP 2023.
 
 use std::path::Path;
 

@@ -4,8 +4,8 @@
 //! - `remote_code`: error of an unknown architecture, and code in the folder
 //! - `weights`: reader of `model.safetensors`, its shards, and `pytorch_model.bin`
 //! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
-//! - `adapter`: adapters of a folder, with the configuration `adapter_config`: `lora` is added to the
-//!   weights, `bottleneck` adds layers
+//! - `adapter`: adapters of a folder, with the configuration `adapter_config`: `lora` is added to
+//!   the weights, `bottleneck` adds layers
 //! - `hub_cache`: folders of models in the cache of the hub
 //! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
