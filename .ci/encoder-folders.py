@@ -22,6 +22,7 @@ import tokenizers as tk
 import torch
 import transformers as tf
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as st
 
@@ -218,6 +219,101 @@ def lora(base, **settings):
     return edit
 
 
+def bottleneck(base, non_linearity, safetensors=False, **settings):
+    """Adds an adapter of the library `adapters` with random weights. `base`: subfolder as in `lora`.
+
+    The library does not run beside transformers 5: `with_bottleneck` applies the adapter.
+    """
+
+    def edit(folder, encoder):
+        # `SeqBnConfig` ("pfeiffer") of the library, with the settings that SPECTER2's files have.
+        config = dict(
+            adapter_residual_before_ln=False, cross_adapter=False, inv_adapter=None, is_parallel=False, leave_out=[],
+            ln_after=False, ln_before=False, mh_adapter=False, non_linearity=non_linearity, original_ln_after=True,
+            original_ln_before=True, output_adapter=True, phm_layer=False, reduction_factor=5, residual_before_ln=True,
+            scaling=1.0, use_gating=False,
+        ) | settings
+        hidden, name = encoder.config.hidden_size, "[PRX]"
+        size = max(1, int(hidden // config["reduction_factor"]))
+        torch.manual_seed(7)
+        weights = {}
+        for number in range(encoder.config.num_hidden_layers):
+            start = f"{encoder.base_model_prefix}.encoder.layer.{number}.output.adapters.{name}."
+            for part, shape in (("adapter_down.0", (size, hidden)), ("adapter_up", (hidden, size))):
+                weights[f"{start}{part}.weight"] = 0.4 * torch.randn(shape)
+                weights[f"{start}{part}.bias"] = 0.4 * torch.randn(shape[0])
+        if safetensors:
+            save_file(weights, folder / "adapter.safetensors")
+        else:
+            torch.save(weights, folder / "pytorch_adapter.bin")
+        described = dict(
+            config=config, hidden_size=hidden, model_class="BertAdapterModel", model_name=base,
+            model_type=encoder.config.model_type, name=name, version="adapters.1.0.0",
+        )
+        (folder / ADAPTER_CONFIG).write_text(json.dumps(described, indent=2, sort_keys=True))
+        (folder / base).mkdir(exist_ok=True)
+        for file in ("config.json", "model.safetensors"):
+            (folder / file).rename(folder / base / file)
+
+    return edit
+
+
+ADAPTER_CONFIG = "adapter_config.json"
+
+
+class BottleneckOutput(torch.nn.Module):
+    """Output of a layer of BERT with an adapter.
+
+    `BertOutputWithAdapters`, `Adapter.pre_forward`, `forward` and `post_forward` of the library `adapters`
+    (src/adapters/models/bert/modeling_bert.py and src/adapters/methods/modeling.py, commit 12379e3) with the settings of
+    `SeqBnConfig`.
+    """
+
+    def __init__(self, output, down, up, activation):
+        super().__init__()
+        self.output, self.down, self.up, self.activation = output, down, up, activation
+
+    def forward(self, hidden_states, input_tensor):
+        hidden_states = self.output.dense(hidden_states)
+        residual = hidden_states
+        normalized = self.output.LayerNorm(hidden_states + input_tensor)
+        adapted = self.up(self.activation(self.down(normalized))) + residual
+        return self.output.LayerNorm(adapted + input_tensor)
+
+
+@contextlib.contextmanager
+def without_bottleneck(folder):
+    """The folder, or a copy without its adapter; and what applies the adapter to a transformer."""
+    path = folder / ADAPTER_CONFIG
+    adapter = json.loads(path.read_text()) if path.exists() else {}
+    if "config" not in adapter:
+        yield folder, lambda encoder: None
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        copied = Path(shutil.copytree(folder, Path(temporary) / "model"))
+        for file in (copied / adapter["model_name"]).iterdir():
+            if file.is_file():
+                file.replace(copied / file.name)
+        (copied / ADAPTER_CONFIG).unlink()
+        yield copied, lambda encoder: with_bottleneck(encoder, folder, adapter)
+
+
+def with_bottleneck(encoder, folder, adapter):
+    safetensors, pytorch = folder / "adapter.safetensors", folder / "pytorch_adapter.bin"
+    weights = load_file(safetensors) if safetensors.exists() else torch.load(pytorch, weights_only=True)
+    for number, layer in enumerate(encoder.encoder.layer):
+        start = f"{encoder.base_model_prefix}.encoder.layer.{number}.output.adapters.{adapter['name']}."
+
+        def linear(part):
+            weight, bias = weights[f"{start}{part}.weight"], weights[f"{start}{part}.bias"]
+            projection = torch.nn.Linear(*weight.shape[::-1])
+            projection.load_state_dict(dict(weight=weight, bias=bias))
+            return projection
+
+        activation = tf.activations.get_activation(adapter["config"]["non_linearity"])
+        layer.output = BottleneckOutput(layer.output, linear("adapter_down.0"), linear("adapter_up"), activation)
+
+
 def with_head(model):
     """Tensors of a model with a head, which have a prefix."""
 
@@ -357,6 +453,9 @@ FOLDERS |= {
             alpha_pattern={"layer.0.*dense": 2.5},
         ),
     ),
+    "bert-adapter": replace(FOLDERS["bert-gelu-new"], edit=bottleneck("base", "relu")),
+    "roberta-adapter": replace(FOLDERS["roberta"], edit=bottleneck(".", "gelu", True, reduction_factor=0.7)),
+    "electra-adapter": replace(FOLDERS["electra-small"], edit=bottleneck("base", "swish", reduction_factor=30)),
     "qwen3-lora": replace(FOLDERS["qwen3"], edit=lora("base", r=4, target_modules="all-linear", use_rslora=True)),
 }
 HEADS = {
@@ -384,16 +483,16 @@ FOLDERS |= {f"{name}-with-head": replace(FOLDERS[name], edit=with_head(model)) f
 
 # Folders of crates/ir-dense/testdata/families.
 COMMITTED = (
-    "albert albert-groups bert-added-tokens bert-dense bert-left bert-lora deberta-v2 deberta-v3 distilbert dpr-context "
-    "electra-small eurobert gemma3-bf16 gte jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert qwen2-windows "
-    "qwen3-bf16 qwen3-lora qwen3-yarn roberta-vocab-merges t5 t5-gated xlm-roberta-bytes"
+    "albert albert-groups bert-adapter bert-added-tokens bert-dense bert-left bert-lora deberta-v2 deberta-v3 distilbert "
+    "dpr-context electra-small eurobert gemma3-bf16 gte jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert "
+    "qwen2-windows qwen3-bf16 qwen3-lora qwen3-yarn roberta-vocab-merges t5 t5-gated xlm-roberta-bytes"
 ).split()
 
 # Folders without gradients.json: the tokens or weights differ from another folder, not the gradients, or there are two
 # transformers.
 WITHOUT_GRADIENTS = (
-    "bert-added-tokens bert-added-tokens-older bert-lengths bert-lora bert-older bert-prompt-excluded bert-router "
-    "bert-split-special qwen3-lora xlm-roberta-added-tokens"
+    "bert-adapter bert-added-tokens bert-added-tokens-older bert-lengths bert-lora bert-older bert-prompt-excluded "
+    "bert-router bert-split-special electra-adapter qwen3-lora roberta-adapter xlm-roberta-added-tokens"
 ).split()
 # Indices of the texts of the loss: two sentences, a word, and a text that is longer than all attention windows.
 GRADIENT_TEXTS = [0, 6, 2, 16]
@@ -449,8 +548,10 @@ def expected(name, folder, dtype=torch.float32):
         with torch.inference_mode():
             return [model(**batch).pooler_output.numpy()] * 2
     # The base model of an adapter is relative to its folder.
-    with contextlib.chdir(folder):
-        model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": dtype}).to(dtype)
+    with contextlib.chdir(folder), without_bottleneck(folder) as (own, adapt):
+        model = SentenceTransformer(str(own), device="cpu", model_kwargs={"dtype": dtype})
+        adapt(model[0].model)
+        model = model.to(dtype).eval()
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 
 

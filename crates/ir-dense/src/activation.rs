@@ -32,6 +32,17 @@ impl Activation {
     /// Names that [`Activation::from_transformers`] accepts, for errors.
     pub(crate) const EXPECTED: &str = "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu or silu";
 
+    /// Name of the function in `config.json` of transformers.
+    pub(crate) fn transformers_name(self) -> &'static str {
+        match self {
+            Self::Gelu => "gelu",
+            Self::GeluTanh => "gelu_new",
+            Self::QuickGelu => "quick_gelu",
+            Self::Relu => "relu",
+            Self::Silu => "silu",
+        }
+    }
+
     /// Returns the function that transformers has under a name; `None` if it is not supported.
     pub(crate) fn from_transformers(name: &str) -> Option<Self> {
         Some(match name {
@@ -43,5 +54,18 @@ impl Activation {
             "silu" | "swish" => Self::Silu,
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Activation;
+
+    #[test]
+    fn names_of_transformers_are_read() {
+        for activation in Activation::ALL {
+            let name = activation.transformers_name();
+            assert_eq!(Activation::from_transformers(name), Some(activation));
+        }
     }
 }

@@ -400,27 +400,34 @@ fn downloads_adapters_without_their_base_model() {
         hash,
         large: true,
     };
-    let config = r#"{"peft_type": "LORA", "base_model_name_or_path": "org/base"}"#;
-    let files = vec![
-        large(
-            "adapter_config.json",
-            config,
+    let lora = r#"{"peft_type": "LORA", "base_model_name_or_path": "org/base"}"#;
+    let bottleneck = r#"{"config": {"mh_adapter": false, "output_adapter": true, "original_ln_before": true, "reduction_factor": 16, "non_linearity": "relu"}, "hidden_size": 768, "model_name": "org/base", "model_type": "bert", "name": "x"}"#;
+    for (config, hash, weights) in [
+        (
+            lora,
             "0a2a66cd01e99e840aaf4881af0cc066462b69fa7df4b1bff53c3b482454a124",
-        ),
-        large(
             "adapter_model.safetensors",
-            "adapter",
-            "ae1eae1d76e5b7c865c4122ce366a08025842566d2d96c75cc13e6353a73db0d",
         ),
-    ];
-    let (here, server) = (Here::new(), usual(files));
-    let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
-    assert!(folder.join("adapter_model.safetensors").exists());
-    let error = BiEncoder::open(&folder).unwrap_err().to_string();
-    assert!(
-        error.contains("`ir models fetch org/base` downloads it"),
-        "{error}"
-    );
+        (
+            bottleneck,
+            "b1817c45fd52fedb615efb4f20c6b2ca0836d751b6f1e0c6854ed8c05cf05415",
+            "pytorch_adapter.bin",
+        ),
+    ] {
+        let bytes = "ae1eae1d76e5b7c865c4122ce366a08025842566d2d96c75cc13e6353a73db0d";
+        let files = vec![
+            large("adapter_config.json", config, hash),
+            large(weights, "adapter", bytes),
+        ];
+        let (here, server) = (Here::new(), usual(files));
+        let folder = here.fetch(&hub(&server), "org/tiny").unwrap();
+        assert!(folder.join(weights).exists());
+        let error = BiEncoder::open(&folder).unwrap_err().to_string();
+        assert!(
+            error.contains("`ir models fetch org/base` downloads it"),
+            "{error}"
+        );
+    }
 }
 
 /// The transformer is in a folder, with sharded weights, and a Dense module has weights.

@@ -210,9 +210,10 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
 
 /// Returns `true` if an argument resolves to a folder with a model, or with one per side.
 pub(crate) fn is_model(argument: &Path) -> bool {
-    let configs = ["config.json", "modules.json", "query/config.json"];
+    let configs = ["config.json", "modules.json", "adapter_config.json"];
+    let has_config = |folder: &Path| configs.iter().any(|file| folder.join(file).is_file());
     find_model(argument)
-        .is_ok_and(|model| configs.iter().any(|file| model.folder.join(file).is_file()))
+        .is_ok_and(|model| has_config(&model.folder) || has_config(&model.folder.join("query")))
 }
 
 /// Opens an encoder. A `--max-tokens` out of the range of the model is a usage error.

@@ -27,7 +27,9 @@ pub(crate) use definition::{Definition, HeadLayout, HeadPooling, LayerNames, Row
 
 use crate::error::ModelError;
 use crate::model_folder::remote_code::unknown_architecture;
-use crate::model_folder::{Architecture, TransformerConfig, base_folder, read_json};
+use crate::model_folder::{
+    Architecture, TransformerConfig, base_folder, bottleneck_adapter, read_json,
+};
 
 /// Architectures that a model folder may have, in the order in which errors list them.
 const ARCHITECTURES: &[Definition] = &[
@@ -50,6 +52,14 @@ const ARCHITECTURES: &[Definition] = &[
     llama::QWEN3,
     llama::EUROBERT,
     gemma3::GEMMA3,
+];
+
+/// Architectures with BERT's layers and tensor names, for which adapters of the library `adapters`
+/// are read.
+const ADAPTED: [Architecture; 3] = [
+    Architecture::BERT,
+    Architecture::ROBERTA,
+    Architecture::ELECTRA,
 ];
 
 impl Architecture {
@@ -98,18 +108,32 @@ impl Architecture {
 }
 
 impl TransformerConfig {
-    /// Reads `config.json` of a folder, or of the base model of its LoRA adapter.
+    /// Reads `config.json` of a folder, or of the base model of its adapter, and the layers of a
+    /// bottleneck adapter.
     ///
     /// # Errors
-    /// If the file is missing or invalid, the architecture is not supported, or values contradict
+    /// If a file is missing or invalid, the architecture is not supported, or values contradict
     /// each other.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
-        let folder = base_folder(folder.as_ref())?;
-        let path = folder.join("config.json");
-        Self::read_file(&path)?.ok_or_else(|| ModelError::MissingFile {
-            folder,
+        let folder = folder.as_ref();
+        let base = base_folder(folder)?;
+        let path = base.join("config.json");
+        let mut config = Self::read_file(&path)?.ok_or_else(|| ModelError::MissingFile {
+            folder: base,
             expected: "config.json",
-        })
+        })?;
+        let types = config.architecture.definition().model_types;
+        config.layer.adapter = bottleneck_adapter(folder, &config, types)?;
+        if config.layer.adapter.is_some() && !ADAPTED.contains(&config.architecture) {
+            let types = ADAPTED.map(|it| it.definition().model_types.join(", "));
+            let expected = format!(
+                "{} for an adapter of the adapters library",
+                types.join(", ")
+            );
+            let found = config.architecture;
+            return Err(ModelError::setting(&path, "model_type", expected, found));
+        }
+        Ok(config)
     }
 
     /// Reads a file of any name; `None` if there is no such file.

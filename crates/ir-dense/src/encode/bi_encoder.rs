@@ -13,6 +13,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, Tower, batches, normalize_row, router};
 use crate::error::ModelError;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
+use crate::model_folder::ADAPTER_CONFIG;
 use crate::precision::{OutlierChannels, Precision};
 use crate::similarity;
 use crate::transformer::cpu::CpuTransformer;
@@ -357,7 +358,7 @@ pub(crate) fn check_pair(query: &Tower, document: &Tower) -> Result<(), ModelErr
 
 /// Returns the folders of both sides, if a folder has these instead of a model.
 pub(crate) fn side_folders(folder: &Path) -> Option<[PathBuf; 2]> {
-    let files = ["config.json", "modules.json"];
+    let files = ["config.json", "modules.json", ADAPTER_CONFIG];
     let is_model = |folder: &Path| files.iter().any(|file| folder.join(file).exists());
     let sides = ["query", "document"].map(|side| folder.join(side));
     (!is_model(folder) && sides.iter().all(|side| is_model(side))).then_some(sides)

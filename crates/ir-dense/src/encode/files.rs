@@ -43,9 +43,6 @@ const CONFIG_AND_WEIGHT_FILES: [&str; 8] = [
     "pytorch_model.bin.index.json",
 ];
 
-/// Configuration and weights of an adapter.
-const ADAPTER_FILES: [&str; 3] = [ADAPTER_CONFIG, ADAPTER_WEIGHTS[0], ADAPTER_WEIGHTS[1]];
-
 /// Paths that [`BiEncoder::open`](crate::BiEncoder::open) may read in a model folder, most of which
 /// do not exist in any one model: the files of the folder, of its towers (`query` and `document`),
 /// of the modules of sentence-transformers, such as `1_Pooling` and `2_Dense`, of the routes of a
@@ -81,7 +78,8 @@ pub fn model_files(folder: &Path) -> Vec<PathBuf> {
             .filter(|own| own.join(ADAPTER_CONFIG).exists());
         let bases: Vec<PathBuf> = bases
             .flat_map(|own| {
-                others.extend(ADAPTER_FILES.map(|name| own.join(name)));
+                let names = [ADAPTER_CONFIG].into_iter().chain(ADAPTER_WEIGHTS);
+                others.extend(names.map(|name| own.join(name)));
                 base_folder(own).ok().filter(|base| base != own)
             })
             .collect();

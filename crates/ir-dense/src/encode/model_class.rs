@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::error::ModelError;
-use crate::model_folder::{base_folder, read_json};
+use crate::model_folder::{ADAPTER_CONFIG, base_folder, read_json};
 
 /// Endings of classes with a head in place of an encoder, and what reads them.
 const HEADS: [(&str, &str); 4] = [
@@ -73,14 +73,14 @@ impl ModelClass {
     }
 }
 
-/// Returns an error if a model has an adapter, which is not merged into its weights.
+/// Returns an error if a model has an adapter, which is neither merged nor applied.
 pub(crate) fn check_adapter(folder: &Path) -> Result<(), ModelError> {
-    let path = folder.join("adapter_config.json");
+    let path = folder.join(ADAPTER_CONFIG);
     let Some(adapted) = read_json::<Map<String, Value>>(&path)? else {
         return Ok(());
     };
-    let expected = "no adapter: merge it into the model, in Python model.merge_and_unload()";
+    let expected = "no adapter: merge LoRA into the model, in Python model.merge_and_unload()";
     let found = adapted.get("peft_type");
-    let found = found.map_or("another".into(), Value::to_string);
+    let found = found.map_or("missing (not an adapter of PEFT)".into(), Value::to_string);
     Err(ModelError::setting(&path, "peft_type", expected, found))
 }

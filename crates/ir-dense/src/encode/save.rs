@@ -11,14 +11,15 @@ use super::module_entry::SentenceTransformersModule;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
 use crate::error::ModelError;
-use crate::model_folder::{create_folder, write_folder, write_json, write_weights};
+use crate::model_folder::{create_folder, write_folder, write_json};
 
 impl BiEncoder {
     /// Writes a folder in the layout of sentence-transformers, which sentence-transformers and
     /// [`BiEncoder::open`] read. With one tower per side, it has two such folders, `query` and
     /// `document`.
     ///
-    /// Weights are written as f32, without pooler or head. Modules after pooling, such as Dense,
+    /// Weights are written as f32, without pooler or head; LoRA adapters are merged, bottleneck
+    /// adapters are files of their own. Modules after pooling, such as Dense,
     /// and `truncate_dim` are written as they were read. Prefixes become prompts, the similarity
     /// function becomes `similarity_fn_name`; without one, it is `dot` if vectors are not
     /// normalized. sentence-transformers has one maximum length, the larger of both sides. If they
@@ -87,7 +88,7 @@ impl BiEncoder {
             ..SentenceTransformersConfig::default()
         };
         config.write(folder, tower.config().hidden_size)?;
-        write_weights(folder, &tower.transformer()?.named_tensors())
+        tower.transformer()?.write_weights(folder)
     }
 }
 

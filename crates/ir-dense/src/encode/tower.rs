@@ -126,7 +126,13 @@ impl Tower {
         let (weights, file) = ModelWeights::open(&files.transformer, shape, device)?;
         if let Some(adapter) = file.adapter_path() {
             let (adapter, base) = (adapter.display(), file.path().display());
-            notes.push(format!("the LoRA adapter {adapter} is merged into {base}"));
+            notes.push(match &weights.config().layer.adapter {
+                None => format!("the LoRA adapter {adapter} is merged into {base}"),
+                Some(own) => format!(
+                    "the adapter {} of {adapter} follows the feed-forward networks of {base}",
+                    own.name
+                ),
+            });
         }
         Ok(Self {
             folder: folder.into(),

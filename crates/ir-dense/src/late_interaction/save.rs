@@ -10,9 +10,7 @@ use super::folder::TOKENS;
 use crate::encode::module_entry::SentenceTransformersModule;
 use crate::encode::sentence_transformers::LAYOUT_VERSION;
 use crate::error::ModelError;
-use crate::model_folder::{
-    create_folder, read_json, write_bytes, write_folder, write_json, write_weights,
-};
+use crate::model_folder::{create_folder, read_json, write_bytes, write_folder, write_json};
 
 /// Classes of sentence-transformers by their names.
 const CLASSES: [(&str, &str); 4] = [
@@ -105,7 +103,7 @@ impl MultiVectorEncoder {
             "similarity_fn_name": self.similarity().name(),
         });
         write_json(&folder.join("config_sentence_transformers.json"), &config)?;
-        write_weights(folder, &tower.transformer()?.named_tensors())
+        tower.transformer()?.write_weights(folder)
     }
 
     /// Writes `modules.json` and the folders of the modules after the transformer.

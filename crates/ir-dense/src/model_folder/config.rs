@@ -126,6 +126,29 @@ pub struct LayerConfig {
     pub bias: Biases,
     /// Layers that share their weights. `None`: every layer has weights of its own.
     pub shared_layers: Option<SharedLayers>,
+    /// Bottleneck adapter after the feed-forward network of every layer. Layers with one normalize
+    /// sums ([`NormPlacement::After`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<BottleneckAdapter>,
+}
+
+/// Adapter with a bottleneck after the feed-forward network of every layer, as in SPECTER2: with
+/// the sum s of output and input of the network, and the normalization LN of the layer, the layer
+/// returns LN(s + up(activation(down(LN(s))))) in place of LN(s).
+///
+/// # Source
+/// Pfeiffer et al., "AdapterFusion: Non-Destructive Task Composition for Transfer Learning", EACL
+/// 2021.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BottleneckAdapter {
+    /// Name of the adapter in the names of its tensors; not part of fingerprints.
+    #[serde(skip)]
+    pub name: String,
+    /// Inner dimension: ⌊`hidden_size` / `reduction_factor`⌋, at least 1.
+    pub size: usize,
+    /// Activation function of the inner vectors.
+    pub activation: Activation,
 }
 
 /// Layers that share their weights (ALBERT): groups of stored layers, each of which is applied
@@ -305,6 +328,7 @@ impl Default for LayerConfig {
             gated: false,
             bias: Biases::all(true),
             shared_layers: None,
+            adapter: None,
         }
     }
 }

@@ -4,14 +4,18 @@
 //! - `remote_code`: error of an unknown architecture, and code in the folder
 //! - `weights`: reader of `model.safetensors`, its shards, and `pytorch_model.bin`
 //! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
-//! - `adapter`: LoRA adapters, which are added to the weights
+//! - `adapter`: adapters of a folder, with the configuration `adapter_config`: `lora` is added to
+//!   the weights, `bottleneck` adds layers
 //! - `hub_cache`: folders of models in the cache of the hub
 //! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
 
 mod adapter;
+mod adapter_config;
+mod bottleneck;
 mod config;
 pub(crate) mod hub_cache;
+mod lora;
 pub(crate) mod remote_code;
 pub(crate) mod safetensors;
 mod tensor_values;
@@ -25,11 +29,12 @@ use ir_core::store::{AtomicFile, AtomicFolder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use adapter::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, base_folder};
+pub(crate) use adapter::{base_folder, bottleneck_adapter};
+pub(crate) use adapter_config::{ADAPTER_CONFIG, ADAPTER_WEIGHTS};
 pub(crate) use config::AttentionShape;
 pub use config::{
-    Architecture, Biases, Disentangled, LayerConfig, Norm, NormPlacement, Rotary, RotaryScaling,
-    SharedLayers, TransformerConfig,
+    Architecture, Biases, BottleneckAdapter, Disentangled, LayerConfig, Norm, NormPlacement,
+    Rotary, RotaryScaling, SharedLayers, TransformerConfig,
 };
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::{TensorValues, transposed};
@@ -143,10 +148,13 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
 
 /// Writes `model.safetensors` atomically.
 pub(crate) fn write_weights(folder: &Path, tensors: &[NamedTensor]) -> Result<(), ModelError> {
+    write_tensors(&folder.join("model.safetensors"), tensors)
+}
+
+/// Writes a safetensors file atomically.
+pub(crate) fn write_tensors(path: &Path, tensors: &[NamedTensor]) -> Result<(), ModelError> {
     let metadata = [("format", "pt".to_owned())].into();
-    write_file(&folder.join("model.safetensors"), |file| {
-        safetensors::write(file, &metadata, tensors)
-    })
+    write_file(path, |file| safetensors::write(file, &metadata, tensors))
 }
 
 fn write_file(

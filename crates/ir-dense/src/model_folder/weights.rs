@@ -37,21 +37,36 @@ pub(crate) trait TensorSource {
     }
 }
 
-/// Change of the tensors of a [`WeightFile`] when they are read.
-pub(crate) trait TensorUpdate: Send + Sync {
-    /// File of the change.
+/// Adapter of a [`WeightFile`]: changes its tensors when they are read, or has tensors of its own.
+pub(crate) trait WeightAdapter: Send + Sync {
+    /// File of the adapter.
     fn path(&self) -> &Path;
 
     /// Checks shapes and element types of the change of a tensor.
-    fn check(&self, name: &str, shape: &[usize]) -> Result<(), ModelError>;
+    fn check(&self, _name: &str, _shape: &[usize]) -> Result<(), ModelError> {
+        Ok(())
+    }
 
     /// Returns the changed elements of a tensor.
     fn apply(
         &self,
-        name: &str,
-        shape: &[usize],
+        _name: &str,
+        _shape: &[usize],
         values: TensorValues,
-    ) -> Result<TensorValues, ModelError>;
+    ) -> Result<TensorValues, ModelError> {
+        Ok(values)
+    }
+
+    /// Returns the file of a tensor of the adapter, and the name of the tensor in it; `None` for
+    /// the tensors of the base model.
+    fn own<'a>(&'a self, _name: &'a str) -> Option<(&'a WeightFile, &'a str)> {
+        None
+    }
+
+    /// Returns an error if the adapter has tensors of layers that were not read.
+    fn check_unread(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
 }
 
 /// Weight file, or sharded safetensors files with their index. A safetensors file is memory-mapped:
@@ -65,8 +80,7 @@ pub(crate) struct WeightFile {
     format: WeightFormat,
     /// Names of the tensors that were read.
     read: Mutex<BTreeSet<String>>,
-    /// Adapter that is added to the tensors.
-    pub(super) adapter: Option<Box<dyn TensorUpdate>>,
+    pub(super) adapter: Option<Box<dyn WeightAdapter>>,
 }
 
 enum WeightFormat {
@@ -255,9 +269,14 @@ impl WeightFile {
         (format, paths)
     }
 
-    /// Path of the weights of an adapter that is added to the tensors.
+    /// Path of the weights of the adapter.
     pub(crate) fn adapter_path(&self) -> Option<&Path> {
-        self.adapter.as_deref().map(TensorUpdate::path)
+        self.adapter.as_deref().map(WeightAdapter::path)
+    }
+
+    /// File of a tensor of the adapter, and the name of the tensor in it.
+    fn own_of_adapter<'a>(&'a self, name: &'a str) -> Option<(&'a Self, &'a str)> {
+        self.adapter.as_deref().and_then(|it| it.own(name))
     }
 
     /// Number of elements of all tensors by element type.
@@ -276,7 +295,10 @@ impl WeightFile {
     pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
         let unread = self.unread_of_layers();
         match unread.first() {
-            None => Ok(()),
+            None => self
+                .adapter
+                .as_deref()
+                .map_or(Ok(()), |it| it.check_unread()),
             Some(tensor) => Err(ModelError::UnreadTensor {
                 path: self.path.clone(),
                 tensor: tensor.clone(),
@@ -308,6 +330,9 @@ impl WeightFile {
     /// Checks shape and element type of a tensor, which counts as read, and of its adapter. Returns
     /// the element type of the tensor.
     pub(crate) fn check_header(&self, name: &str, shape: &[usize]) -> Result<String, ModelError> {
+        if let Some((file, name)) = self.own_of_adapter(name) {
+            return file.check_header(name, shape);
+        }
         let read = self.read.lock();
         read.unwrap_or_else(PoisonError::into_inner)
             .insert(name.into());
@@ -396,7 +421,7 @@ impl WeightFile {
         Ok((element.to_lowercase(), shape))
     }
 
-    /// Adds the adapter to the elements of a tensor.
+    /// Applies the adapter to the elements of a tensor.
     fn adapted(
         &self,
         name: &str,
@@ -427,6 +452,9 @@ impl TensorSource for WeightFile {
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
+        if let Some((file, name)) = self.own_of_adapter(name) {
+            return file.tensor(name, shape);
+        }
         // Invalid tensors are rejected before their elements are read.
         let element = self.check_header(name, shape)?;
         if let WeightFormat::Shards { files, tensors } = &self.format {

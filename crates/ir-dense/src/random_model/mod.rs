@@ -21,7 +21,7 @@ use crate::encode::tokenizer_files::{SPECIAL_TOKENS, tokenizer_json};
 use crate::error::{ModelError, TokenizerError};
 use crate::model_folder::TransformerConfig;
 use crate::model_folder::{
-    TensorSource, TensorValues, create_folder, write_bytes, write_folder, write_json, write_weights,
+    TensorSource, TensorValues, create_folder, write_bytes, write_folder, write_json,
 };
 use crate::transformer::Transformer;
 
@@ -255,7 +255,7 @@ impl RandomModel {
         let device = Backend::Cpu.device()?;
         let shape = TransformerConfig::read(folder)?;
         let model = Transformer::load(shape, &RandomWeights(self.seed), &device)?;
-        write_weights(folder, &model.named_tensors())
+        model.write_weights(folder)
     }
 }
 

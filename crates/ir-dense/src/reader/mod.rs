@@ -27,7 +27,7 @@ use windows::{Window, WindowBuilder};
 use crate::encode::module_entry::transformer_folder;
 use crate::encode::{EncoderConfig, ModelTokenizer, SequenceBatches};
 use crate::error::ModelError;
-use crate::model_folder::{TensorSource, TransformerConfig};
+use crate::model_folder::{ADAPTER_CONFIG, TensorSource, TransformerConfig};
 use crate::precision::Precision;
 use crate::random_model::RandomWeights;
 use crate::transformer::batch::TokenSequence;
@@ -120,6 +120,10 @@ impl ExtractiveReader {
         let device = config.backend.device()?;
         let folder = &transformer_folder(folder)?;
         let shape = TransformerConfig::read(folder)?;
+        if let Some(adapter) = &shape.layer.adapter {
+            let (path, expected) = (folder.join(ADAPTER_CONFIG), "no adapter of a reader");
+            return Err(ModelError::setting(&path, "name", expected, &adapter.name));
+        }
         let tokenizer = ModelTokenizer::open(folder)?;
         tokenizer.check_vocabulary(shape.vocab_size)?;
         let windows = WindowBuilder::new(folder, &shape, &tokenizer, config)?;

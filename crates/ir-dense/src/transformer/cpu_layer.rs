@@ -47,10 +47,19 @@ pub(super) struct CpuLayer {
     down: CpuLinear,
     norm: CpuNorm,
     output_norm: Option<CpuNorm>,
+    adapter: Option<CpuAdapter>,
     placement: NormPlacement,
     shape: AttentionShape,
     activation: Activation,
     hidden: usize,
+}
+
+/// Bottleneck adapter after the feed-forward network.
+#[derive(Debug)]
+struct CpuAdapter {
+    down: CpuLinear,
+    activation: Activation,
+    up: CpuLinear,
 }
 
 #[derive(Debug)]
@@ -114,6 +123,14 @@ impl CpuLayer {
             down: linear(weights.down)?,
             norm: norm(weights.norm),
             output_norm: weights.output_norm.map(norm),
+            adapter: match weights.adapter.zip(layer.adapter.as_ref()) {
+                Some((adapter, described)) => Some(CpuAdapter {
+                    down: linear(adapter.down)?,
+                    activation: described.activation,
+                    up: linear(adapter.up)?,
+                }),
+                None => None,
+            },
             placement: layer.norm_placement,
             shape: config.attention(),
             activation: config.activation,
@@ -123,12 +140,15 @@ impl CpuLayer {
 
     /// Projections with their names.
     fn linear(&self) -> impl Iterator<Item = (&'static str, &CpuLinear)> {
+        let adapter = self.adapter.as_ref();
         let all = [
             ("qkv", Some(&self.qkv)),
             ("output", Some(&self.output)),
             ("up", Some(&self.up)),
             ("down", Some(&self.down)),
             ("gate", self.gate.as_ref()),
+            ("adapter.down", adapter.map(|it| &it.down)),
+            ("adapter.up", adapter.map(|it| &it.up)),
         ];
         all.into_iter().filter_map(|(name, it)| Some((name, it?)))
     }
@@ -258,38 +278,75 @@ impl CpuLayer {
         {
             up.rounded_product(rows, &self.up.bias, activation, rounded_inner, rounded);
             down.product_of_words(rounded_inner, count, &self.down.bias, None, (x, hidden));
-            return self.end(x, attended);
+            return self.end(x, attended, [normalized, inner], rounded, region);
         }
-        let inner = inner.resize_stale(count * stride);
-        let out = (&mut inner[..], stride);
+        let cells = inner.resize_stale(count * stride);
+        let out = (&mut cells[..], stride);
         match &self.gate {
             None => self.up.forward(rows, activation, out, rounded, region),
             Some(linear) => {
                 self.up.forward(rows, None, out, rounded, region);
                 let gate = gate.resize_stale(count * stride);
                 linear.forward(rows, activation, (&mut gate[..], stride), rounded, region);
-                training::multiply(inner, gate);
+                training::multiply(cells, gate);
             }
         }
         let rows = StridedRows {
-            values: inner,
+            values: cells,
             stride,
             count,
         };
         let out = (&mut x[..], hidden);
         self.down.forward(rows, None, out, rounded, region);
-        self.end(x, attended);
+        self.end(x, attended, [normalized, inner], rounded, region);
     }
 
-    /// Adds the input of the feed-forward network to its output, `x`, and normalizes.
-    fn end(&self, x: &mut [f32], attended: &[f32]) {
+    /// Adds the input of the feed-forward network, `attended`, to its output, `x`, and the output
+    /// of the adapter, and normalizes.
+    fn end(
+        &self,
+        x: &mut [f32],
+        attended: &mut [f32],
+        [normalized, inner]: [&mut AlignedBuffer; 2],
+        rounded: &mut LowPrecisionRows,
+        region: &mut ParallelRegion<'_>,
+    ) {
         if self.placement == NormPlacement::After {
+            if let Some(adapter) = &self.adapter {
+                training::add(x, attended);
+                let rows = StridedRows::new(self.norm.of(x, normalized), self.hidden);
+                adapter.forward(rows, attended, inner, rounded, region);
+            }
             return self.norm.forward(x, attended);
         }
         if let Some(norm) = &self.output_norm {
             norm.forward(x, &[]);
         }
         training::add(x, attended);
+    }
+}
+
+impl CpuAdapter {
+    /// Writes the output for rows of token vectors to `out`.
+    fn forward(
+        &self,
+        rows: StridedRows<'_>,
+        out: &mut [f32],
+        inner: &mut AlignedBuffer,
+        rounded: &mut LowPrecisionRows,
+        region: &mut ParallelRegion<'_>,
+    ) {
+        let (activation, hidden) = (Some(self.activation), self.up.bias.len());
+        let stride = PackedMatrix::row_stride(self.down.bias.len());
+        let inner = inner.resize_stale(rows.count * stride);
+        let cells = (&mut inner[..], stride);
+        self.down.forward(rows, activation, cells, rounded, region);
+        let rows = StridedRows {
+            values: inner,
+            stride,
+            count: rows.count,
+        };
+        self.up.forward(rows, None, (out, hidden), rounded, region);
     }
 }
 
@@ -424,6 +481,10 @@ pub(super) fn add_layer(checksum: &mut TensorChecksum, number: usize, layer: &La
         if let Some(linear) = linear {
             add_linear(checksum, &name(part), linear);
         }
+    }
+    if let Some(adapter) = &layer.adapter {
+        add_linear(checksum, &name("adapter.down"), &adapter.down);
+        add_linear(checksum, &name("adapter.up"), &adapter.up);
     }
 }
 

@@ -177,7 +177,8 @@ impl ForwardPass<'_> {
                 let sum = self.drop(output, drop[0]) + x;
                 let attended = norm(&layer.attention_norm, sum);
                 let down = self.drop(inner(attended.clone()), drop[1]);
-                normalize(&layer.norm, config, down + attended)
+                let sum = adapted(layer, config, down + attended);
+                normalize(&layer.norm, config, sum)
             } else {
                 let input = norm(&layer.attention_norm, x.clone());
                 let output = layer.output.forward(attended.context(&input, &blocks));
@@ -190,6 +191,17 @@ impl ForwardPass<'_> {
         }
         norm(&model.final_norm, x)
     }
+}
+
+/// Adds the output of the adapter of a layer, if it has one, to the sum of output and input of its
+/// feed-forward network.
+fn adapted(layer: &TransformerLayer, config: &TransformerConfig, sum: Tensor<2>) -> Tensor<2> {
+    let (Some(adapter), Some(described)) = (&layer.adapter, &config.layer.adapter) else {
+        return sum;
+    };
+    let input = normalize(&layer.norm, config, sum.clone());
+    let inner = activate(described.activation, adapter.down.forward(input));
+    sum + adapter.up.forward(inner)
 }
 
 /// Attention of a layer.

@@ -7,6 +7,9 @@
 //! pass through all projections between two attentions while they are in the L2 cache. Tests check
 //! both against the hidden states of Python's transformers.
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod adapter_tests;
 mod attended_tokens;
 pub(crate) mod batch;
 pub(crate) mod cpu;
@@ -107,6 +110,8 @@ pub struct TransformerLayer {
     pub key_norm: Option<LayerNorm>,
     /// Projections of relative positions; `None` if the projections of keys and queries are used.
     pub positions: Option<PositionProjections>,
+    /// Bottleneck adapter after the feed-forward network.
+    pub adapter: Option<AdapterProjections>,
 }
 
 /// Projections of the embeddings of relative positions in disentangled attention.
@@ -116,6 +121,15 @@ pub struct PositionProjections {
     pub key: Option<Linear>,
     /// Queries of relative positions: `[hidden_size, queries]`.
     pub query: Option<Linear>,
+}
+
+/// Projections of a bottleneck adapter.
+#[derive(Module, Debug)]
+pub struct AdapterProjections {
+    /// Down-projection: `[hidden_size, size]`.
+    pub down: Linear,
+    /// Up-projection: `[size, hidden_size]`.
+    pub up: Linear,
 }
 
 impl Transformer {

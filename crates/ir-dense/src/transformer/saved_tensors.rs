@@ -1,5 +1,7 @@
 //! Weights of a [`Transformer`] as tensors of a weight file.
 
+use std::path::Path;
+
 use burn::module::Param;
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
@@ -7,17 +9,33 @@ use burn::tensor::Tensor;
 use super::Transformer;
 use super::tensor_names::ResolvedNames;
 use crate::architectures::LayerNames;
-use crate::model_folder::{NamedTensor, TransformerConfig};
+use crate::error::ModelError;
+use crate::model_folder::{NamedTensor, TransformerConfig, write_weights};
 
 impl Transformer {
-    /// Returns the weights under the names of the architecture, in PyTorch's layout: matrices as
-    /// `[out, in]`.
-    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
-        let mut saved = SavedTensors {
-            names: ResolvedNames::written(&self.config),
-            tensors: Vec::new(),
-            vectors: Vec::new(),
+    /// Writes `model.safetensors`, and the files of a bottleneck adapter.
+    pub(crate) fn write_weights(&self, folder: &Path) -> Result<(), ModelError> {
+        write_weights(folder, &self.named_tensors())?;
+        let Some(adapter) = &self.config.layer.adapter else {
+            return Ok(());
         };
+        let mut saved = SavedTensors::new(&self.config);
+        for (number, layer) in self.layers.iter().enumerate() {
+            if let Some(projections) = &layer.adapter {
+                let [down, up] = saved.names.adapter(number, adapter);
+                saved.linear(&down, Some(&projections.down));
+                saved.linear(&up, Some(&projections.up));
+            }
+        }
+        saved.tensors.extend(saved.vectors);
+        let model_type = self.config.architecture.definition().model_types[0];
+        adapter.write(folder, &self.config, model_type, &saved.tensors)
+    }
+
+    /// Returns the weights under the names of the architecture, in PyTorch's layout: matrices as
+    /// `[out, in]`. A bottleneck adapter is left out.
+    pub(crate) fn named_tensors(&self) -> Vec<NamedTensor> {
+        let mut saved = SavedTensors::new(&self.config);
         let tables = [
             (
                 saved.names.module(|it| it.tokens),
@@ -96,6 +114,14 @@ struct SavedTensors {
 }
 
 impl SavedTensors {
+    fn new(config: &TransformerConfig) -> Self {
+        Self {
+            names: ResolvedNames::written(config),
+            tensors: Vec::new(),
+            vectors: Vec::new(),
+        }
+    }
+
     fn table(&mut self, name: &str, table: Option<&Param<Tensor<2>>>) {
         let table = table.map(|table| NamedTensor::new(format!("{name}.weight"), table.val()));
         self.tensors.extend(table);

@@ -1,7 +1,7 @@
 //! Tensor names of a weight file: the names of the architecture after the prefix of the file.
 
 use crate::architectures::{LayerNames, Rows, TensorNames};
-use crate::model_folder::{TensorSource, TransformerConfig};
+use crate::model_folder::{BottleneckAdapter, TensorSource, TransformerConfig};
 
 /// Name of a projection that may be half of the rows of a tensor.
 pub(crate) struct RowsName {
@@ -94,6 +94,13 @@ impl ResolvedNames {
     /// Names of scale and shift of a normalization.
     pub(crate) fn norm(&self, module: &str) -> [String; 2] {
         self.norm.map(|end| format!("{module}.{end}"))
+    }
+
+    /// Names of the down- and up-projection of an adapter.
+    pub(crate) fn adapter(&self, layer: usize, adapter: &BottleneckAdapter) -> [String; 2] {
+        adapter
+            .projections()
+            .map(|name| self.in_layer(layer, &name))
     }
 
     /// Names of the projections of queries, keys and values, or of one projection of all three.

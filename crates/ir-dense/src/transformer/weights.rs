@@ -7,7 +7,7 @@ use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::tensor_names::{ResolvedNames, RowsName};
-use super::{PositionProjections, Transformer, TransformerLayer};
+use super::{AdapterProjections, PositionProjections, Transformer, TransformerLayer};
 use crate::architectures::LayerNames;
 use crate::error::ModelError;
 use crate::model_folder::{
@@ -52,6 +52,13 @@ pub(crate) struct LayerWeights {
     pub(crate) key_norm: Option<NormWeights>,
     pub(crate) position_key: Option<LinearWeights>,
     pub(crate) position_query: Option<LinearWeights>,
+    pub(crate) adapter: Option<AdapterWeights>,
+}
+
+/// Weights of the bottleneck adapter of a layer.
+pub(crate) struct AdapterWeights {
+    pub(crate) down: LinearWeights,
+    pub(crate) up: LinearWeights,
 }
 
 /// Weights of a linear layer.
@@ -144,6 +151,10 @@ impl Transformer {
                 query_norm: layer.query_norm.map(norm),
                 key_norm: layer.key_norm.map(norm),
                 positions,
+                adapter: layer.adapter.map(|it| AdapterProjections {
+                    down: it.down.into_module(device),
+                    up: it.up.into_module(device),
+                }),
             })
         });
         Ok(Self {
@@ -251,6 +262,12 @@ impl<'a> WeightReader<'a> {
             read.transpose()
         };
         let gate = layer.gated.then(|| self.names.gate(number));
+        let adapter = layer.adapter.as_ref().map(|it| {
+            let [down, up] = self.names.adapter(number, it);
+            let down = self.linear(&[(down, it.size)], hidden, true)?;
+            let up = self.linear(&[(up, hidden)], it.size, true)?;
+            Ok::<_, ModelError>(AdapterWeights { down, up })
+        });
         Ok(LayerWeights {
             qkv: self.linear(&qkv, hidden, bias.qkv)?,
             output: module(|it| it.output, attention.queries(), hidden, bias.output)?,
@@ -275,6 +292,7 @@ impl<'a> WeightReader<'a> {
             key_norm: norm(layer.query_key_norm, |it| it.key_norm, attention.head_size)?,
             position_key: position(|it| it.content_to_position, |it| it.position_key)?,
             position_query: position(|it| it.position_to_content, |it| it.position_query)?,
+            adapter: adapter.transpose()?,
         })
     }
 
@@ -431,6 +449,11 @@ impl LayerWeights {
         let norm = |norm: &Option<LayerNorm>| optional(norm.as_ref(), NormWeights::from_module);
         let linear = |it: Option<&Linear>| optional(it, LinearWeights::from_module);
         let positions = layer.positions.as_ref();
+        let adapter = |it: &AdapterProjections| {
+            let down = LinearWeights::from_module(&it.down)?;
+            let up = LinearWeights::from_module(&it.up)?;
+            Some(AdapterWeights { down, up })
+        };
         Some(Self {
             qkv: LinearWeights::from_module(&layer.qkv)?,
             output: LinearWeights::from_module(&layer.output)?,
@@ -445,6 +468,7 @@ impl LayerWeights {
             key_norm: norm(&layer.key_norm)?,
             position_key: linear(positions.and_then(|it| it.key.as_ref()))?,
             position_query: linear(positions.and_then(|it| it.query.as_ref()))?,
+            adapter: optional(layer.adapter.as_ref(), adapter)?,
         })
     }
 }

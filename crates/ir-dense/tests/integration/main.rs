@@ -1,6 +1,7 @@
 //! Tests of encoders, readers and training. One program, which is linked once.
 
 mod adapters;
+mod bottleneck_adapters;
 mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
