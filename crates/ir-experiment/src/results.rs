@@ -192,7 +192,11 @@ impl ExperimentResults {
 fn trec_file(run: &Run, format: ScoreFormatName) -> Result<(String, Vec<u8>), ResultsError> {
     let mut content = Vec::new();
     let tag = run_tag(&run.tag);
-    let renamed = (tag != run.tag).then(|| Run { tag, ..run.clone() });
+    let renamed = (tag != run.tag).then(|| {
+        let mut renamed = run.clone();
+        renamed.tag = tag;
+        renamed
+    });
     let written = write_run(renamed.as_ref().unwrap_or(run), format.into(), &mut content);
     written.map_err(|source| ResultsError::Run {
         system: run.tag.clone(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ir_bm25::StoredFields;
-use ir_core::{DocIds, Encoded, Encoder, PrecomputedEncoder};
+use ir_core::{DocIds, Encoded, Encoder, PrecomputedEncoder, Retriever as _};
 use ir_data::DocTemplate;
 use ir_knn::{EfSearch, SegmentedVectorIndex};
 use schemars::JsonSchema;
