@@ -29,6 +29,7 @@ pub struct TfidfSystem {
     pub sublinear: bool,
     /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = MIN_DF))]
     pub min_df: Option<u64>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
@@ -53,13 +54,16 @@ pub struct LsiSystem {
     /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default:
     /// 100.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = TruncatedSvdConfig::default().components))]
     pub dim: Option<usize>,
     /// Seed of the starting vector of the decomposition; results differ by rounding. Default: 0.
+    #[schemars(extend("default" = TruncatedSvdConfig::default().seed))]
     pub seed: Option<u64>,
     /// Logarithm of the term frequency, 1 + ln tf, in place of the term frequency. Default: false.
     pub sublinear: bool,
     /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = MIN_DF))]
     pub min_df: Option<u64>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
@@ -73,8 +77,10 @@ pub struct LsiSystem {
     pub cleaning: Option<CleaningEntry>,
 }
 
+const MIN_DF: u64 = 1;
+
 fn config(sublinear: bool, min_df: Option<u64>) -> TfidfConfig {
-    let config = TfidfConfig::default().with_min_df(DocFrequency::Count(min_df.unwrap_or(1)));
+    let config = TfidfConfig::default().with_min_df(DocFrequency::Count(min_df.unwrap_or(MIN_DF)));
     if sublinear {
         config.with_tf(TfWeighting::Sublinear)
     } else {
@@ -145,8 +151,9 @@ impl System for LsiSystem {
         let analysis = self.analyzer.analysis()?;
         let rendering = TextRendering::new(self.template.as_deref());
         let (ids, texts, analysis) = document_texts(context, rendering, analysis)?;
-        let svd =
-            TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
+        let mut svd = TruncatedSvdConfig::default();
+        svd.components = self.dim.unwrap_or(svd.components);
+        svd.seed = self.seed.unwrap_or(svd.seed);
         let config = LsiConfig::default()
             .with_tfidf(config(self.sublinear, self.min_df))
             .with_svd(svd)
