@@ -71,12 +71,11 @@ impl QueryRunner {
                 "--model bm25f over one field is bm25 (--fields title,text indexes two)"
             ));
         }
-        let searcher = args.lexical.searcher(index)?;
         #[cfg_attr(not(feature = "dense"), allow(unused_mut))]
         let mut rerankers = open.rerankers;
         #[cfg(feature = "dense")]
         let (mut retrievers, query_probe) = args.vectors.retrievers(
-            &searcher,
+            open.with_duplicates.as_ref().unwrap_or(&open.retriever),
             (args.verification(), args.shard.shard.is_some()),
             engine,
             // Documents of a cached index are not read again: it stores their texts.
@@ -101,13 +100,14 @@ impl QueryRunner {
             Some(system) => format!(", reranked by {}", system.label()),
             None => String::new(),
         };
+        let lexical = open
+            .description
+            .unwrap_or_else(|| args.lexical.model_name());
         Ok(Self {
             what: match args.default_tag() {
                 "ir-vectors" => format!("vectors{reranking}"),
-                "ir-hybrid" => format!("vectors and {}{reranking}", searcher.model()),
-                _ => open
-                    .description
-                    .unwrap_or_else(|| args.lexical.model_name()),
+                "ir-hybrid" => format!("vectors and {lexical}{reranking}"),
+                _ => lexical,
             },
             feedback: open.feedback,
             retrievers,

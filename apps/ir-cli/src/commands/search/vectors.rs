@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Searcher, StoredFields};
+use ir_bm25::StoredFields;
 use ir_core::fusion::WeightedSum;
 use ir_core::store::Verify;
 use ir_core::{CachedEncoder, Encoded, Encoder, Query, Renumbered, Retriever, Side};
@@ -116,16 +116,18 @@ impl DenseOptions {
         if self.exact {
             set("exact", true.into());
         }
-        let mut base = lexical.pop().context("expected a lexical system")?;
+        // Below a prior, the first system has the keys of the index.
+        let first = lexical.first().context("expected a lexical system")?;
         for key in ["blank", "cleaning", "order"] {
-            if let Some(value) = base.parameters.get(key) {
+            if let Some(value) = first.parameters.get(key) {
                 set(key, value.clone());
             }
         }
-        let fields = base.parameters.get("fields");
+        let fields = first.parameters.get("fields");
         if let Some(fields) = fields.filter(|fields| fields.as_str() != Some("one")) {
             set("fields", fields.clone());
         }
+        let mut base = lexical.pop().context("expected a lexical system")?;
         let alpha = match self.alpha[..] {
             [] => {
                 SYSTEM.clone_into(&mut dense.name);
@@ -140,7 +142,8 @@ impl DenseOptions {
         let hybrid = SystemEntry::new(SYSTEM, "hybrid")
             .with("of", vec![Value::from("BM25"), Value::from("vectors")])
             .with("weights", weights);
-        Ok(vec![base, dense, hybrid])
+        lexical.extend([base, dense, hybrid]);
+        Ok(lexical)
     }
 
     /// Rejects options without effect, and a file without vectors. `lexical` is the first option
@@ -179,13 +182,13 @@ impl DenseOptions {
         Ok(())
     }
 
-    /// Dense retriever, or a hybrid one for every weight, over the document numbers of the index;
-    /// none without vectors. `collection` has the documents, unless the index is a saved or cached
-    /// one. The file of the vectors is opened with `verify`. With `probed`, also returns the probe
-    /// of the encoder of the queries, if there is one.
+    /// Dense retriever, or a hybrid one with `words` for every weight, over the document numbers of
+    /// `words`; none without vectors. `collection` has the documents, unless the index is a saved
+    /// or cached one. The file of the vectors is opened with `verify`. With `probed`, also returns
+    /// the probe of the encoder of the queries, if there is one.
     pub(crate) fn retrievers(
         &self,
-        searcher: &Searcher,
+        words: &SharedRetriever,
         (verify, probed): (Verify, bool),
         engine: &SearchIndex,
         collection: Option<&Collection>,
@@ -218,9 +221,9 @@ impl DenseOptions {
             );
         }
         let known = vectors.ids();
-        let missing = searcher.ids().iter().filter(|id| known.get(id).is_none());
+        let missing = words.ids().iter().filter(|id| known.get(id).is_none());
         let missing = missing.count();
-        if missing == searcher.ids().len() && missing > 0 {
+        if missing == words.ids().len() && missing > 0 {
             bail!(
                 "{}: expected vectors of the documents of the collection, found none of them",
                 path.display()
@@ -231,7 +234,7 @@ impl DenseOptions {
                 "{}: {} of {} documents have no vector and cannot be retrieved (run `ir encode` again)",
                 path.display(),
                 grouped(missing as u64),
-                grouped(searcher.ids().len() as u64)
+                grouped(words.ids().len() as u64)
             ));
         }
         if let Some(origin) = &origin {
@@ -243,7 +246,7 @@ impl DenseOptions {
         } else {
             Box::new(CachedEncoder::new(encoder))
         };
-        let ids = searcher.ids();
+        let ids = words.ids();
         let dense: SharedRetriever = match self.graphs(path, &vectors)? {
             Some(graphs) => {
                 console.log(format_args!(
@@ -259,8 +262,7 @@ impl DenseOptions {
         let mut retrievers: Vec<SharedRetriever> = Vec::new();
         for &alpha in &self.alpha {
             // BM25 first: ties are broken in the order of its index.
-            let words: SharedRetriever = Arc::new(searcher.clone());
-            let blend = WeightedSum::new([(words, alpha), (dense.clone(), 1.0)]);
+            let blend = WeightedSum::new([(words.clone(), alpha), (dense.clone(), 1.0)]);
             let blend = blend.context("--alpha")?;
             retrievers.push(Arc::new(blend.with_names(["BM25", "vectors"])));
         }
