@@ -22,7 +22,7 @@ use crate::shared::filter::{Conditions, QueryFilters};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::output::OutputPath;
-use crate::shared::system_options::message;
+use crate::shared::system_options::{key_of_system, message};
 
 /// How the collection of feedback documents is opened.
 #[derive(Debug, Clone, Copy)]
@@ -284,11 +284,6 @@ fn open_cache(folder: Option<&OutputPath>) -> Result<Cache> {
 
 /// Replaces keys of a system in an error by their options.
 fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
-    let parts = |key: &str| {
-        let (at, key) = key.strip_prefix("systems[")?.split_once(']')?;
-        let kind = spec.systems.get(at.parse::<usize>().ok()?)?.kind.clone();
-        Some((kind, key.trim_start_matches('.').to_owned()))
-    };
     match error {
         SpecError::Key {
             key,
@@ -299,9 +294,9 @@ fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
             key,
             message: text,
             location,
-        } => match parts(&key) {
+        } => match key_of_system(spec, &key) {
             Some((kind, key)) if location.path.is_none() => {
-                anyhow!(message(&kind, &SystemError::parameter(key, text)))
+                anyhow!(message(kind, &SystemError::parameter(key, text)))
             }
             _ => anyhow!("{location}{key}: {text}"),
         },
@@ -310,7 +305,7 @@ fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
             stage,
             source,
             location,
-        } => match parts(&key) {
+        } => match key_of_system(spec, &key) {
             Some(_) if location.path.is_none() => anyhow::Error::from_boxed(source).context(stage),
             _ => anyhow::Error::from_boxed(source)
                 .context(format!("{location}{key}: {stage} failed")),

@@ -423,21 +423,21 @@ fn option_of_type(kind: &str) -> Option<&'static str> {
 
 /// Usage error with the option in place of the key of a system.
 fn with_option(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
-    let SpecError::Key { key, message, .. } = &error else {
-        return error.into();
-    };
-    let place = key.strip_prefix("systems[").and_then(|key| {
-        let (at, key) = key.split_once(']')?;
-        let system = spec.systems.get(at.parse::<usize>().ok()?)?;
-        Some((system, key.trim_start_matches('.')))
-    });
-    match place {
-        Some((system, key)) => {
-            let option = option_name(&system.kind, key);
-            Usage(format!("--{option}: {message}")).into()
-        }
-        None => error.into(),
+    if let SpecError::Key {
+        key, message: text, ..
+    } = &error
+        && let Some((kind, key)) = key_of_system(spec, key)
+    {
+        return Usage(message(kind, &SystemError::parameter(key, text))).into();
     }
+    error.into()
+}
+
+/// Type of the system that has a key such as `systems[0].k1`, and the key within the system.
+pub(crate) fn key_of_system<'a>(spec: &'a SystemSpec, key: &'a str) -> Option<(&'a str, &'a str)> {
+    let (at, key) = key.strip_prefix("systems[")?.split_once(']')?;
+    let system = spec.systems.get(at.parse::<usize>().ok()?)?;
+    Some((system.kind.as_str(), key.trim_start_matches('.')))
 }
 
 /// Message of the error of a system, with the option of its key.
