@@ -7,6 +7,7 @@ use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
+use crate::error::SystemError;
 use crate::suggest::closest;
 
 /// Named system: its type and the parameters of the type, with search parameters that differ from
@@ -102,6 +103,21 @@ impl SystemEntry {
         let values = values.into_iter().map(Into::into).collect();
         self.grid.insert(key.to_owned(), Value::Array(values));
         self
+    }
+
+    /// Checks that the type of the system allows its filter.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Parameter`] for a filter that needs all records of an id, of a type
+    /// that returns each id once.
+    pub fn check_filter(&self) -> Result<(), SystemError> {
+        let filter = self.filter.and_then(FilterName::of_records);
+        let Some(filter) = filter.filter(|_| self.kind != "bm25") else {
+            return Ok(());
+        };
+        let found = &self.kind;
+        let message = format!("{filter}: expected a system of type bm25, found {found}");
+        Err(SystemError::parameter("filter", message))
     }
 }
 

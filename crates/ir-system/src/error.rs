@@ -110,6 +110,9 @@ pub enum SystemError {
         key: String,
         reason: String,
     },
+    /// A parameter is given without another one that it needs.
+    #[error("{key}: expected the key {needed}, found none")]
+    Requires { key: String, needed: String },
     /// Data that a parameter names do not exist on this machine.
     #[error("{}{message}", before(key))]
     Missing { key: String, message: String },
@@ -151,11 +154,47 @@ impl SystemError {
         }
     }
 
+    /// Creates the error of a parameter that needs another one.
+    pub fn requires(key: &str, needed: &str) -> Self {
+        Self::Requires {
+            key: key.to_owned(),
+            needed: needed.to_owned(),
+        }
+    }
+
     /// Creates the error of missing data.
     pub fn missing(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Missing {
             key: key.into(),
             message: message.into(),
+        }
+    }
+
+    /// Returns the error of a key of a table within the system.
+    pub(crate) fn in_table(self, table: &str) -> Self {
+        let join = |key: String| match key.as_str() {
+            "" => table.to_owned(),
+            key => format!("{table}.{key}"),
+        };
+        match self {
+            Self::Parameter { key, message } => Self::Parameter {
+                key: join(key),
+                message,
+            },
+            Self::Conflict { first, key, reason } => Self::Conflict {
+                first,
+                key: join(key),
+                reason,
+            },
+            Self::Requires { key, needed } => Self::Requires {
+                key: join(key),
+                needed,
+            },
+            Self::Missing { key, message } => Self::Missing {
+                key: join(key),
+                message,
+            },
+            other => other,
         }
     }
 

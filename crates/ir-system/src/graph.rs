@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::entry::SystemEntry;
-use crate::error::SpecError;
+use crate::error::{SpecError, SystemError};
 use crate::registry::Registry;
 use crate::source::SourceMap;
 use crate::suggest::did_you_mean;
@@ -16,8 +16,8 @@ const MAX_LEVELS: usize = 64;
 /// Returns the positions of the systems in an order in which every system follows its parts.
 ///
 /// # Errors
-/// Returns the error of a key that names no system, of a system that contains itself, and of more
-/// than 64 systems inside of one another.
+/// Returns the error of a key that names no system, of a system that contains itself, of more than
+/// 64 systems inside of one another, and of `cleaning` below a reranking by a model.
 pub fn order(
     systems: &[SystemEntry],
     source: &SourceMap,
@@ -43,6 +43,7 @@ pub fn order(
     for n in 0..systems.len() {
         graph.visit(n, "")?;
     }
+    graph.check_cleaning()?;
     Ok(graph.order)
 }
 
@@ -111,6 +112,35 @@ impl Graph<'_> {
             }
         }
         Ok(inputs)
+    }
+
+    /// Rejects cleaning of the queries of a reranking by a model, which reads them unchanged.
+    fn check_cleaning(&self) -> Result<(), SpecError> {
+        let given = |n: usize, key: &str| {
+            let system = &self.systems[n];
+            system.parameters.get(key).or(system.grid.get(key))
+        };
+        let has_model =
+            |n: &usize| self.systems[*n].kind == "rerank" && given(*n, "model").is_some();
+        let mut next: Vec<usize> = (0..self.systems.len()).filter(has_model).collect();
+        let mut known = HashSet::new();
+        while let Some(n) = next.pop() {
+            if !known.insert(n) {
+                continue;
+            }
+            next.extend(self.inputs[n].iter().map(|(_, input)| *input));
+            if let Some(cleaning) = given(n, "cleaning") {
+                let key = match cleaning.get("tags") {
+                    Some(_) => "cleaning.tags",
+                    None => "cleaning",
+                };
+                let message = "expected none below a reranking by a model, which reads the queries \
+                               unchanged";
+                let error = SystemError::parameter(key, message);
+                return Err(self.source.system_error(&format!("systems[{n}]"), error));
+            }
+        }
+        Ok(())
     }
 
     /// Adds a system to the order, after its parts. Returns the number of systems inside of one

@@ -214,6 +214,10 @@ impl SourceMap {
                 let message = format!("expected either {first} or {key}, found both: {reason}");
                 self.error(&join(key), message)
             }
+            SystemError::Requires { key, needed } => {
+                let message = format!("expected the key {needed}, found none");
+                self.error(&join(key), message)
+            }
             SystemError::Missing { key, message } => {
                 let key = join(key);
                 SpecError::Missing {

@@ -243,6 +243,8 @@ impl SystemSpec {
                 let message = "expected a system that is not hidden; a part of others has no run";
                 return error(key, message);
             }
+            let checked = entry.check_filter();
+            checked.map_err(|error| self.source.system_error(&format!("systems[{n}]"), error))?;
         }
         Ok(())
     }
@@ -463,6 +465,46 @@ mod tests {
         assert_eq!(most("a"), None);
         // A cycle, which is an error when the system is opened.
         assert_eq!(most("p"), None);
+    }
+
+    #[test]
+    fn systems_in_conflict() {
+        let validate = |text: &str| {
+            let spec = SystemSpec::from_toml(text)?;
+            spec.validate(&Registry::default())
+        };
+        let prior = "[[systems]]\nname = \"p\"\ntype = \"prior\"\nof = \"a\"\n";
+        let rerank = "[[systems]]\nname = \"r\"\ntype = \"rerank\"\nfirst = \"p\"\n";
+        let reranked = |cleaning: &str, by: &str| {
+            let part = system(&format!("hidden = true\n{cleaning}"));
+            validate(&format!("{part}{prior}hidden = true\n{rerank}{by}\n"))
+        };
+        let model = "model = \"m\"";
+        for (cleaning, key) in [
+            ("cleaning = { punctuation = true }", "cleaning"),
+            ("cleaning = { tags = \"t\" }", "cleaning.tags"),
+        ] {
+            let error = reranked(cleaning, model).unwrap_err().to_string();
+            let expected = "expected none below a reranking by a model, which reads the queries \
+                            unchanged";
+            assert_eq!(error, format!("line 5: systems[0].{key}: {expected}"));
+            assert!(reranked(cleaning, "second = \"a\"").is_ok());
+        }
+        assert!(reranked("", model).is_ok());
+        let error = |filter: &str| {
+            let text = format!("{}{prior}filter = \"{filter}\"\n", system("hidden = true"));
+            validate(&text).unwrap_err().to_string()
+        };
+        for filter in ["published-year", "year-of-best-record"] {
+            assert_eq!(
+                error(filter),
+                format!(
+                    "line 9: systems[1].filter: {filter}: expected a system of type bm25, found prior"
+                )
+            );
+            let expanded = format!("feedback = \"rm3\"\nfilter = \"{filter}\"");
+            assert!(validate(&system(&expanded)).is_ok());
+        }
     }
 
     #[derive(Default)]

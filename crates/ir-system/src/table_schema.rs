@@ -143,7 +143,7 @@ mod tests {
 
     use super::TableSchema;
     use crate::Registry;
-    use crate::range::Range;
+    use crate::range::{Range, is_type};
 
     /// Range of a description: `Range: ≥ 1.`
     fn described(description: &str) -> Option<String> {
@@ -151,6 +151,27 @@ mod tests {
         let end = range.find([';', ',']).into_iter().chain(range.find(". "));
         let end = end.min().unwrap_or(range.len());
         Some(range[..end].trim_end_matches('.').to_owned())
+    }
+
+    /// Default of a description, if it is one number: `Default: 30,000.`
+    fn stated_default(description: &str) -> Option<f64> {
+        let (_, default) = description.split_once("Default: ")?;
+        let end = default.find(". ").unwrap_or(default.len());
+        let number = default[..end].trim_end_matches('.').replace(',', "");
+        number.parse().ok()
+    }
+
+    /// Compares the default that a description states with the default of the code. Numbers of
+    /// single precision are equal in it.
+    fn compare_default(key: &str, property: &Value, description: &str) {
+        let shown = |number: f64| (number as f32).to_string();
+        let stated = stated_default(description).map(shown);
+        let default = property.get("default").and_then(Value::as_f64).map(shown);
+        // A server has its own value, and models are in builds with the feature.
+        let is_elsewhere = key == "remote.ef" || cfg!(not(feature = "dense"));
+        if !(default.is_none() && is_elsewhere) {
+            assert_eq!(stated, default, "{key}");
+        }
     }
 
     /// Range of a schema in the words of a description.
@@ -180,7 +201,11 @@ mod tests {
             let Some(description) = property.get("description").and_then(Value::as_str) else {
                 continue;
             };
-            let described = described(&description.replace('\n', " ").replace("65,536", "65536"));
+            let description = description.replace('\n', " ");
+            if is_type(resolved, "integer") || is_type(resolved, "number") {
+                compare_default(&key, property, &description);
+            }
+            let described = described(&description.replace("65,536", "65536"));
             match (described, words(&range)) {
                 // Ranges in words of other keys, and of models.
                 (Some(described), None) => assert!(
@@ -201,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_state_the_ranges_of_the_schema() {
+    fn descriptions_state_the_ranges_and_defaults_of_the_schema() {
         let mut found = 0;
         for kind in Registry::default().types() {
             let schema = kind.table();

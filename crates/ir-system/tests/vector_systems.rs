@@ -447,7 +447,7 @@ fn queries_of_fitted_vectors_are_cleaned() {
         assert_eq!(hits(&cleaned, "tea.milk"), expected, "{keys}");
         let wrong = format!("{keys}\ncleaning = {{ parts_of_speech = [\"NOUN\"] }}");
         let error = search(&wrong).unwrap_err().to_string();
-        let expected = "systems[0].cleaning.parts_of_speech: expected the key tags";
+        let expected = "systems[0].cleaning.parts_of_speech: expected the key cleaning.tags";
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -13,8 +13,10 @@ use ir_bm25::{
 use ir_core::{Corpus, CorpusRange, Skipped};
 use ir_data::{Collection, DataError, DocTemplate, TemplatedCorpus, parser_message};
 use ir_studies::datafinder::lexicographic_row_order;
+use ir_system::systems::AnalyzerEntry;
 use ir_system::{read_text, readable};
 use serde_json::{Map, Value};
+use toml::Table;
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::counted;
@@ -223,7 +225,52 @@ pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result
     })
 }
 
+/// Keys of a system that describe its index.
+pub(crate) fn index_keys(
+    analysis: Option<&Analysis>,
+    fields: Option<IndexedFields>,
+    order: Option<DocOrder>,
+) -> Result<Table> {
+    let mut table = Table::new();
+    if let Some(analysis) = analysis {
+        let analyzer = AnalyzerEntry::from_analysis(analysis)?;
+        table.insert("analyzer".to_owned(), toml::Value::try_from(analyzer)?);
+    }
+    if let Some(fields) = fields {
+        let value: toml::Value = match FIELDS.iter().find(|(_, known)| *known == fields) {
+            Some((name, _)) => (*name).into(),
+            None => fields.names().to_vec().into(),
+        };
+        table.insert("fields".to_owned(), value);
+    }
+    if let Some(order) = order {
+        let name = match order {
+            DocOrder::Id => "id",
+            _ => "insertion",
+        };
+        table.insert("order".to_owned(), name.into());
+    }
+    Ok(table)
+}
+
 impl IndexOptions {
+    /// Keys of a system that the given options describe, before the index is built.
+    pub(crate) fn keys(&self) -> Result<Table> {
+        let is_given = self.analysis.is_some() || self.changes.first_set().is_some();
+        let analysis = is_given.then(|| self.analyzer()).transpose()?;
+        index_keys(
+            analysis.as_ref(),
+            self.fields,
+            self.order.map(DocumentOrder::index_order),
+        )
+    }
+
+    /// The analysis with its changes.
+    fn analyzer(&self) -> Result<Analysis> {
+        self.changes
+            .apply(self.analysis.clone().unwrap_or_default())
+    }
+
     /// Rejects options beside an option that describes a system: `--system` or `--type`.
     pub(crate) fn reject_beside(&self, system: &str) -> Result<()> {
         if let Some(option) = self.first_set() {
@@ -267,22 +314,15 @@ impl IndexOptions {
             Some(_) => IndexedFields::TextOnly,
             None => self.fields.unwrap_or(documents.fields),
         };
-        let order = match self.order(documents) {
-            DocumentOrder::Id => DocOrder::Id,
-            DocumentOrder::Insertion | DocumentOrder::RowText => DocOrder::Insertion,
-        };
         let duplicates = if documents.duplicate_ids {
             DuplicateIds::Keep
         } else {
             DuplicateIds::Reject
         };
-        let analysis = self
-            .changes
-            .apply(self.analysis.clone().unwrap_or_default())?;
         Ok(IndexConfig::default()
-            .with_analysis(analysis)
+            .with_analysis(self.analyzer()?)
             .with_fields(fields)
-            .with_order(order)
+            .with_order(self.order(documents).index_order())
             .with_duplicates(duplicates)
             // As in Anserini, documents without indexed text are skipped.
             .with_blank(BlankDocs::Drop)

@@ -23,7 +23,7 @@ use crate::shared::filter::{Conditions, QueryFilters};
 use crate::shared::format::counted;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputPath;
-use crate::shared::system_options::message;
+use crate::shared::system_options::{key_of_system, message};
 
 /// How the collection of feedback documents is opened.
 #[derive(Debug, Clone, Copy)]
@@ -346,11 +346,6 @@ fn open_cache(folder: Option<&OutputPath>) -> Result<Cache> {
 
 /// Replaces keys of a system in an error by their options.
 fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
-    let parts = |key: &str| {
-        let (at, key) = key.strip_prefix("systems[")?.split_once(']')?;
-        let kind = spec.systems.get(at.parse::<usize>().ok()?)?.kind.clone();
-        Some((kind, key.trim_start_matches('.').to_owned()))
-    };
     match error {
         SpecError::Key {
             key,
@@ -361,10 +356,10 @@ fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
             key,
             message: text,
             location,
-        } => match parts(&key) {
+        } => match key_of_system(spec, &key) {
             Some((kind, key)) if location.path.is_none() => {
-                let text = message(&kind, &SystemError::parameter(&key, text));
-                match &*key {
+                let text = message(kind, &SystemError::parameter(key, text));
+                match key {
                     // The model does not accept the value of an option.
                     "encoder.max_tokens" | "encoder.precision" => Usage(text).into(),
                     _ => anyhow!(text),
@@ -377,7 +372,7 @@ fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
             stage,
             source,
             location,
-        } => match parts(&key) {
+        } => match key_of_system(spec, &key) {
             Some(_) if location.path.is_none() => anyhow::Error::from_boxed(source).context(stage),
             _ => anyhow::Error::from_boxed(source)
                 .context(format!("{location}{key}: {stage} failed")),

@@ -203,6 +203,8 @@ fn options_without_effect() {
         ("--analysis", "english"),
         ("--fields", "text"),
         ("--order", "id"),
+        ("--feedback", "rm3"),
+        ("--sdm", "1,0,0"),
     ] {
         let expected = format!("{option}: expected --alpha (hybrid search), found --vectors");
         let dense = here.ir(&[&with[..], &[option, value]].concat());

@@ -143,7 +143,7 @@ fn wrong_priors_are_rejected() {
     );
     search(&["--prior", "few.tsv", "--prior-docs", "3"])
         .fails(2, &["--prior-docs: expected no key priors, found both"]);
-    search(&["--prior-weight", "1"]).fails(2, &["--prior"]);
+    search(&["--prior-weight", "1"]).fails(2, &["--prior-weight: expected --prior, found none"]);
     for option in ["--prior-repositories", "--prior-epsilon"] {
         search(&["--prior", "few.tsv", option, "23"])
             .fails(2, &[option, "expected no key priors, found both"]);

@@ -126,7 +126,11 @@ fn nearest_words() {
         let wrong = format!("{}={}", wrong[0], wrong[1]);
         search(&here, "tea", &["--nearest-words", "2", &wrong]).fails(2, &[expected]);
     }
-    search(&here, "tea", &["--nearest-dim", "50"]).fails(2, &["--nearest-words"]);
+    // As in a system file, the other keys of the expansion need no number of words.
+    let dim = ["--nearest-dim", "50"];
+    let ten = [&dim[..], &["--nearest-words", "10"]].concat();
+    assert_eq!(run(&here, "tea", &dim), run(&here, "tea", &ten));
+    assert_ne!(run(&here, "tea", &dim), run(&here, "tea", &[]));
 }
 
 #[test]
@@ -198,7 +202,6 @@ fn nearest_words_of_an_encoder() {
     let rm3 = ["--feedback", "rm3(docs=1,terms=8)"];
     assert_ne!(with(&rm3), run(&here, query, &rm3));
     for (wrong, code, expected) in [
-        (&["--nearest-encoder", model][..], 2, "--nearest-words"),
         (
             &["--nearest-words", "1", "--nearest-precision", "int8"][..],
             2,

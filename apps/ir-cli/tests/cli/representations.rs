@@ -135,7 +135,8 @@ fn parts_of_speech() {
     let warning = "2 of 2 queries have no hits, such as \"1\"; 2 have no words after --pos-tags\n";
     assert!(none.err.contains(warning), "{}", none.err);
     run(&[&tagged[..], &["--keep-pos", "noun"]].concat()).fails(2, &["--keep-pos", "\"noun\""]);
-    run(&[&query[..], &["--keep-pos", "NOUN"]].concat()).fails(2, &["--pos-tags"]);
+    run(&[&query[..], &["--keep-pos", "NOUN"]].concat())
+        .fails(2, &["--keep-pos: expected --pos-tags, found none"]);
     let other = ["--query", "leaves", "--pos-tags", "tags.conllu"];
     run(&other).fails(
         1,

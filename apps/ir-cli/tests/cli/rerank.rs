@@ -304,7 +304,11 @@ fn wrong_rerankings_are_rejected() {
         (&["--rerank-template", "{titel}"], &["--rerank-template: "]),
         (
             &["--clean", "punctuation"],
-            &["--clean: expected no --rerank"],
+            &["--clean: expected none below a reranking by a model"],
+        ),
+        (
+            &["--pos-tags", "tags.conllu"],
+            &["--pos-tags: expected none below a reranking by a model"],
         ),
     ] {
         let ran = here.ir(&[&search[..], options].concat());
@@ -316,13 +320,13 @@ fn wrong_rerankings_are_rejected() {
     fails(
         &[&["search", "tiny", "--candidates", "5"][..], &tea].concat(),
         2,
-        &["--rerank"],
+        &["--candidates: expected --rerank, found none"],
     );
     let published = ["--not-later-than-query=published", "--rerank", MODEL];
     fails(
         &[&["search", "tiny"][..], &published].concat(),
         2,
-        &["--rerank: expected --not-later-than-query=exact, found =published"],
+        &["--not-later-than-query: published-year: expected a system of type bm25, found rerank"],
     );
 }
 

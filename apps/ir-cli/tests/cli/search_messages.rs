@@ -168,15 +168,18 @@ fn feedback() {
                 "--store all",
             ],
         );
-    let published = [
-        "search",
-        "bundled",
-        "--not-later-than-query=published",
-        "--feedback",
-        "rm3",
-    ];
-    here.ir(&published)
-        .fails(2, &["--feedback: expected --not-later-than-query=exact"]);
+    // The published time filter is a walk of any ranking of BM25's index.
+    let published = ["search", "bundled", "--not-later-than-query=published"];
+    let with = |options: &[&str]| here.ir(&[&published[..], options].concat());
+    let rm3 = with(&["--feedback", "rm3"]).ok().out;
+    assert_ne!(rm3, with(&[]).ok().out);
+    for (options, kind) in [
+        (&["--model", "random-indexing"][..], "random-indexing"),
+        (&["--prior", "feedback", "--feedback", "rm3"], "prior"),
+    ] {
+        let filter = "--not-later-than-query: published-year: expected a system of type bm25";
+        with(options).fails(2, &[&format!("{filter}, found {kind}")]);
+    }
     let list = here.ir(&[
         "search",
         "bundled",

@@ -238,7 +238,12 @@ fn grids_of_dependence_synonyms_and_priors() {
         ),
         (
             &["--grid", "sdm.phrase=0,1", "--sdm", "1,1,1"],
-            "expected a key of bm25, found \"sdm.phrase\"",
+            "found \"sdm.phrase\" (did you mean sdm.phrases?)",
+        ),
+        (&["--grid", "docs=1,2"], "expected a key of bm25 ("),
+        (
+            &["--fields", "one", "--grid", "title_weight=1,2"],
+            "title_weight=1: title_weight: expected fields = \"separate\" or a list with title and text",
         ),
         (
             &["--prior", "feedback"],
@@ -247,6 +252,34 @@ fn grids_of_dependence_synonyms_and_priors() {
     ] {
         sweep(options).fails(2, &[expected]);
     }
+}
+
+/// The weight of the title needs an index with the title as a field: of the options, or saved.
+#[test]
+fn grids_of_the_weight_of_titles() {
+    let here = grid_folder();
+    let corpus = here.read("notes/corpus.jsonl");
+    let corpus = (0..).zip(corpus.lines()).map(|(n, line)| {
+        let title = ["ship leaf", "milk", "tea"][n % 3];
+        format!("{{\"title\": \"{title}\", {}\n", &line[1..])
+    });
+    here.write("notes/corpus.jsonl", corpus.collect::<String>());
+    let values = ["0", "1", "5"];
+    let by_hand = values.map(|weight| {
+        let weight = format!("title={weight}");
+        let options = ["--fields", "separate", "--weights", weight.as_str()];
+        options.map(str::to_owned).to_vec()
+    });
+    let fields = ["--fields", "separate"];
+    assert_grid(&here, ("title_weight", &values), &fields, &by_hand);
+    let grid = "--grid title_weight=0,1,5";
+    let built = here.ir(&format!("sweep notes notes {grid} --fields separate"));
+    here.ir("index notes -o saved.ir --fields separate").ok();
+    let saved = here.ir(&format!("sweep notes saved.ir --query-file notes {grid}"));
+    assert_eq!(saved.ok().out, built.ok().out);
+    here.ir("index notes -o one.ir").ok();
+    here.ir(&format!("sweep notes one.ir --query-file notes {grid}"))
+        .fails(1, &["title_weight", "--fields separate"]);
 }
 
 /// The feedback documents of every setting are those of the external collection, by the scoring

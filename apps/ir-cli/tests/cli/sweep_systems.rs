@@ -77,9 +77,10 @@ fn grids_of_the_weights_of_hybrids() {
     let sweep = "sweep notes notes --system hybrid.toml --grid";
     for weights in ["", "weights = [2, 1]"] {
         hybrid(weights);
-        for name in ["weight.words", "both.weight.words"] {
+        for name in ["weight.words", "both.weight.words", "weights.words"] {
             let found = here.ir(&format!("{sweep} {name}=0,0.5,4")).ok().out;
             let found = found.replace("both.weight", "weight");
+            let found = found.replace("weights.", "weight.");
             assert_eq!(rows(&found), expected, "{name} {weights}");
         }
     }
@@ -131,6 +132,69 @@ fn grids_of_the_weights_of_hybrids() {
     ] {
         hybrid(grid);
         here.ir(sweep).fails(code, &[message]);
+    }
+}
+
+/// Parts with dots in their names, numbers of tables, and keys that no system has.
+#[test]
+fn grids_of_names_with_dots() {
+    let here = grid_folder();
+    let corpus = here.read("notes/corpus.jsonl");
+    let lines = corpus.lines().enumerate().map(|(n, line)| {
+        let kind = ["tea", "ship"][n % 2];
+        let metadata = format!("{{\"kind\": \"{kind}\"}}");
+        line.replace("\"text\"", &format!("\"metadata\": {metadata}, \"text\"")) + "\n"
+    });
+    here.write("notes/corpus.jsonl", lines.collect::<String>());
+    let system = |k1: &str, tea: &str| {
+        let text = format!(
+            "[[systems]]\nname = \"x\"\ntype = \"bm25\"\nhidden = true\n\
+             [[systems]]\nname = \"x.y\"\ntype = \"bm25\"\nhidden = true\nk1 = {k1}\n\
+             [[systems]]\nname = \"p\"\ntype = \"prior\"\nof = \"x.y\"\nattribute = \"kind\"\n\
+             priors = {{ tea = {tea}, ship = 0.5 }}\n"
+        );
+        here.write("prior.toml", text);
+    };
+    let sweep = "sweep notes notes --system prior.toml --grid";
+    for (key, values) in [("x.y.k1", ["0.2", "3"]), ("priors.tea", ["0.01", "1"])] {
+        let files = values.map(|value| {
+            match key {
+                "x.y.k1" => system(value, "0.5"),
+                _ => system("0.9", value),
+            }
+            let file = format!("{key}={value}");
+            let search = ["search", "notes", "--system", "prior.toml", "-o", &file];
+            here.ir(&search).ok();
+            file
+        });
+        let files = files.each_ref().map(String::as_str);
+        let by_hand = here.ir(&[&["sweep", "notes"][..], &files].concat()).ok();
+        system("0.9", "0.5");
+        let found = here.ir(&format!("{sweep} {key}={}", values.join(",")));
+        let found = found.ok().out;
+        assert_eq!(rows(&found), rows(&by_hand.out));
+        assert_ne!(rows(&found)[0][1], rows(&found)[1][1], "{found}");
+    }
+    for (grid, parts) in [
+        (
+            "doc=1,2",
+            &[
+                "expected a key of prior (",
+                "priors.NAME",
+                ") or PART.KEY of x, x.y, p, found \"doc\" (did you mean docs?)",
+            ][..],
+        ),
+        (
+            "x.y.neighbors=1,2",
+            &["expected a key of bm25 (", "found \"neighbors\""],
+        ),
+        (
+            "x.y.feedback.docs=2,3",
+            &["feedback.docs: expected the key feedback, found none"],
+        ),
+        ("priors=1,2", &["priors: expected NAME=NUMBER, found \"1\""]),
+    ] {
+        here.ir(&format!("{sweep} {grid}")).fails(2, parts);
     }
 }
 

@@ -76,7 +76,8 @@ fn errors_name_the_option_and_the_line() {
     );
     search(&["--synonyms", "none.txt"]).fails(1, &["--synonyms", "none.txt"]);
     search(&["--synonyms", "cycle.txt"]).ok();
-    search(&["--synonym-weight", "1"]).fails(2, &["--synonyms"]);
+    search(&["--synonym-weight", "1"])
+        .fails(2, &["--synonym-weight: expected --synonyms, found none"]);
     for weight in ["-1", "1:0", "x", "1:2:3"] {
         let weight = format!("--synonym-weight={weight}");
         search(&["--synonyms", "synonyms.txt", &weight]).fails(

@@ -170,15 +170,7 @@ impl Experiment {
                 return Err(self.error(&format!("{key}.hits"), "expected at least 1, found 0"));
             }
             let at = |error| self.source.system_error(&key, error);
-            if let Some(filter) = entry.filter.and_then(FilterName::of_records)
-                && entry.kind != "bm25"
-            {
-                let message = format!(
-                    "{filter}: expected a system of type bm25, found {}",
-                    entry.kind
-                );
-                return Err(self.error(&format!("{key}.filter"), message));
-            }
+            entry.check_filter().map_err(at)?;
             for (parameter, values) in &entry.grid {
                 let grid = format!("{key}.grid.{parameter}");
                 let Some(values) = values.as_array().filter(|values| !values.is_empty()) else {

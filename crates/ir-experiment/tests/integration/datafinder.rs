@@ -227,7 +227,7 @@ fn parts_of_speech() {
         "{error}"
     );
     let error = bm25("parts_of_speech = [\"NOUN\"]").unwrap_err();
-    assert!(error.contains("expected the key tags"), "{error}");
+    assert!(error.contains("expected the key cleaning.tags"), "{error}");
 
     // kNN: without adverbs, another training query is the nearest.
     let knn = |keys: &str| value(&format!("type = \"knn\"\nmin_df = 1\n{keys}"));

@@ -69,8 +69,7 @@ pub(crate) const TAGS: &str = "cleaning.tags";
 impl CleaningEntry {
     pub(crate) fn check(&self) -> Result<(), SystemError> {
         if self.parts_of_speech.is_some() && self.tags.is_none() {
-            let message = "expected the key tags, a file with the tagged words of the queries";
-            return Err(SystemError::parameter("cleaning.parts_of_speech", message));
+            return Err(SystemError::requires("cleaning.parts_of_speech", TAGS));
         }
         self.filter().map(drop)
     }

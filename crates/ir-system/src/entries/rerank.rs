@@ -1,6 +1,8 @@
 //! Parameters of the type `rerank`.
 
 use ir_data::DocTemplate;
+#[cfg(feature = "dense")]
+use ir_dense::CrossEncoderConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,8 @@ use crate::error::SystemError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerankSystem {
-    /// Name of the system that finds the candidates.
+    /// Name of the system that finds the candidates. With `model`, which reads the queries
+    /// unchanged, neither it nor its parts have `cleaning`.
     pub first: String,
     /// Name of the system that ranks the candidates, in place of `model`. Candidates that it does
     /// not return are dropped.
@@ -57,6 +60,7 @@ pub struct RerankSystem {
     /// scores. Range: ≥ 1. Default: 2048.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = CrossEncoderConfig::default().batch_tokens)))]
     pub batch: Option<usize>,
     /// Template of the document texts. With `tokens`, the template of the store, for explanations.
     /// Default: `{title} {text}`.

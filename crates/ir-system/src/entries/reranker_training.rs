@@ -1,5 +1,7 @@
 //! Training of the cross-encoder of the type `rerank`.
 
+#[cfg(feature = "dense")]
+use ir_dense::train::CrossEncoderTrainingConfig as Config;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,29 +30,38 @@ pub struct RerankerTrainingEntry {
     pub loss: Option<RerankerLossName>,
     /// Number of passes over the training set. Range: ≥ 1. Default: 3.
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().epochs)))]
     pub epochs: Option<u64>,
     /// Number of queries per step. Range: ≥ 1. Default: 8.
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().batch_size)))]
     pub batch_size: Option<usize>,
     /// Number of hard negatives per query and step, of those that were mined. Default: 7.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().hard_negatives)))]
     pub hard_negatives: Option<usize>,
     /// Number of documents of other queries per query and step. Default: 0.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().in_batch_negatives)))]
     pub in_batch_negatives: Option<usize>,
     /// Number of pairs per forward pass, which bounds memory. Range: ≥ 1. Default: 32.
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().mini_batch_size)))]
     pub mini_batch_size: Option<usize>,
     /// Peak learning rate. Range: > 0. Default: 2e-5.
     #[schemars(extend("exclusiveMinimum" = 0))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().learning_rate)))]
     pub learning_rate: Option<f64>,
     /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1.
     /// Default: 0.1.
     #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().schedule.warmup_ratio)))]
     pub warmup_ratio: Option<f64>,
     /// Dropout probability. Range: 0 ≤ p < 1. Default: 0.1.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().dropout)))]
     pub dropout: Option<f64>,
     /// Number format of the factors of the linear layers' matrix products. Default: `f32`.
     pub precision: Option<TrainingPrecisionName>,
     /// Seed of a new head, example order, negative sampling and dropout. Default: 42.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().seed)))]
     pub seed: Option<u64>,
     /// Maximum sequence length of query and document in tokens during training. Range: ≥ 1.
     /// Default: `max_tokens` of the system.
@@ -117,9 +128,9 @@ impl RerankerTrainingEntry {
 
 #[cfg(feature = "dense")]
 mod with_models {
-    use ir_dense::train::{CrossEncoderLoss, CrossEncoderTrainingConfig};
+    use ir_dense::train::CrossEncoderLoss;
 
-    use super::{RerankerLossName, RerankerTrainingEntry};
+    use super::{Config, RerankerLossName, RerankerTrainingEntry};
     use crate::entries::bm25::expansion::encoder::training::set;
 
     impl From<RerankerLossName> for CrossEncoderLoss {
@@ -138,8 +149,8 @@ mod with_models {
 
     impl RerankerTrainingEntry {
         /// Hyperparameters, as `ir train-reranker` sets them from its options.
-        pub(crate) fn config(&self) -> CrossEncoderTrainingConfig {
-            let mut config = CrossEncoderTrainingConfig::default();
+        pub(crate) fn config(&self) -> Config {
+            let mut config = Config::default();
             set(&mut config.loss, self.loss.map(Into::into));
             set(&mut config.epochs, self.epochs);
             set(&mut config.batch_size, self.batch_size);

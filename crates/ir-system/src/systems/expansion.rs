@@ -117,7 +117,7 @@ impl ExpansionEntry {
         searcher: Searcher,
         fitted: &FittedExpansion,
     ) -> Result<NearestWords, SystemError> {
-        let words = self.words.unwrap_or(10);
+        let words = self.words();
         let (encoder, vectors) = (fitted.encoder.clone(), fitted.vectors.clone());
         let expansion = NearestWords::new(searcher, encoder, vectors, words, self.weight());
         expansion.map_err(SystemError::stage("expansion by nearest words"))

@@ -1,7 +1,6 @@
 //! The type `hnsw`: dense retrieval by a graph (HNSW).
 
-#[cfg(feature = "dense")]
-use ir_knn::HnswConfig;
+use ir_knn::{EfSearch, HnswConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,17 +24,21 @@ pub struct HnswSystem {
     /// Number of neighbors that a new node is linked to. Range: 2 to 1024. Default: 16.
     #[serde(default)]
     #[schemars(range(min = 2, max = 1024))]
+    #[schemars(extend("default" = HnswConfig::default().m))]
     pub m: Option<usize>,
     /// Beam width with which neighbors of a new node are searched. Range: ≥ 1. Default: 200.
     #[serde(default)]
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = HnswConfig::default().ef_construction))]
     pub ef_construction: Option<usize>,
     /// Beam width of a search. Range: ≥ 1. Default: 64.
     #[serde(default)]
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = EfSearch::default().0))]
     pub ef_search: Option<usize>,
     /// Seed of the order in which nodes are linked. Default: 0.
     #[serde(default)]
+    #[schemars(extend("default" = HnswConfig::default().seed))]
     pub seed: Option<u64>,
     /// Cleaning of the queries before they are encoded. Default: none.
     #[serde(
@@ -96,7 +99,7 @@ impl System for HnswSystem {
 
             use ir_core::store::Verify;
             use ir_core::{Distinct, Encoded};
-            use ir_knn::{EfSearch, HnswIndex};
+            use ir_knn::HnswIndex;
 
             use crate::cache::Stage;
 

@@ -28,13 +28,18 @@ pub struct HybridSystem {
     /// Damping constant of `rrf`. Range: ≥ 0. Default: 60.
     #[serde(default)]
     #[schemars(range(min = 0.0))]
+    #[schemars(extend("default" = K))]
     pub k: Option<f64>,
     /// Number of hits of each system that are fused; `weighted-sum` is exact and has none. Range:
     /// ≥ 1. Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = DEPTH))]
     pub depth: Option<usize>,
 }
+
+const K: f64 = 60.0;
+const DEPTH: usize = 100;
 
 /// Method that combines the rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,14 +138,14 @@ impl System for HybridSystem {
             FusionName::Rrf => Fusion {
                 normalization: ScoreNormalization::None,
                 combination: ScoreCombination::Rrf {
-                    k: self.k.unwrap_or(60.0),
+                    k: self.k.unwrap_or(K),
                 },
             },
             FusionName::CombSum => Fusion::COMB_SUM,
             FusionName::CombMnz => Fusion::COMB_MNZ,
             FusionName::Borda => Fusion::BORDA,
         };
-        let fused = Fused::new(parts, fusion, self.depth.unwrap_or(100)).map_err(failed)?;
+        let fused = Fused::new(parts, fusion, self.depth.unwrap_or(DEPTH)).map_err(failed)?;
         Ok(open(Arc::new(fused)))
     }
 }

@@ -32,6 +32,7 @@ pub struct KnnSystem {
     pub aggregation: AggregationName,
     /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = NEIGHBORS))]
     pub neighbors: Option<usize>,
     /// Cleaning of test queries and training queries. Default: none.
     #[serde(deserialize_with = "cleaning::table")]
@@ -40,11 +41,17 @@ pub struct KnnSystem {
     pub stop_words: Option<StopWordList>,
     /// Minimum number of training queries with a term of TF-IDF. Range: ≥ 1. Default: 2.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = MIN_DF))]
     pub min_df: Option<u64>,
     /// Maximum n-gram length in words of TF-IDF. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = MAX_N))]
     pub max_n: Option<usize>,
 }
+
+const NEIGHBORS: usize = 10;
+const MIN_DF: u64 = 2;
+const MAX_N: usize = 1;
 
 /// Distance by which the nearest training queries or items are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +105,7 @@ impl KnnSystem {
                 AggregationName::Nearest => NeighborAggregation::Nearest,
                 AggregationName::Sum => NeighborAggregation::Sum,
                 AggregationName::WeightedVote => NeighborAggregation::WeightedVote {
-                    neighbors: self.neighbors.unwrap_or(10),
+                    neighbors: self.neighbors.unwrap_or(NEIGHBORS),
                 },
                 AggregationName::ExactTop => NeighborAggregation::ExactTop,
             })
@@ -108,8 +115,8 @@ impl KnnSystem {
 
     fn tfidf(&self) -> TfidfConfig {
         let config = TfidfConfig::default()
-            .with_min_df(DocFrequency::Count(self.min_df.unwrap_or(2)))
-            .with_ngrams(1, self.max_n.unwrap_or(1));
+            .with_min_df(DocFrequency::Count(self.min_df.unwrap_or(MIN_DF)))
+            .with_ngrams(1, self.max_n.unwrap_or(MAX_N));
         match self.stop_words.unwrap_or(StopWordList::Nltk) {
             StopWordList::Nltk => config.with_stop_words(NLTK),
             StopWordList::None => config,

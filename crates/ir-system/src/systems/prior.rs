@@ -51,10 +51,12 @@ pub struct PriorSystem {
     /// Number of hits for the estimate. Range: ≥ 1. Default: 10.
     #[serde(default)]
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = DOCS))]
     pub docs: Option<usize>,
     /// Smoothing of the estimate. Range: > 0. Default: 1.
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("default" = EPSILON))]
     pub epsilon: Option<f64>,
     /// Number of repositories in the estimate. Repositories of its hits or relevant documents
     /// always count. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: all of the collection.
@@ -67,6 +69,7 @@ pub struct PriorSystem {
     /// Weight of the prior; 0 disables it. Range: ≥ 0. Default: 1.
     #[serde(default)]
     #[schemars(range(min = 0.0))]
+    #[schemars(extend("default" = WEIGHT))]
     pub weight: Option<f64>,
 }
 
@@ -82,6 +85,9 @@ pub enum PriorCombinationName {
 }
 
 const ATTRIBUTE: &str = "repository";
+const DOCS: usize = 10;
+const EPSILON: f64 = 1.0;
+const WEIGHT: f64 = 1.0;
 
 impl PriorSystem {
     fn fixed(&self) -> Result<RepositoryPriors, SystemError> {
@@ -105,7 +111,7 @@ impl PriorSystem {
     ) -> Result<RepositoryPriors, SystemError> {
         let judgments = judgments(qrels, context)?;
         let repository = |doc: &str| repositories.get(ids.get(doc)?);
-        let (count, epsilon) = (self.count(repositories), self.epsilon.unwrap_or(1.0));
+        let (count, epsilon) = (self.count(repositories), self.epsilon());
         let priors = RepositoryPriors::from_qrels(&judgments, repository, count, epsilon);
         let priors = priors.and_then(|priors| match self.unseen {
             None => Ok(priors),
@@ -140,6 +146,11 @@ impl PriorSystem {
             priors.iter().len(),
             self.attribute.as_deref().unwrap_or(ATTRIBUTE),
         ));
+    }
+
+    /// Smoothing of the estimate.
+    fn epsilon(&self) -> f64 {
+        self.epsilon.unwrap_or(EPSILON)
     }
 
     /// Number of repositories in the estimate.
@@ -253,8 +264,8 @@ impl System for PriorSystem {
             PriorEstimate::Fixed(self.judged(qrels, retriever.ids(), &repositories, context)?)
         } else if self.priors.is_none() {
             PriorEstimate::Feedback {
-                docs: self.docs.unwrap_or(10),
-                epsilon: self.epsilon.unwrap_or(1.0),
+                docs: self.docs.unwrap_or(DOCS),
+                epsilon: self.epsilon(),
                 repositories: self.count(&repositories),
             }
         } else {
@@ -266,7 +277,7 @@ impl System for PriorSystem {
             PriorCombinationName::Product => PriorCombination::Product,
             PriorCombinationName::LogSum => PriorCombination::LogSum,
         };
-        let weight = self.weight.unwrap_or(1.0);
+        let weight = self.weight.unwrap_or(WEIGHT);
         let prior = RepositoryPrior::new(retriever, repositories, estimate, combination, weight);
         let prior = prior.map_err(|error| SystemError::parameter("priors", error.to_string()))?;
         Ok(OpenSystem {

@@ -31,20 +31,24 @@ use crate::system::{OpenSystem, System, SystemContext};
 pub struct RandomIndexingSystem {
     /// Number of dimensions. Range: 2 to 65,536. Default: 200.
     #[schemars(range(min = 2, max = 65_536))]
+    #[schemars(extend("default" = RandomIndexingConfig::default().dim))]
     pub dim: Option<usize>,
     /// Number of non-zero entries of an elemental vector: even, at most `dim`. Range: ≥ 2. Default:
     /// 10.
     #[schemars(range(min = 2))]
+    #[schemars(extend("default" = RandomIndexingConfig::default().nonzero))]
     pub nonzero: Option<usize>,
     /// Objects with elemental (random) vectors. Default: `texts`.
     pub elemental: ElementalVectorsName,
     /// Number of reflections, training cycles after the first; 0 is plain random indexing. Range: 0
     /// to 100. Default: 0.
     #[schemars(range(min = 0, max = 100))]
+    #[schemars(extend("default" = RandomIndexingConfig::default().reflections))]
     pub reflections: Option<usize>,
     /// Weighting of terms in texts. Default: `idf`.
     pub weight: TermWeightingName,
     /// Seed of the elemental vectors. Default: 0.
+    #[schemars(extend("default" = RandomIndexingConfig::default().seed))]
     pub seed: Option<u64>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
@@ -75,8 +79,11 @@ pub struct RandomIndexingSystem {
     /// Weight of the mean of the feedback documents; the query vector has weight 1. Range: ≥ 0.
     /// Default: 0.75.
     #[schemars(range(min = 0.0))]
+    #[schemars(extend("default" = BETA))]
     pub beta: Option<f32>,
 }
+
+const BETA: f32 = 0.75;
 
 /// Objects with elemental vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -147,7 +154,7 @@ impl RandomIndexingSystem {
             encoder: indexing,
             index: index.map_err(SystemError::stage("random indexing"))?,
             docs: self.feedback_docs.unwrap_or(0),
-            beta: self.beta.unwrap_or(0.75),
+            beta: self.beta.unwrap_or(BETA),
         })
     }
 }
@@ -172,8 +179,7 @@ impl System for RandomIndexingSystem {
             return Err(SystemError::parameter("nonzero", message));
         }
         if self.beta.is_some() && self.feedback_docs.is_none() {
-            let message = "expected the key feedback_docs, found none";
-            return Err(SystemError::parameter("beta", message));
+            return Err(SystemError::requires("beta", "feedback_docs"));
         }
         if self.template.is_some() && self.fields.is_some() {
             let reason = "a template renders the only field";

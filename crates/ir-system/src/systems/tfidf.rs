@@ -31,6 +31,7 @@ pub struct TfidfSystem {
     pub sublinear: bool,
     /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = MIN_DF))]
     pub min_df: Option<u64>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
@@ -55,13 +56,16 @@ pub struct LsiSystem {
     /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default:
     /// 100, or as many as there are documents or terms if that is less.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = TruncatedSvdConfig::default().components))]
     pub dim: Option<usize>,
     /// Seed of the starting vector of the decomposition; results differ by rounding. Default: 0.
+    #[schemars(extend("default" = TruncatedSvdConfig::default().seed))]
     pub seed: Option<u64>,
     /// Logarithm of the term frequency, 1 + ln tf, in place of the term frequency. Default: false.
     pub sublinear: bool,
     /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = MIN_DF))]
     pub min_df: Option<u64>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
@@ -75,11 +79,10 @@ pub struct LsiSystem {
     pub cleaning: Option<CleaningEntry>,
 }
 
-/// Dimensions of [`LsiSystem`].
-const DEFAULT_DIM: usize = 100;
+const MIN_DF: u64 = 1;
 
 fn config(sublinear: bool, min_df: Option<u64>) -> TfidfConfig {
-    let config = TfidfConfig::default().with_min_df(DocFrequency::Count(min_df.unwrap_or(1)));
+    let config = TfidfConfig::default().with_min_df(DocFrequency::Count(min_df.unwrap_or(MIN_DF)));
     if sublinear {
         config.with_tf(TfWeighting::Sublinear)
     } else {
@@ -171,15 +174,17 @@ impl LsiSystem {
         analysis: &Analysis,
         progress: &mut dyn Progress,
     ) -> Result<Lsi<AnalysisPipeline>, SystemError> {
+        let default = TruncatedSvdConfig::default();
+        let seed = self.seed.unwrap_or(default.seed);
         let config = |dim: usize| {
-            let svd = TruncatedSvdConfig::new(dim).with_seed(self.seed.unwrap_or(0));
+            let svd = TruncatedSvdConfig::new(dim).with_seed(seed);
             LsiConfig::default()
                 .with_tfidf(config(self.sublinear, self.min_df))
                 .with_svd(svd)
                 .with_normalize(true)
         };
         let mut fit = |dim, analyzer| Lsi::fit_with(analyzer, texts, &config(dim), progress);
-        let fitted = match fit(self.dim.unwrap_or(DEFAULT_DIM), analyzer(analysis)?) {
+        let fitted = match fit(self.dim.unwrap_or(default.components), analyzer(analysis)?) {
             // A small collection has fewer dimensions than the default.
             Err(LsiError::Svd(TruncatedSvdError::Components { rows, columns, .. }))
                 if self.dim.is_none() =>

@@ -64,6 +64,7 @@ pub struct DenseSystem {
     /// Larger values find more of the nearest vectors and take longer. Range: ≥ 1. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
+    #[schemars(extend("default" = EfSearch::default().0))]
     pub ef_search: Option<usize>,
     /// Compares all saved vectors also where there are graphs. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

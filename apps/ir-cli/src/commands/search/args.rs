@@ -23,7 +23,9 @@ use crate::shared::options::{
 use crate::shared::output::OutputPath;
 use crate::shared::search_data::OtherCollections;
 use crate::shared::shards::ShardOption;
-use crate::shared::system_options::{SystemOptions, TypedSystem, is_of_reranking};
+#[cfg(feature = "dense")]
+use crate::shared::system_options::is_of_reranking;
+use crate::shared::system_options::{SystemOptions, TypedSystem};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -475,7 +477,8 @@ impl Args {
     /// Rejects options that cannot have an effect beside the others. Options that depend on the
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
-        self.lexical.check()?;
+        let filter = self.not_later_than_query.map(FilterName::from);
+        self.lexical.check_filtered(filter)?;
         self.check_typed()?;
         let typed = self.typed().is_some();
         #[cfg(feature = "remote")]
@@ -509,30 +512,6 @@ impl Args {
             }
             self.vectors.check(self.first_lexical_option())?;
         }
-        if self.default_tag() != BM25 {
-            let of_the_queries = |option: &str| ["clean", "pos-tags", "keep-pos"].contains(&option);
-            let expands = |option: &str| EXPANSIONS.contains(&option);
-            if let Some(option) = self
-                .lexical
-                .first_set(|it| !of_the_queries(it) && expands(it))
-            {
-                bail_usage!("{option}: expected BM25, found --vectors");
-            }
-            if self.lexical.is_random_indexing() {
-                bail_usage!("--model random-indexing: expected a scoring model, found --vectors");
-            }
-        }
-        if self.not_later_than_query == Some(TimeFilter::Published) {
-            let excluded = |it: &str| EXPANSIONS.contains(&it) || is_of_reranking(it);
-            if let Some(option) = self.lexical.first_set(excluded) {
-                bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
-            }
-            if self.lexical.is_random_indexing() {
-                bail_usage!(
-                    "--not-later-than-query=published: expected a scoring model, found --model random-indexing (use =exact)"
-                );
-            }
-        }
         let weights = self.alphas().len();
         if weights > 1 && (self.json || self.is_list()) {
             bail_usage!("--alpha: expected one weight for a list or --json, found {weights}");
@@ -552,7 +531,7 @@ impl Args {
     fn first_lexical_option(&self) -> Option<String> {
         let of_the_search = self.lexical.first_set(|option| {
             let of_the_queries = ["clean", "pos-tags", "keep-pos"].contains(&option);
-            !of_the_queries && !EXPANSIONS.contains(&option) && !is_of_reranking(option)
+            !of_the_queries && !is_of_reranking(option)
         });
         let of_the_index = first_set([("--template", self.template.is_some())]);
         let of_the_index = of_the_index.or(self.setup.first_analysis_option());
@@ -575,16 +554,6 @@ const ALPHA: &str = "{alpha}";
 const BM25: &str = "ir-bm25";
 
 const QUERIES: &str = "Queries";
-
-/// Options that exclude vectors and the published time filter, which need a plain BM25 searcher.
-const EXPANSIONS: [&str; 6] = [
-    "feedback",
-    "sdm",
-    "synonyms",
-    "nearest-words",
-    "syntax",
-    "prior",
-];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeFilter {

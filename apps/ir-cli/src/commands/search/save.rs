@@ -4,16 +4,16 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
-use ir_bm25::{DocOrder, IndexConfig, IndexedFields};
+use ir_bm25::IndexConfig;
 use ir_core::Predicate;
 use ir_core::trec::ScoreFormat;
-use ir_system::systems::AnalyzerEntry;
 use ir_system::{FilterName, Registry, ScoreFormatName, SystemEntry, SystemSpec};
 use toml::{Table, Value};
 
 use super::args::Args;
 use super::search_index::SearchIndex;
 use crate::shared::console::bail_usage;
+use crate::shared::indexing::index_keys;
 use crate::shared::input::{DocumentOrder, is_index};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::system_options::SYSTEM;
@@ -120,27 +120,11 @@ pub(super) fn save(spec: &SystemSpec, path: &OutputPath) -> Result<()> {
 
 /// Parameters of the index.
 fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
-    let mut table = Table::new();
-    let analyzer = AnalyzerEntry::from_analysis(&config.analysis)?;
-    table.insert("analyzer".to_owned(), Value::try_from(analyzer)?);
-    match (&args.template, config.fields) {
-        (Some(template), _) => table.insert("template".to_owned(), template.to_string().into()),
-        (None, IndexedFields::One) => table.insert("fields".to_owned(), "one".into()),
-        (None, IndexedFields::TextOnly) => table.insert("fields".to_owned(), "text".into()),
-        (None, IndexedFields::Separate) => table.insert("fields".to_owned(), "separate".into()),
-        (None, other) => {
-            let names = other
-                .names()
-                .iter()
-                .map(|name| Value::from((*name).to_owned()));
-            table.insert("fields".to_owned(), Value::Array(names.collect()))
-        }
-    };
-    let order = match config.order {
-        DocOrder::Id => "id",
-        _ => "insertion",
-    };
-    table.insert("order".to_owned(), order.into());
+    let fields = args.template.is_none().then_some(config.fields);
+    let mut table = index_keys(Some(&config.analysis), fields, Some(config.order))?;
+    if let Some(template) = &args.template {
+        table.insert("template".to_owned(), template.to_string().into());
+    }
     table.insert("blank".to_owned(), "drop".into());
     Ok(table)
 }

@@ -115,18 +115,20 @@ impl DenseOptions {
         if self.exact {
             set("exact", true.into());
         }
-        let mut base = lexical.pop().context("expected a lexical system")?;
+        // Below a prior, the first system has the keys of the index.
+        let first = lexical.first().context("expected a lexical system")?;
         for key in ["blank", "cleaning", "order"] {
-            if let Some(value) = base.parameters.get(key) {
+            if let Some(value) = first.parameters.get(key) {
                 set(key, value.clone());
             }
         }
         // Fields say which documents are blank; without `blank`, the index has dropped them.
-        let fields = base.parameters.get("fields");
-        let fields = fields.filter(|_| base.parameters.contains_key("blank"));
+        let fields = first.parameters.get("fields");
+        let fields = fields.filter(|_| first.parameters.contains_key("blank"));
         if let Some(fields) = fields.filter(|fields| fields.as_str() != Some("one")) {
             set("fields", fields.clone());
         }
+        let mut base = lexical.pop().context("expected a lexical system")?;
         let Some(alpha) = alpha else {
             SYSTEM.clone_into(&mut dense.name);
             return Ok(vec![dense]);
@@ -137,7 +139,8 @@ impl DenseOptions {
         let hybrid = SystemEntry::new(SYSTEM, HYBRID)
             .with("of", vec![Value::from("BM25"), Value::from("vectors")])
             .with("weights", weights);
-        Ok(vec![base, dense, hybrid])
+        lexical.extend([base, dense, hybrid]);
+        Ok(lexical)
     }
 
     /// Rejects options without effect, a file without vectors and an unknown model. `lexical` is

@@ -32,10 +32,10 @@ use crate::shared::system_options::{
 pub(super) struct GridOptions {
     /// Values of a parameter of the system, such as k1=0.6,0.9,1.2: any key of a system file, or
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
-    /// synonyms.weight; nearest.words, nearest.weight; prior.weight; weight.FIELD and b.FIELD of
-    /// bm25f. With --type any key of the type; with --system also NAME.KEY of a part, and
-    /// weight.NAME of a part of a hybrid; repeatable. Every combination is a setting. The second
-    /// argument is then the collection or index to search
+    /// synonyms.weight; nearest.words, nearest.weight; prior.weight; priors.NAME of a prior;
+    /// weight.FIELD and b.FIELD of bm25f. With --type any key of the type; with --system also
+    /// NAME.KEY of a part, and weight.NAME of a part of a hybrid; repeatable. Every combination is a
+    /// setting. The second argument is then the collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
@@ -119,12 +119,12 @@ impl GridOptions {
         of_the_system.or_else(|| of_the_queries.map(str::to_owned))
     }
 
-    /// The system with the fixed parameters.
-    fn base(&self) -> Result<SystemSpec> {
+    /// The system with the fixed parameters. `setup` has options of the index.
+    fn base(&self, setup: &IndexOptions) -> Result<SystemSpec> {
         match (&self.system, self.typed.spec()?) {
             (Some(path), _) => open_system(path),
             (None, Some(spec)) => Ok(spec),
-            (None, None) => self.lexical.spec_of_cleaned(),
+            (None, None) => self.lexical.spec_of_cleaned_on(setup.keys()?),
         }
     }
 
@@ -169,7 +169,7 @@ impl GridOptions {
     }
 
     /// The settings, in the order of the values, the last parameter fastest.
-    fn points(&self) -> Result<Vec<Point>> {
+    fn points(&self, setup: &IndexOptions) -> Result<Vec<Point>> {
         if let Some(path) = &self.system
             && self.grid.is_empty()
         {
@@ -196,7 +196,7 @@ impl GridOptions {
         if !(2..=MAX_POINTS).contains(&count) {
             bail_usage!("--grid: expected 2 to {MAX_POINTS} settings, found {count}");
         }
-        let base = self.base()?;
+        let base = self.base(setup)?;
         let mut keys = Keys::default();
         let counts = self.grid.iter().map(|axis| axis.values.len());
         let points = grid_positions(counts.collect()).map(|at| {
@@ -277,7 +277,7 @@ impl GridOptions {
             ),
             (Some(described), None) => setup.reject_beside(described)?,
         }
-        self.points()
+        self.points(setup)
     }
 
     /// Searches the queries with every setting. Calls `visit` with each run, named by its setting.

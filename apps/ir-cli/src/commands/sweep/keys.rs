@@ -5,7 +5,7 @@ use std::fmt;
 use std::num::ParseFloatError;
 use std::str::FromStr;
 
-use ir_system::{Parameter, Registry, SystemEntry, SystemSpec, SystemType};
+use ir_system::{Parameter, ParameterValues, Registry, SystemEntry, SystemSpec, SystemType};
 use toml::{Table, Value};
 
 use crate::shared::suggest::did_you_mean;
@@ -54,8 +54,6 @@ impl fmt::Display for GridValue {
     }
 }
 
-/// Parameters of feedback, before their names.
-const FEEDBACK: &str = "feedback.";
 /// Names of the weights of `--sdm`.
 pub(super) const SDM: [&str; 3] = ["sdm.words", "sdm.phrases", "sdm.windows"];
 /// Other names of keys.
@@ -82,6 +80,61 @@ impl Keys {
     }
 }
 
+/// What a key of a grid changes in a system.
+enum Target<'k> {
+    Value(&'k Parameter),
+    /// Number of a table, by name.
+    Entry(&'k Parameter, &'k str),
+    /// Weight of sequential dependence, by position.
+    Sdm(usize),
+    /// Parameter of the feedback model.
+    Feedback(&'k str),
+    /// Weight of a part of a hybrid.
+    Part(&'k str),
+}
+
+impl<'k> Target<'k> {
+    /// What a key changes in a system with these parameters.
+    fn find(parameters: &'k [Parameter], key: &'k str) -> Option<Self> {
+        let find = |key: &str| parameters.iter().find(|parameter| parameter.key == key);
+        if let Some(at) = SDM.iter().position(|known| *known == key) {
+            return find("sdm").map(|_| Self::Sdm(at));
+        }
+        let named = KEYS.iter().find(|(known, _)| *known == key);
+        if let Some(parameter) = find(named.map_or(key, |(_, key)| *key)) {
+            return Some(Self::Value(parameter));
+        }
+        let (table, name) = key.split_once('.')?;
+        let parameter = find(match table {
+            "weight" => "weights",
+            "b" => "field_b",
+            _ => table,
+        })?;
+        match (&parameter.values, parameter.key.as_str()) {
+            (ParameterValues::NumbersByName, _) => Some(Self::Entry(parameter, name)),
+            (ParameterValues::List(..), "weights") => Some(Self::Part(name)),
+            (_, "feedback") => Some(Self::Feedback(name)),
+            _ => None,
+        }
+    }
+}
+
+/// Keys of a grid that a system with these parameters has.
+fn names(parameters: &[Parameter]) -> Vec<String> {
+    let names = parameters.iter().flat_map(|parameter| {
+        let key = &parameter.key;
+        match (&parameter.values, key.as_str()) {
+            (ParameterValues::Integer | ParameterValues::Number, _) => vec![key.clone()],
+            (_, "sdm") => SDM.map(str::to_owned).to_vec(),
+            (ParameterValues::NumbersByName, _) | (_, "feedback" | "weights") => {
+                vec![format!("{key}.NAME")]
+            }
+            _ => Vec::new(),
+        }
+    });
+    names.collect()
+}
+
 /// Sets a parameter of a part, or of the first system with its key: the system to search, or a
 /// system below its priors and rerankings.
 pub(super) fn set(
@@ -90,27 +143,34 @@ pub(super) fn set(
     name: &str,
     value: GridValue,
 ) -> Result<(), String> {
-    let mut systems = from_root(spec);
-    let mut key = name;
-    if let Some((part, of_the_part)) = name.split_once('.') {
-        let kind = |at: usize| spec.systems[at].kind.as_str();
-        let is_kind = ["prior", "rerank"].contains(&part);
-        let named = match systems.iter().find(|&&at| is_kind && kind(at) == part) {
-            Some(at) => Some(*at),
-            None => spec.systems.iter().position(|it| it.name == part),
-        };
-        if let Some(at) = named {
-            (systems, key) = (vec![at], of_the_part);
-        }
-    }
-    let known = |at: &usize| {
-        let mut parameters = keys.of(&spec.systems[*at].kind).iter();
-        parameters.any(|parameter| parameter.key == key_of(key))
+    let (systems, key) = addressed(spec, name);
+    let is_known = |at: &usize| {
+        let parameters = keys.of(&spec.systems[*at].kind);
+        Target::find(parameters, key).is_some()
     };
-    let found = systems.iter().copied().find(known);
-    match found.or(systems.last().copied()) {
+    match systems.iter().copied().find(is_known) {
         Some(at) => set_parameter(keys, &mut spec.systems[at], key, value),
-        None => Err(format!("expected a system, found none for {name:?}")),
+        None => Err(unknown(keys, spec, &systems, key)),
+    }
+}
+
+/// Systems that may have a key, and the key. A name that starts with the name of a part and a dot
+/// is a key of the part, of the longest such name; any other name is a key of [`from_root`].
+fn addressed<'n>(spec: &SystemSpec, name: &'n str) -> (Vec<usize>, &'n str) {
+    let systems = from_root(spec);
+    let key_of = |part: &str| name.strip_prefix(part)?.strip_prefix('.');
+    let of_kind = |at: &usize| {
+        let kind = spec.systems[*at].kind.as_str();
+        let key = key_of(kind).filter(|_| ["prior", "rerank"].contains(&kind));
+        Some((*at, key?))
+    };
+    let all = spec.systems.iter().enumerate();
+    let of_parts = all.filter_map(|(at, part)| Some((at, key_of(part.name.as_str())?)));
+    let named = of_parts.min_by_key(|(_, key)| key.len());
+    let found = systems.iter().find_map(of_kind).or(named);
+    match found {
+        Some((at, key)) => (vec![at], key),
+        None => (systems, name),
     }
 }
 
@@ -133,22 +193,26 @@ fn from_root(spec: &SystemSpec) -> Vec<usize> {
     found
 }
 
-/// Key of a type that a name in a grid changes.
-fn key_of(name: &str) -> &str {
-    if SDM.contains(&name) {
-        return "sdm";
-    }
-    if name.starts_with(FEEDBACK) {
-        return "feedback";
-    }
-    if let Some((_, key)) = KEYS.iter().find(|(known, _)| *known == name) {
-        return key;
-    }
-    match name.split_once('.') {
-        Some(("weight" | "weights", _)) => "weights",
-        Some(("b" | "field_b", _)) => "field_b",
-        _ => name,
-    }
+/// Error of a key that none of the systems has. The first one names its type and keys.
+fn unknown(keys: &mut Keys, spec: &SystemSpec, systems: &[usize], key: &str) -> String {
+    let kinds = systems.iter().map(|at| spec.systems[*at].kind.as_str());
+    let of_kinds: Vec<_> = kinds.map(|kind| (kind, names(keys.of(kind)))).collect();
+    let Some((kind, known)) = of_kinds.first() else {
+        return format!("expected a system, found none for {key:?}");
+    };
+    let known = known.join(", ");
+    let hint = did_you_mean(
+        key,
+        of_kinds.iter().flat_map(|(_, it)| it).map(String::as_str),
+    );
+    let parts = spec.systems.iter().map(|part| part.name.as_str());
+    let parts: Vec<&str> = parts.collect();
+    let of_parts = if parts.len() > 1 && spec.source.path().is_some() {
+        format!(" or PART.KEY of {}", parts.join(", "))
+    } else {
+        String::new()
+    };
+    format!("expected a key of {kind} ({known}){of_parts}, found {key:?}{hint}")
 }
 
 fn set_parameter(
@@ -158,56 +222,54 @@ fn set_parameter(
     value: GridValue,
 ) -> Result<(), String> {
     let parameters = &mut system.parameters;
-    let number = || value.number();
-    if let Some(at) = SDM.iter().position(|known| *known == key) {
-        let weights = parameters.get_mut("sdm").and_then(Value::as_array_mut);
-        let weight = weights.and_then(|weights| weights.get_mut(at));
-        *weight.ok_or_else(|| format!("{key}: expected the key sdm, found none"))? = number();
-        return Ok(());
-    }
-    if let Some(parameter) = key.strip_prefix(FEEDBACK) {
-        let base = parameters.get("feedback").and_then(Value::as_str);
-        let text = with_parameter(base.unwrap_or_default(), parameter, value);
-        parameters.insert("feedback".to_owned(), text.into());
-        return Ok(());
-    }
-    if system.kind == "hybrid"
-        && let Some(("weight", part)) = key.split_once('.')
-    {
-        return set_weight(parameters, part, number());
-    }
-    let of_fields = key.split_once('.').map(|(_, field)| (key_of(key), field));
-    let of_fields = of_fields.filter(|(table, _)| ["weights", "field_b"].contains(table));
-    let (table, key, value) = match of_fields {
-        Some((table, field)) => (Some(table), field, number()),
-        None => {
-            let key = key_of(key);
-            let all = keys.of(&system.kind);
-            let Some(parameter) = all.iter().find(|parameter| parameter.key == key) else {
-                let names = || all.iter().map(|parameter| parameter.key.as_str());
-                let hint = did_you_mean(key, names());
-                let kind = &system.kind;
-                return Err(format!("expected a key of {kind}, found {key:?}{hint}"));
-            };
+    let target = Target::find(keys.of(&system.kind), key);
+    let target =
+        target.ok_or_else(|| format!("expected a key of {}, found {key:?}", system.kind))?;
+    match target {
+        Target::Value(parameter) => {
             let value = parameter.parse(&value.to_string());
-            let value = value.map_err(|error| format!("{key}: {error}"))?;
-            match key.split_once('.') {
-                Some((table, key)) => (Some(table), key, value),
-                None => (None, key, value),
-            }
+            let value = value.map_err(|error| format!("{}: {error}", parameter.key))?;
+            insert(parameters, parameter.key.split('.'), value)
         }
-    };
-    let target = match table {
-        None => parameters,
-        Some(table) => match parameters
-            .entry(table)
-            .or_insert_with(|| Table::new().into())
-        {
-            Value::Table(table) => table,
-            _ => return Err(format!("expected a table {table}, found another value")),
-        },
-    };
-    target.insert(key.to_owned(), value);
+        Target::Entry(parameter, name) => {
+            let path = parameter.key.split('.').chain([name]);
+            insert(parameters, path, value.number())
+        }
+        Target::Sdm(at) => {
+            let weights = parameters.get_mut("sdm").and_then(Value::as_array_mut);
+            let weight = weights.and_then(|weights| weights.get_mut(at));
+            let missing = || format!("{key}: expected the key sdm, found none");
+            *weight.ok_or_else(missing)? = value.number();
+            Ok(())
+        }
+        Target::Feedback(name) => {
+            let base = parameters.get("feedback").and_then(Value::as_str);
+            let missing = || format!("{key}: expected the key feedback, found none");
+            let text = with_parameter(base.ok_or_else(missing)?, name, value);
+            parameters.insert("feedback".to_owned(), text.into());
+            Ok(())
+        }
+        Target::Part(part) => set_weight(parameters, part, value.number()),
+    }
+}
+
+/// Inserts a value into a table, or into a table within it.
+fn insert<'k>(
+    mut table: &mut Table,
+    path: impl Iterator<Item = &'k str>,
+    value: Value,
+) -> Result<(), String> {
+    let mut path = path.peekable();
+    while let Some(key) = path.next() {
+        if path.peek().is_none() {
+            table.insert(key.to_owned(), value);
+            return Ok(());
+        }
+        table = match table.entry(key).or_insert_with(|| Table::new().into()) {
+            Value::Table(inner) => inner,
+            _ => return Err(format!("expected a table {key}, found another value")),
+        };
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ValueEnum;
-use ir_bm25::IndexedFields;
+use ir_bm25::{DocOrder, IndexedFields};
 use ir_core::Corpus;
 use ir_data::biocaddie::{BioCaddieCorpus, RecordForm};
 use ir_data::training::DocumentTexts;
@@ -34,6 +34,16 @@ pub(crate) enum DocumentOrder {
     /// Lexicographic order of the row number, so that 10 precedes 9: reproduces runs that used the
     /// row number as document id. Loads the whole collection into memory
     RowText,
+}
+
+impl DocumentOrder {
+    /// Order of an index of documents that are read in this order.
+    pub(crate) const fn index_order(self) -> DocOrder {
+        match self {
+            Self::Id => DocOrder::Id,
+            Self::Insertion | Self::RowText => DocOrder::Insertion,
+        }
+    }
 }
 
 /// A collection and its indexing defaults.

@@ -15,7 +15,7 @@ use ir_bm25::{Searcher, SegmentedIndex};
 use ir_core::Query;
 use ir_data::DocTemplate;
 use ir_system::systems::{Bm25System, CleaningEntry, RerankSystem};
-use ir_system::{Registry, SourceMap, SystemEntry, SystemError, SystemSpec};
+use ir_system::{FilterName, Registry, SourceMap, SpecError, SystemEntry, SystemError, SystemSpec};
 use toml::{Table, Value};
 
 use crate::shared::console::Usage;
@@ -109,6 +109,7 @@ const BASE: &str = "base";
 const CANDIDATES: &str = "candidates";
 
 /// Returns `true` for options of the reranking.
+#[cfg(feature = "dense")]
 pub(crate) fn is_of_reranking(option: &str) -> bool {
     let of_the_type = |it: &option::SystemOption| it.name == option && it.kind == RERANK;
     OPTIONS.iter().any(of_the_type)
@@ -137,11 +138,6 @@ impl SystemOptions {
         let text = self.get("model").and_then(Value::as_str);
         text.and_then(|text| model(text).ok())
             .unwrap_or((BM25, Table::new()))
-    }
-
-    /// Returns `true` if the model is random indexing, which scores no terms.
-    pub(crate) fn is_random_indexing(&self) -> bool {
-        self.model().0 == RANDOM_INDEXING
     }
 
     /// Name of the model.
@@ -362,6 +358,15 @@ impl SystemOptions {
         Ok(spec_of_options(self.reranked(systems)))
     }
 
+    /// [`Self::spec_of_cleaned`] with parameters of the index.
+    pub(crate) fn spec_of_cleaned_on(&self, of_the_index: Table) -> Result<SystemSpec> {
+        let mut index = self.any_fields();
+        index.extend(of_the_index);
+        let mut systems = self.systems(&index)?;
+        systems[0].parameters.remove("cleaning");
+        Ok(spec_of_options(self.reranked(systems)))
+    }
+
     /// Searcher of an index by the scoring model; BM25 beside random indexing.
     pub(crate) fn searcher(&self, index: &SegmentedIndex) -> Result<Searcher> {
         let mut systems = self.systems(&Table::new())?;
@@ -376,18 +381,25 @@ impl SystemOptions {
 
     /// Checks the parameters before data are read.
     pub(crate) fn check(&self) -> Result<()> {
-        let registry = Registry::default();
-        if self.is_set(RERANK)
-            && let Some(cleaning) = self.cleaning()
-        {
-            let message = "expected no --rerank: a model reads the queries as they are";
-            return Err(Usage(format!("{cleaning}: {message}")).into());
+        self.check_filtered(None)
+    }
+
+    /// [`Self::check`] for a search with a time filter.
+    pub(crate) fn check_filtered(&self, filter: Option<FilterName>) -> Result<()> {
+        for (name, kind, ..) in &self.given {
+            if let Some(needed) = option_of_type(kind).filter(|needed| !self.is_set(needed)) {
+                return Err(Usage(format!("--{name}: expected --{needed}, found none")).into());
+            }
         }
-        for system in self.reranked(self.systems(&self.any_fields())?) {
+        let registry = Registry::default();
+        let mut spec = self.spec()?;
+        for system in &mut spec.systems {
             let parsed = registry.parse(&system.kind, &system.parameters);
             parsed.map_err(|error| Usage(message(&system.kind, &error)))?;
+            system.filter = filter.filter(|_| !system.hidden);
         }
-        Ok(())
+        let checked = spec.validate(&registry);
+        checked.map_err(|error| with_option(&spec, error))
     }
 }
 
@@ -413,15 +425,47 @@ pub(crate) fn spec_of_options(systems: Vec<SystemEntry>) -> SystemSpec {
     spec
 }
 
+/// Option without which the others of its type have no effect.
+fn option_of_type(kind: &str) -> Option<&'static str> {
+    [PRIOR, RERANK].into_iter().find(|known| *known == kind)
+}
+
+/// Usage error with the option in place of the key of a system.
+fn with_option(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
+    if let SpecError::Key {
+        key, message: text, ..
+    } = &error
+        && let Some((kind, key)) = key_of_system(spec, key)
+    {
+        return Usage(message(kind, &SystemError::parameter(key, text))).into();
+    }
+    error.into()
+}
+
+/// Type of the system that has a key such as `systems[0].k1`, and the key within the system.
+pub(crate) fn key_of_system<'a>(spec: &'a SystemSpec, key: &'a str) -> Option<(&'a str, &'a str)> {
+    let (at, key) = key.strip_prefix("systems[")?.split_once(']')?;
+    let system = spec.systems.get(at.parse::<usize>().ok()?)?;
+    Some((system.kind.as_str(), key.trim_start_matches('.')))
+}
+
 /// Message of the error of a system, with the option of its key.
 pub(crate) fn message(kind: &str, error: &SystemError) -> String {
+    let option = |key: &str| match key {
+        // Only a grid has this key.
+        "title_weight" => key.to_owned(),
+        _ => format!("--{}", option_name(kind, key)),
+    };
     match error {
         SystemError::Parameter { key, message } | SystemError::Missing { key, message } => {
-            format!("--{}: {message}", option_name(kind, key))
+            format!("{}: {message}", option(key))
         }
         SystemError::Conflict { first, key, reason } => {
-            let (first, key) = (option_name(kind, first), option_name(kind, key));
-            format!("--{key}: expected no --{first}, found both: {reason}")
+            let (first, key) = (option(first), option(key));
+            format!("{key}: expected no {first}, found both: {reason}")
+        }
+        SystemError::Requires { key, needed } => {
+            format!("{}: expected {}, found none", option(key), option(needed))
         }
         other => other.to_string(),
     }

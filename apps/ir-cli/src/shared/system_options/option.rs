@@ -180,6 +180,9 @@ const PRIOR_HELP: &str = "Prior probability of the repository of a document: `fe
 /// Name of the option of a key.
 pub(crate) fn option_name(kind: &str, key: &str) -> String {
     let key = key.split('[').next().unwrap_or(key);
+    if key == "filter" {
+        return "not-later-than-query".to_owned();
+    }
     let (table, _) = key.split_once('.').unwrap_or((key, ""));
     if kind == PRIOR {
         return match table {
@@ -228,21 +231,6 @@ pub(crate) fn option_name(kind: &str, key: &str) -> String {
 }
 
 impl SystemOption {
-    /// Option without which this one has no effect.
-    fn needs(&self) -> Option<&'static str> {
-        match (self.kind, &*self.parameter.key) {
-            (PRIOR, "qrels") | (RERANK, "model") => None,
-            (PRIOR, _) => Some(PRIOR),
-            (RERANK, _) => Some(RERANK),
-            (_, "expansion.words") => None,
-            (_, key) if key.starts_with("expansion.") => Some("nearest-words"),
-            (_, "synonym_weight") => Some("synonyms"),
-            (_, "feedback_collection") => Some("feedback"),
-            (_, "cleaning.parts_of_speech") => Some("pos-tags"),
-            _ => None,
-        }
-    }
-
     pub(super) fn argument(&'static self) -> Arg {
         let key = &*self.parameter.key;
         let argument = Arg::new(self.name)
@@ -256,10 +244,6 @@ impl SystemOption {
                 _ => ArgAction::Set,
             })
             .allow_negative_numbers(true);
-        let argument = match self.needs() {
-            Some(needed) => argument.requires(needed),
-            None => argument,
-        };
         let alias = match key {
             "k1" => Some("bm25.k1"),
             "b" => Some("bm25.b"),

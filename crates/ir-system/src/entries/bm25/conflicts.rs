@@ -41,8 +41,7 @@ impl Bm25System {
             return Err(SystemError::conflict(first, key, reason));
         }
         if self.feedback_collection.is_some() && !has_feedback {
-            let message = "expected the key feedback, found none";
-            return Err(SystemError::parameter("feedback_collection", message));
+            return Err(SystemError::requires("feedback_collection", "feedback"));
         }
         self.expansion
             .as_ref()
@@ -61,8 +60,7 @@ impl Bm25System {
             }
         }
         if self.synonym_weight.is_some() && self.synonyms.is_none() {
-            let message = "expected the key synonyms, found none";
-            return Err(SystemError::parameter("synonym_weight", message));
+            return Err(SystemError::requires("synonym_weight", "synonyms"));
         }
         Ok(())
     }

@@ -87,11 +87,14 @@ pub struct Bm25System {
     pub synonyms: Option<String>,
     /// Weight of a term of a synonym; one of the query has weight 1. Range: ≥ 0. Default: 0.2.
     #[schemars(range(min = 0.0))]
+    #[schemars(extend("default" = ir_bm25::SynonymExpansion::WEIGHT))]
     pub synonym_weight: Option<f32>,
     /// Expansion of the queries by nearest words. Default: none.
     pub expansion: Option<ExpansionEntry>,
-    /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
+    /// Weight of the title, for `fields = "separate"` or a list with title and text. Range: ≥ 0.
+    /// Default: 1.
     #[schemars(range(min = 0.0))]
+    #[schemars(extend("default" = 1))]
     pub title_weight: Option<f32>,
     /// Order of documents with equal scores. Default: from the preset (`id`; `datafinder`:
     /// `insertion`).
@@ -237,8 +240,9 @@ impl Bm25System {
             let message = format!("expected an indexed field ({known}), found {name:?}{hint}");
             return Err(SystemError::parameter(format!("field_b.{name}"), message));
         }
-        if self.title_weight.is_some() && fields != IndexedFields::Separate {
-            let message = "expected fields = \"separate\"";
+        let mut weighted = ["title", "text"].iter();
+        if self.title_weight.is_some() && !weighted.all(|it| fields.names().contains(it)) {
+            let message = "expected fields = \"separate\" or a list with title and text";
             return Err(SystemError::parameter("title_weight", message));
         }
         Ok(())

@@ -15,10 +15,12 @@ use crate::error::SystemError;
 #[serde(default, deny_unknown_fields)]
 pub struct ExpansionEntry {
     /// Number of words added to a query. Range: ≥ 0; 0 adds none. Default: 10.
+    #[schemars(extend("default" = WORDS))]
     pub words: Option<usize>,
     /// Weight of an added word at a cosine of 1; one of the query has weight 1. Range: ≥ 0.
     /// Default: 0.2.
     #[schemars(range(min = 0.0))]
+    #[schemars(extend("default" = WEIGHT))]
     pub weight: Option<f32>,
     /// Encoder of the words. It encodes one word per term of the documents, the most frequent one
     /// as written, and the queries; the vectors of the words are cached. Default: random indexing.
@@ -26,23 +28,35 @@ pub struct ExpansionEntry {
     pub encoder: Option<EncoderReference>,
     /// Number of dimensions of random indexing. Range: 10 to 65,536. Default: 200.
     #[schemars(range(min = 10, max = 65_536))]
+    #[schemars(extend("default" = RandomIndexingConfig::default().dim))]
     pub dim: Option<usize>,
     /// Number of reflections of random indexing. Range: 0 to 100. Default: 1.
     #[schemars(range(min = 0, max = 100))]
+    #[schemars(extend("default" = REFLECTIONS))]
     pub reflections: Option<usize>,
     /// Seed of the elemental vectors of random indexing. Default: 0.
+    #[schemars(extend("default" = RandomIndexingConfig::default().seed))]
     pub seed: Option<u64>,
 }
 
+const WORDS: usize = 10;
+const WEIGHT: f32 = 0.2;
+const REFLECTIONS: usize = 1;
+
 impl ExpansionEntry {
+    /// Number of words added to a query.
+    pub(crate) fn words(&self) -> usize {
+        self.words.unwrap_or(WORDS)
+    }
+
     pub(crate) fn weight(&self) -> f32 {
-        self.weight.unwrap_or(0.2)
+        self.weight.unwrap_or(WEIGHT)
     }
 
     pub(crate) fn config(&self) -> RandomIndexingConfig {
         let mut config = RandomIndexingConfig::default();
         config.dim = self.dim.unwrap_or(config.dim);
-        config.reflections = self.reflections.unwrap_or(1);
+        config.reflections = self.reflections.unwrap_or(REFLECTIONS);
         config.seed = self.seed.unwrap_or(config.seed);
         config
     }
@@ -85,13 +99,5 @@ impl ExpansionEntry {
 
 /// Error of the encoder of an expansion.
 pub(crate) fn in_expansion(error: SystemError) -> SystemError {
-    match error {
-        SystemError::Parameter { key, message } => {
-            SystemError::parameter(format!("expansion.{key}"), message)
-        }
-        SystemError::Missing { key, message } => {
-            SystemError::missing(format!("expansion.{key}"), message)
-        }
-        other => other,
-    }
+    error.in_table("expansion")
 }

@@ -180,24 +180,7 @@ pub fn unknown_encoder<'a>(
 
 /// Error of the table of a system.
 pub(crate) fn in_table(error: SystemError) -> SystemError {
-    let join = |key: String| {
-        if key.is_empty() {
-            "encoder".to_owned()
-        } else {
-            format!("encoder.{key}")
-        }
-    };
-    match error {
-        SystemError::Parameter { key, message } => SystemError::Parameter {
-            key: join(key),
-            message,
-        },
-        SystemError::Missing { key, message } => SystemError::Missing {
-            key: join(key),
-            message,
-        },
-        other => other,
-    }
+    error.in_table("encoder")
 }
 
 impl<'de> Deserialize<'de> for EncoderReference {

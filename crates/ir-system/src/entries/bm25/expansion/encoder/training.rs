@@ -1,5 +1,7 @@
 //! Random models and training of encoders, as tables of an experiment file.
 
+#[cfg(feature = "dense")]
+use ir_dense::{RandomModel, train::TrainingConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,17 +14,22 @@ use crate::error::SystemError;
 pub struct RandomEntry {
     /// Maximum vocabulary size. Range: ≥ 1. Default: 30,000.
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = RandomModel::default().vocab_size)))]
     pub vocab_size: Option<usize>,
     /// Dimension of token and text vectors; the inner dimension is four times as large. Range: ≥ 1.
     /// Default: 128.
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = RandomModel::default().hidden_size)))]
     pub hidden_size: Option<usize>,
     /// Number of layers. Default: 2.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = RandomModel::default().layers)))]
     pub layers: Option<usize>,
     /// Number of attention heads; divides `hidden_size`. Range: ≥ 1. Default: 2.
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = RandomModel::default().heads)))]
     pub heads: Option<usize>,
     /// Seed of the weights. Default: 42.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = RandomModel::default().seed)))]
     pub seed: Option<u64>,
     /// Split with queries for the training of the vocabulary. Default: documents alone.
     pub split: Option<String>,
@@ -86,6 +93,7 @@ pub struct TrainingEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<TrainingPrecisionName>,
     /// Seed of example order, negative sampling and dropout. Default: 42.
+    #[cfg_attr(feature = "dense", schemars(extend("default" = TrainingConfig::small_data().seed)))]
     pub seed: Option<u64>,
     /// Maximum query length in tokens during training. Range: ≥ 1.
     #[schemars(range(min = 1))]
@@ -237,12 +245,7 @@ impl MiningEntry {
 
     /// Error of `bm25`, with the key of the entry.
     pub(crate) fn in_mining(error: SystemError) -> SystemError {
-        match error {
-            SystemError::Parameter { key, message } => {
-                SystemError::parameter(format!("training.mining.bm25.{key}"), message)
-            }
-            other => other,
-        }
+        error.in_table("training.mining.bm25")
     }
 }
 
@@ -308,13 +311,14 @@ pub(crate) use with_models::{set, training_error};
 
 #[cfg(feature = "dense")]
 mod with_models {
-    use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
-    use ir_dense::{Precision, RandomModel};
+    use ir_dense::Precision;
+    use ir_dense::train::{LearningRateDecay, Loss, TrainError};
 
     use crate::error::{SpecError, SystemError};
 
     use super::{
-        DecayName, LossName, RandomEntry, TrainingEntry, TrainingPrecisionName, TrainingPreset,
+        DecayName, LossName, RandomEntry, RandomModel, TrainingConfig, TrainingEntry,
+        TrainingPrecisionName, TrainingPreset,
     };
 
     impl From<TrainingPrecisionName> for Precision {
