@@ -7,6 +7,7 @@ use toml::{Table, Value};
 
 use super::option::{OPTIONS, RERANK, SystemOption};
 use super::{CANDIDATES, of_reranking, rerank_system};
+use crate::shared::console::bail_usage;
 
 /// Keys of the type `rerank` that are options. The others are about documents.
 const KEYS: [&str; 3] = ["model", "precision", "batch"];
@@ -56,6 +57,12 @@ impl RerankOptions {
     pub(crate) fn open(&self) -> Result<Option<OpenReranker>> {
         if self.parameters.is_empty() {
             return Ok(None);
+        }
+        if !self.parameters.contains_key("model") {
+            let mut options = options();
+            let given = options.find(|it| self.parameters.contains_key(&it.parameter.key));
+            let name = given.map_or(RERANK, |option| option.name);
+            bail_usage!("--{name}: expected --{RERANK}, found none");
         }
         let mut parameters = self.parameters.clone();
         parameters.insert("first".to_owned(), CANDIDATES.into());
