@@ -352,13 +352,7 @@ impl SystemOptions {
         Ok(systems)
     }
 
-    /// The system to open, for queries that are cleaned.
-    pub(crate) fn spec_of_cleaned(&self) -> Result<SystemSpec> {
-        let systems = self.systems_of_cleaned()?;
-        Ok(spec_of_options(self.reranked(systems)))
-    }
-
-    /// [`Self::spec_of_cleaned`] with parameters of the index.
+    /// The system to open with parameters of the index, for queries that are cleaned.
     pub(crate) fn spec_of_cleaned_on(&self, of_the_index: Table) -> Result<SystemSpec> {
         let mut index = self.any_fields();
         index.extend(of_the_index);
