@@ -34,8 +34,8 @@ pub(super) struct GridOptions {
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
     /// synonyms.weight; nearest.words, nearest.weight; prior.weight; priors.NAME of a prior;
     /// weight.FIELD and b.FIELD of bm25f. With --type any key of the type; with --system also
-    /// NAME.KEY of a part, and weight.NAME of a part of a hybrid; repeatable. Every combination is a
-    /// setting. The second argument is then the collection or index to search
+    /// NAME.KEY of a part, and weight.NAME of a part of a hybrid; repeatable. Every combination is
+    /// a setting. The second argument is then the collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
