@@ -489,9 +489,18 @@ impl From<QuerySyntaxName> for QuerySyntax {
 pub(crate) const BM25: &str = "bm25";
 pub(crate) const BM25F: &str = "bm25f";
 
+/// Key of a system of the type `bm25` with this value: `feedback` or `model`.
+pub(crate) fn key_of_bm25(value: &str) -> Option<&'static str> {
+    if value.parse::<FeedbackModel>().is_ok() {
+        return Some("feedback");
+    }
+    let model = NamedModel::find(value).ok()?;
+    (model.name != BM25).then_some("model")
+}
+
 /// Error of the key `model`, which suggests the key that has such values.
 fn unknown_model(name: &str, error: SearcherError) -> SystemError {
-    let key = if super::key_of_bm25(name) == Some("feedback") {
+    let key = if key_of_bm25(name) == Some("feedback") {
         "feedback"
     } else if name == "random-indexing" {
         "type"
