@@ -72,6 +72,7 @@ mod sweep_grid;
 mod sweep_systems;
 mod synonyms;
 mod system_files;
+mod system_types;
 #[cfg(feature = "dense")]
 mod train;
 #[cfg(feature = "dense")]

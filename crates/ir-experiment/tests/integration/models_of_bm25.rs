@@ -88,8 +88,8 @@ fn models_equal_those_of_the_library() {
     assert!(found.iter().ne(base.iter()));
 }
 
-/// The keys `model` and `exact_lengths` are described by the models themselves: a model that is added
-/// to the library is in the schema, and so in the reference and in `--help`.
+/// The models describe the keys `model` and `exact_lengths`: a model that is added to the library
+/// is in the schema, and so in the reference and in `--help`.
 #[test]
 fn all_models_are_documented() {
     let schema = ir_experiment::json_schema();
