@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toml::Table;
 
-use crate::entries::key_of_bm25;
+use crate::entries::bm25::key_of_bm25;
 use crate::entry::COMMON_KEYS;
 use crate::error::SystemError;
 use crate::readable::readable_of_key;

@@ -1,8 +1,6 @@
 //! `ir encode --add`, `--delete` and `--compact`, and `ir search --vectors FOLDER`.
 
 use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use ir_core::DocNum;
 use ir_knn::{FlatIndex, SegmentedVectorIndex, VectorIndexWriter};
@@ -249,11 +247,15 @@ fn misuse_is_an_error_and_changes_nothing() {
 }
 
 /// An interrupted command keeps the vectors that it has encoded.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn interrupted_updates_resume() {
+    use crate::signals::{bytes_read, send, wait};
+    use std::process::Stdio;
+
+    const TEXTS: usize = 12_000;
     let here = Folder::new();
-    here.write("many.tsv", many_texts(40_000));
+    here.write("many.tsv", many_texts(TEXTS));
     let model = format!("{TINY}bert");
     let add = [
         "encode",
@@ -265,29 +267,26 @@ fn interrupted_updates_resume() {
         "--threads",
         "1",
     ];
-    let mut interrupted = false;
-    for attempt in 1..20 {
-        let child = here.command(&add).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(400 * attempt));
-        let id = child.id().to_string();
-        Command::new("kill").args(["-INT", &id]).status().unwrap();
-        let output = child.wait_with_output().unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        interrupted = err.contains("interrupted after ");
-        if interrupted || output.status.success() {
-            break;
-        }
-        assert!(!here.at("vectors").exists(), "{err}");
-    }
-    assert!(interrupted, "finished before the interrupt");
+    let mut child = here.command(&add).stderr(Stdio::piped()).spawn().unwrap();
+    // All documents are read before the index is locked, and again in blocks of at most 32 KiB that
+    // are encoded: several blocks are encoded when 150 of 410 KB are read.
+    wait(|| {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "finished before the interrupt: {ended:?}");
+        here.at("vectors").exists() && bytes_read(&child, "many.tsv") > 150_000
+    });
+    send(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("interrupted after "), "{err}");
     let part = SegmentedVectorIndex::open(here.at("vectors"))
         .unwrap()
         .len();
-    assert!(part > 0 && part < 40_000, "{part}");
+    assert!(part > 0 && part < TEXTS, "{part}");
     let log = here.ir(&add).ok().err;
     assert!(!log.contains(" 0 unchanged"), "{log}");
     let index = SegmentedVectorIndex::open(here.at("vectors")).unwrap();
-    let expected: Vec<String> = (0..40_000).map(|n| format!("d{n}")).collect();
+    let expected: Vec<String> = (0..TEXTS).map(|n| format!("d{n}")).collect();
     assert!(ir_core::Retriever::ids(&index).iter().eq(&expected));
 }
 

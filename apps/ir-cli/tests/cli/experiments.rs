@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use crate::common::{Folder, tiny, words};
 
@@ -363,26 +362,6 @@ fn grids() {
     // The index, the run of the other system, a run of each point, and the selected run.
     let expected = format!("{} stages to do, 0 cached\n", 2 + 40 * 40 + 1);
     assert!(plan.ends_with(&expected), "{}", &plan[plan.len() - 300..]);
-}
-
-/// Killed at any moment, the next start has the same result.
-#[test]
-fn killed_runs_resume() {
-    let here = Folder::new();
-    let experiment = repository().join("experiments/bundled.toml");
-    let experiment = experiment.to_str().unwrap();
-    let expected = here.ir(&["run", experiment, "--cache", "whole"]).ok().out;
-    for wait in [0, 5, 10, 20, 40, 80] {
-        let mut command = here.command(&["run", experiment, "--cache", "killed"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(wait));
-        let _ = child.kill();
-        child.wait().unwrap();
-    }
-    let last = here.ir(&["run", experiment, "--cache", "killed"]).ok();
-    assert_eq!(last.out, expected);
-    assert_eq!(last.err, "");
 }
 
 const EXPECTED: &str = r#"[reproduction]

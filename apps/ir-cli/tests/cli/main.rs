@@ -82,5 +82,6 @@ mod train_reader;
 #[cfg(feature = "dense")]
 mod train_reranker;
 mod trec_eval;
+mod type_options;
 mod waiting;
 mod worker;

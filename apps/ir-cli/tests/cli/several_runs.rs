@@ -158,7 +158,7 @@ fn fusion_reports_progress() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Its time is counted from before it waits for its input.
+    // Not a wait for a condition: the command counts these 5 s, from before it waits for its input.
     crate::waiting::wait_until_blocked(&mut child, 2, line);
     std::thread::sleep(std::time::Duration::from_secs(5));
     let mut input = child.stdin.take().unwrap();

@@ -65,12 +65,30 @@ fn search(here: &Folder, program: &str, args: &[&str]) -> Child {
     child
 }
 
+/// Waits for a condition. The limit is for commands that hang, not for a machine that is busy.
+#[track_caller]
 pub(crate) fn wait(mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !done() {
-        assert!(began.elapsed() < Duration::from_secs(60));
+        assert!(began.elapsed() < Duration::from_secs(300));
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Number of bytes that a process has read of a file that is open; 0 if it is not.
+#[cfg(target_os = "linux")]
+pub(crate) fn bytes_read(child: &Child, name: &str) -> u64 {
+    let process = format!("/proc/{}", child.id());
+    let position = |descriptor: fs::DirEntry| -> Option<u64> {
+        let is_open = fs::read_link(descriptor.path()).ok()?.ends_with(name);
+        let number = descriptor.file_name().into_string().ok()?;
+        let info = fs::read_to_string(format!("{process}/fdinfo/{number}")).ok()?;
+        let position = info.lines().find_map(|line| line.strip_prefix("pos:"));
+        position.filter(|_| is_open)?.trim().parse().ok()
+    };
+    let descriptors = fs::read_dir(format!("{process}/fd")).into_iter();
+    let positions = descriptors.flatten().flatten().filter_map(position);
+    positions.max().unwrap_or(0)
 }
 
 pub(crate) fn send(child: &Child, signal: &str) {
@@ -164,15 +182,66 @@ fn first_signal_has_its_exit_code() {
     let line = |n: usize| format!("d{n}\ttea and a ship number {n}\n");
     for (signal, code) in exit_codes() {
         let here = Folder::new();
-        here.write("many.tsv", (0..40_000).map(line).collect::<String>());
+        here.write("many.tsv", (0..20_000).map(line).collect::<String>());
         let mut child = here
             .command(&["encode", model, "many.tsv", "-o", "v.ir", "--threads", "1"])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        wait(|| here.at("v.ir.partial").exists());
+        wait(|| {
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "{signal}: {ended:?}");
+            here.at("v.ir.partial").exists()
+        });
         send(&child, signal);
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert!(!here.at("v.ir").exists());
     }
+}
+
+/// Killed after any entry of the cache, the next start has the same result.
+#[test]
+fn killed_runs_resume() {
+    let here = Folder::new();
+    let experiment = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../experiments/bundled.toml"
+    );
+    let expected = here.ir(&["run", experiment, "--cache", "whole"]).ok().out;
+    let entries = |cache: &str| {
+        let stages = ["index", "run"].map(|stage| fs::read_dir(here.at(cache).join(stage)));
+        let files = stages.into_iter().flatten().flatten().flatten();
+        let is_entry = |file: &fs::DirEntry| file.path().extension().is_some_and(|it| it == "ir");
+        files.filter(is_entry).count()
+    };
+    let all = entries("whole");
+    assert!(all > 10, "{all}");
+    // Number of commands that were killed after some entries and before others.
+    let mut killed = 0;
+    for attempt in 0..40 {
+        let before = entries("killed");
+        let mut command = here.command(&["run", experiment, "--cache", "killed"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        // The first one has no time for an entry.
+        while attempt > 0 && child.try_wait().unwrap().is_none() && entries("killed") == before {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        if (1..all).contains(&entries("killed")) {
+            killed += 1;
+        }
+        if killed == 5 {
+            break;
+        }
+        // A command that ended before it was killed, on a machine that is busy.
+        if entries("killed") == all {
+            fs::remove_dir_all(here.at("killed")).unwrap();
+        }
+    }
+    assert!(killed > 0, "every command ended before it was killed");
+    let last = here.ir(&["run", experiment, "--cache", "killed"]).ok();
+    assert_eq!(last.out, expected);
+    assert_eq!(last.err, "");
 }

@@ -1,7 +1,5 @@
 //! System files: `ir search --system`, and the commands that take one.
 
-use ir_system::Registry;
-
 use crate::common::{Folder, tiny};
 use crate::saved_systems::folder;
 
@@ -96,81 +94,6 @@ fn feedback_collections_are_relative_to_the_file() {
     let found = here.ir(&[&search[..], &["--system", "sub/system.toml"]].concat());
     // A list: each hit has a line with rank and score, and one with its text.
     assert_eq!(found.ok().out.lines().count(), 4);
-}
-
-#[test]
-fn systems_of_every_type_search() {
-    let here = folder();
-    let ids: Vec<String> = here
-        .read("tiny/corpus.jsonl")
-        .lines()
-        .map(|line| {
-            let value: serde_json::Value = serde_json::from_str(line).unwrap();
-            value["_id"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    let vectors = VECTORS.replace("d1", &ids[0]).replace("d2", &ids[1]);
-    here.write("vectors.jsonl", &vectors);
-    let query = here.read("tiny/queries.jsonl");
-    let query: serde_json::Value = serde_json::from_str(query.lines().next().unwrap()).unwrap();
-    let query = format!(
-        "{{\"id\": {}, \"vector\": {{\"tea\": 1.0, \"ship\": 0.1}}}}\n",
-        query["_id"]
-    );
-    here.write("query-vectors.jsonl", query);
-    for (kind, keys) in [
-        ("bm25", ""),
-        ("tfidf", "sublinear = true"),
-        ("lsi", "dim = 2"),
-        ("random-indexing", "dim = 20"),
-        (
-            "sparse",
-            "vectors = \"vectors.jsonl\"\nqueries = \"query-vectors.jsonl\"",
-        ),
-    ] {
-        here.write(
-            "system.toml",
-            format!("[[systems]]\nname = \"s\"\ntype = \"{kind}\"\n{keys}\n"),
-        );
-        let search = [
-            "search",
-            "tiny",
-            "--system",
-            "system.toml",
-            "-o",
-            "run.trec",
-        ];
-        here.ir(&search).ok();
-        let first = here.read("run.trec");
-        assert!(first.lines().count() > 0, "{kind}");
-        here.ir(&[&search[..], &["--threads", "1"]].concat()).ok();
-        assert_eq!(here.read("run.trec"), first, "{kind}");
-        let json = ["--json", "--explain"];
-        let explained = here.ir(&[&search[..4], &json].concat()).ok();
-        let hits = explained.out.lines();
-        assert_eq!(hits.count(), first.lines().count(), "{kind}");
-        let hit = explained.out.lines().next().unwrap_or_default();
-        let parts = ["\"text\":", "\"explanation\":"];
-        assert!(parts.iter().all(|part| hit.contains(part)), "{kind}: {hit}");
-        assert!(!explained.err.contains("--explain"), "{}", explained.err);
-    }
-    // A part of a hybrid and of a reranking; the last system that is not hidden is searched.
-    here.write(
-        "system.toml",
-        "[[systems]]\nname = \"words\"\ntype = \"bm25\"\nhidden = true\n\
-         [[systems]]\nname = \"lsi\"\ntype = \"lsi\"\ndim = 2\nhidden = true\n\
-         [[systems]]\nname = \"both\"\ntype = \"hybrid\"\nof = [\"words\", \"lsi\"]\n",
-    );
-    here.ir(&[
-        "search",
-        "tiny",
-        "--system",
-        "system.toml",
-        "-o",
-        "run.trec",
-    ])
-    .ok();
-    assert!(here.read("run.trec").contains(" both\n"));
 }
 
 #[test]
@@ -272,68 +195,6 @@ fn wrong_system_files_are_rejected() {
     }
     here.ir(&["search", "tiny", "--system", "missing.toml"])
         .fails(1, &["missing.toml: cannot be read"]);
-}
-
-/// Every key of the types is an option, with the same description, or is set in another way that is
-/// listed here.
-#[test]
-fn keys_are_options() {
-    let here = Folder::new();
-    let help = here.ir(&["search", "--help"]).ok().out;
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let help = words(&help);
-    let registry = Registry::default();
-    let kind = |name: &str| registry.types().find(|kind| kind.name() == name).unwrap();
-    // Options of the index, and values that other options set.
-    let others = [
-        "analyzer",
-        "blank",
-        "fields",
-        "order",
-        "template",
-        "title_weight",
-    ];
-    let mut described = 0;
-    for parameter in kind("bm25").parameters() {
-        let key = parameter.key.as_str();
-        if others.contains(&key) || key.starts_with("cleaning.") {
-            continue;
-        }
-        let effect = words(&parameter.description);
-        let effect = effect.split(". ").next().unwrap();
-        // Examples of values are spelled as options.
-        let effect = effect.split(", such as").next().unwrap();
-        assert!(help.contains(effect), "{key}: {effect}");
-        described += 1;
-    }
-    assert!(described > 15);
-    let mut same = Vec::new();
-    if cfg!(feature = "dense") {
-        same.extend(
-            ["vectors", "queries", "any_encoder", "ef_search", "exact"].map(|it| ("dense", it)),
-        );
-    }
-    if cfg!(feature = "remote") {
-        same.extend(["queries", "ef", "hybrid", "any_encoder"].map(|it| ("remote", it)));
-    }
-    for (name, key) in same {
-        let parameters = kind(name).parameters();
-        let found = parameters.iter().find(|parameter| parameter.key == key);
-        let effect = words(&found.unwrap().description);
-        let effect = effect.split(". Default: ").next().unwrap();
-        let effect = effect.trim_end_matches('.');
-        assert!(help.contains(effect), "{name}: {key}: {effect}");
-    }
-    for model in ir_bm25::models::NAMED_MODELS {
-        for parameter in model.parameters {
-            let name = if parameter.name == "s" {
-                "slope"
-            } else {
-                parameter.name
-            };
-            assert!(help.contains(&format!("--{name} <NUMBER>")), "{name}");
-        }
-    }
 }
 
 /// The system of options and the system of the file that these options save.

@@ -1,239 +1,351 @@
-//! Systems as a type with its keys: `--type` and `--set`.
+//! Every type of systems: searched by `ir search --system` and in an experiment, and its keys as
+//! options. A new type fails here until it has a row.
 
 use ir_system::Registry;
 
-use crate::common::{Arguments as _, Folder, QUERIES, tiny};
+use crate::common::{BERT, Folder, data};
 use crate::saved_systems::unordered_folder;
-use crate::sweep_grid::grid_folder;
 
-/// Types that other systems are parts of, and the type of finished runs.
-const COMPOSED: [&str; 4] = ["hybrid", "prior", "rerank", "run"];
+/// Folder of a tiny cross-encoder.
+const RERANKER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-dense/testdata/cross-encoders/bert"
+);
 
-/// The table of a system file with the same type and keys gives the same bytes.
+/// Types with keys that suffice. `words` and `vectors` are the systems of [`PARTS`]; rows with
+/// `MODEL` or `RERANKER` need the feature `dense`.
+const TYPES: [(&str, &str); 14] = [
+    ("bm25", ""),
+    ("bm25", "feedback = \"rm3(docs=2,terms=3)\""),
+    ("knn", "min_df = 1"),
+    ("dense", "encoder = { model = \"MODEL\" }"),
+    (
+        "dense",
+        "vectors = \"files/vectors.jsonl\"\nqueries = \"files/queries.jsonl\"",
+    ),
+    ("hnsw", "encoder = { model = \"MODEL\" }\nm = 4"),
+    (
+        "sparse",
+        "vectors = \"files/sparse.jsonl\"\nqueries = \"files/sparse-queries.jsonl\"",
+    ),
+    ("tfidf", "sublinear = true"),
+    ("lsi", "dim = 2"),
+    ("random-indexing", "dim = 20"),
+    ("hybrid", "of = [\"words\", \"vectors\"]"),
+    (
+        "prior",
+        "of = \"words\"\nattribute = \"kind\"\npriors = { drink = 0.5, ship = 0.25 }\nunseen = 0.1",
+    ),
+    (
+        "rerank",
+        "first = \"words\"\nsecond = \"vectors\"\ndepth = 5",
+    ),
+    (
+        "rerank",
+        "first = \"words\"\nmodel = \"RERANKER\"\ndepth = 5",
+    ),
+];
+
+const PARTS: &str = "\
+[[systems]]
+name = \"words\"
+type = \"bm25\"
+hidden = true
+[[systems]]
+name = \"vectors\"
+type = \"random-indexing\"
+dim = 20
+hidden = true
+";
+
+/// Types that `ir search --system` does not search here, with the reason.
+const NOT_SEARCHED: [(&str, &str); 2] = [
+    ("remote", "searches a server: tests/remote"),
+    ("run", "has no retriever, an error"),
+];
+
+/// Split of the training queries of `knn`, for the task of an experiment.
+fn training(kind: &str) -> &'static str {
+    if kind == "knn" {
+        "training = { split = \"train\" }\n"
+    } else {
+        ""
+    }
+}
+
+/// Run of the systems of a file in an experiment.
+fn exported_run(here: &Folder, systems: &str, task: &str) -> String {
+    here.write(
+        "experiment.toml",
+        format!(
+            "measures = [\"AP\"]\n{systems}\n[[tasks]]\n{task}\n\
+             [output]\nfolder = \"out\"\nformats = [\"runs\"]\n"
+        ),
+    );
+    here.ir_data("run experiment.toml --cache cache").ok();
+    let runs = here.files().into_iter().filter(|file| {
+        file.extension().is_some_and(|end| end == "trec")
+            && file.ancestors().any(|it| it.ends_with("out"))
+    });
+    let runs: Vec<_> = runs.collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let run = std::fs::read_to_string(&runs[0]).unwrap();
+    std::fs::remove_dir_all(here.at("out")).unwrap();
+    run
+}
+
+/// Ids that are not in order, documents without text, documents with the same scores, one without a
+/// vector.
 #[test]
-fn types_with_keys_are_systems_of_files() {
+fn systems_of_every_type_search() {
     let here = unordered_folder();
-    // Training queries for `knn`.
-    let train = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq3\td2\t1\n";
-    here.write("tiny/qrels/train.tsv", train);
-    here.ir("index tiny -o tiny.ir --store all").ok();
-    for (options, keys) in [
-        ("--type bm25 --set k1=1.2", "type = \"bm25\"\nk1 = 1.2"),
-        ("--type knn --set min_df=1", "type = \"knn\"\nmin_df = 1"),
-        (
-            "--type tfidf --set sublinear=true",
-            "type = \"tfidf\"\nsublinear = true",
-        ),
-        (
-            "--type lsi --set dim=3 --set cleaning.lower_case=true --set cleaning.stop_words=nltk",
-            "type = \"lsi\"\ndim = 3\ncleaning = { lower_case = true, stop_words = \"nltk\" }",
-        ),
-        (
-            "--type random-indexing --set 'template={title} {text}' --set dim=20",
-            "type = \"random-indexing\"\ntemplate = \"{title} {text}\"\ndim = 20",
-        ),
-        (
-            "--type sparse --set vectors=files/sparse.jsonl --set queries=files/sparse-queries.jsonl",
-            "type = \"sparse\"\nvectors = \"files/sparse.jsonl\"\nqueries = \"files/sparse-queries.jsonl\"",
-        ),
-        #[cfg(feature = "dense")]
-        (
-            "--type hnsw --set encoder.random.hidden_size=16 --set m=4",
-            "type = \"hnsw\"\nm = 4\nencoder = { random = { hidden_size = 16 } }",
-        ),
+    here.write(
+        "tiny/qrels/train.tsv",
+        "query-id\tcorpus-id\tscore\nq1\td1\t1\nq3\td12\t1\nq2\td3\t1\n",
+    );
+    let vectors = here.read("files/vectors.jsonl");
+    let sparse = vectors.lines().enumerate().map(|(n, line)| {
+        let vector: serde_json::Value = serde_json::from_str(line).unwrap();
+        let (id, weight) = (&vector["id"], n % 3);
+        format!("{{\"id\": {id}, \"vector\": {{\"tea\": {weight}.5, \"ship\": 0.5}}}}\n")
+    });
+    here.write("files/sparse.jsonl", sparse.collect::<String>());
+    here.write(
+        "files/sparse-queries.jsonl",
+        "{\"id\": \"q1\", \"vector\": {\"tea\": 1.0, \"ship\": 0.1}}\n\
+         {\"id\": \"q2\", \"vector\": {\"ship\": 1.0}}\n",
+    );
+    let registry = Registry::default();
+    for name in registry.names() {
+        let is_searched = TYPES.iter().any(|(kind, _)| *kind == name);
+        let is_exempt = NOT_SEARCHED.iter().any(|(kind, _)| *kind == name);
+        assert!(is_searched != is_exempt, "{name}: expected a row of TYPES");
+    }
+    for (kind, keys) in TYPES {
+        if cfg!(not(feature = "dense")) && (keys.contains("MODEL") || keys.contains("RERANKER")) {
+            continue;
+        }
+        let keys = keys.replace("MODEL", BERT).replace("RERANKER", RERANKER);
+        let parts = if keys.contains("\"words\"") {
+            PARTS
+        } else {
+            ""
+        };
+        let system = format!("{parts}[[systems]]\nname = \"s\"\ntype = \"{kind}\"\n{keys}\n");
+        here.write("system.toml", &system);
+        let search = ["search", "tiny", "--system", "system.toml"];
+        let output = ["-o", "run.trec"];
+        here.ir(&[&search[..], &output].concat()).ok();
+        let run = here.read("run.trec");
+        assert!(run.lines().count() > 1, "{kind}: {run}");
+        // The last system that is not hidden is searched.
+        assert!(run.lines().all(|line| line.ends_with(" s")), "{run}");
+        let task = format!("collection = \"tiny\"\n{}", training(kind));
+        assert_eq!(exported_run(&here, &system, &task), run, "{kind}: {keys}");
+        let threads = ["--threads", "1"];
+        here.ir(&[&search[..], &output, &threads].concat()).ok();
+        assert_eq!(here.read("run.trec"), run, "{kind}");
+        let json = ["--json", "--explain"];
+        let explained = here.ir(&[&search[..], &json].concat()).ok();
+        let hits: Vec<&str> = explained.out.lines().collect();
+        assert_eq!(hits.len(), run.lines().count(), "{kind}");
+        let fields = ["\"text\":", "\"explanation\":"];
+        let is_complete = |hit: &&&str| fields.iter().all(|field| hit.contains(field));
+        assert_eq!(hits.iter().filter(is_complete).count(), hits.len());
+        assert!(!explained.err.contains("--explain"), "{}", explained.err);
+    }
+    here.write(
+        "run.toml",
+        "[[systems]]\nname = \"s\"\ntype = \"run\"\nrun = \"run.trec\"\n",
+    );
+    here.ir("search tiny --system run.toml")
+        .fails(1, &["expected a system that searches"]);
+}
+
+/// Records with the same id, which only collections of `IR_DATA` have.
+#[test]
+fn repeated_ids_rank_as_in_experiments() {
+    if data("repeated_ids_rank_as_in_experiments").is_none() {
+        return;
+    }
+    let here = Folder::new();
+    for (kind, keys) in [
+        ("bm25", "order = \"insertion\""),
+        ("knn", ""),
+        ("tfidf", ""),
+        ("lsi", "dim = 4"),
+        ("random-indexing", "dim = 20"),
     ] {
-        let kind = options.arguments()[1];
-        let text = format!("[[systems]]\nname = \"ir-{kind}\"\n{keys}\n");
-        here.write("system.toml", text);
-        for search in [
-            "search tiny --output -",
-            "search tiny --json -k 2",
-            "search tiny --json --query tea",
-            "search tiny.ir --json --query tea",
-        ] {
-            // Vectors of known queries, and training queries of a collection.
-            if search.contains("--query") && ["knn", "sparse"].contains(&kind) {
-                continue;
-            }
-            let by_file = here.ir(&format!("{search} --system system.toml")).ok().out;
-            assert!(!by_file.is_empty(), "{search} {options}");
-            let by_type = here.ir(&format!("{search} {options}")).ok().out;
-            assert_eq!(by_type, by_file, "{search} {options}");
+        let system = format!("[[systems]]\nname = \"s\"\ntype = \"{kind}\"\nhits = 20\n{keys}\n");
+        here.write("system.toml", &system);
+        here.ir_data("search datafinder --system system.toml -o run.trec --cache cache")
+            .ok();
+        let task = format!("collection = \"datafinder\"\n{}", training(kind));
+        let run = exported_run(&here, &system, &task);
+        assert!(run.lines().count() > 1000, "{kind}");
+        assert!(here.read("run.trec") == run, "{kind}");
+    }
+}
+
+/// Types without options: only files name them.
+const FILES_ONLY: [(&str, &str); 8] = [
+    ("knn", "recommends what training queries found"),
+    (
+        "hnsw",
+        "--vectors searches the graphs of `ir encode --hnsw`",
+    ),
+    ("sparse", "--vectors are dense"),
+    ("tfidf", "--model tfidf is Lucene's"),
+    ("lsi", "built from the documents of a task"),
+    ("random-indexing", "--model 'random-indexing(KEY=VALUE)'"),
+    ("hybrid", "--alpha fuses BM25 and vectors"),
+    ("run", "`ir eval` and `ir fuse` read runs"),
+];
+
+/// Keys that are no options under their description, with the options or the reason. A key that
+/// ends with `.` is a table.
+static OTHER_FORMS: [(&str, &str, &str); 24] = [
+    ("bm25", "analyzer", "--analysis, --stemmer, --stop-words"),
+    ("bm25", "blank", "--preset"),
+    ("bm25", "fields", "--fields"),
+    ("bm25", "template", "--template"),
+    ("bm25", "title_weight", "--weights"),
+    ("bm25", "cleaning.lower_case", "--clean"),
+    ("bm25", "cleaning.punctuation", "--clean"),
+    ("bm25", "cleaning.stop_words", "--clean"),
+    ("dense", "blank", "the index"),
+    ("dense", "encoder", "--encoder, --pooling, --prefix"),
+    ("dense", "fields", "the index"),
+    ("dense", "order", "--order"),
+    ("dense", "questions", "questions are generated by tasks"),
+    ("dense", "template", "--template"),
+    ("dense", "cleaning.lower_case", "--clean"),
+    ("dense", "cleaning.punctuation", "--clean"),
+    ("dense", "cleaning.stop_words", "--clean"),
+    ("prior", "of", "the system of the other options"),
+    ("prior", "priors", "--prior FILE"),
+    ("prior", "qrels", "--prior qrels:FILE"),
+    ("remote", "engine", "--engine"),
+    ("rerank", "first", "the system of the other options"),
+    ("rerank", "second", "--rerank names a model"),
+    ("rerank", "training.", "`ir train-reranker`"),
+];
+
+/// Spellings of ranges in descriptions of keys, and in help texts.
+const SPELLINGS: [(&str, &str); 5] = [
+    ("a number from ", ""),
+    ("a finite number ", ""),
+    ("a number ", ""),
+    (">=", "≥"),
+    (", relative to the experiment file", ""),
+];
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Effect and range of a key in the spelling of options: `title=2.0` for `{ title = 2.0 }`.
+fn effect_and_range(description: &str) -> String {
+    let text = one_line(description);
+    let text = text.split(" Default: ").next().unwrap_or_default();
+    let spelled = SPELLINGS
+        .iter()
+        .fold(text.to_owned(), |text, (key, option)| {
+            text.replace(key, option)
+        });
+    let parts = spelled.split('`').enumerate().map(|(at, part)| {
+        let table = part.strip_prefix("{ ").and_then(|it| it.strip_suffix(" }"));
+        let list = part.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        match table.or(list) {
+            _ if at % 2 == 0 => part.to_owned(),
+            Some(value) => value.replace(' ', ""),
+            None => format!("`{part}`"),
+        }
+    });
+    parts.collect::<String>().trim_end_matches('.').to_owned()
+}
+
+/// Help texts of the options of a long help.
+fn help_texts(help: &str) -> Vec<String> {
+    let (options, _) = help.split_once("\nExamples:\n").unwrap();
+    let mut texts: Vec<String> = Vec::new();
+    for line in options.lines() {
+        let is_option = line.trim_start().starts_with('-') && !line.starts_with("          ");
+        if is_option {
+            texts.push(String::new());
+        } else if line.starts_with("          ")
+            && let Some(text) = texts.last_mut()
+        {
+            text.push(' ');
+            text.push_str(line.trim());
         }
     }
+    texts.iter().map(|text| one_line(text)).collect()
 }
 
+/// Every key of every type is an option with the same effect and range, or is in a table of
+/// exceptions here; and it is in docs/experiments.md with its description.
 #[test]
-fn grids_of_types() {
-    let here = grid_folder();
-    here.write(
-        "lsi.toml",
-        "systems = [{ name = \"s\", type = \"lsi\", analyzer = \"english\" }]\n",
-    );
-    let sweep = "sweep notes notes --grid dim=1,2,3";
-    let by_file = here.ir(&format!("{sweep} --system lsi.toml")).ok().out;
-    let by_type = here.ir(&format!("{sweep} --type lsi --set analyzer=english"));
-    assert_eq!(by_type.ok().out, by_file);
-    assert!(by_file.contains("dim=3"), "{by_file}");
-}
-
-#[test]
-fn mining_and_workers_search_by_types() {
-    let here = Folder::new();
-    tiny(&here);
-    here.ir("index tiny -o tiny.ir --store all").ok();
-    here.write(
-        "lsi.toml",
-        "systems = [{ name = \"s\", type = \"lsi\", dim = 2 }]\n",
-    );
-    let worker = |system: &str| {
-        let worker = format!("worker search tiny.ir {system}");
-        here.ir_with(&worker, QUERIES).ok().out
-    };
-    let by_type = worker("--type lsi --set dim=2");
-    assert_eq!(by_type, worker("--system lsi.toml"));
-    assert_ne!(by_type, worker(""));
-    let mine = |system: &str| {
-        here.ir(&format!("mine tiny --split test -n 1 {system}"))
-            .ok()
-            .out
-    };
-    assert_eq!(mine("--type lsi --set dim=2"), mine("--system lsi.toml"));
-    here.errors(
-        "
-        worker search tiny.ir --type sparse --set vectors=v --set queries=q
-          1: --type: expected a system for any query, found saved vectors of queries
-        mine tiny --split test --type lsi --fields text
-          2: --fields: expected either --type, which describes the index, or options of an index
-        mine tiny --split test --type lsi --run run.trec
-          2: --type | --run
-    ",
-    );
-}
-
-#[test]
-fn wrong_types_and_keys_are_rejected() {
-    let here = Folder::new();
-    tiny(&here);
-    here.ir("index tiny -o tiny.ir").ok();
-    here.errors(
-        "
-        search tiny --type lsj
-          2: --type | a similar value exists: 'lsi'
-        search tiny --type hybrid
-          2: 'hybrid' | expected a type without parts; a system file (--system) names the parts
-        search tiny --type run
-          2: 'run' | expected a type that searches; experiment files compare runs
-        search tiny --type lsi --set dmi=3
-          2: --set dmi: unknown key; expected one of analyzer, | (did you mean dim?)
-        search tiny --type lsi --set k1=1
-          2: --set k1: unknown key; expected one of analyzer, cleaning, dim,
-        search tiny --type lsi --set type=bm25
-          2: --set type: unknown key
-        search tiny --type lsi --set cleaning.tag=tags.tsv
-          2: --set cleaning.tag: unknown field `tag` | (did you mean tags?)
-        search tiny --type lsi --set dim=many
-          2: --set dim: expected an integer >= 0, found \"many\"
-        search tiny --type lsi --set dim=0
-          2: --set dim: expected at least 1, found 0
-        search tiny --type lsi --set dim=2 --set dim=3
-          2: --set dim: expected one value, found two
-        search tiny --type lsi --set analyzer=english --set analyzer.stemmer=none
-          2: --set analyzer.stemmer: expected one value, found two
-        search tiny --type lsi --set dim
-          2: --set | expected KEY=VALUE, found \"dim\"
-        search tiny --type bm25 --set sdm=[1,0
-          2: --set | sdm: expected a TOML value, found [1,0
-        search tiny --type sparse
-          2: --type: missing field `vectors`
-        search tiny --type sparse --set vectors=none.jsonl --set queries=none.jsonl
-          1: --set vectors: none.jsonl: cannot be read
-        search tiny --type lsi --set dim=50
-          1: --set dim: the matrix of TF-IDF vectors cannot be decomposed
-        search tiny.ir --type lsi --set analyzer=english --query tea
-          1: --set analyzer: expected the analyzer of the index, porter, found english
-        search tiny --set dim=2
-          2: --type <TYPE>
-        search tiny --type lsi --system system.toml
-          2: --type | --system
-        search tiny --type lsi --k1 1
-          2: --type | --k1
-        search tiny --type lsi --fields text
-          2: --fields: expected either --type or options of a system, found both
-        search tiny --type lsi --template {text}
-          2: --template: expected either --type or options of a system, found both
-        search tiny --type lsi --shard 1/2 -o run.trec
-          2: --shard: expected either --type or options of a system, found both
-        sweep tiny tiny --type lsi
-          2: --type: expected --grid, found none
-        sweep tiny tiny --type lsi --grid dim=0,1
-          2: --grid: dim=0: --set dim: expected at least 1, found 0
-        sweep tiny tiny --type lsi --grid k1=1,2
-          2: --grid: expected a key of lsi, found \"k1\"
-        sweep tiny tiny --type lsi --grid dim=1,2 --fields text
-          2: --fields: expected either --type, which describes the index, or options of an index
-        sweep tiny tiny --type lsi --grid dim=1,2 --mu 3
-          2: --type | --mu
-    ",
-    );
-    #[cfg(feature = "dense")]
-    here.errors(
-        "
-        search tiny --type lsi --vectors vectors.ir
-          2: --vectors: expected either --type or options of a system, found both
-    ",
-    );
-    #[cfg(feature = "remote")]
-    here.errors(
-        "
-        search tiny --type lsi --engine elasticsearch://localhost/tiny
-          2: --engine | --type
-    ",
-    );
-}
-
-/// Warnings name the options.
-#[test]
-fn warnings_name_options() {
-    let here = Folder::new();
-    tiny(&here);
-    here.ir("index tiny -o tiny.ir --store all").ok();
-    for collection in ["tiny", "tiny.ir"] {
-        let search = format!("search {collection} --type lsi --set dim=2");
-        let filtered = here.ir(&format!("{search} --filter yaer>2 --query tea"));
-        let err = filtered.ok().err;
-        assert!(err.starts_with("warning: --filter: "), "{err}");
-        let cleaned = format!("{search} --set cleaning.stop_words=nltk --query the");
-        let err = here.ir(&cleaned).ok().err;
-        let expected = "no hits: the query has no words after --set cleaning\n";
-        assert!(err.contains(expected), "{err}");
+fn keys_are_options() {
+    let help = Folder::new().ir("search --help").ok().out;
+    let texts = help_texts(&help);
+    assert!(texts.len() > 60, "{help}");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let registry = Registry::default();
+    for (kind, _) in FILES_ONLY {
+        assert!(registry.names().any(|name| name == kind), "{kind}");
     }
-}
-
-/// The help lists the types of the registry and all of their keys.
-#[test]
-fn help_lists_types_and_keys() {
-    let here = Folder::new();
-    let short = here.ir("search -h").ok().out;
-    let long = here.ir("search --help").ok().out;
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for command in ["search", "sweep", "mine"] {
-        let list = here.ir(&format!("help {command} systems")).ok().out;
-        for kind in Registry::default().types() {
-            let name = kind.name();
-            let start = format!("\n  {name}: ");
-            if COMPOSED.contains(&name) {
-                assert!(!list.contains(&start), "{name}: {list}");
+    let has_models = cfg!(feature = "dense");
+    let (mut used, mut described) = (Vec::new(), 0);
+    for kind in registry.types() {
+        let name = kind.name();
+        let has_options = !FILES_ONLY.iter().any(|(known, _)| *known == name);
+        for parameter in kind.parameters() {
+            let (key, description) = (parameter.key.as_str(), &parameter.description);
+            // docs/engines.md describes the type `remote`.
+            if name != "remote" {
+                let last = key.rsplit('.').next().unwrap_or(key);
+                let row = format!("| `{last}` | {}", one_line(description).replace('|', "\\|"));
+                assert!(docs.contains(&row), "{name}: {key} in docs/experiments.md");
+            }
+            let needs_models = ["dense", "rerank"].contains(&name) || key == "expansion.encoder";
+            if !has_options || (needs_models && !has_models) {
                 continue;
             }
-            assert!(short.contains(name) && long.contains(name), "{name}");
-            let of_the_type = list.split_once(&start).unwrap().1;
-            let of_the_type = of_the_type.split("\n\n").next().unwrap();
-            assert!(words(of_the_type).starts_with(&words(kind.description())));
-            for parameter in kind.parameters() {
-                let key = format!("\n    {}: ", parameter.key);
-                assert!(of_the_type.contains(&key), "{name}: {key}: {list}");
+            let effect = effect_and_range(description);
+            let is_option = texts.iter().any(|text| {
+                let rest = text.strip_prefix(&effect);
+                let mut ends = [".", " [", " Possible"].into_iter();
+                rest.is_some_and(|rest| rest.is_empty() || ends.any(|end| rest.starts_with(end)))
+            });
+            let form = OTHER_FORMS.iter().find(|(of, known, _)| {
+                *of == name && (*known == key || (known.ends_with('.') && key.starts_with(*known)))
+            });
+            match form {
+                Some(form) => {
+                    assert!(
+                        !is_option,
+                        "{name}: {key}: an option, and in the exceptions"
+                    );
+                    used.push(form);
+                }
+                None => {
+                    assert!(
+                        is_option,
+                        "{name}: {key}: no option with the text {effect:?}"
+                    );
+                    described += 1;
+                }
             }
         }
     }
+    assert!(described > 30, "{described}");
+    let is_stale = |form: &&(&str, &str, &str)| {
+        let is_registered = registry.names().any(|name| name == form.0);
+        let is_option = has_models || !["dense", "rerank"].contains(&form.0);
+        is_registered && is_option && !used.contains(form)
+    };
+    let stale: Vec<_> = OTHER_FORMS.iter().filter(is_stale).collect();
+    assert!(stale.is_empty(), "keys that do not exist: {stale:?}");
 }

@@ -173,7 +173,7 @@ fn errors_of_reading_are_damage() {
 
     let damage = |code| {
         let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-        let error = super::check::damage_of(error.into(), "f");
+        let error = super::damage::damage_of(error.into(), "f");
         match error {
             StoreError::DamagedPages { path, found } if path == "f" => Some(found),
             _ => None,

@@ -9,6 +9,7 @@
 
 mod annotations;
 mod check;
+mod damage;
 mod dataset_annotations;
 mod documents;
 mod error;
@@ -96,7 +97,7 @@ impl Store {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         schema::migrate(&mut connection, &path)?;
-        check::check_if_marked(&connection, &path)?;
+        damage::check_if_marked(&connection, &path)?;
         Ok(Self {
             path,
             connection: Mutex::new(connection),

@@ -1,7 +1,7 @@
 //! Text analysis: tokenization, normalization, lowercasing, stop-word removal and stemming.
 //!
 //! An [`Analysis`] is a configuration, saved with the index; [`Analysis::build`] creates the
-//! [`AnalysisPipeline`] that implements [`Analyzer`]. Documents and queries must
+//! [`AnalysisPipeline`] that implements [`Analyzer`](ir_core::Analyzer). Documents and queries must
 //! go through the same analysis.
 //!
 //! ```
@@ -44,7 +44,7 @@ pub use stop_words::StopWords;
 pub use tokenizer::Tokenizer;
 pub use word_list::{WordList, WordListError};
 
-use ir_core::{Analyzer, setters};
+use ir_core::setters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -195,47 +195,6 @@ impl Analysis {
         with_stop_words: stop_words, StopWords;
         with_protected_words: protected_words, BTreeSet<String>;
         with_stemmer: stemmer, Stemmer;
-    }
-
-    /// Validates the configuration and creates the analyzer.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`AnalysisError`] if the maximum token length is out of range, if a stop word or a
-    /// protected word is empty or can never match, or if bigrams have no Unicode tokenizer.
-    pub fn build(&self) -> Result<AnalysisPipeline, AnalysisError> {
-        if !(SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&self.max_len) {
-            return Err(AnalysisError::TokenLength {
-                found: self.max_len,
-            });
-        }
-        if !self.cjk_bigrams.is_none() && self.tokenizer != Tokenizer::Unicode {
-            return Err(AnalysisError::BigramTokenizer);
-        }
-        self.stop_words.check(self.normalization, self.lower_case)?;
-        self.check_protected_words()?;
-        Ok(AnalysisPipeline::new(self.clone()))
-    }
-
-    /// Checks that each protected word is one term before stop words are removed.
-    fn check_protected_words(&self) -> Result<(), AnalysisError> {
-        let words = AnalysisPipeline::new(Self {
-            stop_words: StopWords::None,
-            protected_words: BTreeSet::new(),
-            stemmer: Stemmer::None,
-            ..self.clone()
-        });
-        for word in &self.protected_words {
-            let terms = words.terms(word);
-            let has_case = self.normalization.has_case_of_terms(word, self.lower_case);
-            if !has_case || terms != [self.normalization.listed_term(word)] {
-                return Err(AnalysisError::UnmatchableProtectedWord {
-                    word: word.clone(),
-                    terms: terms.join(" "),
-                });
-            }
-        }
-        Ok(())
     }
 }
 

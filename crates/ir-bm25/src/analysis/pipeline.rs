@@ -1,9 +1,14 @@
 //! The analyzer built from an analysis configuration.
 
-use super::Analysis;
+use std::collections::BTreeSet;
+
 use super::cjk_bigrams::{BigramFilter, Gram};
-use super::stemmer::Stem;
+use super::error::AnalysisError;
+use super::stemmer::{Stem, Stemmer};
+use super::stop_words::StopWords;
+use super::tokenizer::Tokenizer;
 use super::word_set::WordSet;
+use super::{Analysis, LONGEST_TOKEN, SHORTEST_TOKEN};
 use ir_core::{Analyzer, Token};
 
 /// Analyzer created by [`Analysis::build`].
@@ -15,8 +20,51 @@ pub struct AnalysisPipeline {
     protected_words: Option<WordSet>,
 }
 
+impl Analysis {
+    /// Validates the configuration and creates the analyzer.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AnalysisError`] if the maximum token length is out of range, if a stop word or a
+    /// protected word is empty or can never match, or if bigrams have no Unicode tokenizer.
+    pub fn build(&self) -> Result<AnalysisPipeline, AnalysisError> {
+        if !(SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&self.max_len) {
+            return Err(AnalysisError::TokenLength {
+                found: self.max_len,
+            });
+        }
+        if !self.cjk_bigrams.is_none() && self.tokenizer != Tokenizer::Unicode {
+            return Err(AnalysisError::BigramTokenizer);
+        }
+        self.stop_words.check(self.normalization, self.lower_case)?;
+        self.check_protected_words()?;
+        Ok(AnalysisPipeline::new(self.clone()))
+    }
+
+    /// Checks that each protected word is one term before stop words are removed.
+    fn check_protected_words(&self) -> Result<(), AnalysisError> {
+        let words = AnalysisPipeline::new(Self {
+            stop_words: StopWords::None,
+            protected_words: BTreeSet::new(),
+            stemmer: Stemmer::None,
+            ..self.clone()
+        });
+        for word in &self.protected_words {
+            let terms = words.terms(word);
+            let has_case = self.normalization.has_case_of_terms(word, self.lower_case);
+            if !has_case || terms != [self.normalization.listed_term(word)] {
+                return Err(AnalysisError::UnmatchableProtectedWord {
+                    word: word.clone(),
+                    terms: terms.join(" "),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
 impl AnalysisPipeline {
-    pub(super) fn new(analysis: Analysis) -> Self {
+    fn new(analysis: Analysis) -> Self {
         let term = |word: &str| analysis.normalization.listed_term(word);
         let protected_words = &analysis.protected_words;
         let protected_words = (!protected_words.is_empty())

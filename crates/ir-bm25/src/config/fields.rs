@@ -7,10 +7,25 @@ use ir_core::{AttributeValue, Document};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::IndexedFields;
-
 /// Maximum number of fields.
 const MAX_FIELDS: usize = 64;
+
+/// Indexed fields of a document.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum IndexedFields {
+    /// One field, `contents`: title, a line break and text, as in Anserini's flat indexes.
+    #[default]
+    One,
+    /// One field, `text`. Titles are not indexed.
+    TextOnly,
+    /// Two fields, `title` and `text`, with separate statistics and weights
+    /// ([`Searcher::with_weights`](crate::Searcher::with_weights)).
+    Separate,
+    /// Named fields of the documents, such as attributes, with separate statistics and weights.
+    Named(FieldNames),
+}
 
 /// Names of the fields of an index, for [`IndexedFields::Named`]: `id`, `title`, `text`, or
 /// attributes of the documents. A list or map is indexed as its members, a number as its digits; a
@@ -118,6 +133,17 @@ impl<'de> Deserialize<'de> for FieldNames {
 }
 
 impl IndexedFields {
+    /// Field names, in field order.
+    #[must_use]
+    pub const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::One => &["contents"],
+            Self::TextOnly => &["text"],
+            Self::Separate => &["title", "text"],
+            Self::Named(names) => names.names(),
+        }
+    }
+
     /// Text of a field of a document, in `buffer` if the document does not have it as one text.
     pub(crate) fn text_of<'t>(
         self,

@@ -2,7 +2,7 @@
 
 mod fields;
 
-pub use fields::{FieldNames, FieldNamesError};
+pub use fields::{FieldNames, FieldNamesError, IndexedFields};
 
 use serde::{Deserialize, Serialize};
 
@@ -54,36 +54,6 @@ impl IndexConfig {
         with_blank: blank, BlankDocs;
         with_store: store, StoredFields;
         with_positions: positions, bool;
-    }
-}
-
-/// Indexed fields of a document.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum IndexedFields {
-    /// One field, `contents`: title, a line break and text, as in Anserini's flat indexes.
-    #[default]
-    One,
-    /// One field, `text`. Titles are not indexed.
-    TextOnly,
-    /// Two fields, `title` and `text`, with separate statistics and weights
-    /// ([`Searcher::with_weights`](crate::Searcher::with_weights)).
-    Separate,
-    /// Named fields of the documents, such as attributes, with separate statistics and weights.
-    Named(FieldNames),
-}
-
-impl IndexedFields {
-    /// Field names, in field order.
-    #[must_use]
-    pub const fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::One => &["contents"],
-            Self::TextOnly => &["text"],
-            Self::Separate => &["title", "text"],
-            Self::Named(names) => names.names(),
-        }
     }
 }
 

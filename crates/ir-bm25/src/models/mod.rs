@@ -7,21 +7,7 @@
 //! A model of your own has the same rights: pass it to
 //! [`Index::searcher`](crate::Index::searcher).
 //!
-//! | models | names and types |
-//! |---|---|
-//! | BM25 of Lucene and Anserini | `bm25` [`Bm25`] |
-//! | variants of BM25 | `atire` [`Atire`], `robertson` [`Robertson`] |
-//! | | `bm25+` [`Bm25Plus`], `bm25l` [`Bm25L`] |
-//! | BM25 over weighted fields | `bm25f` [`Bm25F`] |
-//! | query likelihood of Lucene and Anserini | `qld` [`Dirichlet`], `qljm` [`JelinekMercer`] |
-//! | query likelihood of Indri | `indri-dirichlet` [`IndriDirichlet`] |
-//! | | `indri-jelinek-mercer` [`IndriJelinekMercer`], `two-stage` [`TwoStage`] |
-//! | divergence from randomness | `pl2` [`Pl2`], `inl2` [`InL2`] |
-//! | | `in_expb2` [`InExpB2`], `bb2` [`Bb2`] |
-//! | the same without parameters | `dph` [`Dph`], `dlh13` [`Dlh13`], `dfree` [`DfRee`] |
-//! | vector space | `tfidf` [`ClassicTfIdf`], `pivoted` [`PivotedLength`] |
-//! | | `terrier-tfidf` [`TerrierTfIdf`], `indri-tfidf` [`IndriTfIdf`] |
-//!
+//! [`NAMED_MODELS`] lists them with names, descriptions and parameters; each type states its name.
 //! [`Model`] is any of them as a value, also by name:
 //!
 //! ```
@@ -56,6 +42,9 @@ macro_rules! define_model {
         $method:ident: |$this:ident $(, $term:ident)?| $value:expr,
     ) => {
         $(#[$attribute])*
+        ///
+        /// # Name
+        #[doc = concat!("`", $name, "`, in [`NAMED_MODELS`](crate::models::NAMED_MODELS).")]
         #[derive(Debug, Clone, Copy, PartialEq)]
         #[non_exhaustive]
         pub struct $model {

@@ -204,31 +204,6 @@ impl Squad {
         })
     }
 
-    /// Articles of a split of [`SquadSentences`] by article: `train`, `validation` or `test`; none
-    /// for another name.
-    ///
-    /// ```
-    /// let text = r#"{"data": [{"title": "A", "paragraphs": []}]}"#;
-    /// let squad = ir_data::squad::Squad::read(text.as_bytes(), "f")?;
-    /// assert_eq!(squad.articles_of("train").articles.len(), 1);
-    /// assert!(squad.articles_of("test").articles.is_empty());
-    /// # Ok::<(), ir_data::DataError>(())
-    /// ```
-    #[must_use]
-    pub fn articles_of(&self, split: &str) -> Self {
-        // An article may be split into several entries.
-        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut articles = Vec::new();
-        for article in &self.articles {
-            let next = numbers.len();
-            let number = *numbers.entry(&article.title).or_insert(next);
-            if sentences::article_split(number) == split {
-                articles.push(article.clone());
-            }
-        }
-        Self { articles }
-    }
-
     /// Paragraphs as documents with the title of the article, `_` replaced by spaces.
     #[must_use]
     pub fn documents(&self) -> Vec<Document> {

@@ -169,10 +169,35 @@ impl Squad {
             by_article,
         }
     }
+
+    /// Articles of a split of [`SquadSentences`] by article: `train`, `validation` or `test`; none
+    /// for another name.
+    ///
+    /// ```
+    /// let text = r#"{"data": [{"title": "A", "paragraphs": []}]}"#;
+    /// let squad = ir_data::squad::Squad::read(text.as_bytes(), "f")?;
+    /// assert_eq!(squad.articles_of("train").articles.len(), 1);
+    /// assert!(squad.articles_of("test").articles.is_empty());
+    /// # Ok::<(), ir_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn articles_of(&self, split: &str) -> Self {
+        // An article may be split into several entries.
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut articles = Vec::new();
+        for article in &self.articles {
+            let next = numbers.len();
+            let number = *numbers.entry(&article.title).or_insert(next);
+            if article_split(number) == split {
+                articles.push(article.clone());
+            }
+        }
+        Self { articles }
+    }
 }
 
 /// Split of the pairs of an article, by its index.
-pub(super) fn article_split(article: usize) -> &'static str {
+fn article_split(article: usize) -> &'static str {
     let positions = |(_, positions): &&(&str, &[usize])| positions.contains(&(article % 8));
     ARTICLE_SPLITS
         .iter()

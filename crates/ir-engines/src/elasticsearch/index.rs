@@ -23,6 +23,28 @@ const MAX_HITS: usize = 10_000;
 /// Maximum number of terms of a list: `index.max_terms_count`.
 const MAX_TERMS: usize = 65_536;
 
+impl ElasticCollection {
+    /// Opens the index for searches of texts by BM25.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no texts are indexed, and errors
+    /// of the server.
+    pub fn open_texts(&self) -> Result<ElasticTextIndex, RemoteError> {
+        ElasticTextIndex::open(self.clone())
+    }
+
+    /// Opens the index for searches of vectors.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no vectors are indexed, and errors
+    /// of the server.
+    pub fn open_vectors(&self) -> Result<ElasticVectorIndex, RemoteError> {
+        ElasticVectorIndex::open(self.clone())
+    }
+}
+
 /// What all searches of an index have.
 #[derive(Debug, Clone)]
 struct OpenIndex {
@@ -257,7 +279,7 @@ fn match_query(query: &str, clause: &Clause) -> Value {
 }
 
 impl ElasticTextIndex {
-    pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
+    fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
         let index = OpenIndex::open(collection)?;
         if index.open.record.texts {
             Ok(Self { index })
@@ -343,7 +365,7 @@ pub struct ElasticVectorIndex {
 }
 
 impl ElasticVectorIndex {
-    pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
+    fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
         let index = OpenIndex::open(collection)?;
         match index.open.record.dim {
             Some(_) => Ok(Self {

@@ -169,26 +169,6 @@ impl ElasticCollection {
         })
     }
 
-    /// Opens the index for searches of texts by BM25.
-    ///
-    /// # Errors
-    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
-    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no texts are indexed, and errors
-    /// of the server.
-    pub fn open_texts(&self) -> Result<ElasticTextIndex, RemoteError> {
-        ElasticTextIndex::open(self.clone())
-    }
-
-    /// Opens the index for searches of vectors.
-    ///
-    /// # Errors
-    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
-    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no vectors are indexed, and errors
-    /// of the server.
-    pub fn open_vectors(&self) -> Result<ElasticVectorIndex, RemoteError> {
-        ElasticVectorIndex::open(self.clone())
-    }
-
     /// Removes the index, if it exists.
     ///
     /// # Errors

@@ -21,6 +21,32 @@ use crate::ranking::{RankedQuery, check_complete, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::{MilvusApi, RemoteError, ResultCache};
 
+impl MilvusCollection {
+    /// Opens the collection for searches: reads its record and the ids of its documents.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no vectors are indexed, and errors
+    /// of the server.
+    pub fn open(&self) -> Result<MilvusIndex, RemoteError> {
+        let index = self.open_any()?;
+        match index.record().dim {
+            Some(_) => Ok(index),
+            None => Err(self.not_indexed("vectors")),
+        }
+    }
+
+    pub(super) fn open_any(&self) -> Result<MilvusIndex, RemoteError> {
+        let record = self.record()?.ok_or_else(|| RemoteError::NoCollection {
+            collection: self.name.clone(),
+        })?;
+        if self.api != MilvusApi::V2 {
+            self.load_into_memory()?;
+        }
+        MilvusIndex::open(self.clone(), record)
+    }
+}
+
 /// Open collection of Milvus: a vector retriever.
 ///
 /// Filters are evaluated by the server. A condition on attributes ([`MilvusIndex::search_where`],
@@ -37,10 +63,7 @@ pub struct MilvusIndex {
 }
 
 impl MilvusIndex {
-    pub(super) fn open(
-        collection: MilvusCollection,
-        record: CollectionRecord,
-    ) -> Result<Self, RemoteError> {
+    fn open(collection: MilvusCollection, record: CollectionRecord) -> Result<Self, RemoteError> {
         let found = collection.count("", Consistency::Strong)?;
         let read_ids = |documents| read_ids(&collection, documents);
         Ok(Self {

@@ -24,7 +24,6 @@ pub use text::{MilvusHybrid, MilvusTextIndex};
 
 #[cfg(feature = "milvus-grpc")]
 use self::grpc::GrpcChannel;
-use self::v2::V2State;
 use crate::connection::Connection;
 use crate::recording::{Recorder, Secrets};
 use crate::schema::CollectionRecord;
@@ -144,20 +143,6 @@ impl MilvusCollection {
         self
     }
 
-    /// Opens the collection for searches: reads its record and the ids of its documents.
-    ///
-    /// # Errors
-    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
-    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no vectors are indexed, and errors
-    /// of the server.
-    pub fn open(&self) -> Result<MilvusIndex, RemoteError> {
-        let index = self.open_any()?;
-        match index.record().dim {
-            Some(_) => Ok(index),
-            None => Err(self.not_indexed("vectors")),
-        }
-    }
-
     fn not_indexed(&self, what: &'static str) -> RemoteError {
         RemoteError::conflict(&self.name, what, "indexed", "none")
     }
@@ -167,30 +152,6 @@ impl MilvusCollection {
         RemoteError::schema(
             "texts: expected milvus+grpc://…, found an address of the REST API, over which this crate indexes none",
         )
-    }
-
-    /// Opens the collection for searches of texts by BM25.
-    ///
-    /// # Errors
-    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
-    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no texts are indexed,
-    /// [`RemoteError::Schema`] over another API than gRPC, and errors of the server.
-    #[cfg(feature = "milvus-grpc")]
-    pub fn open_texts(&self) -> Result<MilvusTextIndex, RemoteError> {
-        match &self.grpc {
-            Some(grpc) => MilvusTextIndex::open(self, grpc.clone()),
-            None => Err(self.without_texts()),
-        }
-    }
-
-    fn open_any(&self) -> Result<MilvusIndex, RemoteError> {
-        let record = self.record()?.ok_or_else(|| RemoteError::NoCollection {
-            collection: self.name.clone(),
-        })?;
-        if self.api != MilvusApi::V2 {
-            self.load_into_memory()?;
-        }
-        MilvusIndex::open(self.clone(), record)
     }
 
     /// Removes the collection, if it exists.
@@ -223,11 +184,7 @@ impl MilvusCollection {
             return grpc.record();
         }
         if self.api == MilvusApi::V2 {
-            return match self.v2_state()? {
-                V2State::Missing => Ok(None),
-                V2State::NoRecord(_) => Err(self.v2_foreign()),
-                V2State::Record(record) => Ok(Some(*record)),
-            };
+            return self.v2_record();
         }
         let body = json!({"collection_name": self.name});
         let response = self.call("GET", "/collection", &body)?;

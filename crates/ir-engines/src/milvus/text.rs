@@ -14,6 +14,21 @@ use crate::{Consistency, RemoteError, ResultCache};
 /// Sends queries with one condition and a number of hits.
 type TextRequest<'a> = dyn Fn(&[&str], &Clause, usize) -> Result<ScoredNumbers, RemoteError> + 'a;
 
+impl MilvusCollection {
+    /// Opens the collection for searches of texts by BM25.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no texts are indexed,
+    /// [`RemoteError::Schema`] over another API than gRPC, and errors of the server.
+    pub fn open_texts(&self) -> Result<MilvusTextIndex, RemoteError> {
+        match &self.grpc {
+            Some(grpc) => MilvusTextIndex::open(self, grpc.clone()),
+            None => Err(self.without_texts()),
+        }
+    }
+}
+
 /// Open collection of Milvus 2.5 or later, or of milvus-lite: a retriever of texts by BM25.
 ///
 /// The server analyzes the query like the texts. Documents without a query term are no hits.
@@ -25,10 +40,7 @@ pub struct MilvusTextIndex {
 }
 
 impl MilvusTextIndex {
-    pub(super) fn open(
-        collection: &MilvusCollection,
-        grpc: GrpcChannel,
-    ) -> Result<Self, RemoteError> {
+    fn open(collection: &MilvusCollection, grpc: GrpcChannel) -> Result<Self, RemoteError> {
         let index = collection.open_any()?;
         if index.record().texts {
             Ok(Self { index, grpc })

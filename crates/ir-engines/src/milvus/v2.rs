@@ -16,7 +16,7 @@ use crate::source::RowBatch;
 use crate::{Consistency, RemoteError};
 
 /// State of a collection on the server.
-pub(super) enum V2State {
+enum V2State {
     Missing,
     /// The fields, and no record: the creation was interrupted, or the collection is foreign.
     NoRecord(Vec<String>),
@@ -56,8 +56,17 @@ impl MilvusCollection {
         }
     }
 
+    /// Reads the record of the collection; `None` if there is no collection.
+    pub(super) fn v2_record(&self) -> Result<Option<CollectionRecord>, RemoteError> {
+        match self.v2_state()? {
+            V2State::Missing => Ok(None),
+            V2State::NoRecord(_) => Err(self.v2_foreign()),
+            V2State::Record(record) => Ok(Some(*record)),
+        }
+    }
+
     /// Reads the state of the collection, and asks the server to hold it in memory.
-    pub(super) fn v2_state(&self) -> Result<V2State, RemoteError> {
+    fn v2_state(&self) -> Result<V2State, RemoteError> {
         let path = "/collections/describe";
         let body = json!({"collectionName": self.name});
         let response = self.v2_call(path, &body)?;
@@ -148,7 +157,7 @@ impl MilvusCollection {
         }
     }
 
-    pub(super) fn v2_foreign(&self) -> RemoteError {
+    fn v2_foreign(&self) -> RemoteError {
         RemoteError::ForeignCollection {
             collection: self.name.clone(),
             found: "no document with its record".to_owned(),

@@ -88,20 +88,26 @@ fn models_equal_those_of_the_library() {
     assert!(found.iter().ne(base.iter()));
 }
 
-/// The reference of the key `model` names every model.
+/// The models describe the keys `model` and `exact_lengths`: a model that is added to the library
+/// is in the schema, and so in the reference and in `--help`.
 #[test]
 fn all_models_are_documented() {
     let schema = ir_experiment::json_schema();
-    let key = &schema["definitions"]["Bm25System"]["properties"]["model"]["description"];
-    let key = key.as_str().unwrap();
-    let mut documented: Vec<&str> = key.split('`').skip(1).step_by(2).collect();
-    let mut models: Vec<&str> = NAMED_MODELS.iter().map(|model| model.name).collect();
-    documented.sort_unstable();
-    documented.dedup();
-    models.sort_unstable();
-    // A parameter.
-    documented.retain(|name| *name != "k3");
-    assert_eq!(documented, models);
+    let properties = &schema["definitions"]["Bm25System"]["properties"];
+    let description = |key: &str| properties[key]["description"].as_str().unwrap().to_owned();
+    let (models, lengths) = (description("model"), description("exact_lengths"));
+    assert!(models.starts_with("Scoring model: `bm25` ("), "{models}");
+    let (_, exact) = lengths.split_once("`true` for ").unwrap();
+    let exact: Vec<&str> = exact.trim_end_matches('.').split(", ").collect();
+    for model in NAMED_MODELS {
+        let entry = format!("`{}` ({})", model.name, model.description);
+        assert!(models.contains(&entry), "{entry}: {models}");
+        let is_exact = model.lengths == DocLengths::Exact;
+        assert_eq!(exact.contains(&model.name), is_exact, "{}", model.name);
+    }
+    for (name, is_exact) in [("dph", true), ("terrier-tfidf", true), ("qld", false)] {
+        assert_eq!(exact.contains(&name), is_exact, "{name}");
+    }
 }
 
 #[test]

@@ -25,20 +25,9 @@ pub use model_parameters::ModelParameters;
 pub use rerank::{RerankSystem, WindowsName};
 pub use reranker_training::{RerankerLossName, RerankerTrainingEntry};
 
-use ir_bm25::feedback::FeedbackModel;
-use ir_bm25::models::NamedModel;
 use ir_data::DocTemplate;
 
 use crate::error::SystemError;
-
-/// Key of a system of the type `bm25` with this value: `feedback` or `model`.
-pub(crate) fn key_of_bm25(value: &str) -> Option<&'static str> {
-    if value.parse::<FeedbackModel>().is_ok() {
-        return Some("feedback");
-    }
-    let model = NamedModel::find(value).ok()?;
-    (model.name != bm25::BM25).then_some("model")
-}
 
 /// Parses the parameter `template`.
 pub(crate) fn template(text: &str) -> Result<DocTemplate, SystemError> {

@@ -1,10 +1,11 @@
-//! Parameters of scoring models as keys, with the names, ranges and descriptions of
+//! Scoring models and their parameters as keys, with the names, ranges and descriptions of
 //! [`NAMED_MODELS`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ir_bm25::DocLengths;
 use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter, ParameterRange};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, Visitor};
@@ -135,6 +136,25 @@ impl JsonSchema for ModelParameters {
         let properties: Map<String, Value> = properties.collect();
         json_schema!({ "type": "object", "properties": properties })
     }
+}
+
+/// Description of the key `model`: every model with its name.
+pub(super) fn describe_models() -> String {
+    let models = NAMED_MODELS.iter();
+    let models = models.map(|model| format!("`{}` ({})", model.name, model.description));
+    let models: Vec<String> = models.collect();
+    format!("Scoring model: {}. Default: `bm25`.", models.join(", "))
+}
+
+/// Description of the key `exact_lengths`: the models with exact lengths by default.
+pub(super) fn describe_exact_lengths() -> String {
+    let models = NAMED_MODELS.iter();
+    let exact = models.filter(|model| model.lengths == DocLengths::Exact);
+    let exact: Vec<&str> = exact.map(|model| model.name).collect();
+    format!(
+        "Exact document lengths instead of Lucene's one byte. Default: `false`; `true` for {}.",
+        exact.join(", ")
+    )
 }
 
 /// Bounds of a parameter in a schema. Models agree on the range of a name, but for 0, which the

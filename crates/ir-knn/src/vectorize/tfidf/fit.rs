@@ -6,10 +6,59 @@ use rustc_hash::FxHashSet;
 
 use super::counts::{TextCounts, Vocabulary, count_chunks, count_chunks_with_progress};
 use super::{IdfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer};
+use crate::matrix::CsrMatrix;
+use crate::vectorize::WordAnalyzer;
+
+impl TfidfVectorizer {
+    /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`].
+    ///
+    /// # Errors
+    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, or the configuration is
+    /// invalid or drops every term.
+    pub fn fit<T: AsRef<str> + Sync>(
+        texts: &[T],
+        config: &TfidfConfig,
+    ) -> Result<Self, TfidfFitError> {
+        fit(WordAnalyzer::default(), texts, config, None).map(|(fitted, _)| fitted)
+    }
+
+    /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`] and returns their vectors.
+    ///
+    /// # Errors
+    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, or the configuration is
+    /// invalid or drops every term.
+    pub fn fit_transform<T: AsRef<str> + Sync>(
+        texts: &[T],
+        config: &TfidfConfig,
+    ) -> Result<(Self, CsrMatrix), TfidfFitError> {
+        let (fitted, chunks) = fit(WordAnalyzer::default(), texts, config, None)?;
+        let rows = fitted.matrix(chunks);
+        Ok((fitted, rows))
+    }
+}
+
+impl<A: Analyzer> TfidfVectorizer<A> {
+    /// Fits a vectorizer on texts with any analyzer and returns their vectors. Reports the number
+    /// of counted texts.
+    ///
+    /// # Errors
+    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, the configuration is
+    /// invalid or drops every term, or `progress` cancels.
+    pub fn fit_transform_with<T: AsRef<str> + Sync>(
+        analyzer: A,
+        texts: &[T],
+        config: &TfidfConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<(Self, CsrMatrix), TfidfFitError> {
+        let (fitted, chunks) = fit(analyzer, texts, config, Some(progress))?;
+        let rows = fitted.matrix(chunks);
+        Ok((fitted, rows))
+    }
+}
 
 /// Returns the fitted vectorizer and the term counts of the texts by column. Without `progress`,
 /// all texts are counted at once, which is faster on many threads.
-pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
+fn fit<A: Analyzer, T: AsRef<str> + Sync>(
     analyzer: A,
     texts: &[T],
     config: &TfidfConfig,

@@ -6,7 +6,7 @@ mod fit;
 
 use std::sync::Arc;
 
-use ir_core::{Analyzer, EncodeError, Encoder, Progress, Side};
+use ir_core::{Analyzer, EncodeError, Encoder, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -92,52 +92,7 @@ impl<A> TryFrom<SavedTfidf<A>> for TfidfVectorizer<A> {
     }
 }
 
-impl TfidfVectorizer {
-    /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`].
-    ///
-    /// # Errors
-    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, or the configuration is
-    /// invalid or drops every term.
-    pub fn fit<T: AsRef<str> + Sync>(
-        texts: &[T],
-        config: &TfidfConfig,
-    ) -> Result<Self, TfidfFitError> {
-        fit::fit(WordAnalyzer::default(), texts, config, None).map(|(fitted, _)| fitted)
-    }
-
-    /// Fits a vectorizer on texts analyzed by [`WordAnalyzer`] and returns their vectors.
-    ///
-    /// # Errors
-    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, or the configuration is
-    /// invalid or drops every term.
-    pub fn fit_transform<T: AsRef<str> + Sync>(
-        texts: &[T],
-        config: &TfidfConfig,
-    ) -> Result<(Self, CsrMatrix), TfidfFitError> {
-        let (fitted, chunks) = fit::fit(WordAnalyzer::default(), texts, config, None)?;
-        let rows = fitted.matrix(chunks);
-        Ok((fitted, rows))
-    }
-}
-
 impl<A: Analyzer> TfidfVectorizer<A> {
-    /// Fits a vectorizer on texts with any analyzer and returns their vectors. Reports the number
-    /// of counted texts.
-    ///
-    /// # Errors
-    /// Returns [`TfidfFitError`] if there are no texts or no terms in them, the configuration is
-    /// invalid or drops every term, or `progress` cancels.
-    pub fn fit_transform_with<T: AsRef<str> + Sync>(
-        analyzer: A,
-        texts: &[T],
-        config: &TfidfConfig,
-        progress: &mut dyn Progress,
-    ) -> Result<(Self, CsrMatrix), TfidfFitError> {
-        let (fitted, chunks) = fit::fit(analyzer, texts, config, Some(progress))?;
-        let rows = fitted.matrix(chunks);
-        Ok((fitted, rows))
-    }
-
     /// Returns the vectors of texts, one per row.
     pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T]) -> CsrMatrix {
         let chunks = count_chunks(texts, |texts| {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use self::expansion::ExpansionEntry;
 use super::analyzer::AnalyzerEntry;
 use super::cleaning::{self, CleaningEntry};
-use super::model_parameters::ModelParameters;
+use super::model_parameters::{self, ModelParameters};
 use super::template;
 use crate::error::SystemError;
 use crate::suggest::did_you_mean;
@@ -34,18 +34,15 @@ use crate::suggest::did_you_mean;
 pub struct Bm25System {
     /// Parameters of a program or publication, which the other keys override. Default: `anserini`.
     pub preset: Bm25Preset,
-    /// Scoring model: `bm25`, its variants `atire`, `robertson` (Terrier's BM25, with `k3`),
-    /// `bm25+` and `bm25l`, `bm25f` (fields with separate statistics, scored together); query
-    /// likelihood of Lucene `qld` (Dirichlet smoothing) and `qljm` (Jelinek-Mercer), and of Indri
-    /// `indri-dirichlet`, `indri-jelinek-mercer` and `two-stage`; divergence from randomness `pl2`,
-    /// `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13` and `dfree`; `tfidf` (Lucene's ClassicSimilarity),
-    /// `terrier-tfidf`, `indri-tfidf` and `pivoted` (length normalization). Default: `bm25`.
+    /// Name of the scoring model, one of [`NAMED_MODELS`]. Default: `bm25`.
+    #[schemars(description = model_parameters::describe_models())]
     pub model: Option<String>,
     /// Parameters of the scoring model, such as `k1`. Default: from the preset or the model.
     #[serde(flatten)]
     pub parameters: ModelParameters,
-    /// Exact document lengths instead of Lucene's one byte. Default: `false`; `true` for divergence
-    /// from randomness, the models of Indri and `terrier-tfidf`.
+    /// Exact document lengths instead of Lucene's one byte. Default:
+    /// [`NamedModel::lengths`] of the model.
+    #[schemars(description = model_parameters::describe_exact_lengths())]
     pub exact_lengths: Option<bool>,
     /// Text analysis: a name, or a table with its fields. Default: `anserini`.
     pub analyzer: AnalyzerEntry,
@@ -493,9 +490,18 @@ impl From<QuerySyntaxName> for QuerySyntax {
 pub(crate) const BM25: &str = "bm25";
 pub(crate) const BM25F: &str = "bm25f";
 
+/// Key of a system of the type `bm25` with this value: `feedback` or `model`.
+pub(crate) fn key_of_bm25(value: &str) -> Option<&'static str> {
+    if value.parse::<FeedbackModel>().is_ok() {
+        return Some("feedback");
+    }
+    let model = NamedModel::find(value).ok()?;
+    (model.name != BM25).then_some("model")
+}
+
 /// Error of the key `model`, which suggests the key that has such values.
 fn unknown_model(name: &str, error: SearcherError) -> SystemError {
-    let key = if super::key_of_bm25(name) == Some("feedback") {
+    let key = if key_of_bm25(name) == Some("feedback") {
         "feedback"
     } else if name == "random-indexing" {
         "type"
