@@ -61,7 +61,7 @@ hidden = true
 /// Types that `ir search --system` does not search here, with the reason.
 const NOT_SEARCHED: [(&str, &str); 2] = [
     ("remote", "searches a server: tests/remote"),
-    ("run", "has no retriever, an error"),
+    ("run", "results of a file: saved_systems.rs"),
 ];
 
 /// Split of the training queries of `knn`, for the task of an experiment.
