@@ -11,6 +11,7 @@ mod files;
 mod generated_questions;
 mod injected_faults;
 mod keys_of_systems;
+mod late_interaction_training;
 mod models_of_bm25;
 mod nearest_words_of_encoders;
 mod overlap;
