@@ -282,7 +282,7 @@ mod with_models {
     #[derive(Debug, Clone, Serialize)]
     #[serde(untagged)]
     pub(crate) enum RerankerTrainingConfig {
-        /// Cross-encoder.
+        /// Model that reads query and document together.
         CrossEncoder(CrossEncoderTrainingConfig),
         /// Late-interaction model, with the dimension of the vectors if it is new.
         LateInteraction(TrainingConfig, Option<usize>),
