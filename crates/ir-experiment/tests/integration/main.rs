@@ -3,6 +3,7 @@
 mod bad_input;
 mod biocaddie_topics;
 mod common;
+mod costs;
 mod datafinder;
 mod dense;
 mod documentation;
