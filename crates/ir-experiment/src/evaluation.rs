@@ -6,6 +6,7 @@ use ir_eval::compare::Comparison;
 use ir_eval::{Evaluator, Measure, Report};
 use ir_system::{ScoreFormatName, SpecError};
 
+use crate::costs::SystemCosts;
 use crate::file::Experiment;
 use crate::overlap::overlaps;
 use crate::selection::SelectionResult;
@@ -93,6 +94,8 @@ pub(crate) struct SystemResult {
     pub(crate) report: Report,
     /// Run, if runs are kept.
     pub(crate) run: Option<Run>,
+    /// Costs, if the experiment has them.
+    pub(crate) costs: Option<SystemCosts>,
 }
 
 /// Compares the systems of a task. `results` are in the order of the table.
@@ -102,9 +105,13 @@ pub(crate) fn compare(
     results: impl IntoIterator<Item = SystemResult>,
     selections: Vec<SelectionResult>,
 ) -> Result<TaskResults, SpecError> {
-    let results = results.into_iter().map(|found| (found.report, found.run));
-    let (reports, runs): (Vec<Report>, Vec<Option<Run>>) = results.unzip();
-    let runs: Vec<Run> = runs.into_iter().flatten().collect();
+    let (mut reports, mut runs) = (Vec::<Report>::new(), Vec::<Run>::new());
+    let mut costs: Vec<SystemCosts> = Vec::new();
+    for found in results {
+        reports.push(found.report);
+        runs.extend(found.run);
+        costs.extend(found.costs);
+    }
     let formats = runs.iter();
     let formats = formats.map(|run| score_format(experiment, &run.tag).1);
     let formats = formats.collect();
@@ -130,6 +137,7 @@ pub(crate) fn compare(
         reports,
         comparison,
         overlaps,
+        costs,
         selections,
         runs,
         formats,

@@ -4,6 +4,7 @@
 mod attributes;
 mod best_record;
 mod classification;
+mod costs;
 mod data_error;
 mod documents;
 mod evaluation;
@@ -22,6 +23,7 @@ mod task;
 mod task_results;
 
 pub use classification::ClassificationResults;
+pub use costs::SystemCosts;
 pub use evaluation::{RoundScoresError, round_scores};
 pub use file::{
     ClassificationEntry, ComparisonEntry, ExpectedValues, Experiment, ExperimentInput, OutputEntry,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::classification::ClassificationResults;
 use crate::file::{Experiment, OutputFormat};
 use crate::file_name::{file_name, run_tag};
-use crate::tables::{TableFormat, accuracies, overlap_table, task_table};
+use crate::tables::{TableFormat, accuracies, costs_table, overlap_table, task_table};
 use crate::task_results::{TaskResults, heading};
 
 /// Results of an experiment.
@@ -93,6 +93,7 @@ impl ExperimentResults {
             text.push_str(&format!("\n{}\n\n", heading(task)));
             text.push_str(&task_table(task, TableFormat::Text));
             text.push_str(&overlap_table(task, TableFormat::Text));
+            text.push_str(&costs_table(task, TableFormat::Text));
             for note in task.notes() {
                 text.push_str(&format!("{note}\n"));
             }
@@ -118,6 +119,7 @@ impl ExperimentResults {
             text.push_str(&format!("\n## {}\n\n", heading(task)));
             text.push_str(&task_table(task, TableFormat::Markdown));
             text.push_str(&overlap_table(task, TableFormat::Markdown));
+            text.push_str(&costs_table(task, TableFormat::Markdown));
             for note in task.notes() {
                 text.push_str(&format!("\n{note}\n"));
             }
@@ -138,6 +140,7 @@ impl ExperimentResults {
             }
             text.push_str(&task_table(task, format));
             text.push_str(&overlap_table(task, format));
+            text.push_str(&costs_table(task, format));
         }
         text.push_str(&accuracies(&self.classifications, format));
         text

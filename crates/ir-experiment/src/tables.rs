@@ -153,6 +153,32 @@ pub(crate) fn overlap_table(task: &TaskResults, format: TableFormat<'_>) -> Stri
     }
 }
 
+/// Table of the costs of the systems after an empty line; empty without any.
+pub(crate) fn costs_table(task: &TaskResults, format: TableFormat<'_>) -> String {
+    if task.costs.is_empty() {
+        return String::new();
+    }
+    let header = ["costs", "ms per query", "bytes"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for found in &task.costs {
+        rows.push(vec![
+            found.system.clone(),
+            format!("{:.3}", found.milliseconds),
+            found.bytes.to_string(),
+        ]);
+    }
+    let table = PlainTable {
+        caption: format!("{}. Median time of a search, bytes of files", heading(task)),
+        label: format!("{}-costs", file_name(&task.name)),
+        rows,
+    };
+    let text = table.write(format);
+    match format {
+        TableFormat::Latex { .. } => text,
+        _ => format!("\n{text}"),
+    }
+}
+
 /// Table of the classifications after an empty line; empty without any.
 pub(crate) fn accuracies(all: &[ClassificationResults], format: TableFormat<'_>) -> String {
     if all.is_empty() {

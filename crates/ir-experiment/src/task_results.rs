@@ -9,6 +9,7 @@ use ir_system::ScoreFormatName;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::costs::SystemCosts;
 use crate::overlap::RankingOverlap;
 use crate::selection::SelectionResult;
 
@@ -39,6 +40,9 @@ pub struct TaskResults {
     /// Agreement of the rankings of the systems; empty without
     /// [`overlap_depth`](crate::ComparisonEntry::overlap_depth).
     pub overlaps: Vec<RankingOverlap>,
+    /// Costs of the systems; empty without [`costs`](crate::OutputEntry::costs). Runs of the type
+    /// `run` have none, nor have systems with a point of a grid for each query.
+    pub costs: Vec<SystemCosts>,
     /// Selected points of the grids.
     pub selections: Vec<SelectionResult>,
     /// Runs of the systems, with exact scores; empty after
@@ -52,7 +56,7 @@ pub struct TaskResults {
 
 impl Serialize for TaskResults {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("TaskResults", 8)?;
+        let mut fields = serializer.serialize_struct("TaskResults", 9)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("documents", &self.documents)?;
         fields.serialize_field("queries", &self.queries)?;
@@ -71,6 +75,9 @@ impl Serialize for TaskResults {
         }
         if !self.overlaps.is_empty() {
             fields.serialize_field("overlaps", &self.overlaps)?;
+        }
+        if !self.costs.is_empty() {
+            fields.serialize_field("costs", &self.costs)?;
         }
         fields.serialize_field("selections", &self.selections)?;
         fields.end()

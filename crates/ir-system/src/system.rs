@@ -365,6 +365,12 @@ impl FileHashes {
             .insert(path.to_owned(), hash.clone());
         Ok(hash)
     }
+
+    /// Returns the paths of the files that have a hash, in no order.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.borrow().keys().cloned().collect()
+    }
 }
 
 /// Hash of the content of a file.

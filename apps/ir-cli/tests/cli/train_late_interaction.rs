@@ -54,6 +54,61 @@ fn train_save_and_resume() {
     assert!(weights("options") == weights("file"));
 }
 
+/// An experiment trains the model of `ir mine` and `ir train --late-interaction`.
+#[test]
+fn an_experiment_trains_the_same_model() {
+    let here = here();
+    here.ir(&format!(
+        "train {MODEL} train.jsonl -o tuned --late-interaction --dim 8 --epochs 1 --batch 8 \
+         --negatives 2 --learning-rate 0.002 --temperature 0.5 --constant --query-tokens 24 \
+         --document-tokens 16"
+    ))
+    .ok();
+    here.write(
+        "rerank.toml",
+        format!(
+            r#"
+            measures = ["RR"]
+            [[tasks]]
+            collection = "bundled"
+            [[systems]]
+            name = "BM25"
+            type = "bm25"
+            [[systems]]
+            name = "reranked"
+            type = "rerank"
+            first = "BM25"
+            model = "{MODEL}"
+            depth = 10
+            [systems.training]
+            late_interaction = true
+            dim = 8
+            epochs = 1
+            batch_size = 8
+            hard_negatives = 2
+            learning_rate = 0.002
+            temperature = 0.5
+            decay = "constant"
+            query_tokens = 24
+            document_tokens = 16
+            "#
+        ),
+    );
+    here.ir("run rerank.toml").ok();
+    let models = fs::read_dir(here.path().join(".ir-cache/model")).unwrap();
+    let models = models.map(|entry| entry.unwrap().path());
+    let models: Vec<_> = models.filter(|path| path.is_dir()).collect();
+    assert_eq!(models.len(), 1);
+    for file in [
+        "model.safetensors",
+        "1_Dense/model.safetensors",
+        "sentence_bert_config.json",
+    ] {
+        let tuned = fs::read(here.path().join("tuned").join(file)).unwrap();
+        assert!(fs::read(models[0].join(file)).unwrap() == tuned, "{file}");
+    }
+}
+
 #[test]
 fn bad_input() {
     let here = here();

@@ -74,14 +74,23 @@ impl ModelFolder {
 
     /// Fills unset fields of `config` from the catalog entry.
     #[must_use]
-    pub fn with_catalog_defaults(&self, mut config: EncoderConfig) -> EncoderConfig {
-        let Some(named) = self.known.map(KnownModel::config) else {
-            return config;
-        };
-        config.pooling = config.pooling.or(named.pooling);
-        config.normalize = config.normalize.or(named.normalize);
-        config.query.prefix = config.query.prefix.or(named.query.prefix);
-        config.document.prefix = config.document.prefix.or(named.document.prefix);
+    pub fn with_catalog_defaults(&self, config: EncoderConfig) -> EncoderConfig {
+        let mut config = self.with_catalog_prefixes(config);
+        if let Some(named) = self.known.map(KnownModel::config) {
+            config.pooling = config.pooling.or(named.pooling);
+            config.normalize = config.normalize.or(named.normalize);
+        }
+        config
+    }
+
+    /// Fills unset prefixes of `config` from the catalog entry, for a late-interaction model, which
+    /// has neither pooling nor normalization of text vectors.
+    #[must_use]
+    pub fn with_catalog_prefixes(&self, mut config: EncoderConfig) -> EncoderConfig {
+        if let Some(named) = self.known.map(KnownModel::config) {
+            config.query.prefix = config.query.prefix.or(named.query.prefix);
+            config.document.prefix = config.document.prefix.or(named.document.prefix);
+        }
         config
     }
 }

@@ -126,8 +126,7 @@ impl MultiVectorTrainer {
         dim: Option<usize>,
         config: &TrainingConfig,
     ) -> Result<Self, TrainError> {
-        config.validate()?;
-        check_late_interaction(config)?;
+        config.validate_late_interaction()?;
         let encoder = MultiVectorConfig::from_encoder(&config.encoder);
         let wrong_dim = |expected: String, found: usize| {
             ModelError::setting(path, "the dimension of the vectors", expected, found)
@@ -222,33 +221,40 @@ impl MultiVectorTrainer {
     }
 }
 
-/// Checks that a configuration has no values without meaning for vectors of tokens.
-fn check_late_interaction(config: &TrainingConfig) -> Result<(), TrainError> {
-    let setting = |field, expected, found: String| {
-        Err(TrainError::Setting {
-            field,
-            expected,
-            found,
-        })
-    };
-    if let Some(found) = config.encoder.pooling {
-        let expected = "none, as late interaction has a vector per token";
-        return setting("encoder.pooling", expected, found.to_string());
+impl TrainingConfig {
+    /// Checks that every value is in its range, and has a meaning for a vector per token
+    /// ([`MultiVectorTrainer`]).
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] names the first value that does not.
+    pub fn validate_late_interaction(&self) -> Result<(), TrainError> {
+        self.validate()?;
+        let setting = |field, expected, found: String| {
+            Err(TrainError::Setting {
+                field,
+                expected,
+                found,
+            })
+        };
+        if let Some(found) = self.encoder.pooling {
+            let expected = "none, as late interaction has a vector per token";
+            return setting("encoder.pooling", expected, found.to_string());
+        }
+        if let Some(found) = self.encoder.normalize {
+            let expected = "none, as the late-interaction model determines it";
+            return setting("encoder.normalize", expected, found.to_string());
+        }
+        if self.similarity != VectorSimilarity::Cosine {
+            let expected = "cosine, the default, as the late-interaction model has MaxSim";
+            let found = similarity::name(self.similarity).to_owned();
+            return setting("similarity", expected, found);
+        }
+        if matches!(self.loss, Loss::Pointwise { scale: None }) {
+            let expected = "above 0, as MaxSim is not a cosine";
+            return setting("loss.scale", expected, "null".to_owned());
+        }
+        Ok(())
     }
-    if let Some(found) = config.encoder.normalize {
-        let expected = "none, as the late-interaction model determines it";
-        return setting("encoder.normalize", expected, found.to_string());
-    }
-    if config.similarity != VectorSimilarity::Cosine {
-        let expected = "cosine, the default, as the late-interaction model has MaxSim";
-        let found = similarity::name(config.similarity).to_owned();
-        return setting("similarity", expected, found);
-    }
-    if matches!(config.loss, Loss::Pointwise { scale: None }) {
-        let expected = "above 0, as MaxSim is not a cosine";
-        return setting("loss.scale", expected, "null".to_owned());
-    }
-    Ok(())
 }
 
 /// Returns what determines the scores besides weights, for checkpoints.

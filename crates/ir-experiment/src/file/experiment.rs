@@ -88,7 +88,7 @@ pub struct Experiment {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub rules: Rules,
-    /// Folder and formats of the files to write.
+    /// Costs in the tables; folder and formats of the files to write.
     #[serde(default)]
     pub output: OutputEntry,
     /// Page of `ir reproduce`.
@@ -197,7 +197,7 @@ impl Default for SearchEntry {
     }
 }
 
-/// Files that an experiment writes.
+/// Tables and files that an experiment writes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputEntry {
@@ -208,6 +208,11 @@ pub struct OutputEntry {
     /// Formats to write. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formats: Option<Vec<OutputFormat>>,
+    /// Adds a table with the costs of the systems to text, Markdown, LaTeX and JSON: median
+    /// milliseconds of the search of a query, and bytes of indexes, vectors and models. Times
+    /// differ between machines; they are measured once and cached. Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub costs: bool,
 }
 
 /// Format of an output file.

@@ -1,5 +1,6 @@
 //! Running and planning experiments.
 
+mod costs;
 mod grid;
 mod searchable;
 
@@ -312,6 +313,7 @@ impl<'a> TaskRun<'a> {
             } else {
                 self.select(n, test)?
             };
+            let is_point = matches!(selected, Selected::Point);
             let run = match selected {
                 Selected::Point | Selected::PerQuery(_) if is_hidden => None,
                 Selected::Point => self.search(n, test)?,
@@ -324,7 +326,12 @@ impl<'a> TaskRun<'a> {
             if let (Some(run), Some(evaluator)) = (run, &evaluator) {
                 let report = report(experiment, evaluator, &run)?;
                 let run = Some(run).filter(|_| keeps_runs);
-                self.results.insert(n, SystemResult { report, run });
+                let costs = if is_point && experiment.output.costs {
+                    self.costs(n)?
+                } else {
+                    None
+                };
+                self.results.insert(n, SystemResult { report, run, costs });
             }
         }
         Ok(())
@@ -422,6 +429,17 @@ impl<'a> TaskRun<'a> {
         self.experiment.source.system_error(&at, error)
     }
 
+    /// Search parameters of a prepared system, with as many hits as it can have.
+    fn search_parameters(&self, n: usize) -> SearchParameters {
+        let entry = &self.experiment.systems[n];
+        let mut parameters = SearchParameters::new(self.experiment, self.data.entry(), entry);
+        let systems = |name: &str| self.systems.get(name).map(|it| &*it.parsed);
+        if let Some(most) = max_hits(&entry.name, &systems) {
+            parameters.hits = parameters.hits.min(most);
+        }
+        parameters
+    }
+
     /// Run of a prepared system: from the cache, or searched. `None` if it is only planned.
     fn search(&mut self, n: usize, queries: Queries<'_>) -> Result<Option<Run>, SpecError> {
         let entry = &self.experiment.systems[n];
@@ -430,11 +448,7 @@ impl<'a> TaskRun<'a> {
             Some(prepared) => (prepared.label.clone(), prepared.parsed.clone()),
             None => return Ok(None),
         };
-        let mut parameters = SearchParameters::new(self.experiment, self.data.entry(), entry);
-        let systems = |name: &str| self.systems.get(name).map(|it| &*it.parsed);
-        if let Some(most) = max_hits(&entry.name, &systems) {
-            parameters.hits = parameters.hits.min(most);
-        }
+        let parameters = self.search_parameters(n);
         let parts = self.parts(&entry.name);
         let mut context = self.context(queries);
         let searched = (|| -> Result<_, SystemError> {

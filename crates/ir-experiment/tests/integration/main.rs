@@ -3,6 +3,7 @@
 mod bad_input;
 mod biocaddie_topics;
 mod common;
+mod costs;
 mod datafinder;
 mod dense;
 mod documentation;
@@ -11,6 +12,7 @@ mod files;
 mod generated_questions;
 mod injected_faults;
 mod keys_of_systems;
+mod late_interaction_training;
 mod models_of_bm25;
 mod nearest_words_of_encoders;
 mod overlap;

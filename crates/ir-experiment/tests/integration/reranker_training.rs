@@ -228,7 +228,7 @@ fn errors_name_the_key() {
         (
             "epochs = 1",
             "loss = \"margin-mse\"",
-            ".loss: expected one of `softmax`, `multiple-negatives`, `binary-cross-entropy`, `rank-net`, found `margin-mse`",
+            ".loss: expected one of `softmax`, `multiple-negatives`, `binary-cross-entropy`, `rank-net`, `symmetric`, `pointwise`, found `margin-mse`",
         ),
         (
             "learning_rate = 3e-3",
@@ -236,6 +236,16 @@ fn errors_name_the_key() {
             ".learning_rate: expected a finite number > 0, found -1",
         ),
         ("epochs = 1", "dropout = 1.0", ".dropout: "),
+        (
+            "epochs = 1",
+            "document_tokens = 32",
+            ".document_tokens: expected late_interaction = true, which has it",
+        ),
+        (
+            "epochs = 1",
+            "loss = \"symmetric\"",
+            ".loss: expected \"softmax\", \"multiple-negatives\", \"binary-cross-entropy\" or \"rank-net\" for a cross-encoder, found \"symmetric\"",
+        ),
         (
             "hard = 4, last_rank = 20",
             "hard = 0",

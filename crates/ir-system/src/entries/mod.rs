@@ -23,6 +23,8 @@ pub use bm25::{
 pub use cleaning::{CleaningEntry, StopWordList};
 pub use model_parameters::ModelParameters;
 pub use rerank::{RerankSystem, WindowsName};
+#[cfg(feature = "dense")]
+pub(crate) use reranker_training::RerankerTrainingConfig;
 pub use reranker_training::{RerankerLossName, RerankerTrainingEntry};
 
 use ir_data::DocTemplate;

@@ -66,8 +66,8 @@ pub struct RerankSystem {
     /// Default: `{title} {text}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// Training of the cross-encoder on labeled queries, from the weights of `model`. The trained
-    /// model is cached; systems with the same model and the same training share it.
+    /// Training of the model on labeled queries, from the weights of `model`. The trained model is
+    /// cached; systems with the same model and the same training share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<RerankerTrainingEntry>,
 }

@@ -46,6 +46,19 @@ impl RerankSystem {
         Ok(Arc::new(reranked.map_err(SystemError::stage("reranking"))?))
     }
 
+    /// Checks that `windows` is of a late-interaction model.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Parameter`] for scores of several windows.
+    pub(super) fn check_first_window(&self) -> Result<(), SystemError> {
+        if self.windows.is_none_or(|it| it == WindowsName::First) {
+            return Ok(());
+        }
+        let message = "expected \"first\" for a late-interaction model, which encodes the start of \
+                       a long document";
+        Err(SystemError::parameter("windows", message))
+    }
+
     /// Returns the name of the model, or of the second system, for messages.
     #[must_use]
     pub fn label(&self) -> &str {
@@ -84,11 +97,14 @@ impl System for RerankSystem {
             return Err(SystemError::parameter("stride", message));
         }
         if self.training.is_some() && self.tokens.is_some() {
-            let reason = "a trained cross-encoder reads texts";
+            let reason = "the vectors of a store are of the model before training";
             return Err(SystemError::conflict("training", "tokens", reason));
         }
-        self.template()?;
         let training = self.training.as_ref();
+        if training.is_some_and(|it| it.late_interaction) {
+            self.check_first_window()?;
+        }
+        self.template()?;
         training.map_or(Ok(()), RerankerTrainingEntry::check)
     }
 

@@ -124,12 +124,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         TrainingConfig::small_data()
     };
     let mut config = args.configuration.settings(default, &common.evaluation)?;
-    let mut encoder = model.with_catalog_defaults(config.encoder.clone());
-    if args.late_interaction {
-        // Of the vectors of whole texts.
-        (encoder.pooling, encoder.normalize) = (config.encoder.pooling, config.encoder.normalize);
-    }
-    config.encoder = encoder;
+    config.encoder = if args.late_interaction {
+        model.with_catalog_prefixes(config.encoder)
+    } else {
+        model.with_catalog_defaults(config.encoder)
+    };
     let inputs = prepare(common, checkpoints, console)?;
     let steps = RunSteps {
         steps: config.steps(inputs.data.len()),

@@ -1,27 +1,24 @@
 //! Models of the type `rerank`, found as the models of encoders are, and opened once. The folder
 //! says whether a model is a cross-encoder or one of late interaction.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::OpenIndexError;
 use ir_core::{Reranker, Side};
-use ir_dense::train::{CrossEncoderTrainer, CrossEncoderTrainingConfig};
 use ir_dense::{
-    CrossEncoder, CrossEncoderConfig, ModelFolder, MultiVectorConfig, MultiVectorEncoder,
-    Precision, Windows,
+    CrossEncoder, CrossEncoderConfig, MultiVectorConfig, MultiVectorEncoder, Precision, Windows,
 };
 use ir_knn::LateInteraction;
 
-use crate::entries::{RerankSystem, RerankerTrainingEntry, WindowsName};
+use super::training::{find, folder, trained_stage};
+use crate::entries::{RerankSystem, WindowsName};
 use crate::error::SystemError;
-use crate::observer::{StageReport, StageStatus};
 use crate::saved_vectors::open_tokens;
 use crate::source::SourceMap;
 use crate::system::{OpenReranker, SystemContext};
 use crate::systems::existing_file::{existing_path, folder_hash};
-use crate::systems::model_folder::{find_model, folder_content};
-use crate::systems::model_training::{ExampleSource, ModelStage, train};
+use crate::systems::model_folder::folder_content;
 
 const OPENING: &str = "opening the model";
 
@@ -45,20 +42,12 @@ fn cross_encoder_config(system: &RerankSystem) -> CrossEncoderConfig {
 
 /// Configuration of a late-interaction model, without defaults of its folder.
 fn late_interaction_config(system: &RerankSystem) -> Result<MultiVectorConfig, SystemError> {
-    if system.windows.is_some_and(|it| it != WindowsName::First) {
-        let message = "expected \"first\" for a late-interaction model, which encodes the start of \
-                       a long document";
-        return Err(SystemError::parameter("windows", message));
-    }
+    system.check_first_window()?;
     let mut config = MultiVectorConfig::default();
     config.precision = system.precision.map(Precision::from).unwrap_or_default();
     config.document.max_tokens = system.max_tokens;
     config.batch_tokens = system.batch.unwrap_or(config.batch_tokens);
     Ok(config)
-}
-
-fn find(system: &RerankSystem, source: &SourceMap) -> Result<ModelFolder, SystemError> {
-    find_model(source, system.model.as_deref().unwrap_or_default())
 }
 
 /// Content of the weights, hashes of the files of the model folder or the key of the training, and
@@ -81,82 +70,6 @@ pub(in crate::systems) fn content(
         content.push_str(&format!(" {TOKENS}:{hash}"));
     }
     Ok(content)
-}
-
-/// Stages that train the model, in order.
-pub(in crate::systems) fn stages(
-    system: &RerankSystem,
-    training: &RerankerTrainingEntry,
-    context: &SystemContext<'_>,
-) -> Result<Vec<StageReport>, SystemError> {
-    let trained = trained_stage(system, training, context)?.planned(context);
-    let mut stages = Vec::new();
-    if trained.status != StageStatus::Cached {
-        stages.extend(ExampleSource::from(training).index_stage(context)?);
-    }
-    stages.push(trained);
-    Ok(stages)
-}
-
-/// Hyperparameters, with the sequence length of the system.
-fn training_config(
-    system: &RerankSystem,
-    training: &RerankerTrainingEntry,
-) -> CrossEncoderTrainingConfig {
-    let mut config = training.config();
-    let model = &mut config.cross_encoder;
-    model.max_tokens = model.max_tokens.or(system.max_tokens);
-    config
-}
-
-fn trained_stage(
-    system: &RerankSystem,
-    training: &RerankerTrainingEntry,
-    context: &SystemContext<'_>,
-) -> Result<ModelStage, SystemError> {
-    let config = training_config(system, training);
-    let base = folder_content(context, &find(system, context.source)?.folder)?;
-    let description = format!(
-        "{}, trained as a cross-encoder on split {}, epochs {}, learning rate {:e}",
-        system.label(),
-        training.split,
-        config.epochs,
-        config.learning_rate
-    );
-    let parameters = (&config, &training.mining);
-    let template = system.template()?;
-    ModelStage::trained(
-        context,
-        training.into(),
-        &base,
-        &template,
-        &parameters,
-        description,
-    )
-}
-
-/// Folder of the weights, trained if the cache does not have it.
-fn folder(system: &RerankSystem, context: &mut SystemContext<'_>) -> Result<PathBuf, SystemError> {
-    let base = find(system, context.source)?.folder;
-    let Some(training) = &system.training else {
-        return Ok(base);
-    };
-    let config = training_config(system, training);
-    let template = system.template()?;
-    let stage = trained_stage(system, training, context)?;
-    stage.open(context, |context, folder| {
-        context.check_template(&template)?;
-        let examples = ExampleSource::from(training).examples(context, &template)?;
-        let every = config.steps(examples.len()) / 20;
-        let trained = train(context, folder, |checkpoints, progress| {
-            CrossEncoderTrainer::open(&base, &config)?
-                .with_checkpoints(checkpoints)
-                .with_checkpoint_every(every)
-                .train(&examples, progress)
-        })?;
-        let saved = trained.cross_encoder.save(folder);
-        saved.map_err(SystemError::stage("saving the model"))
-    })
 }
 
 pub(in crate::systems) fn open_model(

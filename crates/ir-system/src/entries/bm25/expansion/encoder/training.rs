@@ -282,6 +282,14 @@ impl RandomEntry {
 impl TrainingEntry {
     pub(crate) fn check(&self) -> Result<(), SystemError> {
         self.mining.check()?;
+        self.check_loss()?;
+        #[cfg(feature = "dense")]
+        self.config().validate().map_err(training_error)?;
+        check_forms("training.queries", self.queries.as_deref())
+    }
+
+    /// Checks that the loss has the parameters that are given.
+    pub(crate) fn check_loss(&self) -> Result<(), SystemError> {
         let is_pointwise = self.loss == Some(LossName::Pointwise);
         for (key, set, expected) in [
             (
@@ -300,9 +308,7 @@ impl TrainingEntry {
                 return Err(SystemError::parameter(key, message));
             }
         }
-        #[cfg(feature = "dense")]
-        self.config().validate().map_err(training_error)?;
-        check_forms("training.queries", self.queries.as_deref())
+        Ok(())
     }
 }
 
@@ -348,10 +354,14 @@ mod with_models {
     impl TrainingEntry {
         /// Hyperparameters, as `ir train` sets them from its options.
         pub(crate) fn config(&self) -> TrainingConfig {
-            let mut config = match self.preset {
+            self.config_over(match self.preset {
                 TrainingPreset::SmallData => TrainingConfig::small_data(),
                 TrainingPreset::Datafinder => TrainingConfig::datafinder(),
-            };
+            })
+        }
+
+        /// Hyperparameters of the keys that are given, and of `config` for the others.
+        pub(crate) fn config_over(&self, mut config: TrainingConfig) -> TrainingConfig {
             set(&mut config.epochs, self.epochs);
             set(&mut config.batch_size, self.batch_size);
             set(&mut config.hard_negatives, self.hard_negatives);

@@ -1,0 +1,123 @@
+//! Training of the models of the type `rerank`, a stage of the cache.
+
+use std::path::PathBuf;
+
+use ir_dense::ModelFolder;
+use ir_dense::train::{CrossEncoderTrainer, MultiVectorTrainer};
+
+use crate::entries::{RerankSystem, RerankerTrainingConfig, RerankerTrainingEntry};
+use crate::error::SystemError;
+use crate::observer::{StageReport, StageStatus};
+use crate::source::SourceMap;
+use crate::system::SystemContext;
+use crate::systems::model_folder::{find_model, folder_content};
+use crate::systems::model_training::{ExampleSource, ModelStage, train};
+
+const SAVING: &str = "saving the model";
+
+/// Model of the key `model`.
+pub(super) fn find(system: &RerankSystem, source: &SourceMap) -> Result<ModelFolder, SystemError> {
+    find_model(source, system.model.as_deref().unwrap_or_default())
+}
+
+/// Stages that train the model, in order.
+pub(in crate::systems) fn stages(
+    system: &RerankSystem,
+    training: &RerankerTrainingEntry,
+    context: &SystemContext<'_>,
+) -> Result<Vec<StageReport>, SystemError> {
+    let trained = trained_stage(system, training, context)?.planned(context);
+    let mut stages = Vec::new();
+    if trained.status != StageStatus::Cached {
+        stages.extend(ExampleSource::from(training).index_stage(context)?);
+    }
+    stages.push(trained);
+    Ok(stages)
+}
+
+/// Hyperparameters, with the sequence length of the system, and with the prefixes that the catalog
+/// has for the model.
+fn training_config(
+    system: &RerankSystem,
+    training: &RerankerTrainingEntry,
+    model: &ModelFolder,
+) -> RerankerTrainingConfig {
+    let mut config = training.config();
+    let max_tokens = config.max_tokens_mut();
+    *max_tokens = max_tokens.or(system.max_tokens);
+    match config {
+        RerankerTrainingConfig::LateInteraction(mut config, dim) => {
+            config.encoder = model.with_catalog_prefixes(config.encoder);
+            RerankerTrainingConfig::LateInteraction(config, dim)
+        }
+        config @ RerankerTrainingConfig::CrossEncoder(_) => config,
+    }
+}
+
+pub(super) fn trained_stage(
+    system: &RerankSystem,
+    training: &RerankerTrainingEntry,
+    context: &SystemContext<'_>,
+) -> Result<ModelStage, SystemError> {
+    let model = find(system, context.source)?;
+    let config = training_config(system, training, &model);
+    let base = folder_content(context, &model.folder)?;
+    let description = config.describe(&training.split);
+    let description = format!("{}, {description}", system.label());
+    let parameters = (&config, &training.mining);
+    let template = system.template()?;
+    ModelStage::trained(
+        context,
+        training.into(),
+        &base,
+        &template,
+        &parameters,
+        description,
+    )
+}
+
+/// Folder of the weights, trained if the cache does not have it.
+pub(super) fn folder(
+    system: &RerankSystem,
+    context: &mut SystemContext<'_>,
+) -> Result<PathBuf, SystemError> {
+    let model = find(system, context.source)?;
+    let Some(training) = &system.training else {
+        return Ok(model.folder);
+    };
+    let config = training_config(system, training, &model);
+    let base = model.folder;
+    let template = system.template()?;
+    let stage = trained_stage(system, training, context)?;
+    stage.open(context, |context, folder| {
+        context.check_template(&template)?;
+        let examples = ExampleSource::from(training).examples(context, &template)?;
+        let every = config.steps(examples.len()) / 20;
+        match &config {
+            RerankerTrainingConfig::CrossEncoder(config) => {
+                let trained = train(context, folder, |checkpoints, progress| {
+                    CrossEncoderTrainer::open(&base, config)?
+                        .with_checkpoints(checkpoints)
+                        .with_checkpoint_every(every)
+                        .train(&examples, progress)
+                })?;
+                let saved = trained.cross_encoder.save(folder);
+                saved.map_err(SystemError::stage(SAVING))
+            }
+            RerankerTrainingConfig::LateInteraction(config, dim) => {
+                let trained = train(context, folder, |checkpoints, progress| {
+                    let trainer = match *dim {
+                        None => MultiVectorTrainer::open(&base, config)?,
+                        Some(dim) => MultiVectorTrainer::open_with_dim(&base, dim, config)?,
+                    };
+                    trainer
+                        .with_checkpoints(checkpoints)
+                        .with_checkpoint_every(every)
+                        .train(&examples, progress)
+                })?;
+                let saved = trained.encoder.save(folder);
+                saved.map_err(SystemError::stage(SAVING))
+            }
+        }
+    })
+}
