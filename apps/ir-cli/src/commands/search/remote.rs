@@ -28,6 +28,7 @@ fn groups_by_year(queries: &[Query]) -> QueryGroups {
     let not_later = |year: i64| Predicate::AtMost {
         name: Attributes::YEAR.to_owned(),
         limit: year.into(),
+        strict: false,
     };
     let groups = groups.into_iter();
     groups
