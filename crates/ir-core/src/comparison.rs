@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 use crate::attributes::{AttributeValue, Attributes};
+use crate::date::Date;
 
 /// Attribute value as it is compared: a number, a date, a text or a truth value.
 ///
@@ -19,6 +20,7 @@ use crate::attributes::{AttributeValue, Attributes};
 /// | a date and a number from -9999 to 9999 | the year and the number: `2015-03-01` equals 2015 |
 /// | a date and an integer from 10000101 to 29991231 | the integer is a date as YYYYMMDD |
 /// | a text that is a date as YYYYMMDD and a number from -9999 to 9999 | the year and the number |
+/// | in `year`: a number from 10000101 to 29991231 | a date, as the text is: 20150601 equals 2015 |
 /// | a date and another number, such as a timestamp | not equal: neither is less |
 /// | two other texts | equal or not: neither is less |
 /// | truth values | equal or not; the texts `true`, `True` and `TRUE` are one, as is `false` |
@@ -45,7 +47,8 @@ pub enum Comparable<'a> {
     Integer(i64),
     /// Another number, or a text that is a finite one.
     Number(f64),
-    /// Text that is a date as YYYYMMDD: its integer, of [`Self::BASIC_DATES`].
+    /// Text that is a date as YYYYMMDD, or such a number in the attribute `year`: an integer of
+    /// [`Self::BASIC_DATES`].
     BasicDate(i64),
     /// Date, or the start of one.
     Date(Date),
@@ -53,20 +56,6 @@ pub enum Comparable<'a> {
     Text(&'a str),
     /// Truth value of JSON, or a text of [`Self::truth_texts`].
     Bool(bool),
-}
-
-/// Date of ISO 8601, of which month, day and time may be missing. Times with an offset are
-/// converted to UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Date {
-    /// Year of the Gregorian calendar.
-    pub year: i64,
-    /// Month, 1 to 12.
-    pub month: Option<u8>,
-    /// Day of the month, from 1.
-    pub day: Option<u8>,
-    /// Seconds since midnight in UTC, fractions cut off.
-    pub second: Option<u32>,
 }
 
 impl<'a> Comparable<'a> {
@@ -85,6 +74,41 @@ impl<'a> Comparable<'a> {
             AttributeValue::Text(text) => Some(Self::of_text(text)),
             AttributeValue::List(_) | AttributeValue::Map(_) => None,
         }
+    }
+
+    /// Returns the value of an attribute as it is compared: [`Self::new`], and
+    /// [`Self::in_attribute`].
+    ///
+    /// ```
+    /// use std::cmp::Ordering;
+    /// use ir_core::{AttributeValue, Comparable};
+    ///
+    /// let (date, year) = (AttributeValue::from(20_150_601), AttributeValue::from(2015));
+    /// let order = |name: &str| {
+    ///     let date = Comparable::from_attribute(name, &date)?;
+    ///     date.compare(&Comparable::from_attribute(name, &year)?)
+    /// };
+    /// assert_eq!(order("year"), Some(Ordering::Equal));
+    /// assert_eq!(order("views"), Some(Ordering::Greater));
+    /// ```
+    #[must_use]
+    pub fn from_attribute(name: &str, value: &'a AttributeValue) -> Option<Self> {
+        Some(Self::new(value)?.in_attribute(name))
+    }
+
+    /// Returns the value as a value of an attribute: in [`Attributes::YEAR`], numbers of
+    /// [`Self::BASIC_DATES`] are dates as YYYYMMDD. A fraction of a day is cut off.
+    #[must_use]
+    pub fn in_attribute(self, name: &str) -> Self {
+        let number = match self {
+            Self::Integer(number) => number,
+            Self::Number(number) => number.floor() as i64,
+            _ => return self,
+        };
+        if name == Attributes::YEAR && Self::BASIC_DATES.contains(&number) {
+            return Self::BasicDate(number);
+        }
+        self
     }
 
     /// An integral number below 2^63 is an integer.
@@ -164,6 +188,23 @@ impl<'a> Comparable<'a> {
         }
     }
 
+    /// Returns a text that counts equal values as one. Values with the same key are equal. Equal
+    /// numbers, texts and truth values have the same key, and so have a day as `2015-03-01` and as
+    /// 20150301. A year, a month, a day and a time of the day have keys of their own.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            Self::Integer(number) | Self::BasicDate(number) => number.to_string(),
+            Self::Number(number) => format!("{number:?}"),
+            Self::Date(date) => match basic_date(*date) {
+                Some(number) => number.to_string(),
+                None => format!("{date:?}"),
+            },
+            Self::Text(text) => format!("{text:?}"),
+            Self::Bool(truth) => truth.to_string(),
+        }
+    }
+
     /// Returns `true` for a number or a date, which have an order.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
@@ -232,7 +273,16 @@ fn date_and_integer(date: Date, integer: i64) -> Option<Ordering> {
     is_date.then(|| date.compare(fields))
 }
 
-/// Order of a text that is a date as YYYYMMDD and a value: beside years it is its year.
+/// Integer of a day without a time.
+fn basic_date(date: Date) -> Option<i64> {
+    let (None, Some(month), Some(day)) = (date.second, date.month, date.day) else {
+        return None;
+    };
+    let number = date.year * 10_000 + i64::from(month) * 100 + i64::from(day);
+    Comparable::BASIC_DATES.contains(&number).then_some(number)
+}
+
+/// Order of a date as YYYYMMDD and a value: beside years it is its year.
 fn basic_date_and(date: i64, other: Comparable<'_>) -> Option<Ordering> {
     let year = date / 10_000;
     match other {
@@ -255,155 +305,6 @@ fn date_and_number(date: Date, number: f64) -> Option<Ordering> {
 
 fn is_fraction_of_year(number: f64) -> bool {
     (*Comparable::YEARS.start() as f64..=*Comparable::YEARS.end() as f64).contains(&number)
-}
-
-impl Date {
-    /// Parses `YYYY-MM`, `YYYY-MM-DD`, and `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z`, an offset
-    /// such as `+02:00`, or neither; a space may stand for `T`. The basic format of ISO 8601 has no
-    /// hyphens and colons: `YYYYMMDD`, `YYYYMMDDThhmmss`, with years from 1000 to 2999. `None` for
-    /// other texts, and for days that are not in the calendar.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let (date, time) = match text.find(['T', 't', ' ']) {
-            Some(at) => (&text[..at], Some(&text[at + 1..])),
-            None => (text, None),
-        };
-        let (year, rest) = date.split_at_checked(4)?;
-        let year = digits(year, 4)?;
-        let (month, day) = match digits(rest, 4) {
-            // Eight digits that start with 0 are identifiers.
-            Some(_) if (1000..3000).contains(&year) => (&rest[..2], Some(&rest[2..])),
-            _ => match rest.strip_prefix('-')?.split_once('-') {
-                Some((month, day)) => (month, Some(day)),
-                None => (&rest[1..], None),
-            },
-        };
-        let month = digits(month, 2)?;
-        let day = day.map(|day| digits(day, 2).ok_or(()));
-        let day = day.transpose().ok()?;
-        let in_calendar = (1..=12).contains(&month)
-            && day.is_none_or(|day| (1..=days_of_month(year, month)).contains(&day));
-        if !in_calendar || (time.is_some() && day.is_none()) {
-            return None;
-        }
-        let date = Self {
-            year: i64::from(year),
-            month: Some(month as u8),
-            day: day.map(|day| day as u8),
-            second: None,
-        };
-        match time {
-            Some(time) => date.at(time),
-            None => Some(date),
-        }
-    }
-
-    /// The date at a time of the day, in UTC.
-    fn at(self, time: &str) -> Option<Self> {
-        let (time, offset) = match time.find(['Z', 'z', '+', '-']) {
-            Some(at) => (&time[..at], offset_minutes(&time[at..])?),
-            None => (time, 0),
-        };
-        let mut fields = time.split(':');
-        let first = fields.next()?;
-        let (hour, minute, seconds) = match first.len() {
-            2 => (first, fields.next()?, fields.next()),
-            _ => {
-                let seconds = first.get(4..).filter(|seconds| !seconds.is_empty());
-                (first.get(..2)?, first.get(2..4)?, seconds)
-            }
-        };
-        let hour = digits(hour, 2).filter(|hour| *hour < 24)?;
-        let minute = digits(minute, 2).filter(|minute| *minute < 60)?;
-        let second = match seconds {
-            None => 0,
-            Some(seconds) => {
-                let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
-                if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-                    return None;
-                }
-                // 60 is a leap second.
-                digits(whole, 2).filter(|second| *second <= 60)?
-            }
-        };
-        if fields.next().is_some() {
-            return None;
-        }
-        let second = (hour * 60 + minute) as i64 * 60 + i64::from(second) - offset * 60;
-        let days = second.div_euclid(86_400);
-        let mut date = match days {
-            0 => self,
-            days => self.neighbor(days > 0),
-        };
-        date.second = Some(second.rem_euclid(86_400) as u32);
-        Some(date)
-    }
-
-    /// The day after or before.
-    fn neighbor(mut self, is_after: bool) -> Self {
-        let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
-        let last = |year: i64, month: u8| days_of_month(year as u32, u32::from(month)) as u8;
-        let year = self.year;
-        let (year, month, day) = if is_after {
-            match (month, day) {
-                _ if day < last(year, month) => (year, month, day + 1),
-                (12, _) => (year + 1, 1, 1),
-                _ => (year, month + 1, 1),
-            }
-        } else {
-            match (month, day) {
-                (1, 1) => (year - 1, 12, 31),
-                (_, 1) => (year, month - 1, last(year, month - 1)),
-                _ => (year, month, day - 1),
-            }
-        };
-        (self.year, self.month, self.day) = (year, Some(month), Some(day));
-        self
-    }
-
-    /// Compares the fields that both dates have.
-    fn compare(self, other: Self) -> Ordering {
-        fn both<T: Ord>(a: Option<T>, b: Option<T>) -> Ordering {
-            a.zip(b).map_or(Ordering::Equal, |(a, b)| a.cmp(&b))
-        }
-        (self.year.cmp(&other.year))
-            .then(both(self.month, other.month))
-            .then(both(self.day, other.day))
-            .then(both(self.second, other.second))
-    }
-}
-
-/// Number of exactly `count` digits.
-fn digits(text: &str, count: usize) -> Option<u32> {
-    let are_digits = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
-    are_digits.then(|| text.parse().ok()).flatten()
-}
-
-/// Minutes of `Z`, `+02:00`, `-0530` or `+02`.
-fn offset_minutes(text: &str) -> Option<i64> {
-    let sign = match text.as_bytes().first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return (text.len() == 1).then_some(0),
-    };
-    let (hours, minutes) = match text[1..].split_once(':') {
-        Some(parts) => parts,
-        None if text.len() == 3 => (&text[1..], "00"),
-        None => text.get(1..3).zip(text.get(3..))?,
-    };
-    let hours = digits(hours, 2).filter(|hours| *hours < 24)?;
-    let minutes = digits(minutes, 2).filter(|minutes| *minutes < 60)?;
-    Some(sign * i64::from(hours * 60 + minutes))
-}
-
-fn days_of_month(year: u32, month: u32) -> u32 {
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 #[cfg(test)]
@@ -564,7 +465,100 @@ mod tests {
         ]
     }
 
+    /// The attribute `year` compares integers as [`Attributes::year`] reads them.
+    #[test]
+    fn numbers_of_years_are_dates() {
+        let compare = |a: AttributeValue, b: AttributeValue| {
+            let a = Comparable::from_attribute("year", &a).unwrap();
+            a.compare(&Comparable::from_attribute("year", &b).unwrap())
+        };
+        for date in [
+            20_150_601.into(),
+            20_150_601.0.into(),
+            20_150_601.5.into(),
+            "20150601".into(),
+        ] {
+            let compare = |other: AttributeValue| compare(AttributeValue::clone(&date), other);
+            assert_eq!(compare(2015.into()), Some(Ordering::Equal), "{date:?}");
+            assert_eq!(compare("2015-06".into()), Some(Ordering::Equal), "{date:?}");
+            assert_eq!(
+                compare(20_150_601.into()),
+                Some(Ordering::Equal),
+                "{date:?}"
+            );
+            assert_eq!(compare("20150602".into()), Some(Ordering::Less), "{date:?}");
+            assert_eq!(compare(2015.5.into()), Some(Ordering::Less), "{date:?}");
+            assert_eq!(
+                compare(1_433_116_800.into()),
+                Some(Ordering::Less),
+                "{date:?}"
+            );
+        }
+        // Days that are unknown or not in the calendar have a year here, too.
+        for number in [20_150_000, 20_159_999] {
+            assert_eq!(compare(number.into(), 2015.into()), Some(Ordering::Equal));
+        }
+        for number in [10_000_100, 29_991_232] {
+            assert_eq!(compare(number.into(), 2015.into()), Some(Ordering::Greater));
+        }
+    }
+
+    #[test]
+    fn keys_count_equal_values_as_one() {
+        let key = |value: &AttributeValue| Comparable::new(value).map(|value| value.key());
+        let groups: [Vec<AttributeValue>; 11] = [
+            vec![2015.into(), 2015.0.into(), "2015".into(), "2015.0".into()],
+            vec![0.into(), AttributeValue::from(-0.0), "-0".into()],
+            vec![20_150_601.into(), "20150601".into(), "2015-06-01".into()],
+            vec![true.into(), "true".into(), "TRUE".into()],
+            vec!["007".into()],
+            vec![7.into(), "7.0".into()],
+            vec!["2015-06".into()],
+            vec!["2015-06-01T10:00Z".into(), "20150601T1200+0200".into()],
+            vec!["0999-03-10".into()],
+            vec![9_990_310.into()],
+            vec![2015.5.into(), "2015.50".into()],
+        ];
+        let mut keys: Vec<Option<String>> = Vec::new();
+        for equal in &groups {
+            keys.push(key(&equal[0]));
+            assert!(
+                equal.iter().all(|value| key(value) == key(&equal[0])),
+                "{equal:?}"
+            );
+        }
+        let count = keys.len();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "groups have keys of their own");
+    }
+
     proptest! {
+        /// Values with the same key are equal; equal values without dates have the same key.
+        #[test]
+        fn keys_agree_with_the_comparison(a in value(), b in value()) {
+            let (a, b) = (Comparable::new(&a).unwrap(), Comparable::new(&b).unwrap());
+            let is_equal = a.compare(&b) == Some(Ordering::Equal);
+            let is_dated = |value: &Comparable<'_>| {
+                matches!(value, Comparable::Date(_) | Comparable::BasicDate(_))
+            };
+            if is_dated(&a) || is_dated(&b) {
+                prop_assert!(is_equal || a.key() != b.key());
+            } else {
+                prop_assert_eq!(is_equal, a.key() == b.key());
+            }
+        }
+
+        /// A condition on `year` and a time filter agree about dates and years.
+        #[test]
+        fn years_are_compared_as_they_are_read(value in value(), limit in 2013..2018_i64) {
+            let attributes = Attributes::from_iter([(Attributes::YEAR, value.clone())]);
+            if let Some(year) = attributes.year() {
+                let value = Comparable::from_attribute(Attributes::YEAR, &value).unwrap();
+                prop_assert_eq!(value.compare(&Comparable::Integer(limit)), Some(year.cmp(&limit)));
+            }
+        }
+
         #[test]
         fn comparison_is_symmetric(a in value(), b in value()) {
             let (a, b) = (Comparable::new(&a).unwrap(), Comparable::new(&b).unwrap());

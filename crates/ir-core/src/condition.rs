@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::attributes::AttributeValue;
-use crate::comparison::{Comparable, Date};
+use crate::comparison::Comparable;
 use crate::predicate::Predicate;
 
 /// Error of parsing a condition as a [`Predicate`].
@@ -21,6 +21,7 @@ pub struct ParsePredicateError {
 const DATES: &str = " (dates are YYYY-MM-DD)";
 const NAMES: &str =
     " (NAME=VALUE for equality; an attribute with such a name needs quotation marks)";
+const QUOTED: &str = " (a value in quotation marks is a text, a number has none)";
 const REPEAT: &str = " (for several conditions repeat --filter, or send a list over REST; a value \
                       with an operator needs quotation marks)";
 
@@ -32,20 +33,29 @@ const OPERATORS: [&str; 7] = ["<=", ">=", "!=", "==", "<", ">", "="];
 /// | text | predicate |
 /// |---|---|
 /// | `year<=2015`, `date>=2015-03-01` | [`Predicate::AtMost`], [`Predicate::AtLeast`] |
-/// | `year<2015`, `date>2015-03-01` | [`Predicate::All`] of `year<=2015` and `year!=2015` |
+/// | `year<2015`, `date>2015-03-01` | the same, with `strict` |
 /// | `venue=ACL,EMNLP`, `venue==ACL` | [`Predicate::OneOf`] |
 /// | `city="Berlin, Germany",Paris` | the same, with commas inside of quotation marks |
+/// | `code=007,1e3` | the texts `007` and `1e3`, and the numbers 7 and 1000 |
+/// | `code="007"` | only the text `007` |
 /// | `venue!=ACL,EMNLP` | [`Predicate::Not`] of it |
 /// | `venue` | [`Predicate::Known`] |
 /// | `"dc:date">=2015` | a name in quotation marks |
 ///
+/// Numbers may have a sign, a fraction, an exponent and leading zeros: `+5`, `.5`, `1e3`, `007`. In
+/// quotation marks a value is a text as documents contain it: `year>="2015"` is a limit, because
+/// the text `2015` is a number, and `n>="1e3"` is an error.
+///
 /// Values are compared as [`Comparable`](crate::Comparable) says: 2015 equals 2015.0 and `"2015"`.
-/// A document without the attribute satisfies `<=`, `>=`, `<`, `>` and `!=`.
+/// A value of `=` and `!=` is the text as it is written, and a number if it is one: an identifier
+/// such as `007` is found as text. A document without the attribute satisfies `<=`, `>=`, `<`, `>`
+/// and `!=`.
 ///
 /// ```
 /// use ir_core::{Attributes, Predicate};
 /// let condition: Predicate = "year>=2015".parse()?;
-/// assert_eq!(condition, Predicate::AtLeast { name: "year".into(), limit: 2015.into() });
+/// let (name, limit) = ("year".to_owned(), 2015.into());
+/// assert_eq!(condition, Predicate::AtLeast { name, limit, strict: false });
 /// let condition: Predicate = "year=2015".parse()?;
 /// assert!(condition.matches(&Attributes::from_iter([("year", 2015_i64)])));
 /// let condition: Predicate = "year<2015".parse()?;
@@ -71,27 +81,28 @@ impl FromStr for Predicate {
         if value.starts_with(['<', '>', '=']) {
             return Err(error(""));
         }
-        let equal = |values| Self::OneOf {
-            name: name.clone(),
-            values,
-        };
         if let "=" | "==" | "!=" = *operator {
-            let equal = equal(values(value).map_err(error)?);
+            let values = values(value).map_err(error)?;
+            let equal = Self::OneOf { name, values };
             return Ok(match *operator {
                 "!=" => Self::Not(Box::new(equal)),
                 _ => equal,
             });
         }
         let limit = limit(value).map_err(error)?;
-        let other = Self::Not(Box::new(equal(vec![limit.clone()])));
-        let range = if operator.starts_with('<') {
-            Self::AtMost { name, limit }
+        let strict = !operator.ends_with('=');
+        Ok(if operator.starts_with('<') {
+            Self::AtMost {
+                name,
+                limit,
+                strict,
+            }
         } else {
-            Self::AtLeast { name, limit }
-        };
-        Ok(match *operator {
-            "<" | ">" => Self::All(vec![range, other]),
-            _ => range,
+            Self::AtLeast {
+                name,
+                limit,
+                strict,
+            }
         })
     }
 }
@@ -124,18 +135,48 @@ fn name(text: &str) -> Result<(String, &str), &'static str> {
 
 /// Limit of a range: a number or a date. The error is a hint.
 fn limit(text: &str) -> Result<AttributeValue, &'static str> {
+    let is_next = |text: &str| text.contains(['<', '>', '=']) || conjunction(text).is_some();
+    let (text, is_quoted) = match text.strip_prefix('"') {
+        Some(quoted) => {
+            let (value, after) = quoted_value(quoted).ok_or("")?;
+            if is_next(after) {
+                return Err(REPEAT);
+            }
+            if !after.is_empty() {
+                return Err("");
+            }
+            (value, true)
+        }
+        None => (text.to_owned(), false),
+    };
+    let number = number(&text);
+    let limit = AttributeValue::Text(text.clone());
+    let compared = Comparable::new(&limit).filter(Comparable::is_ordered);
+    // A date stays a text, as it is in a list of values.
+    let is_date = matches!(
+        compared,
+        Some(Comparable::Date(_) | Comparable::BasicDate(_))
+    );
+    let is_ordered = compared.is_some();
+    match number {
+        Some(number) if !is_quoted && !is_date => Ok(number),
+        _ if is_ordered => Ok(limit),
+        Some(_) => Err(QUOTED),
+        None if !is_quoted && is_next(&text) => Err(REPEAT),
+        None if text.contains(|sign: char| sign.is_ascii_digit()) => Err(DATES),
+        None => Err(""),
+    }
+}
+
+/// Number of a text, which may have a sign, an exponent and leading zeros.
+fn number(text: &str) -> Option<AttributeValue> {
     if let Ok(number) = text.parse::<i64>() {
-        // A date as YYYYMMDD stays a text, as it is in a list of values.
-        let is_date = Comparable::BASIC_DATES.contains(&number) && Date::parse(text).is_some();
-        return Ok(if is_date { text.into() } else { number.into() });
+        return Some(number.into());
     }
-    match text.parse::<f64>() {
-        Ok(number) if !number.is_nan() => Ok(number.into()),
-        _ if Date::parse(text).is_some() => Ok(text.into()),
-        _ if text.contains(['<', '>', '=']) || conjunction(text).is_some() => Err(REPEAT),
-        _ if text.contains(|sign: char| sign.is_ascii_digit()) => Err(DATES),
-        _ => Err(""),
-    }
+    let number = text.parse::<f64>().ok()?;
+    // `inf` and `nan` are texts.
+    let has_digit = text.contains(|sign: char| sign.is_ascii_digit());
+    has_digit.then(|| number.into())
 }
 
 /// The text after the first `and` or `&&`.
@@ -145,21 +186,22 @@ fn conjunction(text: &str) -> Option<&str> {
     Some(&text[ends.into_iter().flatten().min()?..])
 }
 
-/// Values of a list, of which some may be in quotation marks. The error is a hint.
+/// Values of a list, of which some may be in quotation marks. A text that only conditions read as a
+/// number, such as `1e3`, precedes its number. The error is a hint.
 fn values(list: &str) -> Result<Vec<AttributeValue>, &'static str> {
     let is_condition = |text: &str| text.contains(['<', '>', '=']);
     let mut values = Vec::new();
     let mut rest = list;
     loop {
         rest = rest.trim_start();
-        let (value, after) = match rest.strip_prefix('"') {
+        let (value, number, after) = match rest.strip_prefix('"') {
             Some(quoted) => {
                 let (value, after) = quoted_value(quoted).ok_or("")?;
                 let after = after.trim_start();
                 if !after.is_empty() && !after.starts_with(',') {
                     return Err("");
                 }
-                (value, after)
+                (value, None, after)
             }
             None => {
                 let (value, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
@@ -168,10 +210,14 @@ fn values(list: &str) -> Result<Vec<AttributeValue>, &'static str> {
                 if is_next || conjunction(value).is_some_and(is_condition) {
                     return Err(REPEAT);
                 }
-                (value.trim().to_owned(), after)
+                let value = value.trim();
+                (value.to_owned(), number(value), after)
             }
         };
-        values.push(AttributeValue::Text(value));
+        let value = AttributeValue::Text(value);
+        let is_text = matches!(Comparable::new(&value), Some(Comparable::Text(_)));
+        values.push(value);
+        values.extend(number.filter(|_| is_text));
         match after.strip_prefix(',') {
             Some(next) => rest = next,
             None => return Ok(values),
@@ -198,6 +244,10 @@ fn quoted_value(text: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::attributes::Attributes;
 
@@ -224,6 +274,21 @@ mod tests {
             ("a==b", texts(&["b"])),
             ("\"dc:date\" = b", texts(&["b"])),
             ("a=b,\"c>=2\"", texts(&["b", "c>=2"])),
+            ("a=2015,20150301,0.5", texts(&["2015", "20150301", "0.5"])),
+            ("a=inf,nan", texts(&["inf", "nan"])),
+            ("a=\"1e3\"", texts(&["1e3"])),
+            (
+                "a=1e3,007,x,.5",
+                Some(vec![
+                    "1e3".into(),
+                    1000.0.into(),
+                    "007".into(),
+                    7.into(),
+                    "x".into(),
+                    ".5".into(),
+                    0.5.into(),
+                ]),
+            ),
             ("a=b,c>=2", None),
             ("a=b AND c=2", None),
             ("a===b", None),
@@ -251,10 +316,16 @@ mod tests {
         assert_eq!(limit("date>=2015-03-01"), Some("2015-03-01".into()));
         assert_eq!(limit("date>=20150301"), Some("20150301".into()));
         assert_eq!(limit("views>=20159901"), Some(20_159_901.into()));
+        assert_eq!(limit("x<=+.5"), Some(0.5.into()));
+        assert_eq!(limit("x<=007"), Some(7.into()));
+        assert_eq!(limit("date>=\"2015-03\""), Some("2015-03".into()));
+        assert_eq!(limit("year>\"2015\""), Some("2015".into()));
         for wrong in [
             "year<=",
             "year<=x",
             "year<=NaN",
+            "year<=inf",
+            "year<=\"2015",
             "year<=2015-02-30",
             "<=3",
             "year<>2015",
@@ -281,6 +352,150 @@ mod tests {
         }
     }
 
+    /// Each member of a list is compared by itself.
+    #[test]
+    fn strict_ranges_of_lists() {
+        for (condition, years, expected) in [
+            ("year>2014", vec![2014, 2016], true),
+            ("year<2016", vec![2015, 2016], true),
+            ("year>2016", vec![2014, 2016], false),
+            ("year<2014", vec![2014, 2016], false),
+        ] {
+            let predicate: Predicate = condition.parse().unwrap();
+            let attributes = Attributes::from_iter([("year", years)]);
+            assert_eq!(predicate.matches(&attributes), expected, "{condition}");
+        }
+    }
+
+    type Holds = fn(Ordering) -> bool;
+
+    const COMPARISONS: [(&str, Holds); 6] = [
+        ("=", Ordering::is_eq),
+        ("!=", Ordering::is_ne),
+        ("<", Ordering::is_lt),
+        ("<=", Ordering::is_le),
+        (">", Ordering::is_gt),
+        (">=", Ordering::is_ge),
+    ];
+
+    /// Evaluates a condition on one document, with and without the hashes of lists.
+    fn holds(condition: &str, attributes: &Attributes) -> bool {
+        let predicate: Predicate = condition.parse().unwrap();
+        let found = predicate.matches(attributes);
+        let selected = predicate.select([attributes]).iter().count();
+        assert_eq!(selected, usize::from(found), "{condition}");
+        found
+    }
+
+    /// Spelling of a number that documents have only as text.
+    fn identifier(n: i64, form: usize) -> String {
+        let spellings = [
+            format!("0{n}"),
+            format!("+{n}"),
+            format!("{n}."),
+            format!(".{n}"),
+            format!("{n}e1"),
+        ];
+        spellings[form % spellings.len()].clone()
+    }
+
+    /// Value of a document, and its number.
+    fn value() -> impl Strategy<Value = (AttributeValue, Option<f64>)> {
+        let half = |n: i64| n as f64 / 2.0;
+        prop_oneof![
+            (-9..9_i64).prop_map(|n| (AttributeValue::from(n), Some(n as f64))),
+            (-9..9_i64).prop_map(move |n| (AttributeValue::from(half(n)), Some(half(n)))),
+            (-9..9_i64).prop_map(|n| (AttributeValue::from(n.to_string()), Some(n as f64))),
+            (-9..9_i64).prop_map(move |n| {
+                let text = format!("{:.1}", half(n));
+                (AttributeValue::from(text), Some(half(n)))
+            }),
+            (0..9_i64, 0..5_usize)
+                .prop_map(|(n, form)| (AttributeValue::from(identifier(n, form)), None)),
+        ]
+    }
+
+    /// Number in a condition.
+    fn written() -> impl Strategy<Value = String> {
+        prop_oneof![
+            (0..9_i64, 0..5_usize).prop_map(|(n, form)| identifier(n, form)),
+            (-9..9_i64).prop_map(|n| n.to_string()),
+            (-9..9_i64).prop_map(|n| format!("{n}5e-1")),
+            (-9..9_i64).prop_map(|n| format!("{n}.50")),
+        ]
+    }
+
+    /// A date in the attribute `year`: value of a document, text of a condition, and fields.
+    fn date() -> impl Strategy<Value = (AttributeValue, String, Vec<i64>)> {
+        let fields = (2014..2017_i64, 1..3_i64, 10..12_i64, 0..7_usize);
+        fields.prop_map(|(year, month, day, form)| {
+            let number = year * 10_000 + month * 100 + day;
+            let iso = format!("{year}-{month:02}-{day}");
+            let all = vec![year, month, day];
+            let (value, text, fields): (AttributeValue, String, Vec<i64>) = match form {
+                0 => (year.into(), year.to_string(), vec![year]),
+                1 => ((year as f64).into(), format!("{year}.0"), vec![year]),
+                2 => (year.to_string().into(), format!("+{year}"), vec![year]),
+                3 => {
+                    let month_of = iso[..7].to_owned();
+                    (month_of.clone().into(), month_of, vec![year, month])
+                }
+                4 => (number.into(), number.to_string(), all),
+                5 => (number.to_string().into(), format!("\"{number}\""), all),
+                _ => (iso.clone().into(), format!("\"{iso}\""), all),
+            };
+            (value, text, fields)
+        })
+    }
+
+    proptest! {
+        /// Equality, ranges, lists and `!=` agree with the numbers. A value equals a number, or the
+        /// same text.
+        #[test]
+        fn numbers_compare_by_value(
+            members in proptest::collection::vec(value(), 1..4),
+            texts in proptest::collection::vec(written(), 1..4),
+        ) {
+            let values = members.iter().map(|(value, _)| value.clone());
+            let list = AttributeValue::List(values.collect());
+            let value = match &*members {
+                [(value, _)] => value.clone(),
+                _ => list,
+            };
+            let attributes = Attributes::from_iter([("x", value)]);
+            let equals = |text: &String| members.iter().any(|(value, number)| {
+                *number == text.parse::<f64>().ok() || *value == AttributeValue::from(text.as_str())
+            });
+            for (sign, passes) in COMPARISONS {
+                let limit: f64 = texts[0].parse().unwrap();
+                let in_range = members.iter().any(|(_, number)| {
+                    number.and_then(|number| number.partial_cmp(&limit)).is_some_and(passes)
+                });
+                let expected = match sign {
+                    "=" => equals(&texts[0]),
+                    "!=" => !equals(&texts[0]),
+                    _ => in_range,
+                };
+                let condition = format!("x{sign}{}", texts[0]);
+                prop_assert_eq!(holds(&condition, &attributes), expected, "{}", condition);
+            }
+            let condition = format!("x={}", texts.join(","));
+            prop_assert_eq!(holds(&condition, &attributes), texts.iter().any(equals));
+        }
+
+        /// Dates and years compare by the fields that both have.
+        #[test]
+        fn dates_compare_by_common_fields((value, _, a) in date(), (_, text, b) in date()) {
+            let attributes = Attributes::from_iter([("year", value)]);
+            let common = a.len().min(b.len());
+            let order = a[..common].cmp(&b[..common]);
+            for (sign, passes) in COMPARISONS {
+                let condition = format!("year{sign}{text}");
+                prop_assert_eq!(holds(&condition, &attributes), passes(order), "{}", condition);
+            }
+        }
+    }
+
     #[test]
     fn errors_say_what_to_write() {
         for (condition, hint) in [
@@ -298,6 +513,12 @@ mod tests {
             ("year=>2018", ""),
             ("\"year\"2018", ""),
             ("year>=soon", ""),
+            ("year>=\"soon\"", ""),
+            ("year>=\"2015\"x", ""),
+            ("year>=\"2018-06-32\"", DATES),
+            ("n>=\"1e3\"", QUOTED),
+            ("year>=\"2015\" and year<=2018", REPEAT),
+            ("year>=\"2015\",kind=drink", REPEAT),
         ] {
             let error = condition.parse::<Predicate>().unwrap_err();
             assert_eq!(error.hint, hint, "{condition}");
@@ -321,6 +542,7 @@ mod tests {
         let since = Predicate::AtLeast {
             name: "published year".to_owned(),
             limit: 2018.into(),
+            strict: false,
         };
         assert_eq!("published year>=2018".parse(), Ok(since));
     }

@@ -95,10 +95,11 @@ impl DocFilter for DocSet {
 /// use ir_core::{DocFilter, DocNum, Predicate, WithCondition, Years};
 /// let years: Years = [Some(2012), None, Some(2019)].into_iter().collect();
 /// let filter = years.not_later_than(Some(2015));
-/// let condition = Predicate::AtMost { name: "year".to_owned(), limit: 2015.into() };
+/// let condition: Predicate = "year<=2015".parse()?;
 /// let filter = WithCondition { filter: &filter, condition: condition.clone() };
 /// assert!(!filter.contains(DocNum::new(2)));
 /// assert_eq!(filter.condition(), Some(condition));
+/// # Ok::<(), ir_core::ParsePredicateError>(())
 /// ```
 #[derive(Debug)]
 #[allow(missing_docs)]
@@ -261,6 +262,7 @@ mod tests {
         let at_most = |limit: i64| Predicate::AtMost {
             name: "year".to_owned(),
             limit: limit.into(),
+            strict: false,
         };
         let early = WithCondition {
             filter: &early,
@@ -324,6 +326,7 @@ mod tests {
         let at_most = |limit: i64| Predicate::AtMost {
             name: "year".into(),
             limit: limit.into(),
+            strict: false,
         };
         assert!(at_most(2020).matches(&a) && !at_most(2009).matches(&a));
         assert_eq!(

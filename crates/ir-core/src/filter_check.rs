@@ -44,7 +44,7 @@ impl<'a> IncomparableValues<'a> {
     pub fn new(conditions: impl IntoIterator<Item = &'a Predicate>) -> Self {
         let mut ranges: Vec<(&Predicate, InvalidCount)> = Vec::new();
         for test in conditions.into_iter().flat_map(Predicate::conditions) {
-            let is_range = limit(test).is_some();
+            let is_range = test.range().is_some();
             if is_range && ranges.iter().all(|(known, _)| *known != test) {
                 ranges.push((test, InvalidCount::default()));
             }
@@ -71,7 +71,7 @@ impl<'a> IncomparableValues<'a> {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let warnings = self.0.iter().filter_map(|(range, invalid)| {
-            let (name, limit) = limit(range)?;
+            let (name, limit, _) = range.range()?;
             let found = Shown(invalid.first.as_ref()?);
             let unit = if invalid.count == 1 { "" } else { "s" };
             Some(format!(
@@ -148,16 +148,6 @@ impl<'a> FromIterator<&'a Attributes> for YearCheck {
         let mut check = Self::default();
         records.into_iter().for_each(|record| check.add(record));
         check
-    }
-}
-
-/// Attribute and limit of a range.
-fn limit(condition: &Predicate) -> Option<(&str, &AttributeValue)> {
-    match condition {
-        Predicate::AtMost { name, limit } | Predicate::AtLeast { name, limit } => {
-            Some((name, limit))
-        }
-        _ => None,
     }
 }
 

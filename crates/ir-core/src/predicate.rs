@@ -7,19 +7,20 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::attributes::{AttributeValue, Attributes};
-use crate::comparison::{Comparable, Date};
+use crate::comparison::Comparable;
+use crate::date::Date;
 use crate::ids::{DocNum, DocSet};
 
 /// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
 /// documents of an index.
 ///
-/// Values are compared as [`Comparable`] says: 2015, 2015.0 and `"2015"` are equal, for equality,
-/// ranges and lists. A list satisfies a condition if a member of it does.
+/// Values are compared as [`Comparable::from_attribute`] says: 2015, 2015.0 and `"2015"` are equal,
+/// for equality, ranges and lists. A list satisfies a condition if a member of it does.
 ///
 /// ```
 /// use ir_core::{Attributes, Predicate};
 /// let condition = Predicate::All(vec![
-///     Predicate::AtMost { name: "year".into(), limit: 2015.into() },
+///     Predicate::AtMost { name: "year".into(), limit: 2015.into(), strict: false },
 ///     Predicate::OneOf { name: "repository".into(), values: vec!["geo".into(), "sra".into()] },
 /// ]);
 /// let mut attributes: Attributes = [("repository", "geo")].into_iter().collect();
@@ -28,23 +29,27 @@ use crate::ids::{DocNum, DocSet};
 /// assert!(!condition.matches(&attributes));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum Predicate {
-    /// The attribute is absent, or a number or date ≤ `limit`: a number, or a text that is a number
-    /// or a date.
+    /// The attribute is absent, or a number or date ≤ `limit` (< `limit` if `strict`): a number, or
+    /// a text that is a number or a date.
     AtMost {
         name: String,
         #[serde(deserialize_with = "limit")]
         limit: AttributeValue,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        strict: bool,
     },
-    /// The attribute is absent, or a number or date ≥ `limit`: a number, or a text that is a number
-    /// or a date.
+    /// The attribute is absent, or a number or date ≥ `limit` (> `limit` if `strict`): a number, or
+    /// a text that is a number or a date.
     AtLeast {
         name: String,
         #[serde(deserialize_with = "limit")]
         limit: AttributeValue,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        strict: bool,
     },
     /// The attribute equals one of `values`.
     OneOf {
@@ -66,19 +71,40 @@ impl Predicate {
     #[must_use]
     pub fn matches(&self, attributes: &Attributes) -> bool {
         match self {
-            Self::AtMost { name, limit } => absent_or(attributes.get(name), limit, Ordering::is_le),
-            Self::AtLeast { name, limit } => {
-                absent_or(attributes.get(name), limit, Ordering::is_ge)
+            Self::AtMost { .. } | Self::AtLeast { .. } => {
+                self.range().is_none_or(|(name, limit, passes)| {
+                    attributes.get(name).is_none_or(|value| {
+                        let orders = members(value).iter();
+                        let mut orders = orders.filter_map(|member| order(name, member, limit));
+                        orders.any(passes)
+                    })
+                })
             }
             Self::OneOf { name, values } => attributes.get(name).is_some_and(|value| {
                 let mut members = members(value).iter();
-                members.any(|member| values.iter().any(|value| are_equal(member, value)))
+                members.any(|member| values.iter().any(|value| are_equal(name, member, value)))
             }),
             Self::Known { name } => attributes.get(name).is_some(),
             Self::All(parts) => parts.iter().all(|part| part.matches(attributes)),
             Self::Any(parts) => parts.iter().any(|part| part.matches(attributes)),
             Self::Not(part) => !part.matches(attributes),
         }
+    }
+
+    /// Returns the attribute and the limit of a range, and tells which orders of a value and the
+    /// limit pass; `None` for other conditions.
+    #[must_use]
+    pub fn range(&self) -> Option<(&str, &AttributeValue, fn(Ordering) -> bool)> {
+        let (Self::AtMost { name, limit, .. } | Self::AtLeast { name, limit, .. }) = self else {
+            return None;
+        };
+        let passes: fn(Ordering) -> bool = match self {
+            Self::AtMost { strict: true, .. } => Ordering::is_lt,
+            Self::AtMost { .. } => Ordering::is_le,
+            Self::AtLeast { strict: true, .. } => Ordering::is_gt,
+            _ => Ordering::is_ge,
+        };
+        Some((name, limit, passes))
     }
 
     /// Returns the conditions on single attributes of which the predicate is made, in its order.
@@ -113,12 +139,11 @@ impl Predicate {
     /// ```
     #[must_use]
     pub fn incomparable<'a>(&self, attributes: &'a Attributes) -> Option<&'a AttributeValue> {
-        let (Self::AtMost { name, limit } | Self::AtLeast { name, limit }) = self else {
-            return None;
-        };
+        let (name, limit, _) = self.range()?;
         let value = attributes.get(name)?;
         let members = members(value);
-        let is_comparable = members.iter().any(|member| order(member, limit).is_some());
+        let is_comparable = |member| order(name, member, limit).is_some();
+        let is_comparable = members.iter().any(is_comparable);
         (!is_comparable && !members.is_empty()).then_some(value)
     }
 
@@ -169,7 +194,7 @@ impl Predicate {
     fn matcher(&self) -> Box<dyn Fn(&Attributes) -> bool + '_> {
         match self {
             Self::OneOf { name, values } => {
-                let listed = ListedValues::new(values);
+                let listed = ListedValues::new(name, values);
                 Box::new(move |attributes| {
                     let value = attributes.get(name);
                     let mut members = value.into_iter().flat_map(members);
@@ -195,6 +220,8 @@ impl Predicate {
 
 /// Values of [`Predicate::OneOf`]: texts and integers are found by their hashes.
 struct ListedValues<'a> {
+    /// Name of the attribute.
+    name: &'a str,
     texts: HashSet<&'a str>,
     /// Integers of the list.
     integers: HashSet<i64>,
@@ -207,15 +234,17 @@ struct ListedValues<'a> {
 }
 
 impl<'a> ListedValues<'a> {
-    fn new(values: &'a [AttributeValue]) -> Self {
+    fn new(name: &'a str, values: &'a [AttributeValue]) -> Self {
         let mut listed = Self {
+            name,
             texts: HashSet::new(),
             integers: HashSet::new(),
             basic_dates: Vec::new(),
             others: Vec::new(),
             values,
         };
-        for value in values.iter().filter_map(Comparable::new) {
+        let comparable = |value: &'a AttributeValue| Comparable::from_attribute(name, value);
+        for value in values.iter().filter_map(comparable) {
             match value {
                 Comparable::Text(text) => drop(listed.texts.insert(text)),
                 Comparable::Integer(number) => {
@@ -231,7 +260,7 @@ impl<'a> ListedValues<'a> {
     }
 
     fn contains(&self, member: &AttributeValue) -> bool {
-        let Some(value) = Comparable::new(member) else {
+        let Some(value) = Comparable::from_attribute(self.name, member) else {
             return self.values.contains(member);
         };
         let is_equal = |other: &Comparable<'_>| value.compare(other) == Some(Ordering::Equal);
@@ -308,28 +337,20 @@ fn is_malformed_date(text: &str) -> bool {
     has_digits && has_lengths && Date::parse(text).is_none()
 }
 
-fn are_equal(a: &AttributeValue, b: &AttributeValue) -> bool {
-    match (Comparable::new(a), Comparable::new(b)) {
+/// Returns `true` if two values of an attribute are equal.
+fn are_equal(name: &str, a: &AttributeValue, b: &AttributeValue) -> bool {
+    let comparable = |value| Comparable::from_attribute(name, value);
+    match (comparable(a), comparable(b)) {
         (Some(a), Some(b)) => a.compare(&b) == Some(Ordering::Equal),
         _ => a == b,
     }
 }
 
-/// Returns the order of two numbers or dates; `None` for others.
-fn order(value: &AttributeValue, limit: &AttributeValue) -> Option<Ordering> {
-    let (value, limit) = (Comparable::new(value)?, Comparable::new(limit)?);
+/// Returns the order of two numbers or dates of an attribute; `None` for others.
+fn order(name: &str, value: &AttributeValue, limit: &AttributeValue) -> Option<Ordering> {
+    let value = Comparable::from_attribute(name, value)?;
+    let limit = Comparable::from_attribute(name, limit)?;
     value.compare(&limit).filter(|_| value.is_ordered())
-}
-
-/// Returns `true` if an attribute is absent, or a number or date that passes.
-fn absent_or(
-    value: Option<&AttributeValue>,
-    limit: &AttributeValue,
-    passes: fn(Ordering) -> bool,
-) -> bool {
-    let Some(value) = value else { return true };
-    let mut members = members(value).iter();
-    members.any(|member| order(member, limit).is_some_and(passes))
 }
 
 #[cfg(test)]
@@ -368,11 +389,13 @@ mod tests {
             let numbers = numbers.into_iter().map(AttributeValue::from);
             let values = texts.into_iter().map(AttributeValue::from).chain(numbers);
             let one_of = Predicate::OneOf { name: "x".into(), values: values.collect() };
-            let least = Predicate::AtLeast { name: "y".into(), limit: limit.into() };
+            let least = Predicate::AtLeast { name: "y".into(), limit: limit.into(), strict: false };
+            let greater = Predicate::AtLeast { name: "x".into(), limit: limit.into(), strict: true };
             let not = Predicate::Not(Box::new(one_of.clone()));
             for predicate in [
                 Predicate::All(vec![one_of.clone(), least.clone()]),
                 Predicate::Any(vec![not.clone(), least]),
+                greater,
                 not,
                 one_of,
             ] {
@@ -427,6 +450,7 @@ mod tests {
             let limit_read = Predicate::AtMost {
                 name,
                 limit: expected,
+                strict: false,
             };
             assert_eq!(read(limit).unwrap(), limit_read, "{limit}");
         }

@@ -57,7 +57,7 @@ fn enum_message(message: &str, object: &str) -> Option<String> {
         "invalid type: unit variant, expected string only" | "wanted string or table" => {
             format!("expected a string or {object}")
         }
-        "wanted exactly 1 element, found 0 elements" => {
+        "wanted exactly 1 element, found 0 elements" | "invalid type: map, expected enum" => {
             format!("expected {object} with one key, found none")
         }
         "wanted exactly 1 element, more than 1 element" => {
@@ -212,6 +212,10 @@ mod tests {
                 "expected a string or a table",
             ),
             ("wanted string or table", "expected a string or a table"),
+            (
+                "invalid type: map, expected enum",
+                "expected a table with one key, found none",
+            ),
             (
                 "wanted exactly 1 element, more than 1 element",
                 "expected a table with one key, found several",

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use ir_core::{AttributeValue, Comparable, DocFilter, DocNum, Predicate};
+use ir_core::{AttributeValue, Attributes, Comparable, DocFilter, DocNum, Predicate};
 
 use crate::RemoteError;
 use crate::operands::{exact, found_date, integers, number};
@@ -30,10 +30,10 @@ pub(crate) enum Clause {
         least: i64,
         most: i64,
     },
-    /// The attribute is present, and a number ≤ `limit` (`at_most`) or ≥ `limit`.
+    /// The attribute is present, and a number within `limit`.
     Number {
         name: String,
-        at_most: bool,
+        bound: Bound,
         limit: f64,
     },
     /// The attribute is present, and one of these integers.
@@ -61,6 +61,32 @@ pub(crate) enum Clause {
     All(Vec<Clause>),
     Any(Vec<Clause>),
     Not(Box<Clause>),
+}
+
+/// Comparison of a number with a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+impl Bound {
+    /// Returns `true` if numbers below the limit pass.
+    const fn is_upper(self) -> bool {
+        matches!(self, Self::Less | Self::AtMost)
+    }
+
+    /// Tells which orders of a number and the limit pass.
+    fn passes(self) -> fn(Ordering) -> bool {
+        match self {
+            Self::Less => Ordering::is_lt,
+            Self::AtMost => Ordering::is_le,
+            Self::Greater => Ordering::is_gt,
+            Self::AtLeast => Ordering::is_ge,
+        }
+    }
 }
 
 impl Clause {
@@ -129,8 +155,26 @@ impl Clause {
             clauses.collect()
         };
         Ok(match predicate {
-            Predicate::AtMost { name, limit } => bound(name, kind(name)?, true, limit)?,
-            Predicate::AtLeast { name, limit } => bound(name, kind(name)?, false, limit)?,
+            Predicate::AtMost {
+                name,
+                limit,
+                strict,
+            } => {
+                let bound = if *strict { Bound::Less } else { Bound::AtMost };
+                within(name, kind(name)?, bound, limit)?
+            }
+            Predicate::AtLeast {
+                name,
+                limit,
+                strict,
+            } => {
+                let bound = if *strict {
+                    Bound::Greater
+                } else {
+                    Bound::AtLeast
+                };
+                within(name, kind(name)?, bound, limit)?
+            }
             Predicate::OneOf { name, values } => one_of(name, kind(name)?, values)?,
             Predicate::Known { name } => {
                 kind(name)?;
@@ -210,24 +254,21 @@ impl Clause {
 }
 
 /// The attribute is absent, or a number within the limit.
-fn bound(
+fn within(
     name: &str,
     kind: AttributeType,
-    at_most: bool,
+    bound: Bound,
     limit: &AttributeValue,
 ) -> Result<Clause, RemoteError> {
     let name = name.to_owned();
     let absent = Clause::Known { name: name.clone() }.negated();
-    let Some(limit) = Comparable::new(limit).filter(Comparable::is_ordered) else {
+    let limit = Comparable::from_attribute(&name, limit);
+    let Some(limit) = limit.filter(Comparable::is_ordered) else {
         return Ok(absent);
     };
-    let passes: fn(Ordering) -> bool = if at_most {
-        Ordering::is_le
-    } else {
-        Ordering::is_ge
-    };
+    let ranges = || integers(&name, &limit, bound.passes());
     Ok(match kind {
-        AttributeType::Integer => match integers(&limit, passes)[..] {
+        AttributeType::Integer => match ranges()[..] {
             [(i64::MIN, i64::MAX)] => Clause::Always,
             ref ranges => {
                 let ranges = ranges.iter().map(|&(least, most)| Clause::Integers {
@@ -239,20 +280,46 @@ fn bound(
             }
         },
         AttributeType::Number => match number(&name, &limit)? {
-            limit if limit.is_infinite() && (limit > 0.0) == at_most => Clause::Always,
+            limit if limit.is_infinite() && (limit > 0.0) == bound.is_upper() => Clause::Always,
             limit if limit.is_infinite() => absent,
-            limit => Clause::any([
-                absent,
-                Clause::Number {
-                    name,
-                    at_most,
-                    limit,
-                },
-            ]),
+            limit if name == Attributes::YEAR && is_year(limit) => {
+                Clause::any([absent, years(bound, limit, &ranges())])
+            }
+            limit => Clause::any([absent, Clause::Number { name, bound, limit }]),
         },
         AttributeType::Boolean => absent,
         AttributeType::Text | AttributeType::Texts => return Err(as_written(&name)),
     })
+}
+
+/// Returns `true` for a number that is compared with the year of a date.
+fn is_year(number: f64) -> bool {
+    (*Comparable::YEARS.start() as f64..=*Comparable::YEARS.end() as f64).contains(&number)
+}
+
+/// Numbers of the attribute `year` within a limit that is a year: years, and dates as YYYYMMDD with
+/// a fraction of a day. `ranges` are the integers within the limit.
+fn years(bound: Bound, limit: f64, ranges: &[(i64, i64)]) -> Clause {
+    let number = |bound: Bound, limit: f64| Clause::Number {
+        name: Attributes::YEAR.to_owned(),
+        bound,
+        limit,
+    };
+    let ranges = ranges.iter().enumerate().map(|(n, &(least, most))| {
+        // The limit is an end of the first range, and may be a fraction.
+        let own = (n == 0).then(|| number(bound, limit));
+        let (lower, upper) = if bound.is_upper() {
+            (None, own)
+        } else {
+            (own, None)
+        };
+        let has_lower = least > i64::MIN;
+        let has_upper = most < i64::MAX;
+        let lower = lower.or_else(|| has_lower.then(|| number(Bound::AtLeast, least as f64)));
+        let upper = upper.or_else(|| has_upper.then(|| number(Bound::Less, (most + 1) as f64)));
+        Clause::all(lower.into_iter().chain(upper))
+    });
+    Clause::any(ranges)
 }
 
 /// Texts may be numbers and dates, which engines compare as they are written.
@@ -269,11 +336,12 @@ fn one_of(
     values: &[AttributeValue],
 ) -> Result<Clause, RemoteError> {
     let name = name.to_owned();
-    let values = || values.iter().filter_map(Comparable::new);
+    let comparable = |value| Comparable::from_attribute(&name, value);
+    let values = || values.iter().filter_map(comparable);
     // A value of another type equals none of the attribute.
     Ok(match kind {
         AttributeType::Integer => {
-            let ranges = values().flat_map(|value| integers(&value, Ordering::is_eq));
+            let ranges = values().flat_map(|value| integers(&name, &value, Ordering::is_eq));
             let (single, long): (Vec<_>, Vec<_>) = ranges.partition(|(least, most)| least == most);
             let single: Vec<i64> = single.into_iter().map(|(integer, _)| integer).collect();
             let single = (!single.is_empty()).then(|| Clause::IntegerIn {
@@ -318,27 +386,37 @@ fn one_of(
             }))
         }
         AttributeType::Number => {
+            let between = |least: f64, bound: Bound, most: f64| {
+                Clause::all(
+                    [(bound, most), (Bound::AtLeast, least)].map(|(bound, limit)| Clause::Number {
+                        name: name.clone(),
+                        bound,
+                        limit,
+                    }),
+                )
+            };
             let mut clauses = Vec::new();
             for value in values().filter(Comparable::is_ordered) {
-                let equal = match value {
-                    Comparable::Number(number) => vec![number],
-                    value => {
-                        let ranges = integers(&value, Ordering::is_eq);
-                        // A month is a range of dates.
-                        if ranges.iter().any(|(least, most)| least != most) {
-                            return Err(found_date(&name));
-                        }
-                        let equal = ranges.iter().map(|&(integer, _)| exact(&name, integer));
-                        equal.collect::<Result<_, _>>()?
+                if let Comparable::Number(number) = value {
+                    // Attributes are finite.
+                    if number.is_finite() {
+                        clauses.push(between(number, Bound::AtMost, number));
                     }
-                };
-                // Attributes are finite.
-                for limit in equal.into_iter().filter(|limit| limit.is_finite()) {
-                    clauses.push(Clause::all([true, false].map(|at_most| Clause::Number {
-                        name: name.clone(),
-                        at_most,
-                        limit,
-                    })));
+                    continue;
+                }
+                for (least, most) in integers(&name, &value, Ordering::is_eq) {
+                    let is_date =
+                        name == Attributes::YEAR && Comparable::BASIC_DATES.contains(&least);
+                    // A month is a range of dates.
+                    if least != most && !is_date {
+                        return Err(found_date(&name));
+                    }
+                    let (bound, end) = if is_date {
+                        (Bound::Less, most + 1)
+                    } else {
+                        (Bound::AtMost, most)
+                    };
+                    clauses.push(between(exact(&name, least)?, bound, exact(&name, end)?));
                 }
             }
             Clause::any(clauses)
@@ -347,243 +425,4 @@ fn one_of(
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use ir_core::{Attributes, DocSet, WithCondition};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    impl Clause {
-        /// Evaluates a clause, independently of any engine.
-        pub(crate) fn matches(&self, doc: u32, attributes: &Attributes) -> bool {
-            match self {
-                Self::Always => true,
-                Self::Never => false,
-                Self::Known { name } => attributes.get(name).is_some(),
-                Self::Integers { name, least, most } => attributes
-                    .int(name)
-                    .is_some_and(|n| (*least..=*most).contains(&n)),
-                Self::Number {
-                    name,
-                    at_most,
-                    limit,
-                } => {
-                    let number = match attributes.get(name) {
-                        Some(AttributeValue::Int(n)) => *n as f64,
-                        Some(AttributeValue::Float(x)) => *x,
-                        _ => return false,
-                    };
-                    if *at_most {
-                        number <= *limit
-                    } else {
-                        number >= *limit
-                    }
-                }
-                Self::IntegerIn { name, values } => {
-                    attributes.int(name).is_some_and(|n| values.contains(&n))
-                }
-                Self::TextIn { name, values } => match attributes.get(name) {
-                    Some(AttributeValue::Text(text)) => values.contains(text),
-                    Some(AttributeValue::List(all)) => all.iter().any(|member| {
-                        matches!(member, AttributeValue::Text(text) if values.contains(text))
-                    }),
-                    _ => false,
-                },
-                Self::Boolean { name, value } => {
-                    attributes.get(name) == Some(&AttributeValue::Bool(*value))
-                }
-                Self::DocRange { first, last } => (*first..=*last).contains(&doc),
-                Self::DocIn(all) => all.contains(&doc),
-                Self::All(all) => all.iter().all(|it| it.matches(doc, attributes)),
-                Self::Any(all) => all.iter().any(|it| it.matches(doc, attributes)),
-                Self::Not(inner) => !inner.matches(doc, attributes),
-            }
-        }
-    }
-
-    fn schema() -> CollectionSchema {
-        CollectionSchema::default()
-            .with_attribute("i", AttributeType::Integer)
-            .with_attribute("x", AttributeType::Number)
-            .with_attribute("b", AttributeType::Boolean)
-            .with_attribute("t", AttributeType::Text)
-            .with_attribute("l", AttributeType::Texts)
-    }
-
-    fn integer() -> impl Strategy<Value = i64> {
-        prop_oneof![
-            -3_i64..3,
-            any::<i64>(),
-            Just(i64::MIN),
-            Just(i64::MAX),
-            (1_i64 << 53) - 2..(1_i64 << 53) + 3,
-            2019_i64..2022,
-            prop::sample::select(vec![
-                -10_000_i64,
-                -9_999,
-                9_999,
-                10_000,
-                10_000_100,
-                29_991_232
-            ]),
-            20_200_108_i64..20_200_113,
-            20_200_199_i64..20_200_202,
-        ]
-    }
-
-    fn limit() -> impl Strategy<Value = AttributeValue> {
-        prop_oneof![
-            integer().prop_map(AttributeValue::from),
-            integer().prop_map(|n| (n as f64).into()),
-            (-3.0..3.0).prop_map(AttributeValue::from),
-            any::<f64>().prop_map(AttributeValue::from),
-            Just(f64::NAN.into()),
-            Just(f64::INFINITY.into()),
-            "(000[12]-0[12](-10)?|-?[0-3](\\.0)?|a)".prop_map(AttributeValue::from),
-            "2020-0[12](-1[01])?|20200[12]1[01]|20200199".prop_map(AttributeValue::from),
-        ]
-    }
-
-    fn text() -> impl Strategy<Value = String> {
-        prop_oneof![
-            Just("a".to_owned()),
-            Just("b".to_owned()),
-            Just("True".to_owned()),
-            Just(String::new())
-        ]
-    }
-
-    fn value() -> impl Strategy<Value = AttributeValue> {
-        prop_oneof![
-            integer().prop_map(AttributeValue::Int),
-            any::<bool>().prop_map(AttributeValue::Bool),
-            text().prop_map(AttributeValue::Text),
-            limit(),
-        ]
-    }
-
-    fn predicate() -> impl Strategy<Value = Predicate> {
-        let name = || prop::sample::select(vec!["i", "x", "b", "t", "l"]).prop_map(str::to_owned);
-        let leaf = prop_oneof![
-            (name(), limit()).prop_map(|(name, limit)| Predicate::AtMost { name, limit }),
-            (name(), limit()).prop_map(|(name, limit)| Predicate::AtLeast { name, limit }),
-            (name(), prop::collection::vec(value(), 0..4))
-                .prop_map(|(name, values)| Predicate::OneOf { name, values }),
-            name().prop_map(|name| Predicate::Known { name }),
-        ];
-        leaf.prop_recursive(3, 12, 3, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..3).prop_map(Predicate::All),
-                prop::collection::vec(inner.clone(), 0..3).prop_map(Predicate::Any),
-                inner.prop_map(|it| Predicate::Not(Box::new(it))),
-            ]
-        })
-    }
-
-    prop_compose! {
-        fn attributes()(
-            i in prop::option::of(integer()),
-            x in prop::option::of(-3.0..3.0),
-            b in prop::option::of(any::<bool>()),
-            t in prop::option::of(text()),
-            l in prop::option::of(prop::collection::vec(text(), 0..3)),
-        ) -> Attributes {
-            let mut attributes = Attributes::new();
-            if let Some(i) = i { attributes.set("i", i); }
-            if let Some(x) = x { attributes.set("x", x); }
-            if let Some(b) = b { attributes.set("b", b); }
-            if let Some(t) = t { attributes.set("t", t); }
-            if let Some(l) = l { attributes.set("l", l); }
-            attributes
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn clauses_equal_predicates(predicate in predicate(), attributes in attributes()) {
-            match Clause::from_predicate(&predicate, &schema()) {
-                Ok(clause) => {
-                    let expected = predicate.matches(&attributes);
-                    prop_assert_eq!(clause.matches(0, &attributes), expected);
-                }
-                // Numbers of texts, and integers beyond f64, have no clause.
-                Err(error) => {
-                    let text = error.to_string();
-                    let of_texts = text.contains("\"t\"") || text.contains("\"l\"");
-                    let is_known = of_texts && text.contains("found texts")
-                        || text.contains("\"x\": expected a number of double precision")
-                        || text.contains("\"x\": expected a number such as a year, found a date");
-                    prop_assert!(is_known, "{}", text);
-                }
-            }
-        }
-
-        #[test]
-        fn clauses_equal_sets(
-            members in prop::collection::vec(any::<bool>(), 0..400), repeat in 1_usize..5,
-        ) {
-            let n = members.len() * repeat;
-            let set = DocSet::select(n, |doc| members[doc.index() / repeat]);
-            let clause = Clause::from_filter(&set, n, &schema()).unwrap();
-            for doc in 0..n as u32 {
-                let inside = set.contains(DocNum::new(doc));
-                prop_assert_eq!(clause.matches(doc, &Attributes::new()), inside);
-            }
-        }
-    }
-
-    #[test]
-    fn filters_that_cannot_be_expressed() {
-        let unknown = Predicate::Known {
-            name: "year".into(),
-        };
-        let message = Clause::from_predicate(&unknown, &schema())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            message.contains("(i, x, b, t, l), found \"year\""),
-            "{message}"
-        );
-        for condition in [
-            "t>=2015",
-            "t=2015",
-            "l=2015-03-01",
-            "x<=9007199254740993",
-            "x<=2015-03-01",
-            "x=2015-03",
-        ] {
-            let condition: Predicate = condition.parse().unwrap();
-            assert!(Clause::from_predicate(&condition, &schema()).is_err());
-        }
-        for condition in [
-            "t=geo",
-            "l=true",
-            "x=2015",
-            "x=20150301",
-            "i=2015",
-            "i<=9007199254740993",
-            "i<=2015-03-01",
-        ] {
-            let condition: Predicate = condition.parse().unwrap();
-            assert!(Clause::from_predicate(&condition, &schema()).is_ok());
-        }
-        let odd = |doc: DocNum| doc.get() % 2 == 1;
-        assert!(Clause::from_documents(&odd, 2 * MAX_NUMBERS).is_ok());
-        let message = Clause::from_documents(&odd, 2 * MAX_NUMBERS + 2)
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains("100001 ranges"), "{message}");
-        // The condition of a filter has no limit. Without the attribute, its documents are used.
-        let described = |name: &str| {
-            let condition = Predicate::Known { name: name.into() };
-            let filter = WithCondition {
-                filter: &odd,
-                condition,
-            };
-            Clause::from_filter(&filter, 2 * MAX_NUMBERS + 2, &schema())
-        };
-        let known = Clause::Known { name: "i".into() };
-        assert_eq!(described("i").unwrap(), known);
-        assert!(described("year").is_err());
-    }
-}
+mod tests;

@@ -33,8 +33,12 @@ pub(crate) fn exact(name: &str, integer: i64) -> Result<f64, RemoteError> {
     )))
 }
 
-/// Ranges of the integers that pass a comparison with a value, ascending.
-pub(crate) fn integers(value: &Comparable<'_>, passes: fn(Ordering) -> bool) -> Vec<(i64, i64)> {
+/// Ranges of the integers of an attribute that pass a comparison with a value, ascending.
+pub(crate) fn integers(
+    name: &str,
+    value: &Comparable<'_>,
+    passes: fn(Ordering) -> bool,
+) -> Vec<(i64, i64)> {
     let (years, dates) = (Comparable::YEARS, Comparable::BASIC_DATES);
     // Integers of a segment are all years, all dates or all other numbers: either none of them has
     // an order with the value, or the order ascends.
@@ -45,7 +49,7 @@ pub(crate) fn integers(value: &Comparable<'_>, passes: fn(Ordering) -> bool) -> 
         (*dates.start(), *dates.end()),
         (*dates.end() + 1, i64::MAX),
     ];
-    let order = |n: i64| Comparable::Integer(n).compare(value);
+    let order = |n: i64| Comparable::Integer(n).in_attribute(name).compare(value);
     let mut ranges: Vec<(i64, i64)> = Vec::new();
     for (start, end) in segments {
         if order(start).is_none() {

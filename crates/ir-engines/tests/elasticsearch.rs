@@ -132,7 +132,16 @@ fn zeros_are_equal() {
     let texts = TextIndexing::default();
     let loaded = load(&remote, &schema, Some(&texts), &source);
     loaded.unwrap();
-    for (condition, expected) in [("x<=-0", 3), ("x<=0", 3), ("x>=-0", 2), ("x>=0", 2)] {
+    for (condition, expected) in [
+        ("x<=-0", 3),
+        ("x<=0", 3),
+        ("x>=-0", 2),
+        ("x>=0", 2),
+        ("x<0", 1),
+        ("x<-0", 1),
+        ("x>-0", 0),
+        ("x>-1", 2),
+    ] {
         let predicate: Predicate = condition.parse().unwrap();
         let matching = corpus
             .iter()

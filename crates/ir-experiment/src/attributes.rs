@@ -39,6 +39,7 @@ mod tests {
         let year = |name: &str| Predicate::AtMost {
             name: name.to_owned(),
             limit: 2015.into(),
+            strict: false,
         };
         let known = BTreeSet::from(["year".to_owned()]);
         let found = |condition: &Predicate| unknown_condition_attributes(condition, &known);

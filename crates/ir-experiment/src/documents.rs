@@ -168,6 +168,7 @@ impl Documents {
             Some(limit) => Predicate::AtMost {
                 name: Attributes::YEAR.to_owned(),
                 limit: limit.into(),
+                strict: false,
             },
             None => Predicate::All(Vec::new()),
         };

@@ -188,7 +188,8 @@ pub(crate) fn run_key(
     let condition = serde_json::to_string(&parameters.condition);
     hash.text(&condition.map_err(SystemError::stage("serialization"))?);
     if parameters.condition.is_some() {
-        hash.text("condition of records");
+        // The comparison of values changes with this text.
+        hash.text("condition of records, years with dates");
     }
     Ok(hash.finish())
 }

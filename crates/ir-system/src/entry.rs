@@ -1,7 +1,7 @@
 //! Systems of a file: name, type, parameters and grid.
 
-use ir_core::Predicate;
 use ir_core::trec::ScoreFormat;
+use ir_core::{Conditions, Predicate};
 use schemars::JsonSchema;
 use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,7 +25,8 @@ pub struct SystemEntry {
     /// Time filter. Default: the experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterName>,
-    /// Condition on the attributes of the documents, key `where`. Default: the experiment's value.
+    /// Conditions on the attributes of the documents, key `where`: read as [`Conditions`], written
+    /// as a table. Default: the experiment's value.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub condition: Option<Predicate>,
     /// Rounding of the scores before evaluation and in the files of the runs. Default: the
@@ -54,7 +55,7 @@ pub const COMMON_KEYS: [(&str, &str); 8] = [
     ),
     (
         "where",
-        "Condition on the attributes of the documents. Default: the experiment's value.",
+        "Conditions on the attributes of the documents, as in `[search]`. Default: the experiment's value.",
     ),
     (
         "scores",
@@ -150,7 +151,7 @@ impl<'de> Deserialize<'de> for SystemEntry {
             kind,
             hits: take(&mut table, "hits")?,
             filter: take(&mut table, "filter")?,
-            condition: take(&mut table, "where")?,
+            condition: take::<Conditions, _>(&mut table, "where")?.map(Predicate::from),
             scores: take(&mut table, "scores")?,
             hidden: take(&mut table, "hidden")?.unwrap_or_default(),
             grid: take(&mut table, "grid")?.unwrap_or_default(),

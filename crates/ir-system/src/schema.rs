@@ -32,7 +32,7 @@ pub fn system_schema(generator: &mut SchemaGenerator, registry: &Registry) -> Sc
                 "hits" => json_schema!({ "type": "integer", "minimum": 1 }),
                 "hidden" => json_schema!({ "type": "boolean" }),
                 "filter" => filter.clone(),
-                "where" => json_schema!({ "type": "object" }),
+                "where" => json_schema!({ "type": ["string", "array", "object"] }),
                 "scores" => scores.clone(),
                 "grid" => json_schema!({
                     "type": "object",

@@ -214,6 +214,42 @@ fn dates_in_several_formats() {
     assert_eq!(search("date=1583798400000").0, ["milliseconds"]);
 }
 
+/// Equality, ranges, lists and `!=` read numbers alike, and identifiers are found as texts.
+#[test]
+fn numbers_in_several_spellings() {
+    let here = Folder::new();
+    here.write(
+        "n.jsonl",
+        "{\"id\": \"a\", \"text\": \"boat\", \"n\": 1000, \"p\": 0.5, \"c\": 7, \"year\": 20150601}\n\
+         {\"id\": \"b\", \"text\": \"boat\", \"n\": 5, \"p\": 5, \"c\": \"007\", \"year\": [2014, 2016]}\n",
+    );
+    for (filter, expected) in [
+        ("n=1e3", "a"),
+        ("n!=1e3", "b"),
+        ("n>=1e3", "a"),
+        ("n=1e3,+5", "ab"),
+        ("n=5.", "b"),
+        ("p=.5", "a"),
+        ("p=+0.5", "a"),
+        ("p<=.5", "a"),
+        ("c=007", "ab"),
+        ("c=\"007\"", "b"),
+        ("c=7", "a"),
+        ("year=2015", "a"),
+        ("year<=2015", "ab"),
+        ("year>2015", "b"),
+        ("year>\"2015-06-30\"", "b"),
+        ("year<2015", "b"),
+    ] {
+        let ran = here.ir(&["search", "n.jsonl", "boat", "--filter", filter, "--json"]);
+        let ran = ran.ok();
+        let mut found: Vec<&str> = ["a", "b"].to_vec();
+        found.retain(|id| ran.out.contains(&format!("\"id\":\"{id}\"")));
+        assert_eq!(found.concat(), expected, "{filter}: {}", ran.out);
+        assert_eq!(ran.err, "", "{filter}");
+    }
+}
+
 /// Truth values of JSON and texts of truth values are equal.
 #[test]
 fn truth_values_in_several_forms() {

@@ -2,13 +2,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use ir_core::Conditions;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::auth::QueryAccess;
 use super::body::JsonBody;
+use super::document_schema::Filter;
 use super::path::ApiPath;
-use super::query::Filter;
+use super::query::predicates;
 use crate::api_error::ApiError;
 use crate::app::App;
 
@@ -25,7 +27,8 @@ pub(super) struct SearchRequest {
     k: usize,
     /// Conditions on the attributes of the documents, as in `/v1/search/query`.
     #[serde(default)]
-    filter: Option<Filter>,
+    #[schema(value_type = Option<Filter>)]
+    filter: Option<Conditions>,
 }
 
 /// Hits of a query, the best first.
@@ -83,11 +86,7 @@ pub(super) async fn search(
     ApiPath(name): ApiPath<String>,
     JsonBody(request): JsonBody<SearchRequest>,
 ) -> Result<Json<SearchResponse>, ApiError> {
-    let filters = request
-        .filter
-        .map(Filter::predicates)
-        .transpose()?
-        .unwrap_or_default();
+    let filters = predicates(request.filter)?;
     let found = app
         .run_search(move |service| {
             service.search_collection(&name, &request.query, request.k, &filters)

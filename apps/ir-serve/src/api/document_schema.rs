@@ -1,4 +1,5 @@
-//! Documents in the OpenAPI description. [`SocoReader`](ir_qa::soco::SocoReader) reads them.
+//! Documents and filters in the OpenAPI description. [`SocoReader`](ir_qa::soco::SocoReader) reads
+//! the documents, and [`Conditions`](ir_core::Conditions) are the filters.
 #![expect(dead_code, reason = "described, never constructed")]
 
 use std::collections::BTreeMap;
@@ -36,6 +37,22 @@ pub(super) struct ChunkDocument {
 #[serde(rename_all = "snake_case")]
 enum ChunkDocumentType {
     SocoDoc,
+}
+
+/// Condition, or a list of conditions that must all hold.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Filter {
+    Condition(ConditionRecord),
+    Conditions(Vec<ConditionRecord>),
+}
+
+/// Condition such as `year>=2020`, or a predicate as JSON.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum ConditionRecord {
+    Text(String),
+    Predicate(BTreeMap<String, Value>),
 }
 
 /// Title, section heading or running text.

@@ -51,9 +51,9 @@ pub(super) struct AddResponse {
     job: JobRecord,
 }
 
-/// Body of `/v1/index/read`.
+/// Body of `/v1/index/read`. Unknown fields are errors: `doc_ids` selects no documents here.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(expecting = "an object")]
+#[serde(expecting = "an object", deny_unknown_fields)]
 pub(super) struct ReadRequest {
     /// Number of documents to skip.
     #[serde(default)]

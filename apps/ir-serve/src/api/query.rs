@@ -5,20 +5,22 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
-use ir_core::{AttributeValue, Attributes, Explanation, Predicate};
+use ir_core::{AttributeValue, Attributes, Comparable, Conditions, Explanation, Predicate};
 use ir_qa::Frame;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::auth::QueryAccess;
 use super::body::JsonBody;
+use super::document_schema::Filter;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Suggestion};
 use crate::store::random_hex;
 
-/// Body of `/v1/search/query`. Unknown fields are ignored.
+/// Body of `/v1/search/query`. Unknown fields are ignored. Fields of `query` beside it are a
+/// warning, and `filter` is an error.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object with the field query")]
 pub(super) struct QueryRequest {
@@ -29,6 +31,19 @@ pub(super) struct QueryRequest {
     /// Counts of values of fields among the 1,000 best answers, by name.
     #[serde(default)]
     aggs: BTreeMap<String, Aggregation>,
+    // Fields of `query` at the wrong level.
+    #[serde(default)]
+    #[schema(ignore)]
+    filter: Option<IgnoredAny>,
+    #[serde(default)]
+    #[schema(ignore)]
+    n_best: Option<IgnoredAny>,
+    #[serde(default)]
+    #[schema(ignore)]
+    explain: Option<IgnoredAny>,
+    #[serde(default)]
+    #[schema(ignore)]
+    generate: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -42,12 +57,12 @@ struct QueryFields {
     #[schema(default = 10, minimum = 0)]
     n_best: usize,
     /// Conditions on the fields of the documents: a text such as `year>=2020` or `doc_id=p1,p2`, a
-    /// list of such texts, or a predicate as JSON. All of them must hold. Documents without the
+    /// predicate as JSON, or a list of these. All of them must hold. Documents without the
     /// field satisfy `year>=2020`; add the condition `year` to exclude them. At most 100 conditions
     /// with 10,000 values.
     #[serde(default)]
-    #[schema(example = json!(["year>=2010"]))]
-    filter: Option<Filter>,
+    #[schema(value_type = Option<Filter>, example = json!(["year>=2010"]))]
+    filter: Option<Conditions>,
     /// If `true`, results have explanations of their scores.
     #[serde(default)]
     explain: bool,
@@ -69,18 +84,6 @@ struct Aggregation {
     size: usize,
 }
 
-/// A condition such as `year>=2020`, a list of conditions, or a predicate as JSON.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(
-    untagged,
-    expecting = "expected a condition such as year>=2020, a list of conditions, or a predicate"
-)]
-pub(super) enum Filter {
-    Condition(String),
-    Conditions(Vec<String>),
-    Predicate(BTreeMap<String, Value>),
-}
-
 /// Answers to a question.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct QueryResponse {
@@ -97,8 +100,8 @@ pub(super) struct QueryResponse {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aggs: BTreeMap<String, Vec<ValueCount>>,
     /// What may be an error of the request, such as a filter on a field that no document has, or
-    /// with a limit that values cannot be compared with; and a reranking that exceeded its time
-    /// limit, so that the search before it ranks the answers.
+    /// with a limit that values cannot be compared with, or a field of `query` beside it; and a
+    /// reranking that exceeded its time limit, so that the search before it ranks the answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -166,7 +169,7 @@ pub(super) struct QuestionText {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct ValueCount {
-    #[schema(value_type = Value)]
+    #[schema(value_type = serde_json::Value)]
     value: AttributeValue,
     count: usize,
 }
@@ -225,29 +228,33 @@ pub(super) fn check_filter_size(filters: &[Predicate]) -> Result<(), String> {
     Ok(())
 }
 
-impl Filter {
-    pub(super) fn predicates(self) -> Result<Vec<Predicate>, ApiError> {
-        let parse = |condition: &str| {
-            condition
-                .parse::<Predicate>()
-                .map_err(|error| ApiError::invalid(format!("filter: {error}")))
-        };
-        let predicates = match self {
-            Self::Condition(condition) => vec![parse(&condition)?],
-            Self::Conditions(conditions) => {
-                let conditions = conditions.iter().map(|condition| parse(condition));
-                conditions.collect::<Result<_, _>>()?
-            }
-            Self::Predicate(fields) => {
-                let predicate = Value::Object(fields.into_iter().collect());
-                match serde_json::from_value(predicate) {
-                    Ok(predicate) => vec![predicate],
-                    Err(error) => return Err(ApiError::invalid(format!("filter: {error}"))),
-                }
-            }
-        };
-        check_filter_size(&predicates).map_err(ApiError::invalid)?;
-        Ok(predicates)
+/// Conditions of a request, if it has not too many.
+pub(super) fn predicates(filter: Option<Conditions>) -> Result<Vec<Predicate>, ApiError> {
+    let predicates = filter.map_or_else(Vec::new, |Conditions(predicates)| predicates);
+    check_filter_size(&predicates).map_err(ApiError::invalid)?;
+    Ok(predicates)
+}
+
+impl QueryRequest {
+    /// Returns warnings of fields of `query` that are beside it and have no effect. A filter is an
+    /// error: results that ignore it are wrong.
+    fn misplaced(&self) -> Result<Vec<String>, ApiError> {
+        if self.filter.is_some() {
+            return Err(ApiError::invalid(
+                "body: field filter: expected in the field query, as in \
+                 {\"query\": {\"query\": \"...\", \"filter\": \"year>=2020\"}}, found beside it",
+            ));
+        }
+        let others = [
+            ("n_best", self.n_best),
+            ("explain", self.explain),
+            ("generate", self.generate),
+        ];
+        let found = others.into_iter().filter(|(_, value)| value.is_some());
+        let warnings = found.map(|(name, _)| {
+            format!("body: field {name}: expected in the field query, found beside it: no effect")
+        });
+        Ok(warnings.collect())
     }
 }
 
@@ -271,6 +278,7 @@ pub(super) async fn query(
             request.aggs.len()
         )));
     }
+    let misplaced = request.misplaced()?;
     let fields = request.query;
     if fields.generate && app.service.generator().is_none() {
         return Err(ApiError::invalid(
@@ -288,17 +296,14 @@ pub(super) async fn query(
         n_best.max(AGGREGATED.min(app.service.limits().results))
     };
     let question = Question {
-        filters: fields
-            .filter
-            .map(Filter::predicates)
-            .transpose()?
-            .unwrap_or_default(),
+        filters: predicates(fields.filter)?,
         user: uid,
         explain: fields.explain,
         explained: Some(0..n_best),
         ..Question::new(fields.query.clone(), depth)
     };
     let mut list = app.ask(question).await?;
+    list.warnings.extend(misplaced);
     let count = |aggregation: &Aggregation| value_counts(&list.answers, aggregation);
     let aggs = request
         .aggs
@@ -409,7 +414,8 @@ impl From<ScoredAnswer> for QueryResult {
     }
 }
 
-/// Values of a field among answers, by descending count, then in the order of the answers. A list
+/// Values of a field among answers, by descending count, then in the order of the answers. Values
+/// that filters compare as equal numbers, days or truth values count as the first of them. A list
 /// counts for each of its members.
 fn value_counts(answers: &[ScoredAnswer], aggregation: &Aggregation) -> Vec<ValueCount> {
     let mut counts: Vec<ValueCount> = Vec::new();
@@ -421,7 +427,10 @@ fn value_counts(answers: &[ScoredAnswer], aggregation: &Aggregation) -> Vec<Valu
             Some(value) => std::slice::from_ref(value),
         };
         for value in values {
-            let key = serde_json::to_string(value).unwrap_or_default();
+            let key = match Comparable::from_attribute(&aggregation.field, value) {
+                Some(value) => value.key(),
+                None => serde_json::to_string(value).unwrap_or_default(),
+            };
             let position = *positions.entry(key).or_insert(counts.len());
             match counts.get_mut(position) {
                 Some(found) => found.count += 1,

@@ -252,6 +252,7 @@ fn conditions_select_by_number_and_list() {
     let large = Predicate::AtLeast {
         name: "size".into(),
         limit: 40.into(),
+        strict: false,
     };
     let known = Predicate::Known {
         name: "size".into(),

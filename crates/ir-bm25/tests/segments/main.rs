@@ -169,6 +169,7 @@ impl SegmentedIndexTest for Bm25Test {
             let recent = Predicate::AtLeast {
                 name: "year".into(),
                 limit: 1992.into(),
+                strict: false,
             };
             selected = index.select(&recent).unwrap();
             let expected = expected.select(&recent).unwrap();

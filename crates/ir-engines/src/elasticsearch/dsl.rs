@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ATTRIBUTES, KNOWN, NUMBER, VECTOR};
 use crate::EngineKind;
-use crate::clause::Clause;
+use crate::clause::{Bound, Clause};
 use crate::schema::{CollectionSchema, RemoteVectorIndex};
 use crate::vector_query::write_vector;
 
@@ -22,18 +22,15 @@ pub(super) fn query(clause: &Clause) -> Value {
         Clause::Integers { name, least, most } => {
             json!({"range": {field(name): {"gte": least, "lte": most}}})
         }
-        Clause::Number {
-            name,
-            at_most,
-            limit,
-        } => {
-            let bound = if *at_most { "lte" } else { "gte" };
+        Clause::Number { name, bound, limit } => {
             // Lucene orders −0 before 0, which are equal.
-            let limit = match (*limit == 0.0, *at_most) {
-                (true, true) => 0.0,
-                (true, false) => -0.0,
-                (false, _) => *limit,
+            let (bound, zero) = match bound {
+                Bound::Less => ("lt", -0.0),
+                Bound::AtMost => ("lte", 0.0),
+                Bound::Greater => ("gt", 0.0),
+                Bound::AtLeast => ("gte", -0.0),
             };
+            let limit = if *limit == 0.0 { zero } else { *limit };
             json!({"range": {field(name): {bound: limit}}})
         }
         Clause::IntegerIn { name, values } => json!({"terms": {field(name): values}}),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::NUMBER;
-use crate::clause::Clause;
+use crate::clause::{Bound, Clause};
 
 /// Expression of a range of document numbers; empty for all.
 pub(super) fn numbers(range: &Range<u32>) -> String {
@@ -49,12 +49,13 @@ fn write_clause(text: &mut String, clause: &Clause) {
             parts.extend(bounds[1].clone());
             write!(text, "({})", parts.join(" and "))
         }
-        Clause::Number {
-            name,
-            at_most,
-            limit,
-        } => {
-            let sign = if *at_most { "<=" } else { ">=" };
+        Clause::Number { name, bound, limit } => {
+            let sign = match bound {
+                Bound::Less => "<",
+                Bound::AtMost => "<=",
+                Bound::Greater => ">",
+                Bound::AtLeast => ">=",
+            };
             write!(
                 text,
                 "(known_{name} == true and attr_{name} {sign} {limit:?})"
@@ -136,24 +137,47 @@ mod tests {
     fn expressions_of_conditions() {
         let schema = CollectionSchema::default()
             .with_attribute("year", AttributeType::Integer)
+            .with_attribute("age", AttributeType::Integer)
             .with_attribute("venue", AttributeType::Text)
             .with_attribute("x", AttributeType::Number);
         for (condition, expected) in [
             (
-                "year<=2015.5",
-                "(known_year == false or (known_year == true and attr_year < 2016))",
+                "age<=15.5",
+                "(known_age == false or (known_age == true and attr_age < 16))",
             ),
             (
-                "year>=2015",
-                "(known_year == false or (known_year == true and attr_year > 2014))",
+                "year<=2015.5",
+                "(known_year == false or (known_year == true and attr_year < 2016) or \
+                 (known_year == true and attr_year > 10000100 and attr_year < 20160000))",
+            ),
+            (
+                "age>=15",
+                "(known_age == false or (known_age == true and attr_age > 14))",
+            ),
+            (
+                "age>15",
+                "(known_age == false or (known_age == true and attr_age > 15))",
+            ),
+            (
+                "x<1.5",
+                "(known_x == false or (known_x == true and attr_x < 1.5))",
+            ),
+            (
+                "x>1.5",
+                "(known_x == false or (known_x == true and attr_x > 1.5))",
             ),
             (
                 "venue=ACL,a\"b",
                 r#"(known_venue == true and attr_venue in ["ACL","a\"b"])"#,
             ),
             (
-                "year!=2015",
-                "not ((known_year == true and (attr_year in [2015])))",
+                "age!=15",
+                "not ((known_age == true and (attr_age in [15])))",
+            ),
+            (
+                "year=2015",
+                "((known_year == true and (attr_year in [2015])) or \
+                 (known_year == true and attr_year > 20149999 and attr_year < 20160000))",
             ),
             (
                 "x<=1e30",

@@ -303,10 +303,12 @@ impl Index {
                         (Some(a), Some(b)) => a.cmp(&b),
                         _ => value.as_f64().unwrap().total_cmp(&other.as_f64().unwrap()),
                     };
-                    if bound == "gte" {
-                        order.is_ge()
-                    } else {
-                        order.is_le()
+                    match bound {
+                        "gte" => order.is_ge(),
+                        "gt" => order.is_gt(),
+                        "lte" => order.is_le(),
+                        "lt" => order.is_lt(),
+                        other => panic!("{other}"),
                     }
                 };
                 let bounds = bounds.as_object().unwrap();

@@ -61,6 +61,10 @@ pub fn conditions(further: &[&str]) -> Vec<Predicate> {
         "x!=-1,0",
         "open=true",
         "open!=true",
+        "year>2008",
+        "year<2008",
+        "x>2.5",
+        "x<2.5",
     ];
     let parse = |text: &&str| text.parse().unwrap();
     let mut all: Vec<Predicate> = all.iter().chain(further).map(parse).collect();

@@ -153,6 +153,10 @@ fn conditions() {
         "x>=1e-3",
         "open=true",
         "open!=true",
+        "year>2008",
+        "year<2008",
+        "x<-1.5",
+        "x>1e-3",
     ]
     .iter()
     .map(|text| text.parse().unwrap())
@@ -363,6 +367,7 @@ fn check_exact(index: &MilvusIndex, embedded: &FlatIndex, queries: &[&[f32]]) {
         .map(|&year| Predicate::AtMost {
             name: "year".into(),
             limit: year.into(),
+            strict: false,
         })
         .collect();
     let filtered: Vec<_> = queries

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use ir_core::Predicate;
+use ir_core::{Conditions, Predicate};
 use ir_data::catalog::Catalog;
 use ir_eval::{Measure, Rules};
 use ir_system::systems::EncoderEntry;
@@ -177,13 +177,22 @@ pub struct SearchEntry {
     pub hits: usize,
     /// Time filter. Default: `none`.
     pub filter: FilterName,
-    /// Condition on the attributes of the documents, such as
-    /// `{ at_most = { name = "year", limit = 2015 } }`. Default: all documents.
-    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    /// Conditions on the attributes of the documents, such as `"year>=2015"` or
+    /// `["year>=2015", "venue=ACL,EMNLP"]`, or a table. Default: all documents.
+    #[serde(
+        rename = "where",
+        deserialize_with = "conditions",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "serde_json::Value", extend("type" = ["string", "array", "object"]))]
     pub condition: Option<Predicate>,
     /// Rounding of the scores before evaluation and in the files of the runs. Default: `exact`.
     pub scores: ScoreFormatName,
+}
+
+/// Reads the conditions of `where`.
+fn conditions<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Predicate>, D::Error> {
+    Ok(Some(Conditions::deserialize(input)?.into()))
 }
 
 impl Default for SearchEntry {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ir_core::NoProgress;
+use ir_core::{NoProgress, Predicate};
 use ir_experiment::{Cache, Experiment, Registry, Runner};
 
 const VALID: &str = r#"measures = ["AP"]
@@ -291,6 +291,19 @@ fn errors_name_line_and_key() {
             "line 12: search.hits: expected at least 1",
         ),
         (
+            "[search]\nwhere = \"year=>2015\"",
+            "line 12: search.where: expected NAME<=LIMIT, ",
+        ),
+        (
+            "[search]\nwhere = [\"year>=2015\",\n\"year>=soon\"]",
+            "search.where[1]: expected NAME<=LIMIT, ",
+        ),
+        (
+            "[search]\nwhere = 2015",
+            "line 12: search.where: expected a condition such as \"year>=2015\", a list of \
+             conditions or a predicate, found 2015",
+        ),
+        (
             "[search]\nfilter = \"published-year\"",
             "line 12: search.filter: expected none or year",
         ),
@@ -320,6 +333,38 @@ fn errors_name_line_and_key() {
     }
 }
 
+/// Conditions are texts, lists of texts, or tables, in `[search]` and in systems.
+#[test]
+fn conditions_in_all_forms() {
+    let condition = |keys: &str| {
+        let search = Experiment::from_toml(&format!("{VALID}[search]\n{keys}\n")).unwrap();
+        let system = Experiment::from_toml(&format!("{VALID}{keys}\n")).unwrap();
+        assert_eq!(
+            search.search.condition, system.systems[1].condition,
+            "{keys}"
+        );
+        search.search.condition.unwrap()
+    };
+    let since: Predicate = "year>2015".parse().unwrap();
+    let venues: Predicate = "venue=ACL,EMNLP".parse().unwrap();
+    let both = Predicate::All(vec![since.clone(), venues]);
+    for (keys, expected) in [
+        ("where = \"year>2015\"", &since),
+        ("where = [\"year>2015\"]", &since),
+        (
+            "where = { at_least = { name = \"year\", limit = 2015, strict = true } }",
+            &since,
+        ),
+        ("where = [\"year>2015\", \"venue=ACL,EMNLP\"]", &both),
+        (
+            "where = [\"year>2015\", { one_of = { name = \"venue\", values = [\"ACL\", \"EMNLP\"] } }]",
+            &both,
+        ),
+    ] {
+        assert_eq!(condition(keys), *expected, "{keys}");
+    }
+}
+
 /// Errors of the keys that every system has, in a system other than the first.
 #[test]
 fn common_keys_of_the_second_system() {
@@ -334,12 +379,29 @@ fn common_keys_of_the_second_system() {
             "line 11: systems[1].filter: expected a string or a table, found 3",
         ),
         (
-            "where = \"year\"",
+            "where = \"year=>2015\"",
+            "line 11: systems[1].where: expected NAME<=LIMIT, ",
+        ),
+        (
+            "where = [\"year>=2015\", \"year between 2015 and 2018\"]",
+            "line 11: systems[1].where: expected NAME<=LIMIT, ",
+        ),
+        (
+            "where = 2015",
+            "line 11: systems[1].where: expected a condition such as \"year>=2015\", a list of \
+             conditions or a predicate, found 2015",
+        ),
+        (
+            "where = { most = { name = \"year\", limit = 2015 } }",
             "line 11: systems[1].where: expected one of `at_most`, ",
         ),
         (
-            "where = \"known\"",
-            "line 11: systems[1].where: expected a table, found a string",
+            "where = {}",
+            "line 11: systems[1].where: expected a table with one key, found none",
+        ),
+        (
+            "where = { known = { name = \"year\" }, all = [] }",
+            "line 11: systems[1].where: expected a predicate with one key, found several",
         ),
         (
             "scores = \"exakt\"",

@@ -1,4 +1,4 @@
-//! Warnings of values that a limit cannot be compared with.
+//! Filters, their warnings, and counts of values.
 
 use ir_core::{Attributes, DocIds, Ranking, Retriever, Search, SearchError};
 
@@ -59,4 +59,78 @@ fn values_that_limits_cannot_be_compared_with() {
     let body = server.success("/v1/search/query", &server.query, &body);
     let expected = expected.replace("2 documents", "1 document");
     assert_eq!(body["warnings"], json!([expected]));
+}
+
+/// Server with a document for each of these values of the field `year`.
+fn with_years(years: &[Value]) -> TestServer {
+    let server = TestServer::new();
+    let data = years.iter().enumerate().map(|(n, year)| {
+        let mut added = document(&format!("d{n}"), &format!("Tea is drink number {n}."));
+        added["meta"]["year"] = year.clone();
+        added
+    });
+    let data = json!({"data": data.collect::<Vec<_>>()});
+    let (status, body) = server.post("/v1/index/add", &server.admin, &data);
+    assert_eq!(status, 200, "{body}");
+    server.publish();
+    server
+}
+
+#[test]
+fn values_are_counted_as_filters_compare_them() {
+    let server = with_years(&[
+        json!(2015),
+        json!(2015.0),
+        json!("2015"),
+        json!("2015.0"),
+        json!("2016-03-01"),
+        json!(20_160_301),
+        json!("soon"),
+    ]);
+    let body = json!({
+        "query": {"query": "tea"}, "aggs": {"years": {"field": "year"}},
+    });
+    let body = server.success("/v1/search/query", &server.query, &body);
+    let counts = body["aggs"]["years"].as_array().unwrap();
+    let mut counts: Vec<u64> = (counts.iter())
+        .map(|count| count["count"].as_u64().unwrap())
+        .collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 2, 4]);
+    let found = |filter: &str| {
+        server
+            .answers(json!({"query": "tea", "filter": filter}))
+            .len()
+    };
+    assert_eq!(found("year=2015"), 4);
+    assert_eq!(found("year=2016-03-01"), 2);
+    assert_eq!(found("year>2015"), 2);
+}
+
+/// A list passes if one of its members does, also with several conditions.
+#[test]
+fn lists_pass_strict_ranges() {
+    let server = with_years(&[json!([2014, 2016]), json!([2015, 2016])]);
+    let found = |filter: Value| {
+        let body = json!({"query": "tea", "filter": filter});
+        server.answers(body).len()
+    };
+    assert_eq!(found(json!("year>2014")), 2);
+    assert_eq!(found(json!(["year>=2015", "year<2016"])), 2);
+    assert_eq!(found(json!(["year>=2015", {"known": {"name": "year"}}])), 2);
+    assert_eq!(found(json!("year>2016")), 0);
+}
+
+#[test]
+fn fields_beside_the_query_are_told() {
+    let server = with_years(&[json!(2015)]);
+    let body = json!({"query": {"query": "tea"}, "n_best": 1, "explain": true});
+    let body = server.success("/v1/search/query", &server.query, &body);
+    let warning = |name: &str| {
+        format!("body: field {name}: expected in the field query, found beside it: no effect")
+    };
+    assert_eq!(
+        body["warnings"],
+        json!([warning("n_best"), warning("explain")])
+    );
 }

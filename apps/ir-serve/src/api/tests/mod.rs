@@ -405,7 +405,11 @@ fn errors_name_field_and_entry() {
         r#"/v1/search/query {"query": "a"}
             => field query: expected an object with the field query"#,
         r#"/v1/search/query {"query": {"query": "a", "filter": 5}}
-            => field query.filter: expected a condition such as year>=2020"#,
+            => field query.filter: expected a condition such as "year>=2015", a list"#,
+        r#"/v1/search/query {"query": {"query": "a", "filter": ["year>=5", "year=>5"]}}
+            => field query.filter[1]: expected NAME<=LIMIT"#,
+        r#"/v1/search/query {"query": {"query": "a"}, "filter": "year=2015"}
+            => body: field filter: expected in the field query"#,
         r#"/v1/search/query {"query": {"query": "a"}, "aggs": {"years": "year"}}
             => field aggs.years: expected an object with the field field"#,
         r#"/v1/search/query {"query": {"query": "a"}} x => trailing characters"#,
@@ -417,6 +421,7 @@ fn errors_name_field_and_entry() {
                          {"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}}]}
             => data[1]: doc_id "a": expected a unique id, found it in data[0] too"#,
         r#"/v1/index/read {"limit": 1001} => limit: expected at most 1000"#,
+        r#"/v1/index/read {"doc_ids": ["a"]} => unknown field `doc_ids`"#,
         r#"/v1/collections/c/search {"query": "a", "n": 5} => unknown field `n`"#,
     ];
     for case in cases {

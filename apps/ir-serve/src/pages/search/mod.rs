@@ -114,12 +114,14 @@ impl SearchForm {
             filters.push(Predicate::AtLeast {
                 name: name(),
                 limit: limit.into(),
+                strict: false,
             });
         }
         if let Some(limit) = to {
             filters.push(Predicate::AtMost {
                 name: name(),
                 limit: limit.into(),
+                strict: false,
             });
         }
         let ids: Option<Vec<&String>> = match (&*self.documents, self.titles.trim()) {
