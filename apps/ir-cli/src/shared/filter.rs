@@ -58,6 +58,7 @@ pub(crate) fn not_later(year: i64) -> Predicate {
     Predicate::AtMost {
         name: Attributes::YEAR.to_owned(),
         limit: year.into(),
+        strict: false,
     }
 }
 
