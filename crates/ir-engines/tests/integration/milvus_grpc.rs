@@ -1,18 +1,12 @@
 //! Errors of the gRPC client without a Milvus server. `milvus_lite_server` has the others.
-#![allow(clippy::unwrap_used)]
-
-#[macro_use]
-mod common;
-#[path = "common/grpc_double.rs"]
-mod grpc_double;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use common::{assert_contains, quick};
-use grpc_double::{GrpcDouble, GrpcFault, Part};
+use crate::common::{assert_contains, quick};
+use crate::grpc_double::{GrpcDouble, GrpcFault, Part};
 use ir_core::{Document, NoProgress};
 use ir_engines::{
     ClientConfig, CollectionSchema, Credentials, LoadOptions, LoadSource, MilvusCollection,

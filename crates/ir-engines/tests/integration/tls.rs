@@ -1,29 +1,18 @@
 //! TLS of all engines: trusted, untrusted, expired and foreign certificates, and servers without
 //! TLS, over doubles in the process.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-#[path = "common/elastic_double.rs"]
-mod elastic_double;
-#[cfg(feature = "milvus-grpc")]
-#[path = "common/grpc_double.rs"]
-#[allow(dead_code)]
-mod grpc_double;
-#[path = "common/milvus_double.rs"]
-mod milvus_double;
-#[path = "common/tls_double.rs"]
-mod tls_double;
 
 use std::error::Error;
 
-use common::{HttpDouble, assert_contains, quick};
+use crate::common::{HttpDouble, assert_contains, quick};
+use crate::elastic_double;
+use crate::milvus_double;
+use crate::tls_double::Authority;
 use ir_core::{DocIds, Document, NoProgress, Retriever, Search};
 use ir_engines::{
     CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadOptions, LoadSource,
     MilvusCollection, RemoteError, TextIndexing, VectorTable,
 };
 use ir_testkit::toy;
-use tls_double::Authority;
 
 fn trusting(pem: &str) -> Credentials {
     Credentials {
@@ -183,7 +172,7 @@ fn certificates_that_are_not_trusted() {
 #[test]
 fn grpc_over_tls() {
     let authority = Authority::new("The authority of a test");
-    let server = grpc_double::GrpcDouble::start();
+    let server = crate::grpc_double::GrpcDouble::start();
     let tls = authority.start(server.port, &["127.0.0.1"]);
     let address = address("milvus+grpc+tls", "127.0.0.1", tls.port);
     let collection = MilvusCollection::new(&address, &trusting(&authority.pem), &quick()).unwrap();

@@ -1,20 +1,11 @@
 //! Elasticsearch and OpenSearch: indexes of other configurations and data, foreign and incomplete
 //! ones, and filters that cannot be expressed, over a double in the process.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[macro_use]
-mod common;
-#[path = "common/elastic_corpus.rs"]
-mod elastic_corpus;
-#[path = "common/elastic_double.rs"]
-mod elastic_double;
-#[path = "common/elastic_setup.rs"]
-mod elastic_setup;
-
-use common::papers::{GRAPH, table};
-use common::{Fault, assert_contains};
-use elastic_corpus::{documents, load, remote_error, schema};
-use elastic_setup::{ENGINES, collection};
+use crate::common::papers::{GRAPH, table};
+use crate::common::{Fault, assert_contains};
+use crate::elastic_corpus::{documents, load, remote_error, schema};
+use crate::elastic_double;
+use crate::elastic_setup::{ENGINES, collection};
 use ir_core::{
     AttributeValue, DocNum, Document, NoProgress, Predicate, Retriever, Search, SearchError,
     VectorSimilarity,

@@ -1,28 +1,20 @@
 //! Recordings of the exchange with real servers, replayed: the client sends the requests of the
 //! recording, and its results are those of the embedded index.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[macro_use]
-mod common;
-#[path = "common/elastic_double.rs"]
-mod elastic_double;
-#[path = "common/exchange.rs"]
-mod exchange;
-#[path = "common/replay_double.rs"]
-mod replay_double;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use common::{HttpDouble, quick};
+use crate::common::{HttpDouble, quick};
+use crate::elastic_double;
+use crate::exchange;
+use crate::replay_double::ReplayDouble;
 use ir_core::{Document, NoProgress, Retriever, Search};
 use ir_engines::{
     CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadOptions, LoadSource,
     MilvusCollection, Recorder, RemoteError, TextIndexing,
 };
-use replay_double::ReplayDouble;
 
-const MILVUS: &str = include_str!("recordings/milvus-2.3.5.jsonl");
+const MILVUS: &str = include_str!("../recordings/milvus-2.3.5.jsonl");
 
 fn run(replay: &ReplayDouble) {
     exchange::run(&|name| {

@@ -1,17 +1,10 @@
 //! Elasticsearch and OpenSearch: indexes that exist before they are loaded, and that lose
 //! documents, over a double in the process. Not tried against a real cluster.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[macro_use]
-mod common;
-#[path = "common/elastic_double.rs"]
-mod elastic_double;
-#[path = "common/elastic_setup.rs"]
-mod elastic_setup;
-
-use common::papers::{GRAPH, table};
-use common::{Fault, assert_contains};
-use elastic_setup::{ENGINES, collection, load};
+use crate::common::papers::{GRAPH, table};
+use crate::common::{Fault, assert_contains};
+use crate::elastic_double;
+use crate::elastic_setup::{ENGINES, collection, load};
 use ir_core::{DocNum, DocSet, Document, Retriever, Search, VectorSimilarity};
 use ir_engines::{
     AttributeType, CollectionSchema, LoadSource, RemoteError, RemoteVectorIndex, TextAnalysis,

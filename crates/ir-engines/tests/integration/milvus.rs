@@ -1,19 +1,13 @@
 //! Milvus over both REST APIs: contract, filters, loading and errors, over a double in the process
 //! with the responses of Milvus 2.3, 2.4 and later versions.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[macro_use]
-mod common;
-#[path = "common/milvus_double.rs"]
-mod milvus_double;
-#[path = "common/milvus_setup.rs"]
-mod milvus_setup;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use common::papers::{BATCH, GRAPH, conditions, documents, schema, table};
-use common::{Fault, HttpDouble, assert_contains};
+use crate::common::papers::{BATCH, GRAPH, conditions, documents, schema, table};
+use crate::common::{Fault, HttpDouble, assert_contains};
+use crate::milvus_double::MilvusState;
+use crate::milvus_setup::{self, APIS, collection, conflict, load, opened, start};
 use ir_core::{
     Attributes, Corpus, DocIds, Flow, NoProgress, Predicate, Progress, Ranking, Retriever, Search,
     SearchError, VectorSimilarity,
@@ -23,8 +17,6 @@ use ir_engines::{
 };
 use ir_knn::FlatIndex;
 use ir_testkit::toy;
-use milvus_double::MilvusState;
-use milvus_setup::{APIS, collection, conflict, load, opened, start};
 use serde_json::Value;
 
 #[test]

@@ -1,24 +1,17 @@
 //! Milvus: failures of the server, other servers and the cache, over a double in the process.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[macro_use]
-mod common;
-#[path = "common/milvus_double.rs"]
-mod milvus_double;
-#[path = "common/milvus_setup.rs"]
-mod milvus_setup;
 
 use std::time::Duration;
 
-use common::papers::{GRAPH, table};
-use common::{Fault, HttpDouble, assert_contains, quick};
+use crate::common::papers::{GRAPH, table};
+use crate::common::{Fault, HttpDouble, assert_contains, quick};
+use crate::milvus_double;
+use crate::milvus_setup::{opened, remote_error, with_config};
 use ir_core::{DocNum, DocSet, Flow, Retriever, Search};
 use ir_engines::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
     MilvusCollection, MilvusIndex, RemoteError, RemoteVectorIndex, ResultCache, VectorTable,
 };
 use ir_testkit::toy;
-use milvus_setup::{opened, remote_error, with_config};
 
 fn collection(port: u16, name: &str) -> MilvusCollection {
     with_config("milvus", port, name, &quick())

@@ -1,19 +1,12 @@
 //! Elasticsearch and OpenSearch: contract, filters, loading and errors, over a double in the
 //! process. Not tried against a real cluster.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[macro_use]
-mod common;
-#[path = "common/elastic_double.rs"]
-mod elastic_double;
-#[path = "common/elastic_setup.rs"]
-mod elastic_setup;
 
 use std::cell::Cell;
 
-use common::papers::{self, BATCH, GRAPH, conditions, documents, table};
-use common::{Fault, HttpDouble, assert_contains, quick};
-use elastic_setup::{ENGINES, collection, load};
+use crate::common::papers::{self, BATCH, GRAPH, conditions, documents, table};
+use crate::common::{Fault, HttpDouble, assert_contains, quick};
+use crate::elastic_double;
+use crate::elastic_setup::{ENGINES, collection, load};
 use ir_core::{
     Attributes, DocIds, DocNum, Document, EncodeError, Encoder, Flow, Predicate, Ranking,
     Retriever, Search, Side,

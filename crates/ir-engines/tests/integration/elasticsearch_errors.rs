@@ -1,23 +1,14 @@
 //! Elasticsearch and OpenSearch: bad input and failures of the server in every operation, over a
 //! double in the process. Not tried against a real cluster.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[macro_use]
-mod common;
-#[path = "common/elastic_corpus.rs"]
-mod elastic_corpus;
-#[path = "common/elastic_double.rs"]
-mod elastic_double;
-#[path = "common/elastic_setup.rs"]
-mod elastic_setup;
 
 use std::net::TcpListener;
 use std::time::Duration;
 
-use common::papers::table;
-use common::{Fault, HttpDouble, assert_contains, quick};
-use elastic_corpus::{documents, load, remote_error, schema};
-use elastic_setup::{ENGINES, collection};
+use crate::common::papers::table;
+use crate::common::{Fault, HttpDouble, assert_contains, quick};
+use crate::elastic_corpus::{documents, load, remote_error, schema};
+use crate::elastic_double;
+use crate::elastic_setup::{ENGINES, collection};
 use ir_core::{DocNum, Retriever, Search};
 use ir_engines::{ClientConfig, Credentials, ElasticCollection, EngineAddress, RemoteError};
 use serde_json::json;
