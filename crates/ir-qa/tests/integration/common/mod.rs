@@ -1,5 +1,5 @@
 //! Collections of the folder `IR_DATA`.
-#![allow(unreachable_pub, clippy::print_stderr)]
+#![allow(unreachable_pub)]
 
 use ir_data::Collection;
 

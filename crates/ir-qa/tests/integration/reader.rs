@@ -1,8 +1,6 @@
 //! Readers: worked spans, properties, measures, SQuAD.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-mod common;
-
+use crate::common;
 use ir_qa::reader::{
     AnswerSpan, LexicalReader, Reader, ReaderInput, exact_match, normalized_answer, token_f1,
 };

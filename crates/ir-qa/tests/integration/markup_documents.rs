@@ -1,5 +1,4 @@
 //! Text of HTML, JATS, TEI and MathML: scripts, blocks, references, collections.
-#![allow(clippy::unwrap_used)]
 
 use ir_qa::documents::{DocumentFormat, DocumentReader, Paper};
 

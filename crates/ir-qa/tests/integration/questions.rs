@@ -1,10 +1,8 @@
 //! Question generation: worked sentences, sentences without questions, properties, SQuAD.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
-
-mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common;
 use ir_bm25::{Bm25, Index, IndexConfig};
 use ir_core::{Document, Flow, Hit, NoProgress, Qrels, Query, Retriever, Search};
 use ir_qa::questions::{

@@ -1,5 +1,4 @@
 //! Question generator of a language model, beside a server on the loopback interface.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::error::Error as _;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,5 +1,4 @@
 //! Documents in JSON: records of SOCO and papers of S2ORC.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use ir_qa::documents::{DocumentError, DocumentFormat, DocumentReader, MissingPart, ParsedFile};
 use ir_qa::frames::FrameConfig;

@@ -1,5 +1,4 @@
 //! Reader and writer of SOCO's records.
-#![allow(clippy::unwrap_used)]
 
 use ir_core::Attributes;
 use ir_qa::frames::FrameConfig;

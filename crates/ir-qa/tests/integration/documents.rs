@@ -1,5 +1,4 @@
 //! Documents of every format, and malformed ones.
-#![allow(clippy::unwrap_used)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! Documents to frames: worked examples, outputs of the published converter, a slow reference.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
+use crate::common;
 use ir_qa::frames::FrameConfig;
 use ir_qa::sentences::{Language, SentenceSplitter};
 use ir_qa::{Chunk, ChunkKind, byte_offset};
@@ -31,7 +30,7 @@ struct PublishedCase {
 
 #[test]
 fn frames_are_the_published_ones() {
-    let cases = include_str!("../testdata/soco_frames.jsonl");
+    let cases = include_str!("../../testdata/soco_frames.jsonl");
     let mut count = 0;
     for line in cases.lines() {
         let case: PublishedCase = serde_json::from_str(line).unwrap();

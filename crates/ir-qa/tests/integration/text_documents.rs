@@ -1,5 +1,4 @@
 //! Markdown and plain text: what is text of the paper, its metadata, and its sentences.
-#![allow(clippy::unwrap_used)]
 
 use ir_qa::documents::{DocumentFormat, DocumentReader, Paper};
 use ir_qa::frames::FrameConfig;
