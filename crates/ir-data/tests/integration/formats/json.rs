@@ -56,7 +56,7 @@ null => f:1: expected an object in the line, found null
 {"_id": "a", "text": "b"}\n\n{"_id": "a", "text": "c"} => f:3: expected a unique id, found "a", which is also on line 1
 {"_id": 7, "text": "b"}\n{"_id": "7", "text": "c"} => f:2: expected a unique id, found "7", which is also on line 1
 {"_id": "a", "text": "\ud800"} => f:1: expected JSON, found an error at column 29 (unexpected end of hex escape)"#;
-    crate::assert_cases(table, |text| json(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| json(text).unwrap_err().to_string());
     let deep = format!(
         "{{\"_id\": \"a\", \"text\": \"b\", \"x\": {}",
         "[".repeat(100_000)

@@ -20,7 +20,7 @@ fn indri_topics() {
 <parameters>\n<query><number>1</number></query> => f:2: expected a field "text", found none
 <parameters>\n<query><number>1</query> => f:2: expected </number>, found "1</query>"
 <parameters></parameters>\nmore => f:2: expected the end after </parameters>, found "more""#;
-    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| read(text).unwrap_err().to_string());
     let prolog = "<?xml version='1.0'?>\n<!-- tea -->\n<parameters>\n<!-- one -->\n";
     let topic = "<query><number>1</number><text>tea</text></query>\n</parameters>";
     assert_eq!(read(&format!("{prolog}{topic}")).unwrap()[0].text, "tea");

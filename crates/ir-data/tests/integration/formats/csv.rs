@@ -4,7 +4,7 @@ use ir_core::{Corpus, Document, Skipped};
 use ir_data::csv::CsvReader;
 use ir_data::{DocumentFile, GivenNames, ReadOptions, RecordKind, TextEncoding};
 
-use crate::assert_cases;
+use super::assert_cases;
 
 /// Documents as `id|title|text|attributes`, or the error.
 fn read(text: &str) -> String {

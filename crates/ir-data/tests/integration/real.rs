@@ -1,5 +1,4 @@
 //! Published counts and contents of the catalog's collections. Skipped if `IR_DATA` lacks them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;

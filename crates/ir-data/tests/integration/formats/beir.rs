@@ -53,7 +53,7 @@ q1\td1\t1.5\n => f:2: expected an integer as grade, found "1.5"
 q1\td1\t1.\n => f:2: expected an integer as grade, found "1."
 \td1\t1\n => f:2: expected a query id and a document id, found "\td1\t1"
 q1\td1\t1\nq1\td1\t1\n => f:3: expected one judgment per pair, found query "q1" and document "d1" of line 2 again"#;
-    crate::assert_cases(table, |text| {
+    super::assert_cases(table, |text| {
         let error = read(&format!("{head}{text}")).unwrap_err();
         error.to_string()
     });
@@ -207,7 +207,7 @@ fn qrels_in_json_lines() {
 {"query-id": "", "corpus-id": "e", "score": 1} => f:2: expected an id in query-id, found an empty string
 q\te\t1 => f:2: expected JSON, found an error at column 1 (expected value)
 {"query-id": "q", "corpus-id": "d", "score": 0} => f:2: expected one judgment per pair, found query "q" and document "d" of line 1 again"#;
-    crate::assert_cases(table, |text| read(&format!("{first}{text}")).unwrap_err());
+    super::assert_cases(table, |text| read(&format!("{first}{text}")).unwrap_err());
     // An object of queries, one of which is named so.
     let object = "{\"query-id\": {\"d\": 1}}";
     assert_eq!(read(object).unwrap().data.grade("query-id", "d"), Some(1));
@@ -343,7 +343,7 @@ fn qrels_of_data_frames() {
     assert_eq!((parsed.data, parsed.warnings.len()), (expected, 0));
     let parsed = read(trec, HeaderLine::AsData).unwrap();
     assert_eq!((parsed.data.judgments(), parsed.warnings.len()), (3, 1));
-    crate::assert_cases(
+    super::assert_cases(
         r#"qid,docno,label,label\nq,d,1,2\n => f:1: expected one field with a grade, found "label", "label"
 qid,query_id,docno,label\nq,p,d,1\n => f:1: expected one field with a query id, found "qid", "query_id"
 sep=,\n\ndocno,qid,doc_id,rel\nd,q,e,1\n => f:3: expected one field with a document id, found "docno", "doc_id"
@@ -370,7 +370,7 @@ fn qrels_in_json_arrays() {
     ] {
         assert_eq!(read(text).unwrap().data, expected, "{text}");
     }
-    crate::assert_cases(
+    super::assert_cases(
         r#"[{"qid": "q", "docno": "d", "rating": 2}] => f:1: expected a field "score", found none
 {"qid": "q", "docno": "d", "score": null}\n => f:1: expected a field "score", found none
 {"qid": "q", "docno": "d"}\n{"qid": "q", "docno": "e", "score": 0} => f:2: expected no grade, as in the first record, found "score"

@@ -1,7 +1,6 @@
 //! Downloads of collections from a server on the loopback interface.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
-#[path = "../../ir-fetch/tests/server/mod.rs"]
+#[path = "../../../ir-fetch/tests/server/mod.rs"]
 #[allow(unreachable_pub)]
 mod server;
 

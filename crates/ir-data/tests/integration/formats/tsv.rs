@@ -15,7 +15,7 @@ fn tsv_files() {
 a\tb\tc\td\n => f:1: expected 2 to 3 columns, found 4
 \tb\n => f:1: expected an id, found "\tb"
 a\tb\na\tc\n => f:2: expected a unique id, found "a", which is also on line 1"#;
-    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| read(text).unwrap_err().to_string());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("docs.tsv");
     let rejected = |doc: Document| {

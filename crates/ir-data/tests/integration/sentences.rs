@@ -1,5 +1,4 @@
 //! Sentence splitting: outputs of the published splitter, and a slow reference.
-#![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
 

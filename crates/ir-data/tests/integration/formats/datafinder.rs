@@ -31,7 +31,7 @@ q\tQ0\td\t1\nr\tQ0\td\tone\n => f:2: expected an integer as grade, found "one"
 "a"b"\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\"a\"b\""
 "\tQ0\td\t1\n => f:1: expected a quoted column with inner quotes doubled, found "\""
 \tQ0\td\t1\n => f:1: expected a query id and a document id, found "\tQ0\td\t1""#;
-    crate::assert_cases(table, |text| {
+    super::assert_cases(table, |text| {
         let error = qrels(text, Quoting::Csv, HeaderLine::Skip).unwrap_err();
         error.to_string()
     });
@@ -44,7 +44,7 @@ q\tQ0\td\t1\nr\tQ0\td\tone\n => f:2: expected an integer as grade, found "one"
     let table = r#"q\tQ0\td\t1\tNaN\tt\n => f:1: expected a finite number as score, found "NaN"
 q\tQ0\td\t1\t1\n => f:1: expected 6 columns, found 5
 q\tQ0\td\t1\t1\tt\nq\tQ0\td\t2\t0\tt\n => f:2: expected each document of a query once, found "d""#;
-    crate::assert_cases(table, |text| run(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| run(text).unwrap_err().to_string());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn datafinder_queries() {
 [\n{"query": "a", "documents": []},\n3] => f:3: expected an object in the line, found a number
 [{"query": "a", "documents": []} => f:1: expected `,` or `]` after an element of the array, found "the end of the file"
 {"id": "x", "query": "a", "documents": []}\n{"id": "x", "query": "a", "documents": []} => f:2: expected a unique id, found "x", which is also on line 1"#;
-    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| read(text).unwrap_err().to_string());
     let train = "{\"query\": \"a\", \"n\": 12, \"positives\": [\"B C\"]}\n{\"query\": \"a\"}";
     let train = datafinder::read_training_queries(train.as_bytes(), "f", "train-").unwrap();
     assert_eq!(

@@ -58,7 +58,7 @@ fn table_of_the_readme() {
         let groups = groups.map(|group| std::str::from_utf8(group).unwrap());
         groups.collect::<Vec<_>>().join(",")
     };
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../README.md");
     let (_, rows) = readme
         .split_once("| name | documents | judged queries | origin |\n")
         .unwrap();

@@ -35,7 +35,7 @@ fn smart_records() {
 .I 1\n.A\na\n.I 2\n.W\n => f:1: expected a field ".W", found none
 .I 1\n.W\n.I 1\n.W\n => f:3: expected a unique id, found "1", which is also on line 1
 .I 1\n.W\n.X\n1 2\n => f:1: expected three integers in each line of .X, found "1 2""#;
-    crate::assert_cases(table, |text| docs(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| docs(text).unwrap_err().to_string());
     // Many documents of CACM are titles. Queries are texts.
     let title = ".I 1\n.T\na b\n.B\nCACM\n.I 2\n.W\nc\n";
     let titles = docs(title).unwrap();
@@ -75,7 +75,7 @@ fn smart_judgments() {
 1 184 5\n => f:1: expected a code: -1, 1, 2, 3 or 4, found "5"
 q 184 1\n => f:1: expected an integer, found "q"
 1 184 1\n1 184 2\n => f:2: expected one judgment per pair, found query "1" and document "184" of line 1 again"#;
-    crate::assert_cases(table, |text| {
+    super::assert_cases(table, |text| {
         read(text, Graded, Relevant).unwrap_err().to_string()
     });
     let cisi = |text: &str| smart::read_cisi_judgments(text.as_bytes(), "f");

@@ -1,5 +1,4 @@
 //! Small inputs for the properties of every format: the parsed data or the error.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[cfg(feature = "arrow")]
 mod arrow;

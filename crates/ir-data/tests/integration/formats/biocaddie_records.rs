@@ -5,7 +5,7 @@ use std::fs;
 use ir_core::Corpus;
 use ir_data::biocaddie::{BioCaddieCorpus, REPOSITORIES, TextRule};
 
-use crate::biocaddie::{json, xml};
+use super::biocaddie::{json, xml};
 
 #[test]
 fn records_without_texts_at_their_paths() {

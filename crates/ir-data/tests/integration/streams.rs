@@ -1,5 +1,4 @@
 //! Compressed files, complete and corrupt, and invalid lines.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -299,7 +298,7 @@ fn full_disk() {
     // Ignoring the signal of the limit makes writing fail as on a full disk.
     let output = std::process::Command::new("sh")
         .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact full_disk --nocapture")
+        .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact streams::full_disk --nocapture")
         .arg(std::env::current_exe().unwrap())
         .env(FOLDER, folder.path())
         .output()

@@ -26,7 +26,7 @@ fn trec_documents() {
 \n<DOC>\n<TEXT>a</TEXT>\n</DOC> => f:2: expected a field "DOCNO", found none
 <DOC>\n<DOCNO>1</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
 <DOC><DOCNO>1</DOCNO></DOC>\n<DOC><DOCNO>1</DOCNO></DOC> => f:2: expected a unique id, found "1", which is also on line 1"#;
-    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| read(text).unwrap_err().to_string());
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn trec_topics() {
 </topic> => f:1: expected <top>, <topic> or <query> below <queries>, found "</topic>"
 <?xml version='1.0'?>\n<!-- a\n<top> => f:2: expected -->, found "the end of the file"
 <topics>\n<topic number='1'>\n<disease>flu</disease></topic> => f:2: expected a field "title", found "disease""#;
-    crate::assert_cases(table, |text| read(text).unwrap_err().to_string());
+    super::assert_cases(table, |text| read(text).unwrap_err().to_string());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn records_are_never_merged() {
 <DOC><DOCNO>1</DOCNO></DOC><DOC><DOCNO>2</DOCNO>\n => f:1: expected </DOC>, found "the end of the file"
 <DOC>\n<DOCNO> FT 1 </DOCNO>\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "FT 1"
 <DOC>\n<DOCNO>1\ntea\n</DOC> => f:2: expected an id without white space in <DOCNO>, found "1\ntea""#;
-    crate::assert_cases(table, |text| read(text).unwrap_err());
+    super::assert_cases(table, |text| read(text).unwrap_err());
 }
 
 /// Tags of records in comments, CDATA sections, scripts and values of attributes are no tags.
@@ -265,7 +265,7 @@ fn topics_are_never_merged() {
 <top>\n<num> 1\n<title> tea\n<desc> a\n<TITLE> milk\n</top> => f:5: expected one field "title", found two
 <top>\n<num> 1\n<title> tea\n => f:1: expected </top>, found "the end of the file"
 <top>\n<num> Number: 1\ntea\n<title> milk\n</top> => f:2: expected an id without white space in <num>, found "1 tea""#;
-    crate::assert_cases(table, |text| read(text).unwrap_err());
+    super::assert_cases(table, |text| read(text).unwrap_err());
 }
 
 /// Only tags of topic sections end a field.

@@ -270,7 +270,7 @@ fn invalid_records() {
 {"DOCNO": 1} => 7.json:1: expected a field "REPOSITORY", found none
 {"DOCNO": 1, "REPOSITORY": "geo", "METADATA": [1]} => 7.json:1: expected an object in METADATA, found an array
 {"DOCNO": 1, "REPOSITORY": "geo", "METADATA": "{"} => 7.json:1: record "1": expected JSON in METADATA, found an error at column 1 (EOF while parsing an object)"#;
-    for (text, expected) in crate::cases(table) {
+    for (text, expected) in super::cases(table) {
         check(json(&text), expected);
     }
     assert!(different.is_empty(), "{different:#?}");
@@ -452,7 +452,7 @@ queries.combined.short => tea
 queries.combined.stopped => find tea
 queries.combined.idf => #weight( 1.5 tea )
 boolqueries.combined.short => #or( tea )"#;
-    for (file, text) in crate::cases(table) {
+    for (file, text) in super::cases(table) {
         fs::write(folder.join("queries").join(file), topics(text)).unwrap();
     }
     fs::write(folder.join("qrels/biocaddie.qrels.test"), "T1\t0\t7\t2\n").unwrap();
@@ -499,7 +499,7 @@ biocaddie/paths =>
 biocaddie/organizers => Clinical Trials Network
 biocaddie/whole-record => {"DOCNO":"7","TITLE":"Tea","REPOSITORY":"ctn","METADATA":null}
 biocaddie/fields => "#;
-    crate::assert_cases(table, |name| documents(name).remove(0).text);
+    super::assert_cases(table, |name| documents(name).remove(0).text);
     match catalog.open("biocaddie/field").unwrap_err() {
         DataError::UnknownCollection { known, .. } => {
             assert!(known.contains(&"biocaddie/fields".to_owned()));

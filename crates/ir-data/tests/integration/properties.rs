@@ -1,5 +1,4 @@
 //! Round trips preserve data, and parsers never panic.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;

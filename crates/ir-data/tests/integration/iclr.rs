@@ -1,7 +1,5 @@
 //! Papers in Parquet files written by pyarrow (`testdata/iclr/papers.py`).
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
-
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
