@@ -52,8 +52,8 @@ impl System for RunSystem {
     }
 }
 
-/// Rejects keys of a search in a system of the type `run`. `table` is the key of the system, such as
-/// `systems[0]`.
+/// Rejects keys of a search in a system of the type `run`. `table` is the key of the system, such
+/// as `systems[0]`.
 ///
 /// # Errors
 /// Returns [`SpecError::Key`] for the first such key.
