@@ -94,11 +94,11 @@ impl Predicate {
     /// Returns the attribute and the limit of a range, and tells which orders of a value and the
     /// limit pass; `None` for other conditions.
     #[must_use]
-    pub fn range(&self) -> Option<(&str, &AttributeValue, fn(Ordering) -> bool)> {
+    pub fn range(&self) -> Option<(&str, &AttributeValue, PassesOrder)> {
         let (Self::AtMost { name, limit, .. } | Self::AtLeast { name, limit, .. }) = self else {
             return None;
         };
-        let passes: fn(Ordering) -> bool = match self {
+        let passes: PassesOrder = match self {
             Self::AtMost { strict: true, .. } => Ordering::is_lt,
             Self::AtMost { .. } => Ordering::is_le,
             Self::AtLeast { strict: true, .. } => Ordering::is_gt,

@@ -1,4 +1,5 @@
-//! Records an exchange with a Milvus server, for the test `replay`. `.ci/milvus` starts the server.
+//! Records an exchange with a Milvus server, for `tests/integration/replay.rs`. `.ci/milvus`
+//! starts the server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 use std::sync::Arc;

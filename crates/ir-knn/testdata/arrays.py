@@ -1,4 +1,4 @@
-"""Writes the arrays in npy/ with NumPy 2.4.6, for tests/npy.rs.
+"""Writes the arrays in npy/ with NumPy 2.4.6, for tests/integration/npy.rs.
 
     pip install numpy==2.4.6
     python arrays.py

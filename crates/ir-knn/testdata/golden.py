@@ -3,7 +3,7 @@
     pip install scikit-learn==1.9.1 numpy==2.4.6 scipy==1.17.1
     python golden.py
 
-Every line is one case of `tests/golden.rs`.
+Every line is one case of `tests/integration/golden.rs`.
 """
 
 import gzip

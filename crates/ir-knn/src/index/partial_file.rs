@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 /// Maximum size in bytes of the data of a block, unless a single document is larger.
 pub(super) const BLOCK_SIZE: usize = 4 << 20;
 
-/// Partial index and its journal, locked.
+/// Partial index and its journal, locked until the value is dropped.
 #[derive(Debug)]
 pub(super) struct PartialFile {
     format: &'static IndexFormat,
@@ -251,6 +251,14 @@ impl PartialFile {
     }
 }
 
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that another thread starts has the file open,
+        // too, until it executes its program.
+        let _ = self.journal.unlock();
+    }
+}
+
 fn write_at(file: &mut File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(offset))?;
     file.write_all(bytes)
@@ -281,4 +289,30 @@ fn split_content(content: &[u8]) -> Option<(u32, u32, &[u8])> {
         u32::from_le_bytes(*checksum),
         entries,
     ))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    static FORMAT: IndexFormat = IndexFormat {
+        magic: *b"ir-test\n",
+        version: 1,
+        name: "a test index",
+        large_sections: &[],
+    };
+
+    /// A copy of the open file, as in a process that is being started, does not keep the lock.
+    #[test]
+    fn dropped_files_are_unlocked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index.ir");
+        let open = || PartialFile::open(&FORMAT, "data", &path);
+        let locked = open().unwrap();
+        let copy = locked.journal.try_clone().unwrap();
+        assert!(matches!(open(), Err(PartialFileError::Locked { .. })));
+        drop(locked);
+        open().unwrap();
+        drop(copy);
+    }
 }

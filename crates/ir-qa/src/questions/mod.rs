@@ -6,9 +6,9 @@
 //!
 //! BM25 has the questions of annotators only. Questions of [`RuleQuestions`] have words of their
 //! sentence only, so they do not help it: as further text of the sentences of SQuAD (`IR_DATA=...
-//! cargo test -p ir-qa --test questions -- --nocapture squad`), 933 questions of 778 of 10,253
-//! sentences change the reciprocal rank of the pairs from 67.27 to 66.71 % and R@5 from 77.15 to
-//! 76.74 %.
+//! cargo test -p ir-qa --test integration -- --nocapture questions::squad`), 933 questions of 778
+//! of 10,253 sentences change the reciprocal rank of the pairs from 67.27 to 66.71 % and R@5 from
+//! 77.15 to 76.74 %.
 //!
 //! ```
 //! use ir_core::NoProgress;

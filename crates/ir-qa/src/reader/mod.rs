@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Measured on the 10,570 questions of SQuAD's development set (`IR_DATA=... cargo test -p ir-qa
-//! --test reader -- --nocapture squad` prints them), in percent:
+//! --test integration -- --nocapture reader::squad` prints them), in percent:
 //!
 //! | reader | context | exact match | F1 |
 //! |---|---|---|---|

@@ -1,0 +1,352 @@
+//! Text of HTML, JATS, TEI and MathML: scripts, blocks, references, collections.
+
+use ir_qa::documents::{DocumentFormat, DocumentReader, Paper};
+
+fn papers(text: &str, format: DocumentFormat) -> Vec<Paper> {
+    let reader = DocumentReader::default();
+    let file = reader.read_bytes(text.as_bytes(), format, "f", "f");
+    file.unwrap().papers
+}
+
+/// Headings with their level, and paragraphs.
+fn lines(text: &str, format: DocumentFormat) -> Vec<String> {
+    let mut lines = Vec::new();
+    for section in &papers(text, format)[0].sections {
+        if !section.heading.is_empty() {
+            let marks = "#".repeat(section.level.into());
+            lines.push(format!("{marks} {}", section.heading));
+        }
+        lines.extend(section.paragraphs.iter().map(|p| p.text.clone()));
+    }
+    lines
+}
+
+fn jats(paragraphs: &str) -> Vec<String> {
+    let text = format!("<article><body>{paragraphs}</body></article>");
+    lines(&text, DocumentFormat::Xml)
+}
+
+fn tei(paragraphs: &str) -> Vec<String> {
+    let text = format!("<TEI><text><body><div>{paragraphs}</div></body></text></TEI>");
+    lines(&text, DocumentFormat::Xml)
+}
+
+fn html(page: &str) -> Vec<String> {
+    lines(page, DocumentFormat::Html)
+}
+
+#[test]
+fn superscripts_and_subscripts() {
+    for (text, expected) in [
+        (
+            "We grew 10<sup>6</sup> cells in H<sub>2</sub>O.",
+            "We grew 10⁶ cells in H₂O.",
+        ),
+        (
+            "Rates are 3 × 10<sup>−5</sup> s<sup>-1</sup>.",
+            "Rates are 3 × 10⁻⁵ s⁻¹.",
+        ),
+        (
+            "Ca<sup>2+</sup> and <sup>14</sup>C; x<sub>i</sub><sup>2</sup>.",
+            "Ca²⁺ and ¹⁴C; xᵢ².",
+        ),
+        (
+            "On the 21<sup>st</sup> day 10<sup>4.5</sup>, 2<sup>k</sup> and 2<sup>k+1</sup>.",
+            "On the 21st day 10^4.5, 2^k and 2^(k+1).",
+        ),
+        (
+            "With x<sub>max</sub>, p<sup>*</sup>, 95<sup>°</sup>C, 10<sup> 3 </sup>m.",
+            "With x_max, p*, 95°C, 10³ m.",
+        ),
+        ("<sup>a</sup> Mean value.", "a Mean value."),
+        ("Empty<sup></sup> ones<sub/>.", "Empty ones."),
+    ] {
+        let paragraph = format!("<p>{text}</p>");
+        assert_eq!(jats(&paragraph), [expected], "JATS");
+        assert_eq!(html(&paragraph), [expected], "HTML");
+    }
+    assert_eq!(
+        tei(
+            "<p>It weighs 10<hi rend='superscript'>12</hi> g of CO<hi rend='sub'>2</hi>, \
+             <hi rend='italic'>all</hi>.</p>"
+        ),
+        ["It weighs 10¹² g of CO₂, all."]
+    );
+    assert_eq!(
+        html("<p>It is 5<sup>2 <p>Not raised</sup>."),
+        ["It is 5²", "Not raised."]
+    );
+}
+
+#[test]
+fn reference_marks_are_no_powers() {
+    assert_eq!(
+        jats(
+            "<p>As known<sup><xref ref-type='bibr'>4</xref></sup>, 10<sup>4</sup> grow \
+             [<xref ref-type='bibr'>5</xref>].</p>"
+        ),
+        ["As known, 10⁴ grow [5]."]
+    );
+    assert_eq!(
+        tei(
+            "<p>Known <hi rend='superscript'><ref type='bibr'>7</ref></hi> for 10\
+             <hi rend='superscript'>7</hi>.</p>"
+        ),
+        ["Known 7 for 10⁷."]
+    );
+    assert_eq!(
+        html(
+            "<p>Seen <sup><a href='#b3'>3</a></sup> and <a href='#b4'><sup>4</sup></a> in \
+              10<sup>3</sup>."
+        ),
+        ["Seen 3 and 4 in 10³."]
+    );
+}
+
+#[test]
+fn scripts_and_fractions_of_mathml() {
+    let formula = "<math><semantics><mrow><msup><mi>x</mi><mn>2</mn></msup><mo>+</mo>\
+        <msub><mi>a</mi><mi>ij</mi></msub><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac>\
+        <msubsup><mi>σ</mi><mi>n</mi><mn>2</mn></msubsup></mrow>\
+        <annotation encoding='application/x-tex'>x^2</annotation></semantics></math>";
+    let expected = ["We have x²+a_ij=1/2σₙ² here."];
+    let paragraph = format!("<p>We have {formula} here.</p>");
+    assert_eq!(html(&paragraph), expected);
+    assert_eq!(jats(&paragraph), expected);
+    assert_eq!(
+        html(
+            "<p>A <math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mi>c</mi></mfrac></math>."
+        ),
+        ["A (a+b)/c."]
+    );
+    let spaced = "<p>It is <math>\n<msup>\n<mn>10</mn>\n<mi>k</mi>\n</msup></math>.</p>";
+    assert_eq!(html(spaced), ["It is 10^k."]);
+    assert_eq!(jats(spaced), ["It is 10^k."]);
+    assert_eq!(
+        html("<p>Open <math><msup><mi>x</mi><mn>3<p>Next <b>one</b>."),
+        ["Open x³", "Next one."]
+    );
+}
+
+#[test]
+fn blocks_inside_of_paragraphs_separate_words() {
+    for (paragraph, expected) in [
+        (
+            "Energy follows<disp-formula>E</disp-formula>for all<disp-formula>m</disp-formula>.",
+            &["Energy follows for all."][..],
+        ),
+        (
+            "We say<def-list><def-item><term>IR</term><def><p>finding texts.</p><p>Often.</p></def>\
+             </def-item><def-item><term>QA</term><def/></def-item></def-list>these words.",
+            &["We say these words.", "IR: finding texts.", "Often.", "QA"],
+        ),
+        (
+            "See<boxed-text><p>Boxed words.</p></boxed-text>above and <styled-content>in<p>nested \
+             ones.</p></styled-content>it.",
+            &["See above and in it.", "Boxed words.", "nested ones."],
+        ),
+        (
+            "Run<code>ls</code>twice in the foot<fn><p>A note.</p></fn>ball club.",
+            &["Run ls twice in the football club."],
+        ),
+        (
+            "By<statement><label>Theorem 1</label><p>All is well.</p></statement>we know.",
+            &["By we know.", "All is well."],
+        ),
+    ] {
+        assert_eq!(jats(&format!("<p>{paragraph}</p>")), expected);
+    }
+    assert_eq!(
+        tei(
+            "<p>Bring<list><head>Tools</head><item>a pot;</item><item>a cup.</item></list>and stir\
+             <formula>v=1</formula>now<figure><figDesc>A pot.</figDesc></figure>slow<lb \
+             break='no'/>ly.</p>"
+        ),
+        [
+            "Bring and stir v=1 now slowly.",
+            "Tools",
+            "a pot;",
+            "a cup.",
+            "A pot."
+        ]
+    );
+    assert_eq!(
+        html(
+            "<p>It is<math display='block'><mi>E</mi></math>for mass<table><tr><td>1</table>one \
+              of<br>two."
+        ),
+        ["It is E for mass", "one of two."]
+    );
+}
+
+#[test]
+fn references_of_html_are_no_text() {
+    let before = "<h1>Ponds</h1><h2>Frogs</h2><p>Frogs sing.</p>";
+    let expected = ["# Frogs", "Frogs sing.", "# Appendix", "More frogs."];
+    for references in [
+        "<h2>References</h2><p>Roe. What is a frog?</p><h3>Books</h3><p>Old.</p>",
+        "<h3>7. Literaturverzeichnis</h3><ul><li>Roe. What is a frog?</ul>",
+        "<h2>VI Références bibliographiques</h2><p>Roe.",
+        "<h2>参考文献</h2><p>Roe.</p>",
+        "<h2>BIBLIOGRAPHY:</h2><p>Roe.</p>",
+        "<section class='x ltx_bibliography'><div><p>Roe.</p></div><p>Poe.</p></section>",
+        "<ol class=references><li>Roe.</li><li><ol><li>Poe.</ol></ol>",
+        "<div role='doc-bibliography'><h2>Sources</h2><div/>Roe.</div>",
+    ] {
+        let page = format!("{before}{references}<h2>Appendix</h2><p>More frogs.");
+        assert_eq!(html(&page), expected, "{references}");
+    }
+    let kept = "<h2>Reference intervals</h2><p>Tall.</p><h2>Literature review</h2><p>Long.";
+    assert_eq!(
+        html(kept),
+        [
+            "# Reference intervals",
+            "Tall.",
+            "# Literature review",
+            "Long."
+        ]
+    );
+    // No end tag: nothing is lost.
+    assert_eq!(html("<div class=references><p>Tea."), ["Tea."]);
+}
+
+#[test]
+fn invisible_characters_are_no_part_of_words() {
+    let sentence = "Photo\u{ad}synthesis\u{200b} of un\u{2060}known Auf\u{200c}lagen\u{feff}.";
+    let expected = ["Photosynthesis of unknown Auflagen."];
+    for format in [DocumentFormat::Text, DocumentFormat::Markdown] {
+        assert_eq!(lines(sentence, format), expected, "{format}");
+    }
+    let paragraph = format!("<p>{sentence}</p><p>&#8203;</p>");
+    assert_eq!(jats(&paragraph), expected);
+    assert_eq!(html(&paragraph), expected);
+    assert_eq!(html("<p>2&InvisibleTimes;x is a&shy; b."), ["2x is a b."]);
+    for kept in [
+        "او می\u{200c}خواهد.",
+        "क\u{94d}\u{200d}ष है.",
+        "ភាសា\u{200b}ខ្មែរ.",
+        "👩\u{200d}🔬 works.",
+    ] {
+        assert_eq!(jats(&format!("<p>{kept}</p>")), [kept]);
+    }
+}
+
+#[test]
+fn collections_of_xml_have_several_papers() {
+    let article = |ids: &str, text: &str| {
+        format!(
+            "<article><front><article-meta>{ids}</article-meta></front>\
+             <body><p>{text}</p></body></article>"
+        )
+    };
+    let id = |kind: &str, id: &str| format!("<article-id pub-id-type='{kind}'>{id}</article-id>");
+    let articles = [
+        article(&(id("pmc", "PMC7") + &id("doi", "10.9/a")), "One."),
+        article(&id("pmc", "PMC8"), "Two."),
+        article("", "Three."),
+    ];
+    let set = format!("<pmc-articleset>{}</pmc-articleset>", articles.concat());
+    let ids = |text: &str| -> Vec<(String, String)> {
+        let papers = papers(text, DocumentFormat::Xml).into_iter();
+        papers
+            .map(|paper| {
+                let text = paper.paragraphs().next().unwrap().text.clone();
+                (paper.id, text)
+            })
+            .collect()
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let pairs = pairs.iter();
+        pairs.map(|(a, b)| ((*a).into(), (*b).into())).collect()
+    };
+    assert_eq!(
+        ids(&set),
+        pairs(&[("f#10.9/a", "One."), ("f#PMC8", "Two."), ("f#3", "Three.")])
+    );
+
+    let prefixed = "<a:article xmlns:a='urn:a'><a:body><a:p>Named.</a:p></a:body></a:article>";
+    let record = |content: &str| format!("<record><header/>{content}</record>");
+    let records = record(&format!("<metadata>{prefixed}</metadata>")) + &record("");
+    let records = format!("<OAI-PMH><ListRecords>{records}</ListRecords></OAI-PMH>");
+    assert_eq!(ids(&records), pairs(&[("f#1", "Named.")]));
+
+    let document = |text: &str| format!("<TEI><text><body><p>{text}</p></body></text></TEI>");
+    let corpus = format!(
+        "<teiCorpus><teiHeader/>{}<teiCorpus>{}</teiCorpus></teiCorpus>",
+        document("Outer."),
+        document("Inner.")
+    );
+    assert_eq!(ids(&corpus), pairs(&[("f#1", "Outer."), ("f#2", "Inner.")]));
+}
+
+#[test]
+fn collections_without_papers_are_errors() {
+    let reader = DocumentReader::default();
+    for (text, expected) in [
+        (
+            "<pmc-articleset/>",
+            "f: expected an <article> or <TEI>, found <pmc-articleset> without any",
+        ),
+        (
+            "<OAI-PMH><error code='idDoesNotExist'>No such id</error></OAI-PMH>",
+            "f: expected an <article> or <TEI>, found <OAI-PMH> with the error \"No such id\"",
+        ),
+    ] {
+        let read = reader.read_bytes(text.as_bytes(), DocumentFormat::Xml, "f", "f");
+        assert_eq!(read.unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn inline_formulas_in_tex() {
+    for (formula, expected) in [
+        (
+            r"<tex-math>\documentclass{a}\begin{document}$$\gamma &lt; 2$$\end{document}</tex-math>",
+            r"Choose $\gamma < 2$ first.",
+        ),
+        (
+            r"<alternatives><tex-math><![CDATA[\(k\)]]></tex-math><inline-graphic/></alternatives>",
+            "Choose $k$ first.",
+        ),
+        (
+            "<alternatives><tex-math>$m^2$</tex-math><math><mi>m</mi></math></alternatives>",
+            "Choose m first.",
+        ),
+        ("<tex-math> $ $ </tex-math>", "Choose first."),
+    ] {
+        let paragraph = format!("<p>Choose <inline-formula>{formula}</inline-formula> first.</p>");
+        assert_eq!(jats(&paragraph), [expected]);
+    }
+    let displayed = "<p>It is <disp-formula><tex-math>x</tex-math></disp-formula> large.</p>";
+    assert_eq!(jats(displayed), ["It is large."]);
+}
+
+/// Text after an element without end tag is not lost.
+#[test]
+fn unclosed_elements_of_html() {
+    for (page, expected) in [
+        ("<nav><a>Home</a><p>Tea.", &["Home", "Tea."][..]),
+        (
+            "<table><tr><td>1<p>Tea.</p><table><tr><td>2</table><p>Cups.",
+            &["1", "Tea.", "Cups."],
+        ),
+        (
+            "<nav>Home</nav><p>Tea.</p><nav><p>Cups.",
+            &["Tea.", "Cups."],
+        ),
+        ("<table><table><tr><td>1</table></table><p>Tea.", &["Tea."]),
+        ("<p>Tea.<script>if (a < b) {} <p>Cups.", &["Tea."]),
+        ("</nav></table><p>Tea.", &["Tea."]),
+    ] {
+        assert_eq!(html(page), expected, "{page}");
+    }
+}
+
+#[test]
+fn empty_scripts_and_titles_of_xhtml() {
+    let page = "<?xml version='1.0'?><html><head><script src='a.js'/><title/><style/></head>\
+        <body><iframe src='b'/><p>Tea.</p><textarea/><script>if (a &lt; b) {}</script><p>Cups.</p></body></html>";
+    for format in [DocumentFormat::Html, DocumentFormat::Xml] {
+        assert_eq!(lines(page, format), ["Tea.", "Cups."]);
+    }
+}
