@@ -7,6 +7,8 @@ mod beir;
 mod biocaddie;
 mod biocaddie_records;
 mod catalog;
+#[cfg(all(feature = "arrow", feature = "parquet"))]
+mod columnar;
 mod csv;
 mod datafinder;
 mod indri;
