@@ -75,6 +75,9 @@ pub enum DataError {
     /// A line exceeds the length limit in bytes.
     #[error("{path}:{line}: expected at most {limit} bytes in a line, found more")]
     LineTooLong { path: String, line: u64, limit: u64 },
+    /// Text follows a CR in a line, as in files of old programs of the Macintosh.
+    #[error("{path}:{line}: expected lines ended by LF or CRLF, found CR")]
+    LineEnd { path: String, line: u64 },
     /// A line is not UTF-8 text.
     #[error("{path}:{line}: expected UTF-8 text, found {found}")]
     InvalidText {

@@ -236,6 +236,9 @@ fn scan_lines<E: From<TrecReadError>>(
         if line.columns < 6 || (line.first && is_json_column(line.field(0))) {
             return Err(columns(source, &line, "at least 6").into());
         }
+        if line.columns > 6 {
+            line.check_end(source)?;
+        }
         let (query, doc) = (line.field(0), line.field(2));
         let (text, name) = (line.field(4), line.field(5));
         let score = match c_number(text) {
@@ -356,6 +359,9 @@ pub fn read_qrels(
             source,
             &mut position,
             |line: TrecLine<'_, 4>| {
+                if line.first || line.columns != 4 {
+                    line.check_end(source)?;
+                }
                 if line.columns != 4 || (line.first && is_json_column(line.field(0))) {
                     return Err(columns(source, &line, "4"));
                 }

@@ -29,12 +29,14 @@ pub(super) fn is_separator_line(text: &str) -> bool {
 }
 
 /// Returns what the first line of a run is. The header of a run of MS MARCO with unknown names is
-/// an error unless it is skipped. A header line of six columns in the order of TREC is data.
+/// an error unless it is skipped. A header line of six columns in the order of TREC is data. A file
+/// with CR is one line, an error.
 pub(super) fn first_line(
     line: &TrecLine<'_, 6>,
     source: &str,
     header: HeaderLine,
 ) -> Result<FirstLine, TrecReadError> {
+    line.check_end(source)?;
     if is_separator_line(line.text()) {
         return Ok(FirstLine::Separator);
     }

@@ -13,6 +13,7 @@ mod csv;
 mod datafinder;
 mod indri;
 mod json;
+mod line_ends;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod runs;
