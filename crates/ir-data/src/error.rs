@@ -9,7 +9,7 @@ use ir_core::training::InvalidExample;
 use ir_core::trec::{TrecReadError, TrecWriteError};
 use ir_core::{CorpusError, excerpt};
 
-use crate::compression_format::Compression;
+use crate::compression_format::{Compression, unpacking};
 
 /// Error reading or writing a file of a collection.
 ///
@@ -49,9 +49,10 @@ pub enum DataError {
         compression: Compression,
         found: String,
     },
-    /// The file is compressed in a format that is not read.
+    /// The file is an archive, or compressed in a format that is not read.
     #[error(
-        "{path}: expected uncompressed, gzip or zstd data, found {found} (decompress the file first)"
+        "{path}: expected uncompressed, gzip or zstd data, found {found} ({})",
+        unpacking(found)
     )]
     UnsupportedCompression { path: String, found: &'static str },
     /// The path of a file names a directory.

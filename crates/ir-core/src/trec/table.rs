@@ -7,6 +7,7 @@ use super::number::c_number;
 use super::run_columns::{RunColumns, RunColumnsError, field_error};
 use super::scan::TrecLine;
 use super::{HeaderLine, TrecReadError, TrecWarnings, columns};
+use crate::characters::excerpt;
 
 /// Columns of a run, for errors.
 pub(super) const RUN: &str = "a run of six columns (query, Q0, document, rank, score, tag)";
@@ -52,7 +53,7 @@ pub(super) fn first_line(
         return Err(TrecReadError::RankHeader {
             path: source.to_owned(),
             line: line.number,
-            found: names.join(" "),
+            found: excerpt(&names.join(" ")),
         });
     }
     Ok(match header {

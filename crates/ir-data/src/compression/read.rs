@@ -5,7 +5,7 @@ use std::path::Path;
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
 use crate::compression_format::{
-    Compression, MAGIC, StreamError, other_compression, unsupported_format,
+    Compression, MAGIC, StreamError, is_tar, other_compression, unsupported_format,
 };
 use crate::error::{DataError, name_of, read_error};
 use crate::utf16;
@@ -82,7 +82,7 @@ pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
 ///
 /// # Errors
 /// The file does not exist, is a directory or cannot be read, a `.gz` or `.zst` file is empty, or
-/// the file is compressed in another format, such as bzip2, xz, lz4 or zip.
+/// the file is a tar archive or compressed in another format, such as bzip2, xz, lz4 or zip.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
     utf16::decode(open_bytes(path)?).map_err(read_error(path))
@@ -142,7 +142,8 @@ pub(crate) fn open_bytes(path: &Path) -> Result<Box<dyn BufRead + Send>, DataErr
 /// errors.
 ///
 /// # Errors
-/// The first bytes cannot be read, or belong to another format of compression.
+/// The first bytes cannot be read, or belong to another format of compression or a tar archive,
+/// possibly compressed.
 pub fn decompress<'a>(
     reader: impl BufRead + Send + 'a,
     source: &str,
@@ -154,6 +155,7 @@ fn decompress_bytes<'a>(
     mut reader: impl BufRead + Send + 'a,
     source: &str,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
+    let is_archive = matches!(reader.fill_buf(), Ok(start) if is_tar(start));
     let mut head = Vec::new();
     reader.by_ref().take(MAGIC).read_to_end(&mut head)?;
     if let Some(found) = other_compression(&head) {
@@ -169,12 +171,21 @@ fn decompress_bytes<'a>(
     }
     let compression = Compression::from_magic(&head);
     let reader = Cursor::new(head).chain(reader);
-    Ok(match compression {
-        None => Box::new(reader),
+    let mut reader = match compression {
+        None if is_archive => return Err(StreamError::unsupported(source, TAR)),
+        None => return Ok(Box::new(reader)),
         Some(Compression::Gzip) => buffered(GzipReader::new(reader, source)),
         Some(Compression::Zstd) => buffered(ZstdReader::new(reader, source)),
-    })
+    };
+    // Errors persist: the reader of lines reports this one, with its number.
+    if matches!(reader.fill_buf(), Ok(start) if is_tar(start)) {
+        return Err(StreamError::unsupported(source, TAR));
+    }
+    Ok(reader)
 }
+
+/// Name of an archive that is read neither as it is nor decompressed.
+const TAR: &str = "a tar archive";
 
 fn buffered<'a>(reader: impl Read + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
     Box::new(BufReader::with_capacity(1 << 16, reader))
