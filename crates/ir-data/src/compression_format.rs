@@ -58,6 +58,9 @@ pub(crate) fn other_compression(head: &[u8]) -> Option<&'static str> {
         .or(is_bzip2.then_some("bzip2 data"))
 }
 
+/// Number of bytes by which a tar archive is detected.
+pub(crate) const TAR_HEADER: u64 = 512;
+
 /// Returns `true` for the start of a tar archive in POSIX or GNU format: `ustar` in the header of
 /// the first file.
 pub(crate) fn is_tar(start: &[u8]) -> bool {

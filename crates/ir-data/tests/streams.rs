@@ -106,6 +106,7 @@ fn tar_archives_are_named() {
             error,
             format!("{path}: {expected} (extract its files first)")
         );
+        assert!(!ir_data::is_plain(folder.path().join(name)).unwrap());
         let bytes = bytes(folder.path(), name, &archive);
         assert_eq!(
             read(&bytes).unwrap_err().to_string(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
 use crate::compression_format::{
-    Compression, MAGIC, StreamError, is_tar, other_compression, unsupported_format,
+    Compression, MAGIC, StreamError, TAR_HEADER, is_tar, other_compression, unsupported_format,
 };
 use crate::error::{DataError, name_of, read_error};
 use crate::utf16;
@@ -33,7 +33,7 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 }
 
 /// Returns `true` if [`open`] returns the bytes of a file as they are: a file, not a pipe, that is
-/// neither compressed nor UTF-16.
+/// neither compressed, an archive nor UTF-16.
 ///
 /// ```
 /// let path = std::env::temp_dir().join(format!("ir-data-plain-{}.txt", std::process::id()));
@@ -54,9 +54,10 @@ pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
     }
     let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(utf16::MARK).read_to_end(&mut head))
+        .and_then(|file| file.take(TAR_HEADER).read_to_end(&mut head))
         .map_err(read_error(path))?;
-    Ok(utf16::unit_of(&head).is_none())
+    let is_other = is_tar(&head) || other_compression(&head).is_some();
+    Ok(utf16::unit_of(&head).is_none() && !is_other)
 }
 
 /// Opens a file for reading: uncompressed, gzip or zstd, detected by its first bytes and not by
