@@ -24,12 +24,37 @@ use crate::utf16;
 /// # Errors
 /// The file cannot be read.
 pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>, DataError> {
-    let path = path.as_ref();
+    Ok(Compression::from_magic(&read_head(path.as_ref())?))
+}
+
+/// Detects an archive or a format of compression that [`open`] does not read, by the first bytes of
+/// a file: `a tar archive`, `bzip2 data`. `None` for other files.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-data-xz-{}.jsonl", std::process::id()));
+/// std::fs::write(&path, b"\xfd7zXZ\0\0\x04")?;
+/// assert_eq!(ir_data::unsupported_compression(&path)?, Some("xz data"));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read.
+pub fn unsupported_compression(path: impl AsRef<Path>) -> Result<Option<&'static str>, DataError> {
+    Ok(unsupported_content(&read_head(path.as_ref())?))
+}
+
+/// First bytes of a file, which show compression, archives and UTF-16.
+fn read_head(path: &Path) -> Result<Vec<u8>, DataError> {
     let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MAGIC).read_to_end(&mut head))
+        .and_then(|file| file.take(TAR_HEADER).read_to_end(&mut head))
         .map_err(read_error(path))?;
-    Ok(Compression::from_magic(&head))
+    Ok(head)
+}
+
+fn unsupported_content(head: &[u8]) -> Option<&'static str> {
+    other_compression(head).or(is_tar(head).then_some(TAR))
 }
 
 /// Returns `true` if [`open`] returns the bytes of a file as they are: a file, not a pipe, that is
@@ -49,15 +74,13 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 /// The file cannot be read.
 pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
     let path = path.as_ref();
-    if !path.is_file() || detect_compression(path)?.is_some() {
+    if !path.is_file() {
         return Ok(false);
     }
-    let mut head = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(TAR_HEADER).read_to_end(&mut head))
-        .map_err(read_error(path))?;
-    let is_other = is_tar(&head) || other_compression(&head).is_some();
-    Ok(utf16::unit_of(&head).is_none() && !is_other)
+    let head = read_head(path)?;
+    Ok(Compression::from_magic(&head).is_none()
+        && utf16::unit_of(&head).is_none()
+        && unsupported_content(&head).is_none())
 }
 
 /// Opens a file for reading: uncompressed, gzip or zstd, detected by its first bytes and not by
