@@ -12,8 +12,8 @@
 //! - An unpaired `"` at the start of a cell may join rows. [`Corpus::skipped`] counts rows of
 //!   tab-separated tables that have a line inside a quoted cell with as many tabs as the header.
 //! - Every other column is a string attribute; empty cells and columns without a name are omitted.
-//! - Lines end with `\n` or `\r\n`; a `\r` between names of the header is an error. Blank lines between rows are skipped, and so is a line such as
-//!   `sep=;` before the header.
+//! - Lines end with `\n` or `\r\n`; a `\r` between names of the header is an error. Blank lines
+//!   between rows are skipped, and so is a line such as `sep=;` before the header.
 //! - A row with another number of cells than the header, an empty id, a repeated id and two columns
 //!   of one name are errors. CORD-19 has several rows for some papers: of the rows with the same
 //!   `cord_uid` the first is read, and [`Corpus::skipped`] counts the others.

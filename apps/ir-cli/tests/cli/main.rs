@@ -80,5 +80,6 @@ mod train_reader;
 #[cfg(feature = "dense")]
 mod train_reranker;
 mod trec_eval;
+mod unread_files;
 mod waiting;
 mod worker;

@@ -8,8 +8,9 @@
 //! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
 //! | `qrels/test.csv`, `qrels/test.json`, ... | the same in another format of [`read_qrels_any`] |
 //!
-//! Every file may be compressed, with or without `.gz` or `.zst` in its name. Endings may be in upper
-//! case. A file in another compression, such as `test.tsv.bz2`, is an error when it is read. Copies of datasets of
+//! Every file may be compressed, with or without `.gz` or `.zst` in its name. Endings may be in
+//! upper case. A file in another compression, such as `test.tsv.bz2`, is an error when it is read.
+//! [`unread_qrels`] lists files that may be judgments and have other names. Copies of datasets of
 //! the Hugging Face hub have Parquet files, possibly in parts:
 //!
 //! | file | content |

@@ -41,7 +41,7 @@ impl Column {
 /// Cell of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
-    /// Null or NaN.
+    /// Cell without a value, also NaN.
     Null,
     Value(AttributeValue),
     /// Bytes of a binary column that are not UTF-8.

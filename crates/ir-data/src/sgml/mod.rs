@@ -32,7 +32,8 @@
 //!
 //! | element | result |
 //! |---|---|
-//! | `<num>` `<number>` `<id>` `<identifier>` `<qid>` `<topic_id>` `<topicid>` | id, unique, without inner white space |
+//! | `<num>` `<number>` `<id>` `<identifier>` `<qid>` | id, unique, without inner white space |
+//! | `<topic_id>` `<topicid>` | the same |
 //! | `<title>` | text, at most once |
 //! | `<query>` `<content>` `<question>` | attributes; without a title also the text |
 //! | `<desc>` `<description>` | the same |

@@ -140,7 +140,7 @@ impl Args {
     }
 
     /// Returns `true` if the name of a missing file is a measure with a mistake: it has a cutoff or
-    /// parameters, or is close to the name of one. After `-o`, a name may be the file of the output.
+    /// parameters, or is close to the name of one. A name after `-o` may be an output file.
     fn is_like_measure(&self, argument: &str, suggestion: &str) -> bool {
         let is_close = !suggestion.is_empty() && !argument.contains('.') && !self.forms.old;
         !argument.contains('/') && (argument.contains(['@', '(']) || is_close)
