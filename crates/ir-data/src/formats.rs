@@ -132,7 +132,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "corpus.jsonl, corpus.parquet or the folder corpus",
         fields: "corpus, queries and qrels as JSON lines or Parquet, qrels also as TSV, CSV, JSON or Arrow, in parts named -00000-of-00002; judgments also in default or data, as on the Hugging Face hub",
         encodings: UTF8,
-        skipped: "other files",
+        skipped: "other files; those that may be judgments are named",
     },
     Format {
         content: "judgments",
