@@ -141,7 +141,7 @@ pub(crate) fn files_of_splits(root: &Path) -> Result<BTreeMap<String, SplitFiles
         paths.retain(|path| stem_of(path).is_some_and(|(_, end)| is_of_hub(end)));
     }
     let mut preferred = BTreeMap::<PathBuf, PathBuf>::new();
-    for path in paths.into_iter().filter(|path| !path.is_dir()) {
+    for path in paths.into_iter().filter(|it| it.exists() && !it.is_dir()) {
         let (plain, rank) = without_compression(&path);
         let is_first = |other: &PathBuf| rank < without_compression(other).1;
         if preferred.get(&plain).is_none_or(is_first) {

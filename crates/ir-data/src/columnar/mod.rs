@@ -168,7 +168,9 @@ fn field_names(rows: &Rows, kind: RecordKind, given: &GivenNames) -> Result<Fiel
     // A title may be binary beside other columns.
     if let Some(title) = &mut fields.title
         && !values.contains(&title.as_str())
-        && let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(title))
+        && let Some(name) = names
+            .iter()
+            .find(|name| name.eq_ignore_ascii_case(title.as_str()))
     {
         *title = (*name).to_owned();
     }
