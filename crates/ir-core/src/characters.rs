@@ -28,16 +28,27 @@ pub fn character_count(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Returns the first 60 characters of a text for an error message, with `…` if it is longer.
+/// Returns the first 60 characters of a text for an error message, with `…` if it is longer. A
+/// control character counts as its escape, such as `\u{1}`.
 ///
 /// ```
 /// assert_eq!(ir_core::excerpt("tea"), "tea");
 /// assert!(ir_core::excerpt(&"tea ".repeat(20)).ends_with("tea …"));
+/// assert_eq!(ir_core::excerpt(&"\u{1}".repeat(20)), "\u{1}".repeat(12) + "…");
 /// ```
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     const LENGTH: usize = 60;
-    match text.char_indices().nth(LENGTH) {
+    let mut length = 0;
+    let end = text.char_indices().find(|(_, char)| {
+        length += if char.is_control() {
+            char.escape_debug().count()
+        } else {
+            1
+        };
+        length > LENGTH
+    });
+    match end {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

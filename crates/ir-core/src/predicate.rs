@@ -11,6 +11,9 @@ use crate::comparison::Comparable;
 use crate::date::Date;
 use crate::ids::{DocNum, DocSet};
 
+/// Returns `true` for the orders of a value and a limit that pass a range.
+type PassesOrder = fn(Ordering) -> bool;
+
 /// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
 /// documents of an index.
 ///

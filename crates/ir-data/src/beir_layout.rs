@@ -1,6 +1,7 @@
 //! Files of a folder in BEIR's layout.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,17 +20,28 @@ const ENDINGS: [&str; 8] = [
     "tsv", "csv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather",
 ];
 
+/// Endings of compressed files, in the order in which copies of a file are preferred after an
+/// uncompressed one. Formats that are not read are among them: their reader is an error that names
+/// them, so that no file is ignored.
+const COMPRESSIONS: [&str; 10] = [
+    "zst", "gz", "bz2", "xz", "lz4", "lzma", "lz", "z", "zip", "7z",
+];
+
+/// Endings of files with documents or queries, by precedence.
+const RECORDS: [&str; 2] = ["jsonl", "parquet"];
+
 /// Files with documents or queries: `NAME.jsonl` or `NAME.parquet`, otherwise those in the folder
 /// `NAME`, by their names. A missing part is an error.
 pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
-    let one = ["jsonl", "parquet"].map(|end| existing(&root.join(format!("{name}.{end}"))));
-    if let Some(file) = one.into_iter().flatten().next() {
+    let one = RECORDS.map(|end| existing(&root.join(format!("{name}.{end}"))));
+    let one = one.into_iter().flatten().next();
+    if let Some(file) = one.or_else(|| existing_in_any_case(root, name)) {
         return Ok(vec![file]);
     }
     let folder = root.join(name);
     let mut files = Vec::new();
     for path in entries(&folder)? {
-        if matches!(stem_of(&path), Some((_, "jsonl" | "parquet"))) {
+        if stem_of(&path).is_some_and(|(_, end)| RECORDS.contains(&end)) {
             files.push(path);
         }
     }
@@ -128,9 +140,32 @@ pub(crate) fn files_of_splits(root: &Path) -> Result<BTreeMap<String, SplitFiles
         let is_of_hub = |end: &str| ["tsv", "jsonl", "parquet"].contains(&end);
         paths.retain(|path| stem_of(path).is_some_and(|(_, end)| is_of_hub(end)));
     }
-    paths.sort();
-    paths.retain(|path| existing(&without_compression(path)).as_ref() == Some(path));
-    Ok(splits_of(paths))
+    let mut preferred = BTreeMap::<PathBuf, PathBuf>::new();
+    for path in paths.into_iter().filter(|it| it.exists() && !it.is_dir()) {
+        let (plain, rank) = without_compression(&path);
+        let is_first = |other: &PathBuf| rank < without_compression(other).1;
+        if preferred.get(&plain).is_none_or(is_first) {
+            preferred.insert(plain, path);
+        }
+    }
+    Ok(splits_of(preferred.into_values()))
+}
+
+/// Files that may be judgments and are not read: those in `qrels` with other endings, and those
+/// beside the corpus, such as `qrels.tsv`. Hidden files are left out.
+pub(crate) fn unread_judgments(root: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let file_name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+    let mut unread = entries(&root.join(QRELS[0]))?;
+    unread.retain(|path| stem_of(path).is_none());
+    unread.retain(|path| file_name(path).is_some_and(|name| !name.starts_with('.')));
+    let mut beside = entries(root)?;
+    beside.retain(|path| {
+        file_name(path).is_some_and(|name| name.split('.').next() == Some(QRELS[0]))
+    });
+    unread.append(&mut beside);
+    unread.retain(|path| path.is_file());
+    unread.sort();
+    Ok(unread)
 }
 
 /// Files of the judgments by split, `.tsv` before `.jsonl` before `.parquet`.
@@ -158,33 +193,56 @@ fn split_of(stem: &str) -> &str {
     NumberedPart::parse(stem).map_or(stem, |part| part.name)
 }
 
-/// Name without ending, and the ending: `dev` and `tsv` for `dev.tsv.gz`. `None` for files of
-/// other formats.
-fn stem_of(path: &Path) -> Option<(&str, &str)> {
+/// Name without ending, and the ending in lower case: `dev` and `tsv` for `dev.TSV.gz`. `None` for
+/// files of other formats.
+fn stem_of(path: &Path) -> Option<(&str, &'static str)> {
     let name = path.file_name()?.to_str()?;
-    let name = name.strip_suffix(".gz").unwrap_or(name);
-    let name = name.strip_suffix(".zst").unwrap_or(name);
-    let (stem, ending) = name.rsplit_once('.')?;
-    ENDINGS.contains(&ending).then_some((stem, ending))
+    let (stem, ending) = match name.rsplit_once('.')? {
+        (plain, ending) if compression_rank(ending).is_some() => plain.rsplit_once('.')?,
+        parts => parts,
+    };
+    let mut known = ENDINGS.into_iter();
+    let ending = known.find(|known| ending.eq_ignore_ascii_case(known))?;
+    Some((stem, ending))
 }
 
-fn without_compression(path: &Path) -> PathBuf {
-    match path.extension() {
-        Some(end) if end == "gz" || end == "zst" => path.with_extension(""),
-        _ => path.to_owned(),
+/// Position among [`COMPRESSIONS`].
+fn compression_rank(ending: &str) -> Option<usize> {
+    let mut known = COMPRESSIONS.iter();
+    known.position(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// Path without the ending of a compression, and the precedence among copies of a file: 0 for an
+/// uncompressed one.
+fn without_compression(path: &Path) -> (PathBuf, usize) {
+    let ending = path.extension().and_then(OsStr::to_str);
+    match ending.and_then(compression_rank) {
+        Some(rank) => (path.with_extension(""), rank + 1),
+        None => (path.to_owned(), 0),
     }
 }
 
-/// Path of an existing file, possibly with `.zst` or `.gz` appended.
+/// Path of an existing file, possibly compressed.
 fn existing(plain: &Path) -> Option<PathBuf> {
-    let with = |suffix: &str| {
+    let compressed = COMPRESSIONS.iter().map(|ending| {
         let mut name = plain.as_os_str().to_owned();
-        name.push(suffix);
+        name.push(".");
+        name.push(ending);
         PathBuf::from(name)
-    };
-    [plain.to_owned(), with(".zst"), with(".gz")]
-        .into_iter()
-        .find(|path| path.exists() && !path.is_dir())
+    });
+    let mut paths = std::iter::once(plain.to_owned()).chain(compressed);
+    paths.find(|path| path.exists() && !path.is_dir())
+}
+
+/// Path of a file `NAME.jsonl` or `NAME.parquet` with endings in any case, such as `NAME.JSONL.GZ`.
+fn existing_in_any_case(root: &Path, name: &str) -> Option<PathBuf> {
+    let files = entries(root).ok()?.into_iter().filter_map(|path| {
+        let (_, ending) = stem_of(&path).filter(|(stem, _)| *stem == name)?;
+        let order = RECORDS.iter().position(|known| *known == ending)?;
+        let rank = without_compression(&path).1;
+        (!path.is_dir()).then_some((order, rank, path))
+    });
+    files.min().map(|(.., path)| path)
 }
 
 #[cfg(test)]
@@ -201,7 +259,12 @@ mod tests {
             ("test.csv", Some("test")),
             ("test.json.zst", Some("test")),
             ("test-00000-of-00001.arrow", Some("test")),
+            ("test.TSV", Some("test")),
+            ("test.Tsv.GZ", Some("test")),
+            ("test.tsv.bz2", Some("test")),
             ("test.txt", None),
+            ("test.txt.gz", None),
+            ("test.gz", None),
             ("README", None),
         ] {
             let found = stem_of(Path::new(name)).map(|(stem, _)| split_of(stem));

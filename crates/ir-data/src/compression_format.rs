@@ -58,6 +58,27 @@ pub(crate) fn other_compression(head: &[u8]) -> Option<&'static str> {
         .or(is_bzip2.then_some("bzip2 data"))
 }
 
+/// Number of bytes by which a tar archive is detected.
+pub(crate) const TAR_HEADER: u64 = 512;
+
+/// Returns `true` for the start of a tar archive in POSIX or GNU format: `ustar` in the header of
+/// the first file.
+pub(crate) fn is_tar(start: &[u8]) -> bool {
+    const OFFSET: usize = 257;
+    start
+        .get(OFFSET..)
+        .is_some_and(|rest| rest.starts_with(b"ustar"))
+}
+
+/// Advice about a file with content of [`other_compression`] or a tar archive.
+pub(crate) fn unpacking(found: &str) -> &'static str {
+    if found.contains("archive") {
+        "extract its files first"
+    } else {
+        "decompress the file first"
+    }
+}
+
 impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -12,8 +12,8 @@
 //! - An unpaired `"` at the start of a cell may join rows. [`Corpus::skipped`] counts rows of
 //!   tab-separated tables that have a line inside a quoted cell with as many tabs as the header.
 //! - Every other column is a string attribute; empty cells and columns without a name are omitted.
-//! - Lines end with `\n` or `\r\n`. Blank lines between rows are skipped, and so is a line such as
-//!   `sep=;` before the header.
+//! - Lines end with `\n` or `\r\n`; a `\r` between names of the header is an error. Blank lines
+//!   between rows are skipped, and so is a line such as `sep=;` before the header.
 //! - A row with another number of cells than the header, an empty id, a repeated id and two columns
 //!   of one name are errors. CORD-19 has several rows for some papers: of the rows with the same
 //!   `cord_uid` the first is read, and [`Corpus::skipped`] counts the others.
@@ -44,7 +44,7 @@ use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::head::is_separator_line;
 use crate::json::{FieldNames, GivenNames, RecordKind};
-use crate::lines::LineReader;
+use crate::lines::{LineReader, check_line_end};
 use crate::row::{check_id, set_field};
 use crate::text_encoding::TextEncoding;
 
@@ -181,6 +181,8 @@ impl Header {
         at: Location<'_>,
     ) -> Result<Self, DataError> {
         let line = line.strip_suffix('\r').unwrap_or(line);
+        let unquoted: String = line.split('"').step_by(2).collect();
+        let line_end = check_line_end(&unquoted, at);
         let mut failed: Option<(usize, DataError)> = None;
         for separator in SEPARATORS {
             let columns = match header_cells(line, separator, at) {
@@ -198,6 +200,7 @@ impl Header {
             let names: Vec<&str> = columns.iter().map(String::as_str).collect();
             match FieldNames::of_columns(&names, kind, given, at) {
                 Ok(mut fields) => {
+                    line_end?;
                     fields.metadata = None;
                     return Ok(Self {
                         separator,
@@ -210,6 +213,9 @@ impl Header {
                 }
                 Err(_) => {}
             }
+        }
+        if !given.is_empty() {
+            line_end?;
         }
         let missing = || at.syntax("a header line with the names of columns", line);
         Err(failed.map_or_else(missing, |(_, error)| error))

@@ -291,7 +291,9 @@ fn detect(path: &Path, options: &ReadOptions) -> Result<DocumentFormat, DataErro
             Ok(header) => return Ok(header.into()),
             // The header lacks a given name, or has a name twice.
             Err(error) if !names.is_empty() => return Err(error),
-            Err(error @ DataError::RepeatedField { .. }) => return Err(error),
+            Err(error @ (DataError::RepeatedField { .. } | DataError::LineEnd { .. })) => {
+                return Err(error);
+            }
             Err(_) => {}
         }
         let layout = if head.is_msmarco_document() {

@@ -9,7 +9,7 @@ use ir_core::training::InvalidExample;
 use ir_core::trec::{TrecReadError, TrecWriteError};
 use ir_core::{CorpusError, excerpt};
 
-use crate::compression_format::Compression;
+use crate::compression_format::{Compression, unpacking};
 
 /// Error reading or writing a file of a collection.
 ///
@@ -49,9 +49,10 @@ pub enum DataError {
         compression: Compression,
         found: String,
     },
-    /// The file is compressed in a format that is not read.
+    /// The file is an archive, or compressed in a format that is not read.
     #[error(
-        "{path}: expected uncompressed, gzip or zstd data, found {found} (decompress the file first)"
+        "{path}: expected uncompressed, gzip or zstd data, found {found} ({})",
+        unpacking(found)
     )]
     UnsupportedCompression { path: String, found: &'static str },
     /// The path of a file names a directory.
@@ -75,6 +76,9 @@ pub enum DataError {
     /// A line exceeds the length limit in bytes.
     #[error("{path}:{line}: expected at most {limit} bytes in a line, found more")]
     LineTooLong { path: String, line: u64, limit: u64 },
+    /// Text follows a CR in a line, as in files of old programs of the Macintosh.
+    #[error("{path}:{line}: expected lines ended by LF or CRLF, found CR")]
+    LineEnd { path: String, line: u64 },
     /// A line is not UTF-8 text.
     #[error("{path}:{line}: expected UTF-8 text, found {found}")]
     InvalidText {

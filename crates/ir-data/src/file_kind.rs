@@ -67,7 +67,7 @@ impl FileKind {
     /// | the same or two words between tabs, without names of columns | unclear |
     /// | JSON object of objects of integers; of other numbers | judgments; run |
     /// | the same integers, descending for each query | unclear |
-    /// | `<top>`, `<topic>`, `<parameters>` or `<queries>` | queries |
+    /// | `<top>`, `<topic>`, `<inex_topic>`, `<parameters>` or `<queries>` | queries |
     /// | JSON or columns with the names of queries only | queries |
     /// | vector index, NumPy array, `.fvecs` | vectors |
     /// | JSON, Parquet or Arrow with vectors and without texts | vectors |
@@ -144,9 +144,16 @@ fn text_of(head: &[u8]) -> Cow<'_, str> {
 
 fn of_markup(head: &str) -> FileKind {
     let elements = FirstElements::parse(head);
-    let is_queries = ["top", "topic", "topics", "parameters", "queries"]
-        .iter()
-        .any(|name| elements.has(name));
+    let is_queries = [
+        "top",
+        "topic",
+        "topics",
+        "inex_topic",
+        "parameters",
+        "queries",
+    ]
+    .iter()
+    .any(|name| elements.has(name));
     if is_queries && !elements.is_trec() {
         FileKind::Queries
     } else {

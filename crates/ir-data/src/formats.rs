@@ -36,7 +36,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "PAR1, ARROW1 or a message of Arrow at the start, or a folder of such files; in a folder of save_to_disk, the files of state.json",
         fields: "columns named as in JSON lines, in any case; others are attributes",
         encodings: "UTF-8",
-        skipped: "binary columns, lists of floating-point numbers, times of day, null and NaN",
+        skipped: "binary columns other than ids, titles and texts, lists of floating-point numbers, times of day, null and NaN",
     },
     Format {
         content: "documents, queries",
@@ -74,7 +74,7 @@ pub const FORMATS: &[Format] = &[
         content: "queries",
         name: "topics",
         recognized_by: "another < at the start",
-        fields: "<top>, <topic>, or <query> below <queries>; num, number, id, identifier, qid or an attribute the id; title, query, content, question, desc, description, narr, narrative; without a text the attribute title or query",
+        fields: "<top>, <topic>, <inex_topic>, or <query> below <queries>; num, number, id, identifier, qid, topic_id, topicid or an attribute (also q) the id; title, query, content, question, desc, description, narr, narrative; without a text the attribute title or query",
         encodings: UTF8_LATIN1,
         skipped: "subtopics and other elements",
     },
@@ -132,7 +132,7 @@ pub const FORMATS: &[Format] = &[
         recognized_by: "corpus.jsonl, corpus.parquet or the folder corpus",
         fields: "corpus, queries and qrels as JSON lines or Parquet, qrels also as TSV, CSV, JSON or Arrow, in parts named -00000-of-00002; judgments also in default or data, as on the Hugging Face hub",
         encodings: UTF8,
-        skipped: "other files",
+        skipped: "other files; those that may be judgments are named",
     },
     Format {
         content: "judgments",

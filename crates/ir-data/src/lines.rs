@@ -2,7 +2,7 @@ use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 
 use crate::compression_format::StreamError;
-use crate::error::{DataError, InvalidText};
+use crate::error::{DataError, InvalidText, Location};
 
 /// Default length limit of a line in bytes: 64 MiB.
 pub const MAX_LINE: u64 = 64 << 20;
@@ -145,6 +145,17 @@ impl<R: BufRead> LineReader<R> {
                 column: error.valid_up_to() as u64 + 1,
             })),
         }
+    }
+}
+
+/// Returns an error if text follows a CR in a line: the line may be all lines of a file with CR.
+pub(crate) fn check_line_end(text: &str, at: Location<'_>) -> Result<(), DataError> {
+    match text.split_once('\r') {
+        Some((_, after)) if !after.trim_ascii().is_empty() => Err(DataError::LineEnd {
+            path: at.path.to_owned(),
+            line: at.line,
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -244,7 +244,9 @@ fn read_table(
             return Ok((queries, format));
         }
         Err(error) if !names.is_empty() => return Err(error),
-        Err(error @ DataError::RepeatedField { .. }) => return Err(error),
+        Err(error @ (DataError::RepeatedField { .. } | DataError::LineEnd { .. })) => {
+            return Err(error);
+        }
         Err(_) => {}
     }
     let read = tsv::read_queries(reader, source, &[Column::Id, Column::Text]);

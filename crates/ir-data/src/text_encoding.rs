@@ -52,9 +52,13 @@ impl TextEncoding {
     /// has that encoding instead, and keeps the mark.
     pub fn decode<'a>(self, reader: impl BufRead + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
         match self {
-            Self::Utf8 => Box::new(reader),
-            Self::Latin1 => decode_bytes(reader, <char as From<u8>>::from),
-            Self::Windows1252 => decode_bytes(reader, windows_1252),
+            Self::Utf8 => decode_marked(reader, |reader| reader),
+            Self::Latin1 => decode_marked(reader, |reader| {
+                Box::new(SingleByteReader::new(reader, <char as From<u8>>::from))
+            }),
+            Self::Windows1252 => decode_marked(reader, |reader| {
+                Box::new(SingleByteReader::new(reader, windows_1252))
+            }),
         }
     }
 
@@ -108,14 +112,14 @@ impl TextEncoding {
     }
 }
 
-/// Decodes bytes that are characters, unless the text has a byte order mark.
-fn decode_bytes<'a>(
+/// Decodes a text by its byte order mark, and a text without one by `unmarked`.
+fn decode_marked<'a>(
     mut reader: impl BufRead + Send + 'a,
-    decode: impl Fn(u8) -> char + Send + 'a,
+    unmarked: impl FnOnce(Box<dyn BufRead + Send + 'a>) -> Box<dyn BufRead + Send + 'a>,
 ) -> Box<dyn BufRead + Send + 'a> {
     // Errors persist: the reader of lines reports this one, with its number.
     if !matches!(reader.fill_buf(), Ok([0xef | 0xfe | 0xff, ..])) {
-        return Box::new(SingleByteReader::new(reader, decode));
+        return unmarked(Box::new(reader));
     }
     let mut head = Vec::new();
     let _ = reader.by_ref().take(utf16::MARK).read_to_end(&mut head);
@@ -126,7 +130,7 @@ fn decode_bytes<'a>(
     match unit {
         Some(unit) => utf16::after_mark(reader, unit),
         None if is_utf8 => Box::new(reader),
-        None => Box::new(SingleByteReader::new(reader, decode)),
+        None => unmarked(Box::new(reader)),
     }
 }
 
@@ -184,23 +188,43 @@ impl<R: BufRead, F: Fn(u8) -> char> Read for SingleByteReader<R, F> {
 mod tests {
     use super::*;
 
+    fn decoded(encoding: TextEncoding, bytes: &[u8]) -> Vec<u8> {
+        // In pieces, as from a pipe.
+        let reader = io::BufReader::with_capacity(1, bytes);
+        let mut text = Vec::new();
+        encoding.decode(reader).read_to_end(&mut text).unwrap();
+        text
+    }
+
     #[test]
     fn byte_order_marks_decide() {
-        for encoding in [TextEncoding::Latin1, TextEncoding::Windows1252] {
-            for (bytes, expected) in [
-                (&b"\xef\xbb\xbfcaf\xc3\xa9"[..], "\u{feff}café"),
-                (b"\xff\xfec\0\xe9\0", "\u{feff}cé"),
-                (b"\xfe\xff\0c\0\xe9", "\u{feff}cé"),
-                (b"\xef\xbb\xbf", "\u{feff}"),
-                (b"\xef\xbb", "ï»"),
-                (b"\xffe", "ÿe"),
-                (b"caf\xe9", "café"),
-            ] {
-                // In pieces, as from a pipe.
-                let reader = io::BufReader::with_capacity(1, bytes);
-                let mut text = String::new();
-                encoding.decode(reader).read_to_string(&mut text).unwrap();
-                assert_eq!(text, expected);
+        use TextEncoding::{Latin1, Utf8, Windows1252};
+        for (bytes, expected) in [
+            (&b"\xef\xbb\xbfcaf\xc3\xa9"[..], "\u{feff}café"),
+            (b"\xff\xfec\0\xe9\0", "\u{feff}cé"),
+            (b"\xfe\xff\0c\0\xe9", "\u{feff}cé"),
+            (b"\xef\xbb\xbf", "\u{feff}"),
+        ] {
+            for encoding in [Utf8, Latin1, Windows1252] {
+                assert_eq!(
+                    decoded(encoding, bytes),
+                    expected.as_bytes(),
+                    "{encoding:?}"
+                );
+            }
+        }
+        for (bytes, expected) in [
+            (&b"\xef\xbb"[..], "ï»"),
+            (b"\xffe", "ÿe"),
+            (b"caf\xe9", "café"),
+        ] {
+            assert_eq!(decoded(Utf8, bytes), bytes);
+            for encoding in [Latin1, Windows1252] {
+                assert_eq!(
+                    decoded(encoding, bytes),
+                    expected.as_bytes(),
+                    "{encoding:?}"
+                );
             }
         }
     }

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! - There is no quoting and no escaping. The writer rejects texts with tabs or line ends.
-//! - Lines end with `\n` or `\r\n`. Empty lines are skipped.
+//! - Lines end with `\n` or `\r\n`; a first line with a tab behind a `\r` is an error. Empty lines
+//!   are skipped.
 //! - Trailing columns of titles and attributes are optional. Any other number of columns, an empty
 //!   id and a duplicate id are errors.
 
@@ -27,7 +28,7 @@ use crate::collection::{collect_documents, query_from_document};
 use crate::compression::{DataFile, create};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
-use crate::lines::LineReader;
+use crate::lines::{LineReader, check_line_end};
 use crate::text_encoding::TextEncoding;
 
 /// Content of a column.
@@ -113,7 +114,12 @@ impl<R: BufRead> TsvReader<R> {
             }
             let at = Location::new(&self.source, line.number);
             let expected = self.min_columns..=self.layout.len();
-            if !expected.contains(&found) {
+            let after_cr = || text.split_once('\r').map_or("", |(_, after)| after);
+            let has_columns = expected.contains(&found);
+            if !has_columns || (line.number == 1 && after_cr().contains('\t')) {
+                check_line_end(text, at)?;
+            }
+            if !has_columns {
                 return Err(at.columns(expected, found));
             }
             if doc.id.is_empty() {

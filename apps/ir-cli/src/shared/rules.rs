@@ -120,29 +120,47 @@ pub(crate) fn select_measures<S: AsRef<str>>(
     options: &[S],
     rules: &Rules,
 ) -> Result<MeasureSelection> {
+    let selection = parse_measures(judgments, options, rules);
+    selection
+        .map_err(|error| Usage(format!("--measure {}{}", error.error, error.suggestion)).into())
+}
+
+/// Error of a measure, and the end of the message that suggests another one, or nothing.
+#[derive(Debug)]
+pub(crate) struct MeasureError {
+    pub(crate) error: ParseMeasureError,
+    pub(crate) suggestion: String,
+}
+
+/// Parses lists of measures.
+pub(crate) fn parse_measures<S: AsRef<str>>(
+    judgments: JudgmentKind,
+    options: &[S],
+    rules: &Rules,
+) -> Result<MeasureSelection, MeasureError> {
     let options: Vec<&str> = options
         .iter()
         .flat_map(|option| split_measures(option.as_ref()))
         .collect();
     MeasureSelection::parse_for(judgments, &options, rules.trec_eval_version).map_err(|error| {
-        let hint = match &error {
-            ParseMeasureError::Unknown { text } => suggested_measure(text),
-            ParseMeasureError::Value { text, .. } => suggested_cutoff(text),
-            _ => String::new(),
-        };
-        Usage(format!("--measure {error}{hint}")).into()
+        let suggestion = suggestion(&error);
+        MeasureError { error, suggestion }
     })
+}
+
+fn suggestion(error: &ParseMeasureError) -> String {
+    match error {
+        ParseMeasureError::Unknown { text } => suggested_measure(text),
+        ParseMeasureError::Value { text, .. } => suggested_cutoff(text),
+        _ => String::new(),
+    }
 }
 
 /// Parses one measure of an option other than a list.
 #[cfg(feature = "dense")]
 pub(crate) fn measure(text: &str) -> Result<Measure, String> {
     text.parse()
-        .map_err(|error: ParseMeasureError| match &error {
-            ParseMeasureError::Unknown { text } => format!("{error}{}", suggested_measure(text)),
-            ParseMeasureError::Value { text, .. } => format!("{error}{}", suggested_cutoff(text)),
-            _ => error.to_string(),
-        })
+        .map_err(|error: ParseMeasureError| format!("{error}{}", suggestion(&error)))
 }
 
 /// Measures in the order of the values of `--measure`, not in trec_eval's.

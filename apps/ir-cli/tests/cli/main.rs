@@ -83,5 +83,6 @@ mod train_reader;
 mod train_reranker;
 mod trec_eval;
 mod type_options;
+mod unread_files;
 mod waiting;
 mod worker;

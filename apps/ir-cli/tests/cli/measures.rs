@@ -205,3 +205,42 @@ fn help_of_measures() {
         assert!(line.chars().count() <= 100, "{line}");
     }
 }
+
+/// A missing file with the name of a measure with a mistake is that measure.
+#[test]
+fn positional_measures_with_mistakes() {
+    let here = folder();
+    for (text, expected) in [
+        ("nDGC@10", "\"nDGC@10\": no such measure"),
+        ("nDGC@10", "(did you mean nDCG@10?)"),
+        (
+            "P@0",
+            "\"P@0\": expected an integer >= 1 as cutoff, found \"0\"",
+        ),
+        (
+            "NDCG@10,",
+            "\"NDCG@10,\": expected an integer >= 1 as cutoff",
+        ),
+        (
+            "ndcg-l2@10",
+            "\"ndcg-l2@10\": this measure has no parameter \"-l2\"",
+        ),
+        ("P(rel=2", "\"P(rel=2\": expected NAME"),
+        ("map2", "(did you mean map@2?)"),
+    ] {
+        let ran = here.ir(&["eval", "plain", "run", text]);
+        let ran = ran.fails(2, &[expected, "; no file has this name, either"]);
+        assert!(!ran.err.contains("--measure"), "{}", ran.err);
+    }
+    // Files: the first run, paths and other names.
+    for args in [
+        "eval plain nDGC@10",
+        "eval plain run runs/nDGC@10",
+        "eval plain run map.trec",
+        "eval plain run nothing",
+    ] {
+        here.ir(args).fails(1, &["cannot read"]);
+    }
+    here.write("nDGC@10", RUN);
+    here.ir("eval plain run nDGC@10").ok();
+}

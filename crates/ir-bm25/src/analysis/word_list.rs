@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ir_core::excerpt;
+
 /// List of stop words or protected words in a text: one word per line. `#` and `|`, as in the
 /// lists of Snowball, start comments; blank lines are skipped.
 ///
@@ -53,7 +55,7 @@ impl WordList {
                 return Err(WordListError {
                     path,
                     line,
-                    found: word.to_owned(),
+                    found: excerpt(word),
                 });
             }
             if !word.is_empty() {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
+use ir_core::excerpt;
+
 use crate::{Searcher, WeightedTerm};
 
 /// Synonyms of words and phrases, in the format of Solr's `synonyms.txt`.
@@ -139,7 +141,7 @@ impl Synonyms {
             path: self.path.clone(),
             line,
             expected,
-            found: text.to_owned(),
+            found: excerpt(text),
         };
         let sides = split(text);
         if sides.iter().flatten().any(String::is_empty) {

@@ -2,7 +2,7 @@ use std::io::{BufRead, Read};
 
 use super::json::is_json_column;
 use super::scan::{BYTE_ORDER_MARK, encoding_error, long_line};
-use super::{MAX_LINE, TrecReadError, columns, is_space};
+use super::{MAX_LINE, TrecReadError, check_line_end, columns, is_space};
 
 /// Line-by-line reader of white-space-separated columns, by the rules of the [module](super): blank
 /// lines and lines that start with `#` are skipped.
@@ -68,6 +68,9 @@ impl<R: BufRead> ColumnReader<R> {
                 found += 1;
             }
             let is_start = std::mem::take(&mut self.is_start);
+            if is_start || found != N {
+                check_line_end(text, &self.path, line)?;
+            }
             if is_start && columns(text).next().is_some_and(is_json_column) {
                 let path = self.path.clone();
                 return Err(TrecReadError::Json { path, expected });

@@ -31,11 +31,11 @@
 //! `DocID` of the query `QueryID`. The readers do the same ([`HeaderLine::AsData`]) and report a
 //! [`TrecWarning`], as for infinite and hexadecimal scores. [`HeaderLine::Skip`] drops a header
 //! line; a run of MS MARCO with a header line of other names is an error otherwise. A byte-order
-//! mark at the start is skipped. Parquet and Arrow files are errors.
+//! mark at the start is skipped. Lines end with LF or CRLF. Parquet and Arrow files are errors.
 //!
 //! Input that makes an evaluation meaningless is an error: a missing column, a NaN score, a
-//! document that repeats within a query, a fifth column in qrels. The writers return a
-//! [`TrecWriteError`] for ids and scores that could not be read back.
+//! document that repeats within a query, a fifth column in qrels, lines that end with CR. The
+//! writers return a [`TrecWriteError`] for ids and scores that could not be read back.
 //!
 //! ```
 //! use ir_core::trec::{self, HeaderLine};
@@ -289,6 +289,9 @@ pub enum TrecReadError {
         doc: String,
         first: u64,
     },
+    /// Text follows a CR in a line, as in files of old programs of the Macintosh.
+    #[error("{path}:{line}: expected lines ended by LF or CRLF, found CR")]
+    LineEnd { path: String, line: u64 },
     /// A line contains NUL bytes or invalid UTF-8.
     #[error("{path}:{line}: expected UTF-8 text, found {found}")]
     Encoding {
@@ -334,6 +337,17 @@ pub enum TrecWriteError {
 /// ASCII white space, as C's `isspace`.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// Returns an error if text follows a CR in a line: CR would be white space between its columns.
+fn check_line_end(text: &str, path: &str, line: u64) -> Result<(), TrecReadError> {
+    match text.split_once('\r') {
+        Some((_, after)) if !after.bytes().all(is_space) => Err(TrecReadError::LineEnd {
+            path: path.to_owned(),
+            line,
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn columns(line: &str) -> impl Iterator<Item = &str> {

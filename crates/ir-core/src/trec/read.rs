@@ -12,6 +12,7 @@ use super::run_columns::NAMED_RANKS;
 use super::scan::{Position, TrecLine, scan};
 use super::table::{FirstLine, RUN, RunTable, first_line};
 use super::{HeaderLine, Parsed, TrecReadError, TrecWarnings};
+use crate::characters::excerpt;
 use crate::qrels::{Grade, JudgedDocs, Qrels};
 use crate::run::{Run, ScoredDoc};
 
@@ -220,7 +221,7 @@ fn scan_lines<E: From<TrecReadError>>(
                 return Err(TrecReadError::Rank {
                     path: source.to_owned(),
                     line: number,
-                    found: rank.to_owned(),
+                    found: excerpt(rank),
                 }
                 .into());
             };
@@ -235,6 +236,9 @@ fn scan_lines<E: From<TrecReadError>>(
         }
         if line.columns < 6 || (line.first && is_json_column(line.field(0))) {
             return Err(columns(source, &line, "at least 6").into());
+        }
+        if line.columns > 6 {
+            line.check_end(source)?;
         }
         let (query, doc) = (line.field(0), line.field(2));
         let (text, name) = (line.field(4), line.field(5));
@@ -280,6 +284,7 @@ fn unusual_score(
         let path = source.to_owned();
         return Err(TrecReadError::NanScore { path, line });
     }
+    let text = excerpt(text);
     warnings.push(
         line,
         match value {
@@ -342,7 +347,7 @@ pub fn read_qrels(
                     path: source.to_owned(),
                     line,
                     expected: "an integer as grade",
-                    found: found.to_owned(),
+                    found: excerpt(found),
                 });
             };
             judgments.push(entry.query, entry.doc, grade, line);
@@ -356,6 +361,9 @@ pub fn read_qrels(
             source,
             &mut position,
             |line: TrecLine<'_, 4>| {
+                if line.first || line.columns != 4 {
+                    line.check_end(source)?;
+                }
                 if line.columns != 4 || (line.first && is_json_column(line.field(0))) {
                     return Err(columns(source, &line, "4"));
                 }
@@ -419,7 +427,7 @@ pub(super) fn parse_grade(
         return None;
     }
     let grade = grade.unwrap_or(0);
-    let hint = header_hint(first);
+    let (text, hint) = (excerpt(text), header_hint(first));
     let message = format!("the grade {text:?} is not an integer and was read as {grade}{hint}");
     warnings.push(line, message);
     Some(grade)

@@ -2,6 +2,7 @@
 
 use super::number::parse_whole;
 use super::{TrecReadError, TrecWarnings};
+use crate::characters::excerpt;
 
 /// Warning about a run with ranks in place of scores.
 pub(super) const NAMED_RANKS: &str =
@@ -193,7 +194,7 @@ impl RunColumns {
     ) -> Result<f64, TrecReadError> {
         let error = |expected: &str| {
             let expected = format!("{expected} in the field {name:?}");
-            field_error(source, line, expected, format!("{text:?}"))
+            field_error(source, line, expected, format!("{:?}", excerpt(text)))
         };
         if self.is_rank {
             let rank = parse_whole(text).and_then(|rank| u32::try_from(rank).ok());

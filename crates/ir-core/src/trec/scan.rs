@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{MAX_LINE, TrecReadError, is_space};
+use super::{MAX_LINE, TrecReadError, check_line_end, is_space};
 
 /// Mark that Windows programs put at the start of a file in UTF-8. It is no part of the first id.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -32,6 +32,11 @@ impl<'t, const N: usize> TrecLine<'t, N> {
         let before = &self.text[..self.fields[0].0];
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         self.text[start..].lines().next().unwrap_or_default()
+    }
+
+    /// Returns an error if text follows a CR.
+    pub(super) fn check_end(&self, source: &str) -> Result<(), TrecReadError> {
+        check_line_end(self.text(), source, self.number)
     }
 
     /// Returns column `n`, from 0; empty if there are fewer columns.
@@ -198,6 +203,9 @@ fn lines<const N: usize, E: From<TrecReadError>>(
                 text,
                 fields: row.fields,
             })?;
+        } else if !position.data {
+            // A comment may be all of a file with CR.
+            check_line_end(&text[head..row.end], source, number)?;
         }
         head = row.end + 1;
     }

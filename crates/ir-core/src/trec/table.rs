@@ -7,6 +7,7 @@ use super::number::c_number;
 use super::run_columns::{RunColumns, RunColumnsError, field_error};
 use super::scan::TrecLine;
 use super::{HeaderLine, TrecReadError, TrecWarnings, columns};
+use crate::characters::excerpt;
 
 /// Columns of a run, for errors.
 pub(super) const RUN: &str = "a run of six columns (query, Q0, document, rank, score, tag)";
@@ -29,12 +30,14 @@ pub(super) fn is_separator_line(text: &str) -> bool {
 }
 
 /// Returns what the first line of a run is. The header of a run of MS MARCO with unknown names is
-/// an error unless it is skipped. A header line of six columns in the order of TREC is data.
+/// an error unless it is skipped. A header line of six columns in the order of TREC is data. A file
+/// with CR is one line, an error.
 pub(super) fn first_line(
     line: &TrecLine<'_, 6>,
     source: &str,
     header: HeaderLine,
 ) -> Result<FirstLine, TrecReadError> {
+    line.check_end(source)?;
     if is_separator_line(line.text()) {
         return Ok(FirstLine::Separator);
     }
@@ -50,7 +53,7 @@ pub(super) fn first_line(
         return Err(TrecReadError::RankHeader {
             path: source.to_owned(),
             line: line.number,
-            found: names.join(" "),
+            found: excerpt(&names.join(" ")),
         });
     }
     Ok(match header {

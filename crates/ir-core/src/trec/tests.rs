@@ -114,6 +114,43 @@ fn any_white_space_separates_and_surplus_columns_are_ignored() {
     assert!(parsed.warnings.is_empty());
 }
 
+/// CR is white space between columns, so that a file with CR would be one line.
+#[test]
+fn lines_that_end_with_cr_are_errors() {
+    let message = |name: &str, line: u64| {
+        format!("{name}:{line}: expected lines ended by LF or CRLF, found CR")
+    };
+    for (text, line) in [
+        ("q Q0 d 1 2.5 t\rq Q0 e 2 1.5 t\r", 1),
+        ("q d 1\rq e 2\r", 1),
+        ("qid,docno,score\rq,d,1\r", 1),
+        ("# run\rq Q0 d 1 2.5 t\r", 1),
+        ("q Q0 d 1 3 t\nq Q0 e 2 2 t\rq Q0 f 3 1 t\n", 2),
+    ] {
+        assert_eq!(
+            run(text).unwrap_err().to_string(),
+            message("run", line),
+            "{text}"
+        );
+    }
+    for (text, line) in [
+        ("q 0 d 1\rq 0 e 1", 1),
+        ("q d\rq e\r", 1),
+        ("q 0 d 1\nq 0 e 1\rq 0 f 1\n", 2),
+    ] {
+        let error = read_qrels(text.as_bytes(), "q", HeaderLine::AsData).unwrap_err();
+        assert_eq!(error.to_string(), message("q", line), "{text}");
+    }
+    let mut pairs = ColumnReader::new("a b\rc d\r".as_bytes(), "p");
+    assert_eq!(
+        pairs.next_row::<2>("2").unwrap_err().to_string(),
+        message("p", 1)
+    );
+    // White space before a line end.
+    assert_eq!(run("q Q0 d 1 2.5 t \r \r\n").unwrap().data.len(), 1);
+    assert_eq!(run("q Q0 d 1 2.5 t\r").unwrap().data.len(), 1);
+}
+
 #[test]
 fn columnar_files_are_no_runs() {
     let advice = "write each row as a line of these columns, with white space between them";

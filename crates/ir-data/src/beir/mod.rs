@@ -8,7 +8,9 @@
 //! | `qrels/test.jsonl`, ... | on the Hugging Face hub: `query-id`, `corpus-id`, `score` per line |
 //! | `qrels/test.csv`, `qrels/test.json`, ... | the same in another format of [`read_qrels_any`] |
 //!
-//! Every file may be compressed, with or without `.gz` or `.zst` in its name. Copies of datasets of
+//! Every file may be compressed, with or without `.gz` or `.zst` in its name. Endings may be in
+//! upper case. A file in another compression, such as `test.tsv.bz2`, is an error when it is read.
+//! [`unread_qrels`] lists files that may be judgments and have other names. Copies of datasets of
 //! the Hugging Face hub have Parquet files, possibly in parts:
 //!
 //! | file | content |
@@ -197,6 +199,26 @@ pub fn qrels_files(folder: impl AsRef<Path>, split: &str) -> Result<Vec<PathBuf>
     let splits = files_of_splits(folder.as_ref())?;
     let files = splits.get(split).map(SplitFiles::complete_paths);
     files.unwrap_or_else(|| Ok(Vec::new()))
+}
+
+/// Files that may be judgments and are not read, in the order of their paths: files in `qrels` that
+/// are not of a split by their names, such as `qrels/test.txt`, and `qrels.tsv` beside the corpus.
+///
+/// ```
+/// let folder = std::env::temp_dir().join(format!("ir-data-unread-{}", std::process::id()));
+/// std::fs::create_dir_all(folder.join("qrels"))?;
+/// std::fs::write(folder.join("qrels/test.tsv"), "")?;
+/// std::fs::write(folder.join("qrels/dev.txt"), "")?;
+/// let unread = ir_data::beir::unread_qrels(&folder)?;
+/// assert_eq!(unread, [folder.join("qrels/dev.txt")]);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn unread_qrels(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, DataError> {
+    layout::unread_judgments(folder.as_ref())
 }
 
 impl JudgedQueries for BeirFolder {

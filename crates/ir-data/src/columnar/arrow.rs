@@ -26,7 +26,7 @@ use ir_core::AttributeValue;
 
 use crate::lines::MAX_LINE;
 
-use super::cells::{Cells, Column, ColumnKind, OpenFile};
+use super::cells::{Cell, Cells, Column, ColumnKind, OpenFile};
 use super::values::{date, double, duration, single, timestamp, unsigned};
 
 /// Bytes at the start of a file, with padding.
@@ -142,7 +142,7 @@ impl OpenFile for ArrowRows {
 }
 
 impl Cells for ArrowRows {
-    fn read(&mut self) -> Result<Option<Vec<Option<AttributeValue>>>, String> {
+    fn read(&mut self) -> Result<Option<Vec<Cell>>, String> {
         while self.row >= self.batch.num_rows() {
             if !self.read_batch()? {
                 return Ok(None);
@@ -151,7 +151,7 @@ impl Cells for ArrowRows {
         let row = self.row;
         self.row += 1;
         let columns = self.batch.columns().iter();
-        Ok(Some(columns.map(|column| value(column, row)).collect()))
+        Ok(Some(columns.map(|column| cell(column, row)).collect()))
     }
 }
 
@@ -268,6 +268,11 @@ fn kind_of(column: &DataType) -> ColumnKind {
         ColumnKind::Vectors
     } else if has_values(column) {
         ColumnKind::Values
+    } else if matches!(
+        column,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    ) {
+        ColumnKind::Binary
     } else {
         ColumnKind::Other
     }
@@ -305,6 +310,17 @@ fn has_values(column: &DataType) -> bool {
         DataType::Timestamp(..) | DataType::Duration(_) => true,
         other => other.is_numeric(),
     }
+}
+
+fn cell(array: &dyn Array, row: usize) -> Cell {
+    let bytes = match array.data_type() {
+        _ if array.is_null(row) => return Cell::Null,
+        DataType::Binary => array.as_binary::<i32>().value(row),
+        DataType::LargeBinary => array.as_binary::<i64>().value(row),
+        DataType::BinaryView => array.as_binary_view().value(row),
+        _ => return value(array, row).into(),
+    };
+    Cell::from_bytes(bytes)
 }
 
 /// Value of a cell; `None` for null and NaN.

@@ -11,7 +11,9 @@ pub(super) enum ColumnKind {
     Values,
     /// Lists of floating-point numbers, such as embeddings.
     Vectors,
-    /// Binary data and other types that are not read.
+    /// Byte strings without an encoding, which are texts if they are UTF-8.
+    Binary,
+    /// Other types, which are not read.
     Other,
 }
 
@@ -30,12 +32,42 @@ impl Column {
     pub(super) fn has_vectors(&self) -> bool {
         self.kind == ColumnKind::Vectors
     }
+
+    pub(super) fn is_binary(&self) -> bool {
+        self.kind == ColumnKind::Binary
+    }
+}
+
+/// Cell of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    /// Cell without a value, also NaN.
+    Null,
+    Value(AttributeValue),
+    /// Bytes of a binary column that are not UTF-8.
+    NoText,
+}
+
+impl Cell {
+    /// Cell of a binary column.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Value(AttributeValue::Text(text.to_owned())),
+            Err(_) => Self::NoText,
+        }
+    }
+}
+
+impl From<Option<AttributeValue>> for Cell {
+    fn from(value: Option<AttributeValue>) -> Self {
+        value.map_or(Self::Null, Self::Value)
+    }
 }
 
 /// Reader of the cells of one format.
 pub(super) trait Cells: Send {
     /// Reads the next row, the cells of the selected columns in their order; `None` at the end.
-    fn read(&mut self) -> Result<Option<Vec<Option<AttributeValue>>>, String>;
+    fn read(&mut self) -> Result<Option<Vec<Cell>>, String>;
 }
 
 /// Opened file: its columns, and where the rows begin.

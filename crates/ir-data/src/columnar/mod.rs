@@ -12,7 +12,8 @@
 //! | duration | text of ISO 8601 in seconds: `PT90.5S` |
 //! | decimal | text |
 //! | list, struct, map with text keys | list or map |
-//! | binary data, list of floating-point numbers | not read: images and embeddings |
+//! | binary data | text in columns of ids, titles, texts and judgments; otherwise not read |
+//! | list of floating-point numbers | not read: embeddings |
 //! | time of day, interval | not read |
 //!
 //! Parquet has no type for durations: they are integers, unless the metadata of pandas names them.
@@ -90,12 +91,23 @@ impl ColumnarReader {
         kind: RecordKind,
         given: &GivenNames,
     ) -> Result<Self, DataError> {
-        let rows = Rows::open(path.as_ref())?;
-        let at = Location::new(&rows.source, 1);
-        let names = rows.names();
-        let fields = FieldNames::of_columns(&names, kind, given, at);
-        let fields =
-            fields.map_err(|error| with_index(error, rows.index(), &names, kind, given))?;
+        let path = path.as_ref();
+        let mut rows =
+            Rows::open_columns(path, |column| column.has_values() || column.is_binary())?;
+        let fields = field_names(&rows, kind, given)?;
+        if rows.columns().iter().any(Column::is_binary) {
+            let has_values = |name: &str| {
+                let mut columns = rows.columns().iter();
+                columns.any(|column| column.has_values() && column.name == name)
+            };
+            let is_field = |name: &str| {
+                let names = [Some(&fields.id), fields.title.as_ref(), Some(&fields.text)];
+                names.into_iter().flatten().any(|field| field == name) && !has_values(name)
+            };
+            rows = Rows::open_columns(path, |column| {
+                column.has_values() || (column.is_binary() && is_field(&column.name))
+            })?;
+        }
         Ok(Self {
             fields,
             rows,
@@ -126,7 +138,8 @@ impl ColumnarReader {
         self.rows.len()
     }
 
-    /// Columns that are not read: binary data, lists of floating-point numbers, times of day.
+    /// Columns that are not read: binary data, lists of floating-point numbers, times of day. The
+    /// id, the title and the text may be binary.
     #[must_use]
     pub fn skipped_columns(&self) -> &[String] {
         self.rows.skipped()
@@ -139,6 +152,29 @@ impl ColumnarReader {
     pub(crate) fn columns(&self) -> Vec<&str> {
         self.rows.names()
     }
+}
+
+/// Names of id, title and text among the columns. Binary ones count if the others are not enough,
+/// so that an image is no text.
+fn field_names(rows: &Rows, kind: RecordKind, given: &GivenNames) -> Result<FieldNames, DataError> {
+    let at = Location::new(&rows.source, 1);
+    let of_names = |names: &[&str]| FieldNames::of_columns(names, kind, given, at);
+    let columns = rows.columns().iter().filter(|column| !column.is_binary());
+    let values: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+    let names = rows.names();
+    let mut fields = of_names(&values)
+        .or_else(|_| of_names(&names))
+        .map_err(|error| with_index(error, rows.index(), &names, kind, given))?;
+    // A title may be binary beside other columns.
+    if let Some(title) = &mut fields.title
+        && !values.contains(&title.as_str())
+        && let Some(name) = names
+            .iter()
+            .find(|name| name.eq_ignore_ascii_case(title.as_str()))
+    {
+        *title = (*name).to_owned();
+    }
+    Ok(fields)
 }
 
 /// Adds the index of pandas to the error of a file without a column of ids.
@@ -219,7 +255,7 @@ pub struct Columns {
 /// The file cannot be read or is damaged.
 pub fn columns(path: impl AsRef<Path>) -> Result<Columns, DataError> {
     let rows = Rows::open_columns(path.as_ref(), |column| {
-        column.has_vectors() || column.has_values()
+        column.has_vectors() || column.has_values() || (column.is_binary() && is_text(&column.name))
     })?;
     let (lists, read): (Vec<&Column>, Vec<&Column>) = rows
         .columns()
@@ -229,6 +265,14 @@ pub fn columns(path: impl AsRef<Path>) -> Result<Columns, DataError> {
         read: read.iter().map(|column| column.name.clone()).collect(),
         has_vectors: !lists.is_empty(),
     })
+}
+
+/// Returns `true` for a name by which a binary column has texts: an id, a text or a judgment.
+fn is_text(name: &str) -> bool {
+    let kinds = [RecordKind::Document, RecordKind::Query].into_iter();
+    let mut names = kinds.flat_map(|kind| kind.id_names().chain(kind.text_names()));
+    names.any(|known| known.eq_ignore_ascii_case(name))
+        || [QUERY, DOCUMENT, GRADE].iter().any(|field| field.is(name))
 }
 
 /// Reads all queries of a file. A title becomes the attribute `title`.
@@ -300,6 +344,14 @@ pub fn vector_id_names() -> impl Iterator<Item = &'static str> {
     kinds.into_iter().flat_map(RecordKind::id_names)
 }
 
+/// Column with the ids of vectors.
+fn id_column<'a>(columns: &[&'a str]) -> Option<&'a str> {
+    vector_id_names().find_map(|accepted| {
+        let mut columns = columns.iter().copied();
+        columns.find(|column| column.eq_ignore_ascii_case(accepted))
+    })
+}
+
 /// Reads the vectors of a file: an id column as in [`FieldNames::detect`], and the only column of
 /// lists of floating-point numbers, or of several the one with one of the [`VECTOR_NAMES`].
 ///
@@ -308,20 +360,24 @@ pub fn vector_id_names() -> impl Iterator<Item = &'static str> {
 /// has a null value or another dimension than the first, or an id is missing.
 pub fn read_vectors(path: impl AsRef<Path>) -> Result<Vectors, DataError> {
     let path = path.as_ref();
-    let rows = Rows::open_columns(path, |column| column.has_vectors() || column.has_values())?;
+    let rows = Rows::open_columns(path, |column| {
+        column.has_vectors() || column.has_values() || column.is_binary()
+    })?;
     let at = Location::new(&rows.source, 1);
-    let columns = rows.names();
     let missing = |expected: &str| DataError::FieldNames {
         path: at.path.to_owned(),
         line: at.line,
         expected: expected.to_owned(),
-        found: columns.iter().map(|&name| name.to_owned()).collect(),
+        found: rows.names().into_iter().map(str::to_owned).collect(),
     };
-    let id = vector_id_names().find_map(|accepted| {
-        let mut columns = columns.iter();
-        columns.find(|column| column.eq_ignore_ascii_case(accepted))
-    });
-    let id = *id.ok_or_else(|| missing("a column with ids, such as \"id\""))?;
+    let names = |is_binary: bool| -> Vec<&str> {
+        let columns = rows.columns().iter();
+        let columns = columns.filter(|column| column.is_binary() == is_binary);
+        columns.map(|column| column.name.as_str()).collect()
+    };
+    let columns = names(false);
+    let id = id_column(&columns).or_else(|| id_column(&names(true)));
+    let id = id.ok_or_else(|| missing("a column with ids, such as \"id\""))?;
     let lists = rows.columns().iter().filter(|column| column.has_vectors());
     let lists: Vec<&str> = lists.map(|column| column.name.as_str()).collect();
     let is_named = |list: &&&str| {

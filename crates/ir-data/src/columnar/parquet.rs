@@ -14,7 +14,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::lines::MAX_LINE;
 
-use super::cells::{Cells, Column, ColumnKind, OpenFile};
+use super::cells::{Cell, Cells, Column, ColumnKind, OpenFile};
 use super::pandas;
 use super::values::{date, double, duration, single, timestamp, unsigned};
 
@@ -63,6 +63,8 @@ impl OpenFile for ParquetRows {
                 ColumnKind::Vectors
             } else if has_values(column) {
                 ColumnKind::Values
+            } else if is_binary(column) {
+                ColumnKind::Binary
             } else {
                 ColumnKind::Other
             },
@@ -113,16 +115,16 @@ struct SelectedColumns {
 }
 
 impl Cells for SelectedColumns {
-    fn read(&mut self) -> Result<Option<Vec<Option<AttributeValue>>>, String> {
+    fn read(&mut self) -> Result<Option<Vec<Cell>>, String> {
         let Some(row) = self.rows.next().transpose().map_err(text)? else {
             return Ok(None);
         };
-        let cells = row.into_columns().into_iter().zip(&self.units);
-        Ok(Some(
-            cells
-                .map(|((_, field), &unit)| attribute_value(field, unit))
-                .collect(),
-        ))
+        let fields = row.into_columns().into_iter().zip(&self.units);
+        let cells = fields.map(|((_, field), &unit)| match field {
+            Field::Bytes(bytes) => Cell::from_bytes(bytes.data()),
+            field => attribute_value(field, unit).into(),
+        });
+        Ok(Some(cells.collect()))
     }
 }
 
@@ -178,6 +180,21 @@ fn has_values(column: &Type) -> bool {
     }
 }
 
+/// Returns `true` for byte strings without an annotation, as Impala writes texts.
+fn is_binary(column: &Type) -> bool {
+    let info = column.get_basic_info();
+    column.is_primitive()
+        && column.get_physical_type() == PhysicalType::BYTE_ARRAY
+        && info.converted_type() == ConvertedType::NONE
+        && info.logical_type_ref().is_none()
+        && !is_repeated(column)
+}
+
+fn is_repeated(column: &Type) -> bool {
+    let info = column.get_basic_info();
+    info.has_repetition() && info.repetition() == Repetition::REPEATED
+}
+
 /// Returns `true` for numbers in half precision.
 fn is_half(leaf: &Type) -> bool {
     leaf.get_basic_info().logical_type_ref() == Some(&LogicalType::Float16)
@@ -192,10 +209,6 @@ fn is_list_of_floats(column: &Type) -> bool {
                 _ => is_half(leaf),
             }
     };
-    let is_repeated = |column: &Type| {
-        let info = column.get_basic_info();
-        info.has_repetition() && info.repetition() == Repetition::REPEATED
-    };
     if column.is_primitive() {
         return is_float(column) && is_repeated(column);
     }
@@ -206,6 +219,15 @@ fn is_list_of_floats(column: &Type) -> bool {
         return is_float(items) && is_repeated(items);
     }
     is_repeated(items) && matches!(items.get_fields(), [element] if is_float(element))
+}
+
+/// Text of a field that is no string. The crate parquet ends decimals of scale 0 with a point.
+fn text_of(field: &Field) -> String {
+    let mut text = field.to_string();
+    if matches!(field, Field::Decimal(_)) && text.ends_with('.') {
+        text.pop();
+    }
+    text
 }
 
 /// Value of a cell; `None` for null and NaN.
@@ -238,8 +260,8 @@ fn attribute_value(field: Field, unit: Option<Unit>) -> Option<AttributeValue> {
         Field::TimestampMicros(micros) => {
             AttributeValue::Text(timestamp(micros.div_euclid(1_000_000)))
         }
-        decimal @ Field::Decimal(_) => AttributeValue::Text(decimal.to_string()),
-        // Columns of these types are not read.
+        decimal @ Field::Decimal(_) => AttributeValue::Text(text_of(&decimal)),
+        // Columns of these types are not read here.
         Field::Bytes(_) | Field::TimeMillis(_) | Field::TimeMicros(_) => return None,
         Field::Group(row) => {
             let members = row.into_columns().into_iter();
@@ -257,7 +279,7 @@ fn attribute_value(field: Field, unit: Option<Unit>) -> Option<AttributeValue> {
             for (key, value) in map.entries() {
                 let key = match key {
                     Field::Str(key) => key.clone(),
-                    other => other.to_string(),
+                    other => text_of(other),
                 };
                 if let Some(value) = attribute_value(value.clone(), None) {
                     members.insert(key, value);

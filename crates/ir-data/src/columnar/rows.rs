@@ -10,7 +10,7 @@ use ir_core::AttributeValue;
 
 #[cfg(feature = "arrow")]
 use super::arrow::ArrowRows;
-use super::cells::{Cells, Column, OpenFile};
+use super::cells::{Cell, Cells, Column, OpenFile};
 use super::pandas::PandasIndex;
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetRows;
@@ -46,14 +46,14 @@ impl Rows {
         Self::open_columns(path, Column::has_values)
     }
 
-    /// Opens a file to read the values of columns with names that `is_wanted` accepts. Without such
-    /// a column, rows cannot be read.
+    /// Opens a file to read the values of columns with names that `is_wanted` accepts, binary ones
+    /// as texts. Without such a column, rows cannot be read.
     pub(crate) fn open_named(
         path: &Path,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Self, DataError> {
         Self::open_columns(path, |column| {
-            column.has_values() && is_wanted(&column.name)
+            (column.has_values() || column.is_binary()) && is_wanted(&column.name)
         })
     }
 
@@ -144,8 +144,16 @@ impl Rows {
         };
         self.row += 1;
         let at = Location::new(&self.source, self.row);
-        for (column, value) in self.columns.iter().zip(row) {
-            let Some(value) = value else { continue };
+        for (column, cell) in self.columns.iter().zip(row) {
+            let value = match cell {
+                Cell::Null => continue,
+                Cell::Value(value) => value,
+                Cell::NoText => {
+                    let name = format!("{:?}", column.name);
+                    let found = format!("other bytes ({name} is a binary column)");
+                    return Err(at.wrong_type(name, "UTF-8 text", found));
+                }
+            };
             if matches!(&value, AttributeValue::Text(text) if text.len() as u64 > MAX_LINE) {
                 let name = format!("{:?}", column.name);
                 return Err(at.wrong_type(name, "at most 64 MiB", "more"));

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::gzip::GzipReader;
 use super::zstd::ZstdReader;
 use crate::compression_format::{
-    Compression, MAGIC, StreamError, other_compression, unsupported_format,
+    Compression, MAGIC, StreamError, TAR_HEADER, is_tar, other_compression, unsupported_format,
 };
 use crate::error::{DataError, name_of, read_error};
 use crate::utf16;
@@ -24,16 +24,41 @@ use crate::utf16;
 /// # Errors
 /// The file cannot be read.
 pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>, DataError> {
-    let path = path.as_ref();
+    Ok(Compression::from_magic(&read_head(path.as_ref())?))
+}
+
+/// Detects an archive or a format of compression that [`open`] does not read, by the first bytes of
+/// a file: `a tar archive`, `bzip2 data`. `None` for other files.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("ir-data-xz-{}.jsonl", std::process::id()));
+/// std::fs::write(&path, b"\xfd7zXZ\0\0\x04")?;
+/// assert_eq!(ir_data::unsupported_compression(&path)?, Some("xz data"));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read.
+pub fn unsupported_compression(path: impl AsRef<Path>) -> Result<Option<&'static str>, DataError> {
+    Ok(unsupported_content(&read_head(path.as_ref())?))
+}
+
+/// First bytes of a file, which show compression, archives and UTF-16.
+fn read_head(path: &Path) -> Result<Vec<u8>, DataError> {
     let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MAGIC).read_to_end(&mut head))
+        .and_then(|file| file.take(TAR_HEADER).read_to_end(&mut head))
         .map_err(read_error(path))?;
-    Ok(Compression::from_magic(&head))
+    Ok(head)
+}
+
+fn unsupported_content(head: &[u8]) -> Option<&'static str> {
+    other_compression(head).or(is_tar(head).then_some(TAR))
 }
 
 /// Returns `true` if [`open`] returns the bytes of a file as they are: a file, not a pipe, that is
-/// neither compressed nor UTF-16.
+/// neither compressed, an archive nor UTF-16.
 ///
 /// ```
 /// let path = std::env::temp_dir().join(format!("ir-data-plain-{}.txt", std::process::id()));
@@ -49,14 +74,13 @@ pub fn detect_compression(path: impl AsRef<Path>) -> Result<Option<Compression>,
 /// The file cannot be read.
 pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
     let path = path.as_ref();
-    if !path.is_file() || detect_compression(path)?.is_some() {
+    if !path.is_file() {
         return Ok(false);
     }
-    let mut head = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(utf16::MARK).read_to_end(&mut head))
-        .map_err(read_error(path))?;
-    Ok(utf16::unit_of(&head).is_none())
+    let head = read_head(path)?;
+    Ok(Compression::from_magic(&head).is_none()
+        && utf16::unit_of(&head).is_none()
+        && unsupported_content(&head).is_none())
 }
 
 /// Opens a file for reading: uncompressed, gzip or zstd, detected by its first bytes and not by
@@ -82,7 +106,7 @@ pub fn is_plain(path: impl AsRef<Path>) -> Result<bool, DataError> {
 ///
 /// # Errors
 /// The file does not exist, is a directory or cannot be read, a `.gz` or `.zst` file is empty, or
-/// the file is compressed in another format, such as bzip2, xz, lz4 or zip.
+/// the file is a tar archive or compressed in another format, such as bzip2, xz, lz4 or zip.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, DataError> {
     let path = path.as_ref();
     utf16::decode(open_bytes(path)?).map_err(read_error(path))
@@ -142,7 +166,8 @@ pub(crate) fn open_bytes(path: &Path) -> Result<Box<dyn BufRead + Send>, DataErr
 /// errors.
 ///
 /// # Errors
-/// The first bytes cannot be read, or belong to another format of compression.
+/// The first bytes cannot be read, or belong to another format of compression or a tar archive,
+/// possibly compressed.
 pub fn decompress<'a>(
     reader: impl BufRead + Send + 'a,
     source: &str,
@@ -154,6 +179,7 @@ fn decompress_bytes<'a>(
     mut reader: impl BufRead + Send + 'a,
     source: &str,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
+    let is_archive = matches!(reader.fill_buf(), Ok(start) if is_tar(start));
     let mut head = Vec::new();
     reader.by_ref().take(MAGIC).read_to_end(&mut head)?;
     if let Some(found) = other_compression(&head) {
@@ -169,12 +195,21 @@ fn decompress_bytes<'a>(
     }
     let compression = Compression::from_magic(&head);
     let reader = Cursor::new(head).chain(reader);
-    Ok(match compression {
-        None => Box::new(reader),
+    let mut reader = match compression {
+        None if is_archive => return Err(StreamError::unsupported(source, TAR)),
+        None => return Ok(Box::new(reader)),
         Some(Compression::Gzip) => buffered(GzipReader::new(reader, source)),
         Some(Compression::Zstd) => buffered(ZstdReader::new(reader, source)),
-    })
+    };
+    // Errors persist: the reader of lines reports this one, with its number.
+    if matches!(reader.fill_buf(), Ok(start) if is_tar(start)) {
+        return Err(StreamError::unsupported(source, TAR));
+    }
+    Ok(reader)
 }
+
+/// Name of an archive that is read neither as it is nor decompressed.
+const TAR: &str = "a tar archive";
 
 fn buffered<'a>(reader: impl Read + Send + 'a) -> Box<dyn BufRead + Send + 'a> {
     Box::new(BufReader::with_capacity(1 << 16, reader))

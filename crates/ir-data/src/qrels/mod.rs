@@ -16,7 +16,7 @@ use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of};
 use crate::head::ColumnarFormat;
 use crate::judgments::{self, DOCUMENT, QUERY};
-use crate::lines::at_line;
+use crate::lines::{at_line, check_line_end};
 
 pub use smart::{
     CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
@@ -121,6 +121,11 @@ fn parse_judgments(
         at_line(error, source, lines + 1)
     })?;
     let format = detect_format(&head);
+    if !matches!(format, QrelsFormat::Trec | QrelsFormat::BeirJsonl) {
+        let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let first = String::from_utf8_lossy(first);
+        check_line_end(&first, Location::new(source, 1))?;
+    }
     let reader = Cursor::new(head).chain(reader);
     let mut warnings = TrecWarnings::new(source);
     let data = match format {

@@ -278,10 +278,16 @@ pub(super) fn is_self_closing(attributes: &str) -> bool {
     })
 }
 
-/// Value of an attribute of a tag, in quotes or without.
+/// Value of an attribute of a tag.
 pub(super) fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = named_attributes(attributes);
+    found.find_map(|(found, value)| found.eq_ignore_ascii_case(name).then_some(value))
+}
+
+/// Names and values of the attributes of a tag. Values are in quotes or without.
+pub(super) fn named_attributes(attributes: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = attributes;
-    loop {
+    std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
         let length = rest.find(|c: char| c.is_whitespace() || c == '=' || c == '/');
         let (found, after) = rest.split_at(length.unwrap_or(rest.len()));
@@ -296,11 +302,9 @@ pub(super) fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> 
                 None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
             },
         };
-        if found.eq_ignore_ascii_case(name) {
-            return Some(value);
-        }
         rest = after;
-    }
+        Some((found, value))
+    })
 }
 
 #[cfg(test)]

@@ -33,16 +33,17 @@
 //! | element | result |
 //! |---|---|
 //! | `<num>` `<number>` `<id>` `<identifier>` `<qid>` | id, unique, without inner white space |
+//! | `<topic_id>` `<topicid>` | the same |
 //! | `<title>` | text, at most once |
 //! | `<query>` `<content>` `<question>` | attributes; without a title also the text |
 //! | `<desc>` `<description>` | the same |
 //! | `<narr>` `<narrative>` | attribute `narrative` |
 //!
-//! - Topics are elements `<top>` or `<topic>`, with or without a root element, or `<query>` below
-//!   `<queries>`, as TREC, CLEF, NTCIR and FIRE have them. Without an element for the id, it is the
-//!   attribute `number`, `num`, `id` or `qid` of the topic. A topic without any of these elements
-//!   is the text itself; without a text, it is the attribute `title` or `query`. A prefix of a
-//!   language is skipped: `<EN-title>`.
+//! - Topics are elements `<top>`, `<topic>` or `<inex_topic>`, with or without a root element, or
+//!   `<query>` below `<queries>`, as TREC, CLEF, NTCIR, INEX and FIRE have them. Without an element
+//!   for the id, it is the attribute `number`, `num`, `id`, `qid`, `topic_id`, `topicid` or `q` of
+//!   the topic. A topic without any of these elements is the text itself; without a text, it is the
+//!   attribute `title` or `query`. A prefix of a language is skipped: `<EN-title>`.
 //! - Names of elements are case-insensitive.
 //! - A record ends at its closing tag; the next one may start on the same line. `<DOC>` in a
 //!   document and `<top>` in a topic are errors. Tags in comments, CDATA sections, scripts and

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use ir_core::Query;
 
 use super::character_references::decoded;
-use super::markup::{Token, attribute, is_self_closing, tokens};
+use super::markup::{Token, attribute, is_self_closing, named_attributes, tokens};
 use super::records::{RecordElement, RecordElements, RecordReader, append, one_line};
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
@@ -23,12 +23,17 @@ pub(super) const TOPICS: RecordElements = RecordElements {
             root: None,
         },
         RecordElement {
+            name: "inex_topic",
+            close: "</inex_topic>",
+            root: None,
+        },
+        RecordElement {
             name: "query",
             close: "</query>",
             root: Some("queries"),
         },
     ],
-    open: "<top>, <topic> or <query> below <queries>",
+    open: "<top>, <topic>, <inex_topic> or <query> below <queries>",
 };
 
 /// Field of a topic.
@@ -60,7 +65,7 @@ const LABELS: [(&str, &str); FIELDS] = [
 ];
 
 /// Attributes of a topic that are its id.
-const IDS: [&str; 4] = ["number", "num", "id", "qid"];
+const IDS: [&str; 7] = ["number", "num", "id", "qid", "topic_id", "topicid", "q"];
 /// Attributes of a topic that are its text.
 const TEXTS: [&str; 2] = ["title", "query"];
 
@@ -73,7 +78,7 @@ fn field(element: &str) -> Option<Field> {
         _ => &name,
     };
     Some(match name {
-        "num" | "number" | "id" | "identifier" | "qid" => Field::Id,
+        "num" | "number" | "id" | "identifier" | "qid" | "topic_id" | "topicid" => Field::Id,
         "title" => Field::Title,
         "query" => Field::Query,
         "content" => Field::Content,
@@ -181,6 +186,22 @@ fn element_text(markup: &str, name: &str) -> String {
     one_line(&text)
 }
 
+/// Names of the attributes and of the elements of the current record.
+fn names<R: BufRead>(records: &RecordReader<R>) -> Vec<String> {
+    let attributes = named_attributes(&records.attributes).map(|(name, _)| name);
+    let elements = tokens(records.markup()).filter_map(|(_, token)| match token {
+        Token::Open(name, _) => Some(name),
+        _ => None,
+    });
+    let mut names: Vec<String> = Vec::new();
+    for name in attributes.chain(elements) {
+        if !name.is_empty() && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
 /// Query of the current record, which starts on a line. `wanted` names the text.
 fn topic<R: BufRead>(
     records: &RecordReader<R>,
@@ -270,7 +291,7 @@ fn topic<R: BufRead>(
         _ => id.as_str(),
     };
     if id.is_empty() {
-        return Err(at.missing_field("num"));
+        return Err(at.missing_field_beside("num", names(records)));
     }
     if id.contains(' ') {
         let at = starts[0].unwrap_or(at);

@@ -89,6 +89,33 @@ fn frame_of_the_reference_implementation() {
     assert_eq!(error, expected);
 }
 
+/// The header of a file in POSIX format, as it is and compressed.
+#[test]
+fn tar_archives_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut archive = [0; 1024];
+    archive[..5].copy_from_slice(b"a.txt");
+    archive[257..265].copy_from_slice(b"ustar\x0000");
+    for name in ["a.tar", "a.txt", "a.tar.gz", "a.zst"] {
+        let path = written(folder.path(), name, &archive);
+        let error = open(&path).err().unwrap().to_string();
+        let expected = "expected uncompressed, gzip or zstd data, found a tar archive";
+        let path = path.display();
+        assert_eq!(
+            error,
+            format!("{path}: {expected} (extract its files first)")
+        );
+        assert!(!ir_data::is_plain(folder.path().join(name)).unwrap());
+        let bytes = bytes(folder.path(), name, &archive);
+        assert_eq!(
+            read(&bytes).unwrap_err().to_string(),
+            format!("file: {expected}")
+        );
+    }
+    archive[257] = 0;
+    assert_eq!(read(&archive).unwrap(), archive);
+}
+
 /// Heads of files written by bzip2 1.0.8, xz 5.4, lz4 1.9, Info-ZIP 3.0, lzip 1.24 and ncompress 5;
 /// of 7z, rar and snappy by their specifications.
 #[test]
@@ -119,8 +146,12 @@ fn other_formats_of_compression_are_named() {
             let error = open(&path).err().unwrap();
             assert!(matches!(error, DataError::UnsupportedCompression { .. }));
             let path = path.display();
-            let expected = format!("{path}: {expected} (decompress the file first)");
-            assert_eq!(error.to_string(), expected);
+            let advice = if found.ends_with("archive") {
+                "extract its files first"
+            } else {
+                "decompress the file first"
+            };
+            assert_eq!(error.to_string(), format!("{path}: {expected} ({advice})"));
         }
     }
     for text in ["BZh9 text", "BZh", "PK", "LZIP", "7z 1", "Rar!", "B"] {

@@ -53,6 +53,21 @@ impl ParseMeasureError {
         }
     }
 
+    /// The same error of a text that was rewritten: messages have what the user wrote.
+    pub(super) fn with_text(mut self, written: &str) -> Self {
+        let (Self::Unknown { text }
+        | Self::Syntax { text }
+        | Self::MissingCutoff { text, .. }
+        | Self::NoCutoff { text, .. }
+        | Self::NoParameter { text, .. }
+        | Self::Value { text, .. }
+        | Self::Twice { text, .. }
+        | Self::OtherJudgments { text, .. }
+        | Self::Several { text, .. }) = &mut self;
+        written.clone_into(text);
+        self
+    }
+
     pub(crate) fn twice(text: &str, found: impl fmt::Display) -> Self {
         Self::Twice {
             text: text.to_owned(),

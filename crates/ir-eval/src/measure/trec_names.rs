@@ -20,8 +20,17 @@ pub(crate) fn all() -> impl Iterator<Item = &'static TrecName> {
 /// Parses a measure in ir_measures' syntax, in trec_eval's, or by a name that ndeval, gdeval,
 /// sample_eval or ranx use. Names of trec_eval are also read in ir_measures' syntax: `bpref@10`.
 pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
-    if let Some(text) = with_level(text).or_else(|| with_persistence(text)) {
-        return parse(&text);
+    if let Some((rewritten, level)) = with_level(text) {
+        return parse(&rewritten).map_err(|error| match error.with_text(text) {
+            ParseMeasureError::NoParameter { text, found } if found == LEVEL => {
+                let found = format!("-l{level}");
+                ParseMeasureError::NoParameter { text, found }
+            }
+            error => error,
+        });
+    }
+    if let Some(rewritten) = with_persistence(text) {
+        return parse(&rewritten).map_err(|error| error.with_text(text));
     }
     // Without the last condition `P_IA` would be precision at cutoff "IA".
     match split(text) {
@@ -38,12 +47,16 @@ pub(super) fn parse(text: &str) -> Result<Measure, ParseMeasureError> {
 /// Returns `true` for a persistence in the syntax of ranx, `rbp.95` or `rbp.95-l2@10`. Other
 /// numbers after a point are parameters of trec_eval.
 pub(crate) fn is_ranx_persistence(text: &str) -> bool {
-    let with_level = with_level(text);
-    with_persistence(with_level.as_deref().unwrap_or(text)).is_some()
+    let rewritten = with_level(text).map(|(rewritten, _)| rewritten);
+    with_persistence(rewritten.as_deref().unwrap_or(text)).is_some()
 }
 
-/// Rewrites a relevance level of ranx, `map@10-l2` or `map-l2@10`, as `map(rel=2)@10`.
-fn with_level(text: &str) -> Option<String> {
+/// Parameter that is the relevance level of ranx.
+const LEVEL: &str = "rel";
+
+/// Rewrites a relevance level of ranx, `map@10-l2` or `map-l2@10`, as `map(rel=2)@10`; returns the
+/// text and the level.
+fn with_level(text: &str) -> Option<(String, &str)> {
     let (start, rest) = text.rsplit_once("-l")?;
     let digits = rest.find(|c: char| !c.is_ascii_digit());
     let (level, end) = rest.split_at(digits.unwrap_or(rest.len()));
@@ -51,7 +64,7 @@ fn with_level(text: &str) -> Option<String> {
         return None;
     }
     let (name, at) = start.split_at(start.find('@').unwrap_or(start.len()));
-    Some(format!("{name}(rel={level}){at}{end}"))
+    Some((format!("{name}({LEVEL}={level}){at}{end}"), level))
 }
 
 /// Rewrites a persistence of ranx, `rbp.95` or `rbp.95(rel=2)`, as `RBP(p=0.95,rel=2)`.

@@ -266,7 +266,12 @@ infP | expected a cutoff, as in infP@10
 infIPrec@0.15 | expected a recall of 0, 0.1, 0.2 and so on up to 1, found "0.15"
 alpha_nDCG(alpha=2)@5 | expected a number between 0 and 1, found "2"
 AP(judged_only=yes) | expected True or False, found "yes"
-Judged(judged_only=True)@5 | this measure has no parameter "judged_only""#;
+Judged(judged_only=True)@5 | this measure has no parameter "judged_only"
+ndcg@10-l2 | this measure has no parameter "-l2"
+ndcg-l2@10 | this measure has no parameter "-l2"
+nope-l2@5 | no such measure (examples: nDCG@10, AP, RR@10, P_5, recall_100)
+precision-l2@0 | expected an integer >= 1 as cutoff, found "0"
+rbp.95(x=1) | this measure has no parameter "x""#;
 
 #[test]
 fn error_messages() {

@@ -4,8 +4,8 @@ use std::fmt::{self, Display};
 use std::io::{self, BufRead, Read};
 
 use ir_core::DocIds;
-use ir_data::LineReader;
 use ir_data::columnar::{VECTOR_NAMES, vector_id_names};
+use ir_data::{LineReader, parser_message};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 
@@ -36,30 +36,37 @@ impl<'de> Visitor<'de> for RecordVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
-        // The id with the precedence of its name.
-        let mut id: Option<(usize, Id)> = None;
-        let mut vector = None;
+        let repeated = |content: &str, names: [&str; 2]| {
+            let [first, second] = names;
+            A::Error::custom(format_args!(
+                "expected one field with {content}, found {first:?} and {second:?}"
+            ))
+        };
+        // The id with the precedence and the name of its field.
+        let mut id: Option<(usize, String, Id)> = None;
+        let mut vector: Option<(String, Vec<f32>)> = None;
         while let Some(name) = map.next_key::<String>()? {
             let is_name = |known: &str| name.eq_ignore_ascii_case(known);
             if VECTOR_NAMES.into_iter().any(is_name) {
-                if vector.is_some() {
-                    return Err(A::Error::duplicate_field("vector"));
+                if let Some((first, _)) = &vector {
+                    return Err(repeated("a vector", [first, &name]));
                 }
-                vector = Some(map.next_value()?);
+                vector = Some((name, map.next_value()?));
             } else if let Some(rank) = vector_id_names().position(is_name) {
-                let found = (rank, map.next_value()?);
+                let value = map.next_value()?;
                 match &id {
-                    Some((first, _)) if *first == rank => {
-                        return Err(A::Error::duplicate_field("id"));
+                    Some((known, first, _)) if *known == rank => {
+                        return Err(repeated("an id", [first, &name]));
                     }
-                    Some((first, _)) if *first < rank => {}
-                    _ => id = Some(found),
+                    Some((known, ..)) if *known < rank => {}
+                    _ => id = Some((rank, name, value)),
                 }
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        let id = match id.map(|(_, id)| id) {
+        let vector = vector.map(|(_, vector)| vector);
+        let id = match id.map(|(.., id)| id) {
             None => None,
             Some(Id::Number(id)) => Some(id.to_string()),
             Some(Id::Text(id)) => Some(id),
@@ -129,8 +136,7 @@ impl RowBuilder {
 
 /// Message of an error of the parser in a line.
 fn invalid(name: &str, line: u64, error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let found = message.split(" at line ").next().unwrap_or_default();
+    let found = parser_message(&error.to_string(), "an object");
     format!(
         "{name}:{line}: expected JSON with id and vector, an array of numbers, found an error at \
          column {} ({found})",

@@ -314,7 +314,15 @@ mod tests {
             ),
             (
                 "{\"id\": \"d\", \"emb\": [1], \"values\": [1]}",
-                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 32 (duplicate field `vector`)",
+                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 32 (expected one field with a vector, found \"emb\" and \"values\")",
+            ),
+            (
+                "{\"id\": \"d\", \"vector\": [\"1\"]}",
+                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 26 (expected a number, found \"1\")",
+            ),
+            (
+                "{\"id\": \"d\", \"vector\": null}",
+                "x:1: expected JSON with id and vector, an array of numbers, found an error at column 26 (expected a list, found null)",
             ),
             (
                 "[{\"id\": \"c\", \"vector\": [1]},\n{\"id\": \"d\"}]",

@@ -15,12 +15,12 @@ use serde_json::json;
 
 use self::forms::JudgmentFormat;
 pub(crate) use self::measures::list_measures;
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input;
 use crate::shared::options::check_threads;
 use crate::shared::output::OutputSink;
 use crate::shared::qrels::with_judgments_hint;
-use crate::shared::rules::{RuleOptions, select_measures};
+use crate::shared::rules::{MeasureError, RuleOptions, parse_measures, select_measures};
 use crate::shared::runs::{at_most_one_stdin, run_names, warn_of_repeated, warn_of_unmatched};
 use crate::shared::signals::check_stopped;
 
@@ -119,15 +119,31 @@ pub(crate) struct Args {
 
 impl Args {
     /// Runs and measures of the arguments. Files and standard input are runs.
-    fn runs_and_measures(&self, rules: &Rules) -> (Vec<String>, Vec<String>) {
+    fn runs_and_measures(&self, rules: &Rules) -> Result<(Vec<String>, Vec<String>)> {
         let (mut runs, mut measures) = (Vec::new(), self.measure.clone());
         for (n, argument) in self.runs.iter().enumerate() {
-            let may_be_measure = n > 0 && argument != "-" && !Path::new(argument).exists();
-            let is_measure = may_be_measure
-                && select_measures(self.forms.judgments(), &[argument], rules).is_ok();
-            if is_measure { &mut measures } else { &mut runs }.push(argument.clone());
+            if n == 0 || argument == "-" || Path::new(argument).exists() {
+                runs.push(argument.clone());
+                continue;
+            }
+            match parse_measures(self.forms.judgments(), &[argument], rules) {
+                Ok(_) => measures.push(argument.clone()),
+                Err(MeasureError { error, suggestion })
+                    if self.is_like_measure(argument, &suggestion) =>
+                {
+                    bail_usage!("{error}{suggestion}; no file has this name, either");
+                }
+                Err(_) => runs.push(argument.clone()),
+            }
         }
-        (runs, measures)
+        Ok((runs, measures))
+    }
+
+    /// Returns `true` if the name of a missing file is a measure with a mistake: it has a cutoff or
+    /// parameters, or is close to the name of one. A name after `-o` may be an output file.
+    fn is_like_measure(&self, argument: &str, suggestion: &str) -> bool {
+        let is_close = !suggestion.is_empty() && !argument.contains('.') && !self.forms.old;
+        !argument.contains('/') && (argument.contains(['@', '(']) || is_close)
     }
 
     /// Printed detail; `None` prints nothing.
@@ -160,7 +176,7 @@ fn evaluate(args: &Args, console: &Console) -> Result<()> {
     } else {
         MissingQueries::Skip
     });
-    let (runs, measures) = args.runs_and_measures(&rules);
+    let (runs, measures) = args.runs_and_measures(&rules)?;
     at_most_one_stdin(std::iter::once(&args.qrels).chain(&runs))?;
     warn_of_repeated(&runs, console);
     let selection = select_measures(args.forms.judgments(), &measures, &rules)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use ir_core::{Flow, Progress};
-use ir_data::beir::BeirFolder;
+use ir_data::beir::{self, BeirFolder};
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartFolder;
@@ -36,6 +36,7 @@ pub(super) fn from_folder(
     let corpus = BeirFolder::corpus_files(path)?;
     if !corpus.is_empty() {
         let collection = BeirFolder::open(path)?.into_collection();
+        warn_of_unread_qrels(path, console)?;
         let stamp = corpus.iter().map(|file| file_stamp(file)).collect();
         return Ok(DocumentSource {
             sample: corpus.into_iter().next(),
@@ -89,13 +90,18 @@ pub(super) fn from_folder(
     bar.finish();
     let notes = others.iter().filter(|file| is_note(file)).count();
     let skipped_others = |others: &[&PathBuf], what: &str| {
-        let other = others.first()?;
+        let first = others.first()?;
+        // A compressed file may have what is read.
+        let compressed = others.iter().find_map(|file| {
+            let found = ir_data::unsupported_compression(file).ok()??;
+            Some(format!("{} ({found})", file.display()))
+        });
         Some(format!(
             "{}: {} of {} files {what} and are skipped, such as {}",
             path.display(),
             grouped(others.len() as u64),
             grouped(files.len() as u64),
-            other.display(),
+            compressed.unwrap_or_else(|| first.display().to_string()),
         ))
     };
     if trec.len() > notes {
@@ -162,6 +168,30 @@ pub(super) fn from_folder(
     let notes = NotesCorpus::new(path, files, encoding, console);
     let source = unjudged(path, encoding, &stamps, notes, "notes");
     Ok(source.with_skipped(skipped, console))
+}
+
+/// Number of files that are named in a warning about judgments.
+const NAMED_QRELS: usize = 3;
+
+/// Warns about files of a BEIR folder that may be judgments and are not read.
+pub(super) fn warn_of_unread_qrels(folder: &Path, console: &Console) -> Result<()> {
+    let unread = beir::unread_qrels(folder)?;
+    if unread.is_empty() {
+        return Ok(());
+    }
+    let names = unread.iter().take(NAMED_QRELS).map(|file| {
+        let name = file.strip_prefix(folder).unwrap_or(file);
+        name.display().to_string()
+    });
+    let mut names = names.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = unread.len().checked_sub(NAMED_QRELS) {
+        names.push_str(&format!(" and {} more", grouped(more as u64)));
+    }
+    console.warn(format_args!(
+        "{}: not read as judgments: {names} (name a file after its split, such as qrels/test.tsv, or give the file itself)",
+        folder.display()
+    ));
+    Ok(())
 }
 
 /// Extension of a file in lower case, such as `.pdf`.

@@ -359,6 +359,7 @@ fn qrels_in_folder(
         if let Some(smart) = SmartFolder::find(folder)? {
             return Ok(without_warnings(smart.qrels(split)?));
         }
+        folder::warn_of_unread_qrels(folder, console)?;
         bail!(
             "{}: expected a judgment file, a folder in BEIR layout (qrels/{split}.tsv) or in SMART format (*.ALL, *.REL), found another folder",
             folder.display()
@@ -367,6 +368,7 @@ fn qrels_in_folder(
     if let Some(topics) = BioCaddieTopics::find(folder) {
         return Ok(without_warnings(topics.qrels(split)?));
     }
+    folder::warn_of_unread_qrels(folder, console)?;
     Ok(without_warnings(BeirFolder::open(folder)?.qrels(split)?))
 }
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use ir_core::Corpus;
 use ir_data::datafinder::HeaderLine;
-use ir_data::{DataError, beir};
+use ir_data::{DataError, JudgedQueries, beir};
 
 /// Expected header line in errors.
 const HEADER: &str = "expected the tab-separated header line `query-id corpus-id score`, found ";
@@ -473,4 +474,83 @@ fn splits_in_two_files() {
     );
     assert_eq!(qrels().unwrap_err().to_string(), expected);
     assert_eq!(split("test").unwrap_err().to_string(), expected);
+}
+
+/// Endings in upper case are read, files in other compressions are errors, and other files in
+/// `qrels` are listed.
+#[test]
+fn files_with_other_endings() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir(root.join("qrels")).unwrap();
+    let write = |name: &str, text: &[u8]| fs::write(root.join(name), text).unwrap();
+    let text = |text: &str| text.as_bytes().to_vec();
+    write(
+        "corpus.JSONL",
+        &text("{\"_id\": \"d\", \"text\": \"tea\"}\n"),
+    );
+    write(
+        "queries.Jsonl",
+        &text("{\"_id\": \"q\", \"text\": \"tea\"}\n"),
+    );
+    write(
+        "qrels/test.TSV",
+        &text("query-id\tcorpus-id\tscore\nq\td\t1\n"),
+    );
+    write("qrels/dev.tsv.bz2", b"BZh91AY&SY\x5e\xe5");
+    write("qrels/.hidden", b"");
+    write("qrels/train.trec", b"q 0 d 1\n");
+    write("qrels.parquet", b"");
+    let opened = beir::BeirFolder::open(root).unwrap();
+    assert_eq!(opened.splits(), ["dev", "test"]);
+    assert_eq!(opened.qrels("test").unwrap().grade("q", "d"), Some(1));
+    assert_eq!(opened.all_queries().unwrap()[0].id, "q");
+    assert_eq!(opened.corpus().docs().unwrap().count(), 1);
+    let message = |error: DataError, name: &str| {
+        let expected = format!(
+            "{}: expected uncompressed, gzip or zstd data, found bzip2 data (decompress the file first)",
+            root.join(name).display()
+        );
+        assert_eq!(error.to_string(), expected);
+    };
+    message(opened.qrels("dev").unwrap_err(), "qrels/dev.tsv.bz2");
+    let unread = ["qrels/train.trec", "qrels.parquet"].map(|name| root.join(name));
+    assert_eq!(beir::unread_qrels(root).unwrap(), unread);
+    // A readable copy takes precedence.
+    write(
+        "qrels/dev.tsv",
+        &text("query-id\tcorpus-id\tscore\nq\td\t2\n"),
+    );
+    let opened = beir::BeirFolder::open(root).unwrap();
+    assert_eq!(opened.qrels("dev").unwrap().grade("q", "d"), Some(2));
+
+    fs::rename(root.join("queries.Jsonl"), root.join("queries.jsonl.bz2")).unwrap();
+    write("queries.jsonl.bz2", b"BZh91AY&SY\x5e\xe5");
+    let opened = beir::BeirFolder::open(root).unwrap();
+    message(opened.all_queries().unwrap_err(), "queries.jsonl.bz2");
+    fs::remove_file(root.join("corpus.JSONL")).unwrap();
+    write("corpus.jsonl.bz2", b"BZh91AY&SY\x5e\xe5");
+    let corpus = beir::BeirFolder::open(root).unwrap().corpus();
+    let error = match corpus.docs() {
+        Ok(mut docs) => docs.next().unwrap().unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(
+        error
+            .reason()
+            .to_string()
+            .contains("corpus.jsonl.bz2: expected uncompressed")
+    );
+    // A part of a folder of documents.
+    fs::remove_file(root.join("corpus.jsonl.bz2")).unwrap();
+    fs::create_dir(root.join("corpus")).unwrap();
+    write(
+        "corpus/a.jsonl",
+        &text("{\"_id\": \"d\", \"text\": \"tea\"}\n"),
+    );
+    write("corpus/b.jsonl.bz2", b"BZh91AY&SY\x5e\xe5");
+    message(
+        beir::BeirFolder::open(root).unwrap_err(),
+        "corpus/b.jsonl.bz2",
+    );
 }

@@ -6,10 +6,13 @@ mod beir;
 mod biocaddie;
 mod biocaddie_records;
 mod catalog;
+#[cfg(all(feature = "arrow", feature = "parquet"))]
+mod columnar;
 mod csv;
 mod datafinder;
 mod indri;
 mod json;
+mod line_ends;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod runs;

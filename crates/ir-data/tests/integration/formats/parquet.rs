@@ -199,7 +199,7 @@ fn dataset_of_the_hub() {
 }
 
 /// Writes the next column of a group. `levels` are definition and repetition levels.
-fn write_column<T: DataType>(
+pub(super) fn write_column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, File>,
     values: &[T::T],
     levels: [Option<&[i16]>; 2],

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use ir_core::Corpus;
 use ir_data::sgml::{self, SgmlCorpus};
-use ir_data::{DocumentFile, ReadOptions, TextEncoding};
+use ir_data::{DocumentFile, FileKind, ReadOptions, TextEncoding, read_queries_from};
 
 #[test]
 fn trec_documents() {
@@ -49,10 +49,11 @@ fn trec_topics() {
     let attributes = &topics[0].attributes;
     assert_eq!(attributes.text("description"), Some("Aid & loans."));
     assert_eq!(attributes.text("narrative"), Some("All."));
-    let table = r#"<top>\n<title> tea\n</top> => f:1: expected a field "num", found none
+    let table = r#"<top>\n<title> tea\n</top> => f:1: expected a field "num", found "title"
+<topic lang="en" key=1>\n<docid>4</docid><title>tea</title>\n</topic> => f:1: expected a field "num", found "lang", "key", "docid", "title"
 <top>\n<num> 1\n</top> => f:1: expected a field "title", found none
-<num> 1 => f:1: expected <top>, <topic> or <query> below <queries>, found "<num> 1"
-</topic> => f:1: expected <top>, <topic> or <query> below <queries>, found "</topic>"
+<num> 1 => f:1: expected <top>, <topic>, <inex_topic> or <query> below <queries>, found "<num> 1"
+</topic> => f:1: expected <top>, <topic>, <inex_topic> or <query> below <queries>, found "</topic>"
 <?xml version='1.0'?>\n<!-- a\n<top> => f:2: expected -->, found "the end of the file"
 <topics>\n<topic number='1'>\n<disease>flu</disease></topic> => f:2: expected a field "title", found "disease""#;
     super::assert_cases(table, |text| read(text).unwrap_err().to_string());
@@ -621,4 +622,44 @@ fn texts_of_named_fields() {
         error.starts_with("f:8: expected a field \"b\", found \"title\""),
         "{error}"
     );
+}
+
+/// Ids of topics of NTCIR and INEX, as attributes and as elements.
+#[test]
+fn ids_of_ntcir_and_inex() {
+    for (text, id) in [
+        ("<TOPIC q=0101><TITLE>boats</TITLE></TOPIC>", "0101"),
+        (
+            "<TOPIC><TOPICID>0001</TOPICID><TITLE>boats</TITLE></TOPIC>",
+            "0001",
+        ),
+        (
+            "<topic topic_id=\"201\" q='x'><title>boats</title></topic>",
+            "201",
+        ),
+        ("<topic number='7' q='x'><title>boats</title></topic>", "7"),
+        (
+            "<?xml version=\"1.0\"?>\n<inex_topic topic_id=\"202\" query_type=\"CO+S\">\n\
+             <title>boats</title>\n<castitle>//article[about(., boats)]</castitle>\n</inex_topic>",
+            "202",
+        ),
+        (
+            "<inex_topics><inex_topic topic_id=\"3\"><title>boats</title></inex_topic></inex_topics>",
+            "3",
+        ),
+    ] {
+        let (queries, format) =
+            read_queries_from(text.as_bytes(), "f", &ReadOptions::default()).unwrap();
+        assert_eq!(format.name(), "topics", "{text}");
+        let found: Vec<_> = queries.iter().map(|it| (&*it.id, &*it.text)).collect();
+        assert_eq!(found, [(id, "boats")], "{text}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(
+            FileKind::detect(&path).unwrap(),
+            FileKind::Queries,
+            "{text}"
+        );
+    }
 }
