@@ -15,6 +15,7 @@ use arrow_array::{
     LargeBinaryArray, RecordBatch, StringArray,
 };
 use arrow_ipc::writer::FileWriter;
+use ir_core::Corpus as _;
 use ir_core::Document;
 use ir_data::{DocumentFile, FileKind, GivenNames, ReadOptions, columnar, read_qrels_any};
 
