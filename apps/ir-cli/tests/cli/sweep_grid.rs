@@ -401,7 +401,7 @@ fn wrong_grids_are_rejected() {
         ),
         (
             &["--grid", "k=1,2"],
-            &["expected a key of bm25, found \"k\""],
+            &["expected a key of bm25 (", "found \"k\""],
         ),
         (
             &["--grid", "b=0,2"],

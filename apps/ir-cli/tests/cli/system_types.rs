@@ -154,12 +154,6 @@ fn systems_of_every_type_search() {
         assert_eq!(hits.iter().filter(is_complete).count(), hits.len());
         assert!(!explained.err.contains("--explain"), "{}", explained.err);
     }
-    here.write(
-        "run.toml",
-        "[[systems]]\nname = \"s\"\ntype = \"run\"\nrun = \"run.trec\"\n",
-    );
-    here.ir("search tiny --system run.toml")
-        .fails(1, &["expected a system that searches"]);
 }
 
 /// Records with the same id, which only collections of `IR_DATA` have.

@@ -169,7 +169,7 @@ fn wrong_types_and_keys_are_rejected() {
         sweep tiny tiny --type lsi --grid dim=0,1
           2: --grid: dim=0: --set dim: expected at least 1, found 0
         sweep tiny tiny --type lsi --grid k1=1,2
-          2: --grid: expected a key of lsi, found \"k1\"
+          2: --grid: expected a key of lsi ( | found \"k1\"
         sweep tiny tiny --type lsi --grid dim=1,2 --fields text
           2: --fields: expected either --type, which describes the index, or options of an index
         sweep tiny tiny --type lsi --grid dim=1,2 --mu 3
