@@ -181,7 +181,7 @@ fn repeated_ids_rank_as_in_experiments() {
     }
 }
 
-/// Types without options: only files name them.
+/// Types without options of their own: files and `--type` name them.
 const FILES_ONLY: [(&str, &str); 8] = [
     ("knn", "recommends what training queries found"),
     (

@@ -71,10 +71,9 @@ impl AnswerSystem {
         }
         let scores = root.scores.unwrap_or_default();
         if scores != ScoreFormatName::Exact {
-            let key = key_of_root(&spec, "scores");
+            let key = source.located_key(&key_of_root(&spec, "scores"));
             console.log(format_args!(
-                "note: {}{key}: rounds the scores of runs; the scores of answers are exact",
-                source.location(&key)
+                "note: {key}: rounds the scores of runs; the scores of answers are exact"
             ));
         }
         Ok(Self {
@@ -151,7 +150,7 @@ impl OpenAnswerSystem<'_> {
     /// Prints what a reader of the answers should know about the searches.
     pub(super) fn note_searches(&self) {
         let path = self.file.path.display();
-        let (feedback, source) = (self.system.feedback.as_ref(), format!("{path}: feedback"));
+        let (feedback, source) = (self.system.feedback.as_ref(), format!("feedback of {path}"));
         warn_of_short_queries(feedback, &source, self.console);
         note_long_documents(&self.system.rerankers, self.console);
     }
