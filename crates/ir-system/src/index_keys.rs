@@ -15,8 +15,8 @@ const BM25: &str = "bm25";
 
 /// Compares the key `analyzer` of any type, and `template` of the type `bm25`, with an index.
 ///
-/// An index does not record the template of its texts. Returns a warning for a template that the
-/// index may have.
+/// An index does not record the template of its texts. Returns a warning about the key `template`
+/// for a template that the index may have.
 ///
 /// # Errors
 /// Returns [`SystemError::Parameter`] with the key, the value of the index and the value found.
@@ -53,8 +53,7 @@ pub(crate) fn check_index_keys(
             format!("expected no template, the index has the fields {fields}, found {given:?}");
         return Err(SystemError::parameter("template", message));
     }
-    let warning =
-        || format!("template: the index has no record of its template, which must be {given:?}");
+    let warning = || format!("the index has no record of its template, which must be {given:?}");
     Ok((given != DocTemplate::text_only().to_string()).then(warning))
 }
 

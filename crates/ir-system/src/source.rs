@@ -17,10 +17,26 @@ use crate::error::{Location, SpecError, SystemError};
 pub struct SourceMap {
     path: Option<PathBuf>,
     lines: BTreeMap<String, usize>,
-    /// Returns the name of the path of a key.
-    key_names: Option<fn(&str) -> String>,
-    /// Returns the name of the option of a key of a type, for systems of options.
-    option_name: Option<fn(&str, &str) -> String>,
+    /// Options in place of keys, for systems that the options of a command describe.
+    options: Option<OptionNames>,
+}
+
+/// Names of the options of systems.
+#[derive(Debug, Clone)]
+struct OptionNames {
+    /// Types of the systems.
+    kinds: Vec<String>,
+    /// Returns the option of a key of a type.
+    name: fn(&str, &str) -> String,
+}
+
+impl OptionNames {
+    /// Option of a key such as `systems[0].k1`.
+    fn of_path(&self, path: &str) -> Option<String> {
+        let (at, key) = path.strip_prefix("systems[")?.split_once(']')?;
+        let kind = self.kinds.get(at.parse::<usize>().ok()?)?;
+        Some((self.name)(kind, key.trim_start_matches('.')))
+    }
 }
 
 impl PartialEq for SourceMap {
@@ -38,43 +54,6 @@ impl SourceMap {
         };
         map.add_table("", root.get_ref(), text);
         map
-    }
-
-    /// Creates the map of systems that the options of a command describe. `option_name` returns the
-    /// name of the option of a key of a type, without dashes: messages name options.
-    ///
-    /// ```
-    /// use ir_system::SourceMap;
-    /// let options = SourceMap::with_option_names(|_, key| key.replace('_', "-"));
-    /// assert_eq!(options.flag_name("dense", "any_encoder"), "--any-encoder");
-    /// assert_eq!(SourceMap::default().flag_name("dense", "any_encoder"), "any_encoder = true");
-    /// ```
-    #[must_use]
-    pub fn with_option_names(option_name: fn(&str, &str) -> String) -> Self {
-        Self {
-            option_name: Some(option_name),
-            ..Self::default()
-        }
-    }
-
-    /// Returns the name of a key of a type in messages: its option, or its last part, such as
-    /// `pooling` of `encoder.pooling`.
-    #[must_use]
-    pub fn option_name(&self, kind: &str, key: &str) -> String {
-        match self.option_name {
-            Some(option_name) => format!("--{}", option_name(kind, key)),
-            None => key.rsplit('.').next().unwrap_or(key).to_owned(),
-        }
-    }
-
-    /// Returns the name of a key that is set to true: its option, or `key = true`.
-    #[must_use]
-    pub fn flag_name(&self, kind: &str, key: &str) -> String {
-        let name = self.option_name(kind, key);
-        match self.option_name {
-            Some(_) => name,
-            None => format!("{name} = true"),
-        }
     }
 
     fn add_table(&mut self, prefix: &str, table: &DeTable<'_>, text: &str) {
@@ -124,31 +103,58 @@ impl SourceMap {
         folder.unwrap_or(Path::new(".")).to_owned()
     }
 
-    /// Names keys in messages by `names`, which takes the path of a key, such as `systems[0].k1`:
-    /// for a system that no file describes. Messages then have no lines.
+    /// Names keys in messages by options, for systems that the options of a command describe.
+    /// `kinds` are the types of the systems, and `name` returns the option of a key of a type, or
+    /// of the system itself for an empty key. Messages then have no lines.
     ///
     /// ```
-    /// use ir_system::{Registry, SystemSpec};
+    /// use ir_system::{Registry, SourceMap, SystemSpec};
     ///
-    /// let text = "systems = [{ name = 's', type = 'lsi', dim = 0 }]";
+    /// let text = "systems = [{ name = 's', type = 'lsi', min_df = 0 }]";
     /// let mut spec = SystemSpec::from_toml(text)?;
-    /// spec.source = spec.source.with_key_names(|key| key.replace("systems[0].", "--"));
+    /// let kinds = vec!["lsi".to_owned()];
+    /// let name = |_: &str, key: &str| format!("--{}", key.replace('_', "-"));
+    /// spec.source = spec.source.with_option_names(kinds, name);
     /// let error = spec.validate(&Registry::default()).unwrap_err();
-    /// assert_eq!(error.to_string(), "--dim: expected at least 1, found 0");
+    /// assert_eq!(error.to_string(), "--min-df: expected at least 1, found 0");
+    /// assert_eq!(spec.source.flag_name("dense", "any_encoder"), "--any-encoder");
+    /// assert_eq!(SourceMap::default().flag_name("dense", "any_encoder"), "any_encoder = true");
     /// # Ok::<(), ir_system::SpecError>(())
     /// ```
     #[must_use]
-    pub fn with_key_names(mut self, names: fn(&str) -> String) -> Self {
-        self.key_names = Some(names);
+    pub fn with_option_names(mut self, kinds: Vec<String>, name: fn(&str, &str) -> String) -> Self {
+        self.options = Some(OptionNames { kinds, name });
         self
     }
 
-    /// Returns the name of a key in messages: its path, unless
-    /// [`with_key_names`](Self::with_key_names) names it.
+    /// Returns the name of a key such as `systems[0].k1` in messages: its option, or its path.
     #[must_use]
     pub fn key_name(&self, key: &str) -> String {
-        self.key_names
-            .map_or_else(|| key.to_owned(), |names| names(key))
+        let option = self.options.as_ref();
+        let option = option.and_then(|options| options.of_path(key));
+        option.unwrap_or_else(|| key.to_owned())
+    }
+
+    /// Returns the name of a key of a type in messages that are about another key: its option, or
+    /// its last part, such as `pooling` of `encoder.pooling`.
+    #[must_use]
+    pub fn short_name(&self, kind: &str, key: &str) -> String {
+        match &self.options {
+            Some(options) => (options.name)(kind, key),
+            None => key.rsplit('.').next().unwrap_or(key).to_owned(),
+        }
+    }
+
+    /// Returns the name of a key that is set to true: its option, or `key = true`. An option that
+    /// contains the key, such as `--set exact`, has a value, too: `--set exact=true`.
+    #[must_use]
+    pub fn flag_name(&self, kind: &str, key: &str) -> String {
+        let name = self.short_name(kind, key);
+        match &self.options {
+            None => format!("{name} = true"),
+            Some(_) if name.contains(' ') => format!("{name}=true"),
+            Some(_) => name,
+        }
     }
 
     /// Returns the name of a key with its position before it: `file.toml:3: systems[0].where`.
@@ -165,7 +171,7 @@ impl SourceMap {
     /// Returns the position of a key, or of the closest key that contains it.
     #[must_use]
     pub fn location(&self, key: &str) -> Location {
-        if self.key_names.is_some() {
+        if self.options.is_some() {
             return Location::default();
         }
         let mut prefix = key;

@@ -278,7 +278,8 @@ impl SystemSpec {
                 check_fields(parameters, index.config()).map_err(failed)?;
             }
             if let Some(warning) = warning {
-                context.warn_once(&self.source.key_name(&format!("{at}.{warning}")));
+                let key = self.source.key_name(&format!("{at}.template"));
+                context.warn_once(&format!("{key}: {warning}"));
             }
         }
         Ok(())

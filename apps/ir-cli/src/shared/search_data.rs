@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use ir_bm25::feedback::Feedback;
 use ir_bm25::{IndexConfig, SegmentedIndex};
 use ir_core::store::Verify;
@@ -23,7 +23,6 @@ use crate::shared::filter::{Conditions, QueryFilters};
 use crate::shared::format::counted;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputPath;
-use crate::shared::system_options::{key_of_system, message};
 
 /// How the collection of feedback documents is opened.
 #[derive(Debug, Clone, Copy)]
@@ -231,7 +230,7 @@ impl<'a> SystemOpener<'a> {
             SearchedDocuments::Index(data, resources) => {
                 data.source.clone_from(&spec.source);
                 let opened = spec.open_on(registry, &**data, resources, &mut observer);
-                opened.map_err(|error| of_options(spec, error))
+                opened.map_err(opening_error)
             }
             SearchedDocuments::Documents(task, cache) => {
                 let opened = task.system(spec, &Runner::new(cache, registry), &mut observer);
@@ -344,39 +343,30 @@ fn open_cache(folder: Option<&OutputPath>) -> Result<Cache> {
     })
 }
 
-/// Replaces keys of a system in an error by their options.
-fn of_options(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
+/// Options of which the model may not accept the value.
+const OF_THE_MODEL: [&str; 2] = ["--max-tokens", "--precision"];
+
+/// Error of opening a system on an index.
+fn opening_error(error: SpecError) -> anyhow::Error {
+    if let SpecError::Key { key, .. } = &error
+        && OF_THE_MODEL.contains(&key.as_str())
+    {
+        return Usage(error.to_string()).into();
+    }
     match error {
-        SpecError::Key {
-            key,
-            message: text,
-            location,
-        }
-        | SpecError::Missing {
-            key,
-            message: text,
-            location,
-        } => match key_of_system(spec, &key) {
-            Some((kind, key)) if location.path.is_none() => {
-                let text = message(kind, &SystemError::parameter(key, text));
-                match key {
-                    // The model does not accept the value of an option.
-                    "encoder.max_tokens" | "encoder.precision" => Usage(text).into(),
-                    _ => anyhow!(text),
-                }
-            }
-            _ => anyhow!("{location}{key}: {text}"),
-        },
         SpecError::Stage {
+            location,
             key,
             stage,
             source,
-            location,
-        } => match key_of_system(spec, &key) {
-            Some(_) if location.path.is_none() => anyhow::Error::from_boxed(source).context(stage),
-            _ => anyhow::Error::from_boxed(source)
-                .context(format!("{location}{key}: {stage} failed")),
-        },
+        } => {
+            let error = anyhow::Error::from_boxed(source);
+            match location.path {
+                // The key is only the first option of the system.
+                None => error.context(stage),
+                Some(_) => error.context(format!("{location}{key}: {stage} failed")),
+            }
+        }
         SpecError::Canceled => crate::shared::signals::Interrupted.into(),
         other => other.into(),
     }

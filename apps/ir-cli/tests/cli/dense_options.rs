@@ -368,6 +368,22 @@ fn system_files_compare_the_encoder_and_the_texts() {
     }
 }
 
+/// Messages of a type name its keys as `--set` has them.
+#[test]
+fn types_compare_the_encoder() {
+    let (here, model) = encoded();
+    let model = format!("encoder.model={model}");
+    let search = ["search", "tiny", "--type", "dense", "--set", &model];
+    let keys = ["--set", "vectors=docs.ir", "--set", "encoder.pooling=cls"];
+    here.ir(&[&search[..], &keys].concat()).fails(
+        1,
+        &[
+            "--set encoder: docs.ir: expected pooling cls, found mean",
+            "--set encoder.query_prefix, the prefix of queries; --set any_encoder=true searches",
+        ],
+    );
+}
+
 /// Messages of a search name options.
 #[test]
 fn other_models_dimensions_and_backends() {

@@ -43,7 +43,7 @@ impl QueryEncoder<'_> {
         let fingerprint = self.encoder.fingerprint(Side::Document);
         let expected = VectorOrigin::new(self.model, &fingerprint, None);
         let expected = expected.map_err(SystemError::stage("serialization"))?;
-        let name = |key: &str| self.source.option_name(DENSE, key);
+        let name = |key: &str| self.source.short_name(DENSE, key);
         let prefix = name("encoder.query_prefix");
         // Unless the model has this prefix for documents.
         if self.prefix == Some(origin.prefix()) && expected.prefix() != origin.prefix() {

@@ -324,7 +324,7 @@ impl DenseSystem {
         };
         let source = context.source;
         let [beam, exact] = [
-            source.option_name(DENSE, "ef_search"),
+            source.short_name(DENSE, "ef_search"),
             source.flag_name(DENSE, "exact"),
         ];
         context.inform_once(&format!(

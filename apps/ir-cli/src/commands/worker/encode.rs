@@ -7,7 +7,6 @@ use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_data::RecordKind;
 use ir_dense::encode_stream;
-use ir_system::SourceMap;
 use ir_system::saved_vectors::{QueryEncoder, VectorOrigin, open_vectors};
 
 use super::record_types::{InputRecord, OutputKind, OutputValue, RecordInput};
@@ -18,7 +17,7 @@ use crate::shared::encoder::{EncoderOptions, find_model, open_encoder};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::signals::{Interrupted, check_stopped};
-use crate::shared::system_options::{DENSE, SystemSource, message, option_name};
+use crate::shared::system_options::{DENSE, SystemSource, message, option_names};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -134,7 +133,7 @@ impl VectorOptions {
                 encoder: &encoder,
                 prefix: self.options.prefix(),
                 any_encoder: self.any_encoder,
-                source: &SourceMap::with_option_names(option_name),
+                source: &option_names(Vec::new()),
             };
             let checked = queries.check(path, &origin, &mut |text| console.warn(text));
             checked.map_err(|error| anyhow!(message(DENSE, &error)))?;

@@ -27,8 +27,9 @@ use option::EXPANSION;
 pub(crate) use option::REMOTE;
 #[cfg(feature = "dense")]
 pub(crate) use option::RERANKING;
-pub(crate) use option::option_name;
-use option::{BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model};
+use option::{
+    BM25, BM25F, CLEAN, OPTIONS, PRIOR, RANDOM_INDEXING, RERANK, appended, model, option_name,
+};
 #[cfg(feature = "dense")]
 pub(crate) use option::{DENSE, HYBRID, key_help, shortest};
 pub(crate) use reranking::RerankOptions;
@@ -393,7 +394,7 @@ impl SystemOptions {
             system.filter = filter.filter(|_| !system.hidden);
         }
         let checked = spec.validate(&registry);
-        checked.map_err(|error| with_option(&spec, error))
+        checked.map_err(of_option)
     }
 }
 
@@ -414,9 +415,16 @@ fn of_reranking(error: SystemError) -> anyhow::Error {
 
 /// Systems of options, the one to search last: messages name options.
 pub(crate) fn spec_of_options(systems: Vec<SystemEntry>) -> SystemSpec {
+    let kinds = systems.iter().map(|system| system.kind.clone());
+    let source = option_names(kinds.collect());
     let mut spec = SystemSpec::new(systems);
-    spec.source = SourceMap::with_option_names(option_name);
+    spec.source = source;
     spec
+}
+
+/// Names of the options of systems of these types, for messages.
+pub(crate) fn option_names(kinds: Vec<String>) -> SourceMap {
+    SourceMap::default().with_option_names(kinds, name_of_key)
 }
 
 /// Option without which the others of its type have no effect.
@@ -424,32 +432,26 @@ fn option_of_type(kind: &str) -> Option<&'static str> {
     [PRIOR, RERANK].into_iter().find(|known| *known == kind)
 }
 
-/// Usage error with the option in place of the key of a system.
-fn with_option(spec: &SystemSpec, error: SpecError) -> anyhow::Error {
-    if let SpecError::Key {
-        key, message: text, ..
-    } = &error
-        && let Some((kind, key)) = key_of_system(spec, key)
-    {
-        return Usage(message(kind, &SystemError::parameter(key, text))).into();
+/// Usage error of an option, which the error names.
+fn of_option(error: SpecError) -> anyhow::Error {
+    match error {
+        SpecError::Key { .. } => Usage(error.to_string()).into(),
+        other => other.into(),
     }
-    error.into()
 }
 
-/// Type of the system that has a key such as `systems[0].k1`, and the key within the system.
-pub(crate) fn key_of_system<'a>(spec: &'a SystemSpec, key: &'a str) -> Option<(&'a str, &'a str)> {
-    let (at, key) = key.strip_prefix("systems[")?.split_once(']')?;
-    let system = spec.systems.get(at.parse::<usize>().ok()?)?;
-    Some((system.kind.as_str(), key.trim_start_matches('.')))
+/// Name of a key in messages.
+fn name_of_key(kind: &str, key: &str) -> String {
+    match key {
+        // Only a grid has this key.
+        "title_weight" => key.to_owned(),
+        _ => format!("--{}", option_name(kind, key)),
+    }
 }
 
 /// Message of the error of a system, with the option of its key.
 pub(crate) fn message(kind: &str, error: &SystemError) -> String {
-    let option = |key: &str| match key {
-        // Only a grid has this key.
-        "title_weight" => key.to_owned(),
-        _ => format!("--{}", option_name(kind, key)),
-    };
+    let option = |key: &str| name_of_key(kind, key);
     match error {
         SystemError::Parameter { key, message } | SystemError::Missing { key, message } => {
             format!("{}: {message}", option(key))

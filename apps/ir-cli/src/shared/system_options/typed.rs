@@ -113,7 +113,7 @@ impl TypedSystem {
         let mut spec = SystemSpec::new(vec![entry]);
         // The source has the given keys: an index is compared with them, as with keys of a file.
         let source = SystemSpec::from_toml(&spec.to_toml()?)?.source;
-        spec.source = source.with_key_names(option_of_key);
+        spec.source = source.with_option_names(vec![kind.clone()], option_of_key);
         let checked = spec.validate(&REGISTRY);
         checked.map_err(|error| Usage(error.to_string()))?;
         arguments::record_system(spec.clone());
@@ -138,12 +138,9 @@ fn insert(table: &mut Table, key: &str, value: &Value) -> bool {
     is_new
 }
 
-/// Option of a key in messages, such as `--set dim` of `systems[0].dim`.
-fn option_of_key(key: &str) -> String {
-    let Some(key) = key.strip_prefix("systems[0]") else {
-        return key.to_owned();
-    };
-    match key.trim_start_matches('.') {
+/// Option of a key in messages, such as `--set dim`.
+fn option_of_key(_kind: &str, key: &str) -> String {
+    match key {
         "" => "--type".to_owned(),
         "filter" => "--not-later-than-query".to_owned(),
         "where" => "--filter".to_owned(),
