@@ -182,13 +182,13 @@ impl SystemError {
                 message,
             },
             Self::Conflict { first, key, reason } => Self::Conflict {
-                first,
+                first: join(first),
                 key: join(key),
                 reason,
             },
             Self::Requires { key, needed } => Self::Requires {
                 key: join(key),
-                needed,
+                needed: join(needed),
             },
             Self::Missing { key, message } => Self::Missing {
                 key: join(key),

@@ -18,23 +18,23 @@ use crate::shared::system_options::{DENSE, HYBRID, SYSTEM, key_help, shortest};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Vectors")]
 pub(crate) struct DenseOptions {
-    #[arg(long, value_name = "FILE", help = key_help("dense", "vectors") + ". Replaces BM25")]
+    #[arg(long, value_name = "FILE", help = key_help(DENSE, "vectors") + ". Replaces BM25")]
     vectors: Option<PathBuf>,
 
     /// Encoder of the vectors: model folder or name
     #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
 
-    #[arg(long, value_name = "FILE", help = key_help("dense", "queries"), requires = "vectors", conflicts_with_all = ["encoder", "words", "query"])]
+    #[arg(long, value_name = "FILE", help = key_help(DENSE, "queries"), requires = "vectors", conflicts_with_all = ["encoder", "words", "query"])]
     query_vectors: Option<PathBuf>,
 
-    #[arg(long, help = key_help("dense", "any_encoder"), requires = "vectors")]
+    #[arg(long, help = key_help(DENSE, "any_encoder"), requires = "vectors")]
     any_encoder: bool,
 
-    #[arg(long, help = key_help("dense", "ef_search"), value_parser = crate::shared::options::positive, value_name = "N", requires = "vectors")]
+    #[arg(long, help = key_help(DENSE, "ef_search"), value_parser = crate::shared::options::positive, value_name = "N", requires = "vectors")]
     ef_search: Option<usize>,
 
-    #[arg(long, help = key_help("dense", "exact"), requires = "vectors", conflicts_with = "ef_search")]
+    #[arg(long, help = key_help(DENSE, "exact"), requires = "vectors", conflicts_with = "ef_search")]
     exact: bool,
 
     /// Weight of the BM25 score in the hybrid score similarity + ALPHA * BM25. Tune it on held-out

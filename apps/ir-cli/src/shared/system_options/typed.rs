@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ir_system::systems::RUN;
 use ir_system::{ParameterValues, SystemEntry, SystemSpec, SystemType};
 use toml::{Table, Value};
 
 use super::SystemOptions;
-use super::option::REGISTRY;
+use super::option::{HYBRID, PRIOR, REGISTRY, RERANK};
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::input::arguments;
 use crate::shared::list_style::wrapped;
@@ -39,11 +40,11 @@ struct Setting {
 
 /// Types that need more than a collection and files, with what they need.
 const COMPOSED: [(&str, &str); 4] = [
-    ("hybrid", PARTS),
-    ("prior", PARTS),
-    ("rerank", PARTS),
+    (HYBRID, PARTS),
+    (PRIOR, PARTS),
+    (RERANK, PARTS),
     (
-        "run",
+        RUN,
         "expected a type that searches; experiment files compare runs",
     ),
 ];
