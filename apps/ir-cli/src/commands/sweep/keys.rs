@@ -5,7 +5,7 @@ use std::fmt;
 use std::num::ParseFloatError;
 use std::str::FromStr;
 
-use ir_system::{Parameter, ParameterValues, Registry, SystemEntry, SystemSpec, SystemType};
+use ir_system::{Parameter, ParameterValues, Registry, SystemSpec, SystemType};
 use toml::{Table, Value};
 
 use crate::shared::suggest::did_you_mean;
@@ -144,14 +144,13 @@ pub(super) fn set(
     value: GridValue,
 ) -> Result<(), String> {
     let (systems, key) = addressed(spec, name);
-    let is_known = |at: &usize| {
-        let parameters = keys.of(&spec.systems[*at].kind);
-        Target::find(parameters, key).is_some()
-    };
-    match systems.iter().copied().find(is_known) {
-        Some(at) => set_parameter(keys, &mut spec.systems[at], key, value),
-        None => Err(unknown(keys, spec, &systems, key)),
+    for &at in &systems {
+        let system = &mut spec.systems[at];
+        if let Some(target) = Target::find(keys.of(&system.kind), key) {
+            return set_target(&mut system.parameters, target, key, value);
+        }
     }
+    Err(unknown(keys, spec, &systems, key))
 }
 
 /// Systems that may have a key, and the key. A name that starts with the name of a part and a dot
@@ -215,16 +214,12 @@ fn unknown(keys: &mut Keys, spec: &SystemSpec, systems: &[usize], key: &str) -> 
     format!("expected a key of {kind} ({known}){of_parts}, found {key:?}{hint}")
 }
 
-fn set_parameter(
-    keys: &mut Keys,
-    system: &mut SystemEntry,
+fn set_target(
+    parameters: &mut Table,
+    target: Target<'_>,
     key: &str,
     value: GridValue,
 ) -> Result<(), String> {
-    let parameters = &mut system.parameters;
-    let target = Target::find(keys.of(&system.kind), key);
-    let target =
-        target.ok_or_else(|| format!("expected a key of {}, found {key:?}", system.kind))?;
     match target {
         Target::Value(parameter) => {
             let value = parameter.parse(&value.to_string());
