@@ -503,11 +503,8 @@ fn runs_of_files_are_systems() {
     assert_eq!(here.read("first.trec"), format!("{expected}\n"));
 
     let typed = ["search", "tiny", "--system", "s.toml", "tea"];
-    here.ir(&typed).fails(
-        2,
-        &["the type run: expected queries with ids, and a run as output"],
-    );
     let searches = "s.toml:3: systems[0].type: expected a system that searches, found a run";
+    here.ir(&typed).fails(2, &[searches]);
     let mine = "mine tiny --split test --system s.toml -o mined.jsonl";
     here.ir(mine).fails(1, &[searches]);
     here.write("hits.toml", format!("{system}hits = 5\n"));

@@ -13,6 +13,7 @@ use super::{queries_of_collection, shows_documents};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::input::TestQueries;
+use crate::shared::search_data::key_of_root;
 
 /// Writes the results of the run for the queries that were asked, or the queries of COLLECTION.
 /// Documents are not read.
@@ -24,7 +25,12 @@ pub(super) fn write(
     console: &Console,
 ) -> Result<()> {
     if args.typed().is_some() || shows_documents(args) {
-        bail_usage!("the type {RUN}: expected queries with ids, and a run as output");
+        let key = key_of_root(&file.spec, "type");
+        bail_usage!(
+            "{}: expected a system that searches, found a run, which has hits of queries with ids \
+             and no documents",
+            file.spec.source.located_key(&key)
+        );
     }
     let queries = match asked {
         Some(asked) => asked.queries,
