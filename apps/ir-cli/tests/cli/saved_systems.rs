@@ -478,7 +478,7 @@ fn saved_systems_of_datafinder_give_the_same_run() {
 #[test]
 fn runs_of_files_are_systems() {
     let here = unordered_folder();
-    here.ir(&["search", "tiny", "-o", "peer.trec", "--tag", "peer"])
+    here.ir("search tiny -o peer.trec --tag peer --scores exact")
         .ok();
     let peer = here.read("peer.trec");
     assert!(peer.lines().count() > 3, "{peer}");
