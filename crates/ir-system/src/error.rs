@@ -50,7 +50,7 @@ pub enum SpecError {
     #[error("{location}{key}: {message}")]
     Key {
         location: Location,
-        /// Path of the key, such as `systems[1].k1`.
+        /// Path of the key, such as `systems[1].k1`, or the option in its place.
         key: String,
         message: String,
     },

@@ -358,7 +358,7 @@ impl Args {
         &[]
     }
 
-    /// Whether vectors are searched.
+    /// Returns `true` if vectors are searched.
     pub(super) fn has_vectors(&self) -> bool {
         #[cfg(feature = "dense")]
         return self.vectors.system().is_some();
