@@ -230,6 +230,20 @@ impl<R: Retriever> Retriever for Renumbered<R> {
         }
         Ok(best)
     }
+
+    fn matched_text(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        if doc.index() >= self.ids.len() {
+            return Ok(None);
+        }
+        match self.retriever.ids().get(self.ids.id(doc)) {
+            Some(record) => self.retriever.matched_text(query, record),
+            None => Ok(None),
+        }
+    }
 }
 
 /// Number of hits to request in a round, so that `k` are left of them: at most `records`.

@@ -18,12 +18,12 @@ impl BiEncoder {
     /// [`BiEncoder::open`] read. With one tower per side, it has two such folders, `query` and
     /// `document`.
     ///
-    /// Weights are written as f32, without pooler or head; LoRA adapters are merged, bottleneck
-    /// adapters are files of their own. Modules after pooling, such as Dense,
-    /// and `truncate_dim` are written as they were read. Prefixes become prompts, the similarity
-    /// function becomes `similarity_fn_name`; without one, it is `dot` if vectors are not
-    /// normalized. sentence-transformers has one maximum length, the larger of both sides. If they
-    /// differ, `ir_dense.json` has both for [`BiEncoder::open`]:
+    /// Weights are written as f32, without pooler or head. LoRA adapters are merged; bottleneck
+    /// adapters are files of their own, which sentence-transformers does not apply. Modules after
+    /// pooling, such as Dense, and `truncate_dim` are written as they were read. Prefixes become
+    /// prompts, the similarity function becomes `similarity_fn_name`; without one, it is `dot` if
+    /// vectors are not normalized. sentence-transformers has one maximum length, the larger of both
+    /// sides. If they differ, `ir_dense.json` has both for [`BiEncoder::open`]:
     /// `{"version": 1, "query": {"max_tokens": 32}, "document": {"max_tokens": 128}}`.
     ///
     /// # Errors

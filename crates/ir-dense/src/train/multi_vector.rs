@@ -25,9 +25,6 @@ use crate::late_interaction::{
 };
 use crate::similarity;
 
-/// Dimension of the vectors of a new model, as in ColBERT.
-const DIM: usize = 128;
-
 /// Trainer of a multi-vector encoder, for late interaction as in ColBERT.
 ///
 /// Scores are MaxSim, or the similarity function of the folder: the sum over the query's tokens of
@@ -92,6 +89,9 @@ pub struct MultiVectorTrainingResult {
 }
 
 impl MultiVectorTrainer {
+    /// Default dimension of the vectors of a new model, as in ColBERT.
+    pub const DIM: usize = 128;
+
     /// Opens a folder of a late-interaction model, or of an encoder, such as a sentence encoder.
     ///
     /// An encoder becomes a new late-interaction model, with the defaults of PyLate: a projection
@@ -140,7 +140,7 @@ impl MultiVectorTrainer {
             }
             folder
         } else {
-            let dim = dim.unwrap_or(DIM);
+            let dim = dim.unwrap_or(Self::DIM);
             if dim == 0 {
                 return Err(wrong_dim("1 or more".to_owned(), dim).into());
             }

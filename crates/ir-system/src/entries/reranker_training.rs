@@ -1,7 +1,9 @@
 //! Training of the model of the type `rerank`.
 
 #[cfg(feature = "dense")]
-use ir_dense::train::CrossEncoderTrainingConfig as Config;
+use ir_dense::train::{
+    CrossEncoderTrainingConfig as Config, Loss, MultiVectorTrainer, TrainingConfig,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +37,7 @@ pub struct RerankerTrainingEntry {
     /// Dimension of the vectors of a new late-interaction model. Range: ≥ 1. Default: 128.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = MultiVectorTrainer::DIM)))]
     pub dim: Option<usize>,
     /// Training loss. Default: `softmax`.
     pub loss: Option<RerankerLossName>,
@@ -42,6 +45,7 @@ pub struct RerankerTrainingEntry {
     /// `softmax` and `symmetric`. Range: > 0. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
+    #[cfg_attr(feature = "dense", schemars(extend("default" = default_temperature())))]
     pub temperature: Option<f64>,
     /// Factor of the scores before the logistic function, which `pointwise` needs. Range: > 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,15 +53,12 @@ pub struct RerankerTrainingEntry {
     pub scale: Option<f64>,
     /// Number of passes over the training set. Range: ≥ 1. Default: 3; with `late_interaction` 5.
     #[schemars(range(min = 1))]
-    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().epochs)))]
     pub epochs: Option<u64>,
     /// Number of queries per step. Range: ≥ 1. Default: 8; with `late_interaction` 32.
     #[schemars(range(min = 1))]
-    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().batch_size)))]
     pub batch_size: Option<usize>,
     /// Number of hard negatives per query and step, of those that were mined. Default: 7; with
     /// `late_interaction` 3.
-    #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().hard_negatives)))]
     pub hard_negatives: Option<usize>,
     /// Number of documents of other queries per query and step of a cross-encoder. Default: 0.
     #[cfg_attr(feature = "dense", schemars(extend("default" = Config::default().in_batch_negatives)))]
@@ -101,6 +102,15 @@ pub struct RerankerTrainingEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub document_tokens: Option<usize>,
+}
+
+/// Temperature of a late-interaction model.
+#[cfg(feature = "dense")]
+fn default_temperature() -> Option<f64> {
+    match TrainingConfig::late_interaction().loss {
+        Loss::Softmax { temperature } => Some(temperature),
+        _ => None,
+    }
 }
 
 /// Training loss of a query and its documents.
@@ -281,10 +291,10 @@ pub(crate) use with_models::RerankerTrainingConfig;
 
 #[cfg(feature = "dense")]
 mod with_models {
-    use ir_dense::train::{CrossEncoderLoss, TrainError, TrainingConfig};
+    use ir_dense::train::{CrossEncoderLoss, TrainError};
     use serde::Serialize;
 
-    use super::{Config, RerankerLossName, RerankerTrainingEntry};
+    use super::{Config, RerankerLossName, RerankerTrainingEntry, TrainingConfig};
     use crate::entries::bm25::expansion::encoder::training::set;
 
     /// Hyperparameters of the training of a reranker.

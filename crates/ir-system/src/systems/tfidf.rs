@@ -54,7 +54,7 @@ pub struct TfidfSystem {
 #[serde(default, deny_unknown_fields)]
 pub struct LsiSystem {
     /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default:
-    /// 100, or as many as there are documents or terms if that is less.
+    /// 100. With fewer documents or terms, the default is their number.
     #[schemars(range(min = 1))]
     #[schemars(extend("default" = TruncatedSvdConfig::default().components))]
     pub dim: Option<usize>,

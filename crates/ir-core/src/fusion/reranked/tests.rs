@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
+use crate::adapters::Renumbered;
 use crate::fusion::RetrieverScores;
 use crate::tests::ConstantScores;
 use crate::time_limited::TimeLimited;
@@ -305,6 +306,15 @@ fn matched_words_are_in_the_texts() {
         let matched = reranked.matched_text("q", DocNum::new(doc)).unwrap();
         assert_eq!(matched, expected, "{doc}");
     }
+    // A document that the retriever lacks has none.
+    let ids: DocIds = ["d", "x", "b"].into_iter().collect();
+    let renumbered = Renumbered::new(reranked, ids);
+    let matched = [0, 1, 2].map(|doc| {
+        let matched = renumbered.matched_text("q", DocNum::new(doc)).unwrap();
+        matched.map(|it| it.text)
+    });
+    let expected = [Some("two cups"), None, Some("hot tea")];
+    assert_eq!(matched, expected.map(|text| text.map(str::to_owned)));
     let without_texts = Reranked::new(first(), Shown, 2).unwrap();
     assert_eq!(
         without_texts.matched_text("q", DocNum::new(1)).unwrap(),
