@@ -168,15 +168,14 @@ fn limit(text: &str) -> Result<AttributeValue, &'static str> {
     }
 }
 
-/// Number of a text, which may have a sign, an exponent and leading zeros.
+/// Finite number of a text, which may have a sign, an exponent and leading zeros: JSON, in which
+/// conditions are sent and cached, has no infinity.
 fn number(text: &str) -> Option<AttributeValue> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(number.into());
     }
     let number = text.parse::<f64>().ok()?;
-    // `inf` and `nan` are texts.
-    let has_digit = text.contains(|sign: char| sign.is_ascii_digit());
-    has_digit.then(|| number.into())
+    number.is_finite().then(|| number.into())
 }
 
 /// The text after the first `and` or `&&`.
@@ -325,6 +324,7 @@ mod tests {
             "year<=x",
             "year<=NaN",
             "year<=inf",
+            "x<=1e999",
             "year<=\"2015",
             "year<=2015-02-30",
             "<=3",

@@ -21,11 +21,13 @@ const ENDINGS: [&str; 8] = [
 ];
 
 /// Endings of compressed files, in the order in which copies of a file are preferred after an
-/// uncompressed one. Formats that are not read are among them: their reader is an error that names
-/// them, so that no file is ignored.
+/// uncompressed one. The first [`READ_COMPRESSIONS`] are read. The reader of the others returns an
+/// error that names them, so that no file is ignored.
 const COMPRESSIONS: [&str; 10] = [
     "zst", "gz", "bz2", "xz", "lz4", "lzma", "lz", "z", "zip", "7z",
 ];
+
+const READ_COMPRESSIONS: usize = 2;
 
 /// Endings of files with documents or queries, by precedence.
 const RECORDS: [&str; 2] = ["jsonl", "parquet"];
@@ -33,9 +35,7 @@ const RECORDS: [&str; 2] = ["jsonl", "parquet"];
 /// Files with documents or queries: `NAME.jsonl` or `NAME.parquet`, otherwise those in the folder
 /// `NAME`, by their names. A missing part is an error.
 pub(crate) fn files(root: &Path, name: &str) -> Result<Vec<PathBuf>, DataError> {
-    let one = RECORDS.map(|end| existing(&root.join(format!("{name}.{end}"))));
-    let one = one.into_iter().flatten().next();
-    if let Some(file) = one.or_else(|| existing_in_any_case(root, name)) {
+    if let Some(file) = file_of_records(root, name)? {
         return Ok(vec![file]);
     }
     let folder = root.join(name);
@@ -152,17 +152,20 @@ pub(crate) fn files_of_splits(root: &Path) -> Result<BTreeMap<String, SplitFiles
 }
 
 /// Files that may be judgments and are not read: those in `qrels` with other endings, and those
-/// beside the corpus, such as `qrels.tsv`. Hidden files are left out.
+/// beside the corpus, such as `qrels.tsv`. Hidden files, READMEs and licenses are left out.
 pub(crate) fn unread_judgments(root: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let file_name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+    // The name up to the first point: none of a hidden file.
+    let start = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let start = name.split('.').next().unwrap_or_default();
+        start.to_ascii_lowercase()
+    };
     let mut unread = entries(&root.join(QRELS[0]))?;
-    unread.retain(|path| stem_of(path).is_none());
-    unread.retain(|path| file_name(path).is_some_and(|name| !name.starts_with('.')));
-    let mut beside = entries(root)?;
-    beside.retain(|path| {
-        file_name(path).is_some_and(|name| name.split('.').next() == Some(QRELS[0]))
+    unread.retain(|path| {
+        stem_of(path).is_none() && !matches!(&*start(path), "" | "readme" | "license")
     });
-    unread.append(&mut beside);
+    let beside = entries(root)?.into_iter();
+    unread.extend(beside.filter(|path| start(path) == QRELS[0]));
     unread.retain(|path| path.is_file());
     unread.sort();
     Ok(unread)
@@ -222,27 +225,17 @@ fn without_compression(path: &Path) -> (PathBuf, usize) {
     }
 }
 
-/// Path of an existing file, possibly compressed.
-fn existing(plain: &Path) -> Option<PathBuf> {
-    let compressed = COMPRESSIONS.iter().map(|ending| {
-        let mut name = plain.as_os_str().to_owned();
-        name.push(".");
-        name.push(ending);
-        PathBuf::from(name)
-    });
-    let mut paths = std::iter::once(plain.to_owned()).chain(compressed);
-    paths.find(|path| path.exists() && !path.is_dir())
-}
-
-/// Path of a file `NAME.jsonl` or `NAME.parquet` with endings in any case, such as `NAME.JSONL.GZ`.
-fn existing_in_any_case(root: &Path, name: &str) -> Option<PathBuf> {
-    let files = entries(root).ok()?.into_iter().filter_map(|path| {
+/// File `NAME.jsonl` or `NAME.parquet`, possibly compressed, with endings in any case, such as
+/// `NAME.JSONL.GZ`. Files in compressions that are read take precedence.
+fn file_of_records(root: &Path, name: &str) -> Result<Option<PathBuf>, DataError> {
+    let files = entries(root)?.into_iter().filter_map(|path| {
         let (_, ending) = stem_of(&path).filter(|(stem, _)| *stem == name)?;
         let order = RECORDS.iter().position(|known| *known == ending)?;
         let rank = without_compression(&path).1;
-        (!path.is_dir()).then_some((order, rank, path))
+        let is_file = path.exists() && !path.is_dir();
+        is_file.then_some((rank > READ_COMPRESSIONS, order, rank, path))
     });
-    files.min().map(|(.., path)| path)
+    Ok(files.min().map(|(.., path)| path))
 }
 
 #[cfg(test)]

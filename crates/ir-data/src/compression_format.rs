@@ -131,6 +131,28 @@ impl StreamError {
     }
 }
 
+/// Failure of the reader of a compressed stream. It persists: every later read returns its error.
+pub(crate) enum StreamFailure {
+    Source(io::ErrorKind, String),
+    Truncated,
+    Corrupt(String),
+    OutOfMemory,
+}
+
+impl StreamFailure {
+    pub(crate) fn error(&self, path: &str, compression: Compression) -> io::Error {
+        match self {
+            Self::Source(kind, message) => io::Error::new(*kind, message.as_str()),
+            Self::Truncated => StreamError::truncated(path, compression),
+            Self::Corrupt(found) => StreamError::corrupt(path, compression, found.clone()),
+            Self::OutOfMemory => io::Error::new(
+                io::ErrorKind::OutOfMemory,
+                format!("not enough memory to decompress {compression} data"),
+            ),
+        }
+    }
+}
+
 /// Format of an error of [`StreamError::unsupported`].
 pub(crate) fn unsupported_format(error: &io::Error) -> Option<&'static str> {
     match error.get_ref()?.downcast_ref()? {

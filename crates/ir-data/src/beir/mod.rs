@@ -203,6 +203,7 @@ pub fn qrels_files(folder: impl AsRef<Path>, split: &str) -> Result<Vec<PathBuf>
 
 /// Files that may be judgments and are not read, in the order of their paths: files in `qrels` that
 /// are not of a split by their names, such as `qrels/test.txt`, and `qrels.tsv` beside the corpus.
+/// Hidden files, READMEs and licenses are left out.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join(format!("ir-data-unread-{}", std::process::id()));

@@ -2,14 +2,14 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use crate::compression_format::{Compression, StreamError};
+use crate::compression_format::{Compression, StreamFailure};
 
 /// Decompresses one gzip member after another.
 pub(super) struct GzipReader<R> {
     /// `None` only while one member replaces another.
     decoder: Option<GzDecoder<R>>,
     path: String,
-    failed: bool,
+    failure: Option<StreamFailure>,
 }
 
 impl<R: BufRead> GzipReader<R> {
@@ -17,7 +17,7 @@ impl<R: BufRead> GzipReader<R> {
         Self {
             decoder: Some(GzDecoder::new(reader)),
             path: path.to_owned(),
-            failed: false,
+            failure: None,
         }
     }
 
@@ -45,23 +45,21 @@ impl<R: BufRead> GzipReader<R> {
 
 impl<R: BufRead> Read for GzipReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.failed {
-            return Err(StreamError::truncated(&self.path, Compression::Gzip));
+        if let Some(failure) = &self.failure {
+            return Err(failure.error(&self.path, Compression::Gzip));
         }
         self.next(buf).map_err(|error| {
-            if error.kind() == io::ErrorKind::Interrupted {
-                return error;
-            }
-            self.failed = true;
-            match error.kind() {
-                io::ErrorKind::UnexpectedEof => {
-                    StreamError::truncated(&self.path, Compression::Gzip)
-                }
+            let failure = match error.kind() {
+                io::ErrorKind::Interrupted => return error,
+                io::ErrorKind::UnexpectedEof => StreamFailure::Truncated,
                 io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                    StreamError::corrupt(&self.path, Compression::Gzip, error.to_string())
+                    StreamFailure::Corrupt(error.to_string())
                 }
-                _ => error,
-            }
+                kind => StreamFailure::Source(kind, error.to_string()),
+            };
+            let error = failure.error(&self.path, Compression::Gzip);
+            self.failure = Some(failure);
+            error
         })
     }
 }

@@ -4,7 +4,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use crate::compression_format::{Compression, StreamError};
+use crate::compression_format::{Compression, StreamFailure};
 use crate::panics::catch_panic;
 
 /// Largest accepted window in bytes, as of `zstd --ultra -22 --long=27`.
@@ -29,15 +29,7 @@ pub(super) struct ZstdReader<R> {
 enum FrameState {
     Between,
     Inside,
-    Failed(Failure),
-}
-
-/// Error of the reader. It persists: every later read returns it again.
-enum Failure {
-    Source(io::ErrorKind, String),
-    Truncated,
-    Corrupt(String),
-    OutOfMemory,
+    Failed(StreamFailure),
 }
 
 /// Records whether the source has ended or failed, which the decoder's errors do not distinguish.
@@ -83,9 +75,9 @@ impl<R: BufRead> ZstdReader<R> {
 
     fn fail(&mut self, found: String) -> io::Error {
         let failure = match self.source.failure.take() {
-            Some(error) => Failure::Source(error.kind(), error.to_string()),
-            None if self.source.ended => Failure::Truncated,
-            None => Failure::Corrupt(found),
+            Some(error) => StreamFailure::Source(error.kind(), error.to_string()),
+            None if self.source.ended => StreamFailure::Truncated,
+            None => StreamFailure::Corrupt(found),
         };
         self.fail_with(failure)
     }
@@ -93,29 +85,15 @@ impl<R: BufRead> ZstdReader<R> {
     /// Fails after a panic of the decoder, which is not used afterwards.
     fn fail_after_panic(&mut self, message: &str) -> io::Error {
         if message.starts_with(ALLOCATION_PANIC) {
-            return self.fail_with(Failure::OutOfMemory);
+            return self.fail_with(StreamFailure::OutOfMemory);
         }
         self.fail(PANIC.to_owned())
     }
 
-    fn fail_with(&mut self, failure: Failure) -> io::Error {
-        let error = self.error_of(&failure);
+    fn fail_with(&mut self, failure: StreamFailure) -> io::Error {
+        let error = failure.error(&self.path, Compression::Zstd);
         self.state = FrameState::Failed(failure);
         error
-    }
-
-    fn error_of(&self, failure: &Failure) -> io::Error {
-        match failure {
-            Failure::Source(kind, message) => io::Error::new(*kind, message.as_str()),
-            Failure::Corrupt(found) => {
-                StreamError::corrupt(&self.path, Compression::Zstd, found.clone())
-            }
-            Failure::OutOfMemory => io::Error::new(
-                io::ErrorKind::OutOfMemory,
-                "not enough memory to decompress zstd data",
-            ),
-            Failure::Truncated => StreamError::truncated(&self.path, Compression::Zstd),
-        }
     }
 
     /// Starts the next frame; `false` at the end of the source.
@@ -170,7 +148,9 @@ impl<R: BufRead> Read for ZstdReader<R> {
         }
         loop {
             match &self.state {
-                FrameState::Failed(failure) => return Err(self.error_of(failure)),
+                FrameState::Failed(failure) => {
+                    return Err(failure.error(&self.path, Compression::Zstd));
+                }
                 FrameState::Between => {
                     if !self.next_frame()? {
                         return Ok(0);

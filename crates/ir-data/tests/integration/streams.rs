@@ -226,6 +226,18 @@ fn flipped_bits_are_detected() {
     }
 }
 
+/// The first read of the text fails, before the reader of lines: its error persists.
+#[test]
+fn damage_at_the_start_is_no_truncation() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut damaged = bytes(folder.path(), "a.gz", &text(2000));
+    // A block of the reserved type, behind a header of 10 bytes: RFC 1951, section 3.2.3.
+    damaged[10] = 7;
+    let error = read(&damaged).unwrap_err().to_string();
+    let expected = "file: expected gzip data, found it corrupt (";
+    assert!(error.starts_with(expected), "{error}");
+}
+
 #[test]
 fn directories_and_missing_files() {
     let folder = tempfile::tempdir().unwrap();

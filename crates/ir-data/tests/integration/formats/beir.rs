@@ -498,7 +498,9 @@ fn files_with_other_endings() {
         &text("query-id\tcorpus-id\tscore\nq\td\t1\n"),
     );
     write("qrels/dev.tsv.bz2", b"BZh91AY&SY\x5e\xe5");
-    write("qrels/.hidden", b"");
+    for name in ["qrels/.hidden", "qrels/README.md", "qrels/LICENSE"] {
+        write(name, b"");
+    }
     write("qrels/train.trec", b"q 0 d 1\n");
     write("qrels.parquet", b"");
     let opened = beir::BeirFolder::open(root).unwrap();
@@ -541,6 +543,11 @@ fn files_with_other_endings() {
             .to_string()
             .contains("corpus.jsonl.bz2: expected uncompressed")
     );
+    // A file in another format that can be read takes precedence.
+    write("corpus.parquet", b"");
+    let files = beir::BeirFolder::corpus_files(root).unwrap();
+    assert_eq!(files, [root.join("corpus.parquet")]);
+    fs::remove_file(root.join("corpus.parquet")).unwrap();
     // A part of a folder of documents.
     fs::remove_file(root.join("corpus.jsonl.bz2")).unwrap();
     fs::create_dir(root.join("corpus")).unwrap();
