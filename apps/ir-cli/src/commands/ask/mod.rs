@@ -63,9 +63,9 @@ all answers are encoded first.
 
 With --rerank, the first --candidates of these answers are ranked by the score
 of a cross-encoder, which reads question and answer together, or of a
-late-interaction model, which compares their tokens. A terminal shows the words
-of the question in color; with a late-interaction model, the words of the
-answer that are most similar to a word of the question.
+late-interaction model, which compares their tokens. A terminal shows the
+words of the question in color; with a late-interaction model, the words of
+the answer that are most similar to a word of the question.
 
 --system ranks the answers by the system of a file, as `ir search --system`
 ranks documents: `text` is the answer, `title` the title of its paper, and
@@ -73,8 +73,8 @@ ranks documents: `text` is the answer, `title` the title of its paper, and
 attributes. The key `fields = [\"text\", \"context\"]` of the type bm25 indexes
 answers and contexts, for example. `where` and --filter apply both, and -k
 takes precedence over `hits`. Questions have no year for `filter`, no saved
-vectors and no training queries, and `scores` is of runs. Related questions are
-ranked by BM25.
+vectors and no training queries, and `scores` is of runs. Related questions
+are ranked by BM25.
 
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The

@@ -62,8 +62,8 @@ error. --prefix and --max-tokens are those of queries here, and those of
 documents in `ir encode`.
 
 Reranking by a cross-encoder or by late interaction (feature `dense`). On a
-terminal, the words of the query are in color; with late interaction, the words
-of the document that are most similar to them:
+terminal, the words of the query are in color; with late interaction, the
+words of the document that are most similar to them:
   ir search beir/nfcorpus --rerank ms-marco-MiniLM-L6-v2 --candidates 100 \\
       --output reranked.trec
   ir search corpus.ir vitamin d --rerank models/colbert --explain
