@@ -50,7 +50,8 @@ fn measures_after_the_runs() {
     // A file is a run, also with the name of a measure; a name that is neither is no file.
     std::fs::copy(here.at("b.run"), here.at("AP")).unwrap();
     assert_eq!(run("-m RR qrels a.run AP"), run("-m RR qrels a.run b.run"));
-    here.ir("eval qrels a.run nDGC@10").fails(1, &["nDGC@10"]);
+    here.ir("eval qrels a.run nDGC@10")
+        .fails(2, &["nDGC@10", "did you mean nDCG@10?"]);
     here.ir("eval qrels RR").fails(1, &["RR"]);
 }
 
