@@ -99,7 +99,8 @@ impl RemoteOptions {
         Some(given.fold(entry, |entry, (key, _)| entry.with(key, true)))
     }
 
-    /// Checks the system of the options. Rejects options of the client without a server.
+    /// Checks the system of the options. Rejects the other options without a server: clap does not
+    /// beside `--system`, which excludes the option that they require.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(entry) = self.system() {
             let parsed = Registry::default().parse(REMOTE, &entry.parameters);
@@ -107,6 +108,11 @@ impl RemoteOptions {
             return Ok(());
         }
         let given = first_set([
+            ("--engine-vectors", self.engine_vectors.is_some()),
+            ("--engine-ef", self.engine_ef.is_some()),
+            ("--engine-hybrid", self.engine_hybrid),
+            ("--engine-any-encoder", self.engine_any_encoder),
+            ("--engine-cache", self.engine_cache.is_some()),
             ("--engine-timeout", self.client.engine_timeout.is_some()),
             ("--engine-attempts", self.client.engine_attempts.is_some()),
             ("--engine-record", self.client.engine_record.is_some()),
