@@ -33,8 +33,10 @@ use option::{
 #[cfg(feature = "dense")]
 pub(crate) use option::{DENSE, HYBRID, key_help, shortest};
 pub(crate) use reranking::RerankOptions;
+#[cfg(feature = "serve")]
+pub(crate) use source::open_for_any_query;
 pub(crate) use source::{
-    SystemSource, check_any_query, described_by, open_for_any_query, open_system, open_with_grids,
+    SystemSource, check_any_query, described_by, open_system, open_with_grids,
 };
 pub(crate) use typed::{TypedSystem, list_types};
 
