@@ -37,7 +37,7 @@ pub use description::{
 };
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;
-pub(crate) use pooling::{MIN_NORM, normalize, normalize_row};
+pub(crate) use pooling::{NORM_EPSILON, normalize, normalize_row};
 pub use pooling::{Pooling, PoolingModes, UnknownPooling};
 pub use stream::encode_stream;
 pub use tokenizer::ModelTokenizer;

@@ -425,19 +425,24 @@ impl From<PoolingModes> for String {
     }
 }
 
-/// Least L2 norm by which a vector is divided, as in sentence-transformers.
-pub(crate) const MIN_NORM: f32 = 1e-12;
+/// Epsilon of L2 normalization, x / max(‖x‖₂, ε): `eps` of `torch.nn.functional.normalize`, which
+/// sentence-transformers calls.
+pub(crate) const NORM_EPSILON: f32 = 1e-12;
 
 /// L2-normalizes every row, `[texts, dim]`. A zero vector stays zero.
 pub(crate) fn normalize(vectors: Tensor<2>) -> Tensor<2> {
     let norm = vectors.clone().powi_scalar(2).sum_dim(1).sqrt();
-    vectors / norm.clamp_min(MIN_NORM)
+    vectors / norm.clamp_min(NORM_EPSILON)
 }
 
 /// L2-normalizes a vector; the same bits as [`normalize`] in CPU memory.
 pub(crate) fn normalize_row(vector: &mut [f32]) {
     let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    let norm = if norm < MIN_NORM { MIN_NORM } else { norm };
+    let norm = if norm < NORM_EPSILON {
+        NORM_EPSILON
+    } else {
+        norm
+    };
     vector.iter_mut().for_each(|x| *x /= norm);
 }
 

@@ -7,7 +7,7 @@ use super::backward::gradient_through;
 use super::headed::TrainedHead;
 use crate::encode::dense::{DenseLayer, Residual};
 use crate::encode::modules::{TokenModule, VectorModules};
-use crate::encode::{MIN_NORM, normalize_row};
+use crate::encode::{NORM_EPSILON, normalize_row};
 use crate::kernels::linear::{PackedColumns, weight_gradient};
 use crate::kernels::matrix::StridedRows;
 use crate::kernels::{memory, training};
@@ -199,8 +199,8 @@ fn normalize_backward(step: &Step<'_>, d: &mut [f32]) {
         .zip(step.input.par_chunks_exact(width));
     rows.for_each(|(d, x)| {
         let norm = x.iter().map(|x| x * x).sum::<f32>().sqrt();
-        if norm < MIN_NORM {
-            d.iter_mut().for_each(|d| *d /= MIN_NORM);
+        if norm < NORM_EPSILON {
+            d.iter_mut().for_each(|d| *d /= NORM_EPSILON);
             return;
         }
         let along = d.iter().zip(x).map(|(d, x)| *d * x).sum::<f32>() / (norm * norm);
