@@ -12,13 +12,19 @@ use crate::error::ModelError;
 /// model in the same folder.
 pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
 
-/// Weights of an adapter: two names of PEFT, then two of the library `adapters`. An adapter has one
-/// of the two files of its library.
+/// Weights of an adapter of PEFT, one of which is required: safetensors or PyTorch.
+const PEFT_WEIGHTS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
+
+/// Weights of an adapter of the library `adapters`, one of which is required: safetensors or
+/// PyTorch.
+pub(super) const BOTTLENECK_WEIGHTS: [&str; 2] = ["adapter.safetensors", "pytorch_adapter.bin"];
+
+/// Weights of an adapter of either library.
 pub(crate) const ADAPTER_WEIGHTS: [&str; 4] = [
-    "adapter_model.safetensors",
-    "adapter_model.bin",
-    "adapter.safetensors",
-    "pytorch_adapter.bin",
+    PEFT_WEIGHTS[0],
+    PEFT_WEIGHTS[1],
+    BOTTLENECK_WEIGHTS[0],
+    BOTTLENECK_WEIGHTS[1],
 ];
 
 /// `adapter_config.json`.
@@ -95,12 +101,14 @@ impl AdapterConfig {
 
     /// Opens the weights of the adapter.
     pub(super) fn open_weights(&self, folder: &Path) -> Result<WeightFile, ModelError> {
-        let (first, expected) = if self.is_of_adapters() {
-            (2, "adapter.safetensors or pytorch_adapter.bin")
+        let (names, expected) = if self.is_of_adapters() {
+            let expected = "adapter.safetensors or pytorch_adapter.bin";
+            (BOTTLENECK_WEIGHTS, expected)
         } else {
-            (0, "adapter_model.safetensors or adapter_model.bin")
+            let expected = "adapter_model.safetensors or adapter_model.bin";
+            (PEFT_WEIGHTS, expected)
         };
-        let [safetensors, pytorch] = [first, first + 1].map(|it| folder.join(ADAPTER_WEIGHTS[it]));
+        let [safetensors, pytorch] = names.map(|name| folder.join(name));
         if safetensors.exists() {
             return WeightFile::open_safetensors(safetensors);
         }

@@ -28,8 +28,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::adapter_config::{ADAPTER_CONFIG, ADAPTER_WEIGHTS, AdapterConfig, find_tensor};
-use super::weights::{TensorSource, WeightAdapter, WeightFile};
+use super::adapter_config::{ADAPTER_CONFIG, AdapterConfig, BOTTLENECK_WEIGHTS, find_tensor};
+use super::weights::{TensorSource, WeightAdapter, WeightFile, is_number};
 use super::{BottleneckAdapter, NamedTensor, TransformerConfig, write_json, write_tensors};
 use crate::activation::Activation;
 use crate::error::ModelError;
@@ -199,17 +199,18 @@ impl BottleneckAdapter {
         PROJECTIONS.map(|part| format!("{MODULE}.{}.{part}", self.name))
     }
 
-    /// Returns `true` for the names of the adapter's tensors.
+    /// Returns `true` for the names of the adapter's tensors, which follow the number of a layer.
     fn has_tensor(&self, tensor: &str) -> bool {
-        let number = |start: &str| {
-            let number = start.rsplit('.').next().unwrap_or_default();
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        let mut ends = [".weight", ".bias"].into_iter();
+        let Some(module) = ends.find_map(|end| tensor.strip_suffix(end)) else {
+            return false;
         };
         self.projections().iter().any(|projection| {
-            ["weight", "bias"].into_iter().any(|end| {
-                let start = tensor.strip_suffix(&format!(".{projection}.{end}"));
-                start.is_some_and(number)
-            })
+            let start = module.strip_suffix(&projection[..]);
+            let start = start.and_then(|start| start.strip_suffix('.'));
+            start
+                .and_then(|start| start.rsplit('.').next())
+                .is_some_and(is_number)
         })
     }
 
@@ -240,7 +241,7 @@ impl BottleneckAdapter {
             "version": VERSION,
         });
         write_json(&folder.join(ADAPTER_CONFIG), &config)?;
-        write_tensors(&folder.join(ADAPTER_WEIGHTS[2]), tensors)
+        write_tensors(&folder.join(BOTTLENECK_WEIGHTS[0]), tensors)
     }
 }
 

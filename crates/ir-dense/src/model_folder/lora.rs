@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::adapter_config::{AdapterConfig, find_tensor};
-use super::weights::{TensorSource, WeightAdapter, WeightFile, check_finite};
+use super::weights::{TensorSource, WeightAdapter, WeightFile, check_finite, is_number};
 use super::{TensorValues, transposed};
 use crate::error::ModelError;
 
@@ -317,6 +317,5 @@ fn matrices(name: &str) -> Option<(&str, [&'static str; 2])> {
 
 /// Returns `true` if a part of the name is a number.
 fn is_in_layer(module: &str) -> bool {
-    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     module.split('.').any(is_number)
 }

@@ -313,7 +313,6 @@ impl WeightFile {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         // "encoder.layer." of "encoder.layer.0.output.dense.weight".
         let stack = |name: &str| {
-            let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
             let mut parts = name.split_inclusive('.');
             let end = parts.try_fold(0, |end, part| match part.strip_suffix('.') {
                 Some(part) if is_number(part) => Err(Some(end)),
@@ -479,6 +478,11 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
         path: path.into(),
         source: source.into(),
     }
+}
+
+/// Returns `true` for a part of a tensor name that is the number of a layer.
+pub(super) fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns an error if an element of a tensor is infinite or NaN.
