@@ -22,8 +22,8 @@ pub struct HighlightSegment<'a> {
 }
 
 /// Splits the context of a frame at the edges of its answer and of the matching words
-/// ([`matching_words`]). `matched` has the words that a model matched in the answer or the context.
-/// The segments cover the context.
+/// ([`matching_words`]). `matched`: text that a model read, with the words that it matched; it
+/// applies to the answer and the context if it contains them. The segments cover the context.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, Highlighter};
@@ -50,15 +50,15 @@ pub fn segments<'a>(
     matched: Option<&MatchedText>,
 ) -> Vec<HighlightSegment<'a>> {
     let (context, answer) = (&frame.context, frame.answer_bytes());
-    let read = matched.map(|matched| [(0..context.len(), matched), (answer.clone(), matched)]);
-    let read = read.as_ref().map(|read| &read[..]).unwrap_or_default();
-    let words = matching_words(context, highlighter, read);
+    let parts = matched.map(|matched| [(0..context.len(), matched), (answer.clone(), matched)]);
+    let read: Vec<(Range<usize>, &MatchedText)> = parts.into_iter().flatten().collect();
+    let words = matching_words(context, highlighter, &read);
     segments_of(context, &[answer], &words)
 }
 
-/// Returns the matching words of a text: byte ranges in ascending order. `read` has parts of the
-/// text with the texts that a model has read. In a part that such a text contains, the words that
-/// the model matched are returned; elsewhere, the words of the query of `highlighter`.
+/// Returns the matching words of a text: byte ranges in ascending order, without duplicates. `read`:
+/// parts of the text in bytes, each with a text that a model read. If the model's text contains the
+/// part, the words that the model matched replace the words of the query of `highlighter` in it.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, Highlighter};

@@ -222,11 +222,11 @@ impl MultiVectorTrainer {
 }
 
 impl TrainingConfig {
-    /// Checks that every value is in its range, and has a meaning for a vector per token
+    /// Checks that every value is in its range, and valid for late interaction
     /// ([`MultiVectorTrainer`]).
     ///
     /// # Errors
-    /// [`TrainError::Setting`] names the first value that does not.
+    /// Returns [`TrainError::Setting`] for the first invalid value.
     pub fn validate_late_interaction(&self) -> Result<(), TrainError> {
         self.validate()?;
         let setting = |field, expected, found: String| {

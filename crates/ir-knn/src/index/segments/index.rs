@@ -150,7 +150,7 @@ impl SegmentedVectorIndex {
     }
 }
 
-/// Creates a snapshot with an index as the only segment.
+/// Creates a segmented index with a flat index as the only segment.
 impl From<FlatIndex> for SegmentedVectorIndex {
     fn from(index: FlatIndex) -> Self {
         let config = VectorIndexConfig {

@@ -322,8 +322,11 @@ impl<E: TokenEncoder> Reranker for LateInteraction<E> {
         query: &str,
         candidate: &Candidate<'_>,
     ) -> Result<Option<Vec<Range<usize>>>, SearchError> {
+        if candidate.text.is_empty() {
+            return Ok(None);
+        }
         let document = self.document(candidate)?;
-        if candidate.text.is_empty() || document.spans.iter().all(Range::is_empty) {
+        if document.spans.iter().all(Range::is_empty) {
             return Ok(None);
         }
         let query_vectors = self.encode(Side::Query, &[query])?;

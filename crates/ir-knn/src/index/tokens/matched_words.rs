@@ -69,8 +69,8 @@ fn content_word(text: &str, token: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Extends a token, a range of a text, to the whole word: to the letters, digits and combining
-/// marks around it. Points and commas between digits are inside of a number. Scripts without
-/// spaces have no words.
+/// marks around it. Points and commas between digits belong to the number. In scripts without
+/// spaces between words, a token is not extended.
 pub(super) fn word_around(text: &str, token: &Range<usize>) -> Range<usize> {
     let mut inside = text[token.clone()].chars();
     let Some(first) = inside.next() else {
@@ -100,7 +100,8 @@ fn bytes_of_word(before: char, rest: impl Iterator<Item = char>) -> usize {
     bytes
 }
 
-/// Returns `true` for letters, digits and combining marks, but not of the scripts without spaces.
+/// Returns `true` for letters, digits and combining marks, except in scripts without spaces between
+/// words.
 fn is_in_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric();

@@ -245,7 +245,7 @@ impl SegmentedTokenStore {
     }
 }
 
-/// A store as the only segment.
+/// Creates a segmented store with a store as the only segment.
 impl From<TokenStore> for SegmentedTokenStore {
     fn from(store: TokenStore) -> Self {
         let inner = Arc::new(Snapshot::from_index(store.config().clone(), store));
