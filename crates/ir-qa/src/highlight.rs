@@ -56,9 +56,11 @@ pub fn segments<'a>(
     segments_of(context, &[answer], &words)
 }
 
-/// Returns the matching words of a text: byte ranges in ascending order, without duplicates. `read`:
-/// parts of the text in bytes, each with a text that a model read. If the model's text contains the
-/// part, the words that the model matched replace the words of the query of `highlighter` in it.
+/// Returns the matching words of a text: byte ranges in ascending order, without duplicates.
+///
+/// `read`: parts of the text in bytes, each with a text that a model read. If the model's text
+/// contains the part, the words that the model matched replace the words of the query of
+/// `highlighter` in the part.
 ///
 /// ```
 /// use ir_bm25::analysis::{Analysis, Highlighter};
