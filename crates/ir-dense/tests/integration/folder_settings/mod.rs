@@ -1,6 +1,10 @@
-//! Settings of model folders: pooling modes, prompts, tokenizers, routes, heads, descriptions.
+//! Settings of model folders: pooling modes, prompts, lengths, heads, descriptions; in modules,
+//! tokenizers and routers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+mod routers;
+mod tokenizers;
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +13,7 @@ use crate::common::{apart, config, copy_of, examples, on_backend, replace, testd
 use ir_core::{Encoder, NoProgress, Side};
 use ir_dense::train::Trainer;
 use ir_dense::{
-    BiEncoder, ExtractiveReader, ModelError, ModelTokenizer, Pooling, PoolingModes, TokenBatch,
-    describe,
+    BiEncoder, ExtractiveReader, ModelError, Pooling, PoolingModes, TokenBatch, describe,
 };
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
@@ -200,147 +203,6 @@ fn error_chain(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn truncates_the_side_that_the_folder_names() {
-    let folder = copy_of("bert");
-    let text = "a ship at sea, green tea, seen by the radar";
-    let right = open(folder.path());
-    let fingerprint = right.fingerprint(Side::Query);
-    let whole = right.token_ids(Side::Query, text).unwrap();
-    let side = |side: &str| {
-        write(
-            folder.path(),
-            "tokenizer_config.json",
-            &json!({"truncation_side": side}),
-        );
-    };
-    side("left");
-    let config = on_backend().with_max_tokens(6);
-    let left = BiEncoder::open_with(folder.path(), &config).unwrap();
-    let found = left.token_ids(Side::Query, text).unwrap();
-    let end = &whole[whole.len() - 5..];
-    assert_eq!(found, [&whole[..1], end].concat());
-    assert!(left.is_truncated(Side::Query, text).unwrap());
-    assert!(!left.is_truncated(Side::Query, "tea").unwrap());
-    assert_ne!(
-        open(folder.path()).fingerprint(Side::Query).model,
-        fingerprint.model
-    );
-    side("right");
-    assert_eq!(open(folder.path()).fingerprint(Side::Query), fingerprint);
-    side("middle");
-    let end = "truncation_side is \"middle\", expected left or right";
-    assert!(message(folder.path()).ends_with(end));
-}
-
-#[test]
-fn reads_byte_level_bpe_without_tokenizer_json() {
-    let texts = [
-        "a ship at sea",
-        "  é東京\n",
-        "<mask> a</s>b",
-        "",
-        "tea<pad>",
-    ];
-    let folder = copy_of("roberta");
-    let path = folder.path().join("tokenizer.json");
-    let tokenizer: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let ids = || {
-        let tokenizer = ModelTokenizer::open(folder.path()).unwrap();
-        let ids = texts.map(|text| tokenizer.encode(text, 64).unwrap());
-        (ids, tokenizer.padding())
-    };
-    let expected = (ids(), open(folder.path()).fingerprint(Side::Query));
-    let merges = tokenizer["model"]["merges"].as_array().unwrap().iter();
-    let merges = merges.map(|pair| match pair {
-        Value::String(pair) => pair.clone(),
-        pair => format!(
-            "{} {}",
-            pair[0].as_str().unwrap(),
-            pair[1].as_str().unwrap()
-        ),
-    });
-    let merges = merges.collect::<Vec<_>>().join("\n");
-    fs::write(
-        folder.path().join("merges.txt"),
-        format!("#version: 0.2\n{merges}\n"),
-    )
-    .unwrap();
-    write(folder.path(), "vocab.json", &tokenizer["model"]["vocab"]);
-    fs::remove_file(&path).unwrap();
-    assert_eq!(
-        (ids(), open(folder.path()).fingerprint(Side::Query)),
-        expected
-    );
-    let (_here, again) = saved(&open(folder.path()));
-    assert_eq!(again.fingerprint(Side::Query), expected.1);
-    // Defaults of the class: <mask> does not remove the space before it.
-    for file in ["tokenizer_config.json", "special_tokens_map.json"] {
-        fs::remove_file(folder.path().join(file)).unwrap();
-    }
-    assert_eq!(ids(), expected.0);
-    let class = json!({"tokenizer_class": "Qwen2Tokenizer"});
-    write(folder.path(), "tokenizer_config.json", &class);
-    let error = message(folder.path());
-    assert!(
-        error.contains("expected tokenizer.json for Qwen2Tokenizer"),
-        "{error}"
-    );
-    write(
-        folder.path(),
-        "tokenizer_config.json",
-        &json!({"pad_token": "<none>"}),
-    );
-    assert!(message(folder.path()).ends_with("vocab.json has no <none>"));
-    fs::remove_file(folder.path().join("merges.txt")).unwrap();
-    for name in ["sentencepiece.bpe.model", "spiece.model", "tokenizer.model"] {
-        let path = folder.path().join(name);
-        fs::write(&path, [10, 3]).unwrap();
-        let error = message(folder.path());
-        let here = folder.path().display();
-        let end = format!(
-            "{name} is a SentencePiece model, expected tokenizer.json; transformers converts it: \
-             python -c \"from transformers import AutoTokenizer; \
-             AutoTokenizer.from_pretrained('{here}').save_pretrained('{here}')\""
-        );
-        assert!(error.ends_with(&end), "{error}");
-        fs::remove_file(&path).unwrap();
-    }
-}
-
-/// sentence-transformers removes white space before version 5.4, and lowercases special tokens.
-#[test]
-fn white_space_and_lowercasing_depend_on_the_version() {
-    let folder = with_pooling("roberta", &json!({}));
-    let version = |version: &str| {
-        let versions = json!({"__version__": {"sentence_transformers": version}});
-        write(
-            folder.path(),
-            "config_sentence_transformers.json",
-            &versions,
-        );
-        open(folder.path())
-    };
-    let ids = |encoder: &BiEncoder, text: &str| encoder.token_ids(Side::Document, text).unwrap();
-    let (old, new) = (version("5.3.1"), version("6.2.0"));
-    assert_eq!(ids(&old, " a ship\n"), ids(&new, "a ship"));
-    assert!(ids(&new, " a ship\n").len() > ids(&new, "a ship").len());
-    assert_ne!(
-        old.fingerprint(Side::Document).model,
-        new.fingerprint(Side::Document).model
-    );
-    let (_here, again) = saved(&new);
-    assert_eq!(ids(&again, " a ship\n"), ids(&new, " a ship\n"));
-
-    let limits = json!({"do_lower_case": true});
-    write(folder.path(), "sentence_bert_config.json", &limits);
-    let (old, new) = (version("5.3.1"), version("5.10.0"));
-    assert_eq!(ids(&old, "A SHIP"), ids(&old, "a ship"));
-    assert_eq!(ids(&new, "A SHIP"), ids(&old, "a ship"));
-    let (_here, again) = saved(&new);
-    assert_eq!(ids(&again, "A SHIP"), ids(&old, "a ship"));
-}
-
-#[test]
 fn reads_lengths_per_side_and_rejects_other_settings() {
     let folder = with_pooling("bert", &json!({}));
     let set = |value: &Value| write(folder.path(), "sentence_bert_config.json", value);
@@ -389,112 +251,6 @@ fn reads_lengths_per_side_and_rejects_other_settings() {
     let types = json!({"model_type": "SparseEncoder"});
     write(folder.path(), "config_sentence_transformers.json", &types);
     let end = "model_type is SparseEncoder, expected SentenceTransformer";
-    assert!(message(folder.path()).ends_with(end));
-}
-
-/// Writes a Dense module.
-fn write_dense(folder: &Path, scale: f32) {
-    let shape = json!({"in_features": HIDDEN, "out_features": 2, "bias": false,
-        "activation_function": "torch.nn.modules.linear.Identity"});
-    write(folder, "config.json", &shape);
-    let weight: Vec<u8> = (0..2 * HIDDEN)
-        .flat_map(|at| (scale * (at as f32 - 8.0)).to_le_bytes())
-        .collect();
-    write_tensors(folder, &[("linear.weight", vec![2, HIDDEN], weight)]);
-}
-
-fn write_tensors(folder: &Path, tensors: &[(&str, Vec<usize>, Vec<u8>)]) {
-    let views = tensors.iter().map(|(name, shape, bytes)| {
-        let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
-        (*name, view.unwrap())
-    });
-    safetensors::serialize_to_file(views, None, &folder.join("model.safetensors")).unwrap();
-}
-
-#[test]
-fn routers_have_modules_per_side() {
-    let tower = |scale: f32| {
-        let modules = json!([
-            module("", "Transformer"),
-            module("1_Pooling", "Pooling"),
-            module("2_Dense", "Dense")
-        ]);
-        let folder = with_pooling("bert", &json!({}));
-        write(folder.path(), "modules.json", &modules);
-        write_dense(&folder.path().join("2_Dense"), scale);
-        folder
-    };
-    let (query, document) = (tower(1.0), tower(-2.0));
-    let expected = BiEncoder::open_untied(query.path(), document.path(), &on_backend()).unwrap();
-
-    let folder = tempfile::tempdir().unwrap();
-    let copy = |from: &Path, to: &str| {
-        fs::create_dir_all(folder.path().join(to)).unwrap();
-        for file in fs::read_dir(from).unwrap().map(Result::unwrap) {
-            if file.path().is_file() && file.file_name() != "modules.json" {
-                fs::copy(file.path(), folder.path().join(to).join(file.file_name())).unwrap();
-            }
-        }
-    };
-    let router = |at: &str, query_route: &str, mappings: &Value| {
-        copy(query.path(), &format!("{at}t"));
-        copy(&query.path().join("1_Pooling"), &format!("{at}p"));
-        copy(&query.path().join("2_Dense"), &format!("{at}q"));
-        copy(&document.path().join("2_Dense"), &format!("{at}d"));
-        let class = |name: &str| format!("sentence_transformers.base.modules.x.{name}");
-        let dense = class("Dense");
-        json!({
-            "types": {"t": class("Transformer"), "p": class("Pooling"), "q": dense, "d": dense},
-            "structure": {query_route: ["t", "p", "q"], "document": ["t", "p", "d"]},
-            "parameters": {"default_route": "document", "route_mappings": mappings},
-        })
-    };
-    let config = router("", "query", &json!({}));
-    write(folder.path(), "router_config.json", &config);
-    write(
-        folder.path(),
-        "modules.json",
-        &json!([module("", "Router")]),
-    );
-    let found = open(folder.path());
-    for side in [Side::Query, Side::Document] {
-        assert_eq!(vectors(&found, side), vectors(&expected, side));
-    }
-    let files = ir_dense::model_files(folder.path());
-    for file in [
-        "router_config.json",
-        "t/config.json",
-        "q/model.safetensors",
-        "d/config.json",
-    ] {
-        assert!(files.contains(&folder.path().join(file)), "{file}");
-    }
-    let model = describe(folder.path(), &on_backend()).unwrap();
-    assert_eq!((model.dim, model.towers.len()), (2, 2));
-    assert_eq!(model.towers[1].sides[0].side, "document");
-    let (here, again) = saved(&found);
-    assert_eq!(vectors(&again, Side::Query), vectors(&found, Side::Query));
-    assert!(here.path().join("model/query/2_Dense").is_dir());
-    let error = Trainer::open(folder.path(), &crate::common::config()).unwrap_err();
-    assert!(error.to_string().contains("BiEncoder::save"), "{error}");
-
-    // Early versions: Asym in a folder, `config.json`.
-    let mappings = json!({"('query', None)": "topic"});
-    let config = router("0_Asym/", "topic", &mappings);
-    write(folder.path(), "0_Asym/config.json", &config);
-    write(
-        folder.path(),
-        "modules.json",
-        &json!([module("0_Asym", "Asym")]),
-    );
-    let found = open(folder.path());
-    assert_eq!(
-        vectors(&found, Side::Query),
-        vectors(&expected, Side::Query)
-    );
-    let config = router("0_Asym/", "topic", &Value::Null);
-    write(folder.path(), "0_Asym/config.json", &config);
-    let end = "0_Asym/config.json: structure is document, topic, expected a route query";
     assert!(message(folder.path()).ends_with(end));
 }
 
