@@ -154,6 +154,7 @@ fn hard_negatives_are_not_needed() {
     let mut recorder = Recorder::default();
     let runner = Runner::new(&cache, &registry);
     runner.run(&parse(&text).unwrap(), &mut recorder).unwrap();
+    assert_eq!(weights(&cache).len(), 1);
     let notes = recorder.notes.join("\n");
     assert!(!notes.contains("no hard negatives"), "{notes}");
 }

@@ -39,8 +39,8 @@ fn read(path: &Path, names: GivenNames) -> Result<Vec<Document>, String> {
     docs.map_err(|error| error.reason().to_string())
 }
 
-/// Decimals of 32, 64 and 128 bits. The texts are those of Python's
-/// `str(Decimal(number).scaleb(-scale))`.
+/// Decimals of 32, 64 and 128 bits. Expected texts: `str(Decimal(number).scaleb(-scale))` in
+/// Python.
 #[test]
 fn decimals() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,10 +124,9 @@ fn ids_of_vectors() {
         group.close().unwrap();
         file.close().unwrap();
         let vectors = columnar::read_vectors(&path).unwrap();
-        assert_eq!(
-            (&vectors.ids[..], vectors.dimension),
-            (&expected.map(str::to_owned)[..], 2)
-        );
+        assert_eq!(vectors.ids, expected);
+        assert_eq!(vectors.dimension, 2);
+        assert_eq!(vectors.values, [0.5, 1.0, 2.0, 4.0]);
     }
 }
 
