@@ -14,29 +14,14 @@ use arrow_array::{
     ArrayRef, BinaryArray, BinaryViewArray, Decimal32Array, Decimal64Array, Decimal128Array,
     LargeBinaryArray, RecordBatch, StringArray,
 };
-use arrow_ipc::writer::FileWriter;
-use ir_core::Corpus as _;
 use ir_core::Document;
-use ir_data::{DocumentFile, FileKind, GivenNames, ReadOptions, columnar, read_qrels_any};
+use ir_data::{FileKind, GivenNames, columnar, read_qrels_any};
 
 use super::parquet::write_column;
+use super::read_documents as read;
 
 fn write_arrow(path: &Path, columns: Vec<(&str, ArrayRef)>) {
-    let table = RecordBatch::try_from_iter(columns).unwrap();
-    let out = File::create(path).unwrap();
-    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
-    writer.write(&table).unwrap();
-    writer.finish().unwrap();
-}
-
-fn read(path: &Path, names: GivenNames) -> Result<Vec<Document>, String> {
-    let options = ReadOptions {
-        names,
-        ..ReadOptions::default()
-    };
-    let docs = DocumentFile::open(path, &options).map_err(|error| error.to_string())?;
-    let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
-    docs.map_err(|error| error.reason().to_string())
+    super::arrow::write(path, &RecordBatch::try_from_iter(columns).unwrap());
 }
 
 /// Decimals of 32, 64 and 128 bits. Expected texts: `str(Decimal(number).scaleb(-scale))` in
