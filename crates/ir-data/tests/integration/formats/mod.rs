@@ -18,6 +18,7 @@ mod parquet;
 mod runs;
 mod same_content;
 mod sgml;
+mod sgml_topics;
 mod smart;
 mod squad;
 mod tsv;
