@@ -309,7 +309,10 @@ fn saved_vectors_of_documents_of_the_collection() {
 
     write("docs.json", "[]");
     let error = search_texts(&dense, &texts).unwrap_err().to_string();
+    let expected = "expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`, found \
+                    another file";
     assert!(error.contains("systems[0].vectors: "), "{error}");
+    assert!(error.ends_with(expected), "{error}");
 
     write(
         "docs.json",

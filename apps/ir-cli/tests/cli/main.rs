@@ -30,6 +30,7 @@ mod encode_update;
 mod eval_input;
 mod experiments;
 mod file_formats;
+mod filter_conditions;
 mod frames;
 mod import_results;
 mod index_update;
@@ -57,6 +58,7 @@ mod pool;
 mod published_values;
 mod query_expansion;
 mod representations;
+mod reproduce;
 #[cfg(feature = "dense")]
 mod rerank;
 #[cfg(feature = "dense")]
@@ -84,5 +86,7 @@ mod train_reranker;
 mod trec_eval;
 mod type_options;
 mod unread_files;
+#[cfg(feature = "dense")]
+mod vector_files;
 mod waiting;
 mod worker;

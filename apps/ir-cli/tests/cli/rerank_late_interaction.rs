@@ -244,7 +244,7 @@ fn wrong_token_stores_are_rejected() {
             .fails(1, &[expected]);
     }
     here.ir("search tiny --query tea --rerank-tokens docs.tokens")
-        .fails(2, &["--rerank"]);
+        .fails(2, &["--rerank-tokens: expected --rerank, found none"]);
 }
 
 #[test]

@@ -284,6 +284,15 @@ fn keys_are_options() {
     let help = Folder::new().ir("search --help").ok().out;
     let texts = help_texts(&help);
     assert!(texts.len() > 60, "{help}");
+    for model in ir_bm25::models::NAMED_MODELS {
+        for parameter in model.parameters {
+            let name = match parameter.name {
+                "s" => "slope",
+                name => name,
+            };
+            assert!(help.contains(&format!("--{name} <NUMBER>")), "{name}");
+        }
+    }
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments.md");
     let docs = std::fs::read_to_string(docs).unwrap();
     let registry = Registry::default();

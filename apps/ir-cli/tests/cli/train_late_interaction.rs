@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::BERT_PYTORCH as MODEL;
-use crate::train_reranker::{assert_trained, here};
+use crate::train_reranker::{assert_same_model, assert_trained, here, write_experiment};
 
 #[test]
 fn train_save_and_resume() {
@@ -64,23 +64,9 @@ fn an_experiment_trains_the_same_model() {
          --document-tokens 16"
     ))
     .ok();
-    here.write(
-        "rerank.toml",
-        format!(
-            r#"
-            measures = ["RR"]
-            [[tasks]]
-            collection = "bundled"
-            [[systems]]
-            name = "BM25"
-            type = "bm25"
-            [[systems]]
-            name = "reranked"
-            type = "rerank"
-            first = "BM25"
-            model = "{MODEL}"
-            depth = 10
-            [systems.training]
+    write_experiment(
+        &here,
+        r#"
             late_interaction = true
             dim = 8
             epochs = 1
@@ -91,22 +77,17 @@ fn an_experiment_trains_the_same_model() {
             decay = "constant"
             query_tokens = 24
             document_tokens = 16
-            "#
-        ),
+        "#,
     );
     here.ir("run rerank.toml").ok();
-    let models = fs::read_dir(here.path().join(".ir-cache/model")).unwrap();
-    let models = models.map(|entry| entry.unwrap().path());
-    let models: Vec<_> = models.filter(|path| path.is_dir()).collect();
-    assert_eq!(models.len(), 1);
-    for file in [
-        "model.safetensors",
-        "1_Dense/model.safetensors",
-        "sentence_bert_config.json",
-    ] {
-        let tuned = fs::read(here.path().join("tuned").join(file)).unwrap();
-        assert!(fs::read(models[0].join(file)).unwrap() == tuned, "{file}");
-    }
+    assert_same_model(
+        &here,
+        &[
+            "model.safetensors",
+            "1_Dense/model.safetensors",
+            "sentence_bert_config.json",
+        ],
+    );
 }
 
 #[test]

@@ -56,15 +56,9 @@ fn train_save_and_resume() {
         .ok();
 }
 
-/// An experiment trains the model of `ir mine` and `ir train-reranker`, once.
-#[test]
-fn an_experiment_trains_the_same_model() {
-    let here = here();
-    here.ir(&format!(
-        "train-reranker {MODEL} train.jsonl -o tuned --epochs 1 --negatives 2 \
-         --learning-rate 0.002 --max-tokens 32"
-    ))
-    .ok();
+/// Writes `rerank.toml`, an experiment that trains a reranker on the bundled collection, with keys
+/// of the training.
+pub(crate) fn write_experiment(here: &Folder, keys: &str) {
     here.write(
         "rerank.toml",
         format!(
@@ -82,23 +76,40 @@ fn an_experiment_trains_the_same_model() {
             model = "{MODEL}"
             depth = 10
             [systems.training]
-            epochs = 1
-            hard_negatives = 2
-            learning_rate = 0.002
-            max_tokens = 32
+            {keys}
             "#
         ),
     );
+}
+
+/// Checks that the cache of experiments has one model, with the files of the model `tuned`.
+pub(crate) fn assert_same_model(here: &Folder, files: &[&str]) {
+    let models = fs::read_dir(here.at(".ir-cache/model")).unwrap();
+    let models = models.map(|entry| entry.unwrap().path());
+    let models: Vec<_> = models.filter(|path| path.is_dir()).collect();
+    assert_eq!(models.len(), 1);
+    for file in files {
+        let tuned = fs::read(here.at("tuned").join(file)).unwrap();
+        assert!(fs::read(models[0].join(file)).unwrap() == tuned, "{file}");
+    }
+}
+
+/// An experiment trains the model of `ir mine` and `ir train-reranker`, once.
+#[test]
+fn an_experiment_trains_the_same_model() {
+    let here = here();
+    here.ir(&format!(
+        "train-reranker {MODEL} train.jsonl -o tuned --epochs 1 --negatives 2 \
+         --learning-rate 0.002 --max-tokens 32"
+    ))
+    .ok();
+    let keys = "epochs = 1\nhard_negatives = 2\nlearning_rate = 0.002\nmax_tokens = 32";
+    write_experiment(&here, keys);
     let planned = here.ir("run rerank.toml --dry-run").ok();
     let stage = "bert-pytorch, trained as a cross-encoder on split train, epochs 1";
     assert!(planned.out.contains(stage), "{}", planned.out);
     let first = here.ir("run rerank.toml").ok();
-    let models = fs::read_dir(here.path().join(".ir-cache/model")).unwrap();
-    let models = models.map(|entry| entry.unwrap().path().join("model.safetensors"));
-    let models: Vec<_> = models.filter(|path| path.exists()).collect();
-    assert_eq!(models.len(), 1);
-    let tuned = fs::read(here.path().join("tuned/model.safetensors")).unwrap();
-    assert!(fs::read(&models[0]).unwrap() == tuned);
+    assert_same_model(&here, &["model.safetensors"]);
     let planned = here.ir("run rerank.toml --dry-run").ok();
     let end = "0 stages to do, 2 cached\n";
     assert!(planned.out.ends_with(end), "{}", planned.out);

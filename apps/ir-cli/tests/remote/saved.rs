@@ -128,10 +128,10 @@ fn options_beside_a_system_file() {
         here.ir(&[&search[..], options].concat())
     };
     search(&["--engine", "elasticsearch://h/c"]).fails(2, &["--engine", "--system"]);
-    search(&["--engine-vectors", "q.ir"]).fails(2, &["--engine"]);
-    search(&["--engine-cache", "cache"]).fails(2, &["--engine"]);
-    search(&["--engine-timeout", "3"])
-        .fails(2, &["--engine-timeout: expected --engine, found none"]);
+    for option in ["--engine-vectors", "--engine-cache", "--engine-timeout"] {
+        let expected = format!("{option}: expected --engine, found none");
+        search(&[option, "3"]).fails(2, &[&expected]);
+    }
     search(&["--filter", "year<=2015"]).fails(
         2,
         &["--filter: expected either --system or options of a system"],

@@ -8,6 +8,7 @@ mod common;
 mod contract;
 mod feedback;
 mod feedback_first_search;
+mod forged_sections;
 mod index_file;
 mod indexer;
 mod initial_threshold;

@@ -2,62 +2,32 @@
 #![cfg(feature = "dense")]
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{Recorder, StopsTraining, assert_cached, computed, run, weights};
+use crate::common::{Recorder, assert_cached, computed, run, weights};
+use crate::trained_rerankers::{self, assert_training_is_deterministic, parse, replaced};
 use ir_core::{Candidate, NoProgress, Reranker as _};
 use ir_data::DocTemplate;
 use ir_data::training::DocumentTexts;
 use ir_dense::MultiVectorEncoder;
-use ir_experiment::{Cache, Experiment, Registry, Runner, SpecError, Stage};
+use ir_experiment::{Cache, Registry, Runner, Stage};
 use ir_knn::LateInteraction;
 
-/// Folders of tiny models.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-dense/testdata/");
-
 /// BM25, reranked by a tiny encoder that becomes a late-interaction model in an epoch.
-const TRAINED: &str = r#"
-measures = ["AP"]
-
-[[tasks]]
-collection = "bundled"
-
-[search]
-hits = 20
-
-[[systems]]
-name = "BM25"
-type = "bm25"
-
-[[systems]]
-name = "reranked"
-type = "rerank"
-first = "BM25"
-model = "FOLDER/tiny/bert-pytorch"
-max_tokens = 16
-depth = 10
-
-[systems.training]
-late_interaction = true
-dim = 8
-epochs = 1
-batch_size = 16
-hard_negatives = 2
-learning_rate = 3e-3
-mining = { hard = 4, last_rank = 20 }
-"#;
-
-fn parse(text: &str) -> Result<Experiment, SpecError> {
-    Experiment::from_toml(&text.replace("FOLDER/", FOLDER))
+fn trained() -> String {
+    trained_rerankers::experiment(
+        "tiny/bert-pytorch",
+        16,
+        "late_interaction = true\ndim = 8\n",
+    )
 }
 
-/// [`TRAINED`] with another text in place of one that it contains.
+/// The experiment with another text in place of one that it contains.
 fn changed(from: &str, to: &str) -> String {
-    assert!(TRAINED.contains(from), "{from}");
-    TRAINED.replacen(from, to, 1)
+    replaced(&trained(), from, to)
 }
 
 #[test]
 fn training_is_a_cached_stage() {
-    let experiment = parse(TRAINED).unwrap();
+    let experiment = parse(&trained()).unwrap();
     let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
     let plan = Runner::new(&cache, &registry).plan(&experiment, &mut NoProgress);
     let stages = plan.unwrap().stages;
@@ -103,7 +73,7 @@ fn training_is_a_cached_stage() {
 #[test]
 fn systems_share_a_training() {
     let cache = Cache::temporary().unwrap();
-    run(&parse(TRAINED).unwrap(), &cache);
+    run(&parse(&trained()).unwrap(), &cache);
     let count = |from: &str, to: &str| {
         let (_, stages) = run(&parse(&changed(from, to)).unwrap(), &cache);
         [Stage::Model, Stage::Run].map(|stage| computed(&stages, stage))
@@ -127,22 +97,7 @@ fn systems_share_a_training() {
 
 #[test]
 fn training_does_not_depend_on_threads_and_interruptions() {
-    let experiment = parse(TRAINED).unwrap();
-    let trained = [1, 2].map(|threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let cache = Cache::temporary().unwrap();
-        let results = pool.build().unwrap().install(|| run(&experiment, &cache).0);
-        (weights(&cache), results.to_json().unwrap())
-    });
-    assert!(trained[0] == trained[1]);
-
-    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
-    let stopped = Runner::new(&cache, &registry).run(&experiment, &mut StopsTraining(3));
-    assert!(matches!(stopped, Err(SpecError::Canceled)));
-    assert!(weights(&cache).is_empty());
-    let (resumed, stages) = run(&experiment, &cache);
-    assert_eq!(computed(&stages, Stage::Model), 1);
-    assert!((weights(&cache), resumed.to_json().unwrap()) == trained[0]);
+    assert_training_is_deterministic(&parse(&trained()).unwrap());
 }
 
 /// All documents of a batch are negatives, so that queries without a hard negative are examples.
@@ -154,6 +109,7 @@ fn hard_negatives_are_not_needed() {
     let mut recorder = Recorder::default();
     let runner = Runner::new(&cache, &registry);
     runner.run(&parse(&text).unwrap(), &mut recorder).unwrap();
+    assert_eq!(weights(&cache).len(), 1);
     let notes = recorder.notes.join("\n");
     assert!(!notes.contains("no hard negatives"), "{notes}");
 }

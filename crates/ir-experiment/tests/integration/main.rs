@@ -24,4 +24,5 @@ mod shared_parts;
 mod smart_scores;
 mod smart_sequential_dependence;
 mod tasks;
+mod trained_rerankers;
 mod training;

@@ -5,61 +5,29 @@
 use std::error::Error as _;
 use std::fs;
 
-use crate::common::{Recorder, StopsTraining, assert_cached, computed, run, weights};
+use crate::common::{Recorder, assert_cached, computed, run, weights};
+use crate::trained_rerankers::{self, FOLDER, assert_training_is_deterministic, parse, replaced};
 use ir_core::NoProgress;
 use ir_data::DocTemplate;
 use ir_data::training::DocumentTexts;
 use ir_dense::{CrossEncoder, CrossEncoderConfig};
 use ir_experiment::systems::RerankSystem;
-use ir_experiment::{Cache, Experiment, Registry, Runner, SpecError, Stage, StageStatus};
+use ir_experiment::{Cache, Registry, Runner, Stage, StageStatus};
 use ir_system::SourceMap;
 
-/// Folders of tiny models.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-dense/testdata/");
-
 /// BM25, reranked by a tiny cross-encoder that is trained for an epoch.
-const TRAINED: &str = r#"
-measures = ["AP"]
-
-[[tasks]]
-collection = "bundled"
-
-[search]
-hits = 20
-
-[[systems]]
-name = "BM25"
-type = "bm25"
-
-[[systems]]
-name = "reranked"
-type = "rerank"
-first = "BM25"
-model = "FOLDER/cross-encoders/bert"
-max_tokens = 48
-depth = 10
-
-[systems.training]
-epochs = 1
-batch_size = 16
-hard_negatives = 2
-learning_rate = 3e-3
-mining = { hard = 4, last_rank = 20 }
-"#;
-
-fn parse(text: &str) -> Result<Experiment, SpecError> {
-    Experiment::from_toml(&text.replace("FOLDER/", FOLDER))
+fn trained() -> String {
+    trained_rerankers::experiment("cross-encoders/bert", 48, "")
 }
 
-/// [`TRAINED`] with another text in place of one that it contains.
+/// The experiment with another text in place of one that it contains.
 fn changed(from: &str, to: &str) -> String {
-    assert!(TRAINED.contains(from), "{from}");
-    TRAINED.replacen(from, to, 1)
+    replaced(&trained(), from, to)
 }
 
 #[test]
 fn training_is_a_cached_stage() {
-    let mut experiment = parse(TRAINED).unwrap();
+    let mut experiment = parse(&trained()).unwrap();
     let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
     let runner = Runner::new(&cache, &registry);
     let plan = runner.plan(&experiment, &mut NoProgress).unwrap();
@@ -116,13 +84,14 @@ fn training_is_a_cached_stage() {
 #[test]
 fn systems_share_a_training() {
     let cache = Cache::temporary().unwrap();
-    run(&parse(TRAINED).unwrap(), &cache);
+    run(&parse(&trained()).unwrap(), &cache);
     let count = |text: &str| {
         let (_, stages) = run(&parse(text).unwrap(), &cache);
         [Stage::Model, Stage::Run].map(|stage| computed(&stages, stage))
     };
     // Another number of candidates, another number format: the same model.
-    let (before, system) = TRAINED.split_at(TRAINED.rfind("[[systems]]").unwrap());
+    let text = trained();
+    let (before, system) = text.split_at(text.rfind("[[systems]]").unwrap());
     let other = system.replace("\"reranked\"", "\"other\"");
     let other = other.replace("depth = 10", "depth = 5\nprecision = \"int8\"");
     assert_eq!(count(&format!("{before}{system}{other}")), [0, 1]);
@@ -155,22 +124,7 @@ fn an_encoder_becomes_a_cross_encoder() {
 
 #[test]
 fn training_does_not_depend_on_threads_and_interruptions() {
-    let experiment = parse(TRAINED).unwrap();
-    let trained = [1, 2].map(|threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let cache = Cache::temporary().unwrap();
-        let results = pool.build().unwrap().install(|| run(&experiment, &cache).0);
-        (weights(&cache), results.to_json().unwrap())
-    });
-    assert!(trained[0] == trained[1]);
-
-    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
-    let stopped = Runner::new(&cache, &registry).run(&experiment, &mut StopsTraining(3));
-    assert!(matches!(stopped, Err(SpecError::Canceled)));
-    assert!(weights(&cache).is_empty());
-    let (resumed, stages) = run(&experiment, &cache);
-    assert_eq!(computed(&stages, Stage::Model), 1);
-    assert!((weights(&cache), resumed.to_json().unwrap()) == trained[0]);
+    assert_training_is_deterministic(&parse(&trained()).unwrap());
 }
 
 /// A model that is selected on validation queries is not trained on them.

@@ -25,10 +25,15 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<Vec<Document>, String> {
-    let options = ReadOptions::default();
-    let docs = DocumentFile::open(path, &options).map_err(|error| error.to_string())?;
-    let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
-    docs.map_err(|error| error.reason().to_string())
+    super::read_documents(path, GivenNames::default())
+}
+
+/// Writes a file with one batch.
+pub(super) fn write(path: &Path, table: &RecordBatch) {
+    let out = std::fs::File::create(path).unwrap();
+    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
+    writer.write(table).unwrap();
+    writer.finish().unwrap();
 }
 
 #[test]
@@ -116,10 +121,7 @@ fn ids_of_pandas() {
     let table = table.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.arrow");
-    let out = std::fs::File::create(&path).unwrap();
-    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
-    writer.write(&table).unwrap();
-    writer.finish().unwrap();
+    write(&path, &table);
     let error = read(&path).unwrap_err();
     let expected = "found \"number\", \"text\" (the index of pandas is no column: `reset_index(names=\"id\")` makes it one)";
     assert!(error.ends_with(expected), "{error}");
@@ -165,10 +167,7 @@ fn durations() {
     let table = RecordBatch::try_from_iter(columns).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.arrow");
-    let out = std::fs::File::create(&path).unwrap();
-    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
-    writer.write(&table).unwrap();
-    writer.finish().unwrap();
+    write(&path, &table);
     let docs = read(&path).unwrap();
     let text = |name: &str| docs[0].attributes.text(name);
     assert_eq!(text("s"), Some("-PT1500S"));
@@ -235,10 +234,7 @@ fn judgments_of_two_columns() {
             (*name, cells)
         });
         let table = RecordBatch::try_from_iter(columns).unwrap();
-        let out = std::fs::File::create(&path).unwrap();
-        let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
-        writer.write(&table).unwrap();
-        writer.finish().unwrap();
+        write(&path, &table);
         let parsed = read_qrels_any(&path, Default::default());
         let qrels = parsed.map_err(|error| error.to_string())?.data;
         Ok::<_, String>(["d", "e"].map(|doc| qrels.grade("q", doc).unwrap()))

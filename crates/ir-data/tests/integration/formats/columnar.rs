@@ -14,33 +14,18 @@ use arrow_array::{
     ArrayRef, BinaryArray, BinaryViewArray, Decimal32Array, Decimal64Array, Decimal128Array,
     LargeBinaryArray, RecordBatch, StringArray,
 };
-use arrow_ipc::writer::FileWriter;
-use ir_core::Corpus as _;
 use ir_core::Document;
-use ir_data::{DocumentFile, FileKind, GivenNames, ReadOptions, columnar, read_qrels_any};
+use ir_data::{FileKind, GivenNames, columnar, read_qrels_any};
 
 use super::parquet::write_column;
+use super::read_documents as read;
 
 fn write_arrow(path: &Path, columns: Vec<(&str, ArrayRef)>) {
-    let table = RecordBatch::try_from_iter(columns).unwrap();
-    let out = File::create(path).unwrap();
-    let mut writer = FileWriter::try_new(out, &table.schema()).unwrap();
-    writer.write(&table).unwrap();
-    writer.finish().unwrap();
+    super::arrow::write(path, &RecordBatch::try_from_iter(columns).unwrap());
 }
 
-fn read(path: &Path, names: GivenNames) -> Result<Vec<Document>, String> {
-    let options = ReadOptions {
-        names,
-        ..ReadOptions::default()
-    };
-    let docs = DocumentFile::open(path, &options).map_err(|error| error.to_string())?;
-    let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
-    docs.map_err(|error| error.reason().to_string())
-}
-
-/// Decimals of 32, 64 and 128 bits. The texts are those of Python's
-/// `str(Decimal(number).scaleb(-scale))`.
+/// Decimals of 32, 64 and 128 bits. Expected texts: `str(Decimal(number).scaleb(-scale))` in
+/// Python.
 #[test]
 fn decimals() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,10 +109,9 @@ fn ids_of_vectors() {
         group.close().unwrap();
         file.close().unwrap();
         let vectors = columnar::read_vectors(&path).unwrap();
-        assert_eq!(
-            (&vectors.ids[..], vectors.dimension),
-            (&expected.map(str::to_owned)[..], 2)
-        );
+        assert_eq!(vectors.ids, expected);
+        assert_eq!(vectors.dimension, 2);
+        assert_eq!(vectors.values, [0.5, 1.0, 2.0, 4.0]);
     }
 }
 

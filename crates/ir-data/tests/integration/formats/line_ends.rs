@@ -1,6 +1,7 @@
 //! Files with CR as the end of lines, which are one line for every reader: errors. CR within a text
 //! is part of it.
 
+use ir_core::Document;
 use ir_core::trec::HeaderLine;
 use ir_data::csv::CsvReader;
 use ir_data::{DocumentFile, ReadOptions, parse_qrels_any, read_queries_from, tsv};
@@ -29,7 +30,10 @@ fn documents() {
     let late = tsv::read_documents("a\ttea\nb\tmilk\rc\td\te\n".as_bytes(), "f", layout);
     assert_eq!(late.unwrap_err().to_string(), FOUND.replace(":1:", ":2:"));
     let quoted = "\"a\rb\",id,text\nx,1,tea\n";
-    assert!(CsvReader::new(quoted.as_bytes(), "f").is_ok());
+    let mut docs = CsvReader::new(quoted.as_bytes(), "f").unwrap();
+    let mut doc = Document::default();
+    assert!(docs.read_into(&mut doc).unwrap());
+    assert_eq!(doc, Document::new("1").with_text("tea").with("a\rb", "x"));
 }
 
 #[test]
@@ -59,5 +63,6 @@ fn judgments() {
         assert_eq!(read.unwrap_err().to_string(), FOUND, "{text}");
     }
     let json = "{\r\"q\": {\"d\": 1}\r}\r";
-    assert!(parse_qrels_any(json.as_bytes(), "f", HeaderLine::AsData).is_ok());
+    let read = parse_qrels_any(json.as_bytes(), "f", HeaderLine::AsData).unwrap();
+    assert_eq!(read.data.grade("q", "d"), Some(1));
 }

@@ -18,6 +18,7 @@ mod parquet;
 mod runs;
 mod same_content;
 mod sgml;
+mod sgml_topics;
 mod smart;
 mod squad;
 mod tsv;
@@ -38,6 +39,22 @@ fn assert_cases(table: &'static str, result: impl Fn(&str) -> String) {
     for (text, expected) in cases(table) {
         assert_eq!(result(&text), expected, "{text}");
     }
+}
+
+/// Documents of a file, or the error.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+fn read_documents(
+    path: &std::path::Path,
+    names: ir_data::GivenNames,
+) -> Result<Vec<ir_core::Document>, String> {
+    use ir_core::Corpus as _;
+    let options = ir_data::ReadOptions {
+        names,
+        ..Default::default()
+    };
+    let docs = ir_data::DocumentFile::open(path, &options).map_err(|error| error.to_string())?;
+    let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
+    docs.map_err(|error| error.reason().to_string())
 }
 
 /// The table of the README is [`ir_data::FORMATS`]; `UPDATE_DOCS=1` writes it.

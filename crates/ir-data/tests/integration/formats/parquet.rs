@@ -399,10 +399,7 @@ fn damaged_files() {
     let whole = std::fs::read(file("corpus-snappy.parquet")).unwrap();
     let read = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
-        let docs = DocumentFile::open(&path, &ReadOptions::default())
-            .map_err(|error| error.to_string())?;
-        let docs: Result<Vec<_>, _> = docs.docs().map_err(|error| error.to_string())?.collect();
-        docs.map_err(|error| error.reason().to_string())
+        super::read_documents(&path, GivenNames::default())
     };
     for end in (4..whole.len()).step_by(97) {
         assert!(
