@@ -20,7 +20,7 @@ use crate::date::Date;
 /// | a date and a number from -9999 to 9999 | the year and the number: `2015-03-01` equals 2015 |
 /// | a date and an integer from 10000101 to 29991231 | the integer is a date as YYYYMMDD |
 /// | a text that is a date as YYYYMMDD and a number from -9999 to 9999 | the year and the number |
-/// | in `year`: a number from 10000101 to 29991231 | a date, as the text is: 20150601 equals 2015 |
+/// | in `year`: a number from 10000101 to 29991231 | a date, as the text is: 20150601 equals 2015. A day that the calendar lacks (20150230) has its year here, but none in [`Attributes::year`] |
 /// | a date and another number, such as a timestamp | not equal: neither is less |
 /// | two other texts | equal or not: neither is less |
 /// | truth values | equal or not; the texts `true`, `True` and `TRUE` are one, as is `false` |
@@ -63,6 +63,19 @@ impl<'a> Comparable<'a> {
     pub const YEARS: RangeInclusive<i64> = -9_999..=9_999;
     /// Integers that are compared with dates as YYYYMMDD.
     pub const BASIC_DATES: RangeInclusive<i64> = 10_000_101..=29_991_231;
+
+    /// Returns `true` if dates are compared with a number by their years: from −9,999 to 9,999, with
+    /// fractions.
+    ///
+    /// ```
+    /// use ir_core::Comparable;
+    /// assert!(Comparable::is_year(2015.5));
+    /// assert!(!Comparable::is_year(20_150_601.0));
+    /// ```
+    #[must_use]
+    pub fn is_year(number: f64) -> bool {
+        (*Self::YEARS.start() as f64..=*Self::YEARS.end() as f64).contains(&number)
+    }
 
     /// Returns the value as it is compared; `None` for lists, maps and NaN.
     #[must_use]
@@ -287,7 +300,7 @@ fn basic_date_and(date: i64, other: Comparable<'_>) -> Option<Ordering> {
     let year = date / 10_000;
     match other {
         Comparable::Integer(other) if Comparable::YEARS.contains(&other) => Some(year.cmp(&other)),
-        Comparable::Number(other) if is_fraction_of_year(other) => {
+        Comparable::Number(other) if Comparable::is_year(other) => {
             Some(integer_and_number(year, other))
         }
         Comparable::Integer(other) | Comparable::BasicDate(other) => Some(date.cmp(&other)),
@@ -299,12 +312,8 @@ fn basic_date_and(date: i64, other: Comparable<'_>) -> Option<Ordering> {
 
 /// Order of a date and a number between years. Infinite limits are beyond all dates.
 fn date_and_number(date: Date, number: f64) -> Option<Ordering> {
-    let has_order = is_fraction_of_year(number) || number.is_infinite();
+    let has_order = Comparable::is_year(number) || number.is_infinite();
     has_order.then(|| integer_and_number(date.year, number))
-}
-
-fn is_fraction_of_year(number: f64) -> bool {
-    (*Comparable::YEARS.start() as f64..=*Comparable::YEARS.end() as f64).contains(&number)
 }
 
 #[cfg(test)]

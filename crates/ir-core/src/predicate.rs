@@ -76,11 +76,8 @@ impl Predicate {
         match self {
             Self::AtMost { .. } | Self::AtLeast { .. } => {
                 self.range().is_none_or(|(name, limit, passes)| {
-                    attributes.get(name).is_none_or(|value| {
-                        let orders = members(value).iter();
-                        let mut orders = orders.filter_map(|member| order(name, member, limit));
-                        orders.any(passes)
-                    })
+                    let limit = Comparable::from_attribute(name, limit);
+                    is_in_range(attributes, name, limit, passes)
                 })
             }
             Self::OneOf { name, values } => attributes.get(name).is_some_and(|value| {
@@ -145,6 +142,7 @@ impl Predicate {
         let (name, limit, _) = self.range()?;
         let value = attributes.get(name)?;
         let members = members(value);
+        let limit = Comparable::from_attribute(name, limit);
         let is_comparable = |member| order(name, member, limit).is_some();
         let is_comparable = members.iter().any(is_comparable);
         (!is_comparable && !members.is_empty()).then_some(value)
@@ -193,7 +191,7 @@ impl Predicate {
         passing.map(|(doc, _)| doc).collect()
     }
 
-    /// [`Self::matches`] for many documents: lists of texts are hashed.
+    /// [`Self::matches`] for many documents: limits are parsed once, and lists of texts hashed.
     fn matcher(&self) -> Box<dyn Fn(&Attributes) -> bool + '_> {
         match self {
             Self::OneOf { name, values } => {
@@ -216,7 +214,14 @@ impl Predicate {
                 let matches = part.matcher();
                 Box::new(move |attributes| !matches(attributes))
             }
-            condition => Box::new(|attributes| condition.matches(attributes)),
+            Self::Known { .. } => Box::new(|attributes| self.matches(attributes)),
+            Self::AtMost { .. } | Self::AtLeast { .. } => match self.range() {
+                Some((name, limit, passes)) => {
+                    let limit = Comparable::from_attribute(name, limit);
+                    Box::new(move |attributes| is_in_range(attributes, name, limit, passes))
+                }
+                None => Box::new(|_| true),
+            },
         }
     }
 }
@@ -349,11 +354,24 @@ fn are_equal(name: &str, a: &AttributeValue, b: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the order of two numbers or dates of an attribute; `None` for others.
-fn order(name: &str, value: &AttributeValue, limit: &AttributeValue) -> Option<Ordering> {
+/// Returns the order of a number or date of an attribute and a limit; `None` for others.
+fn order(name: &str, value: &AttributeValue, limit: Option<Comparable<'_>>) -> Option<Ordering> {
     let value = Comparable::from_attribute(name, value)?;
-    let limit = Comparable::from_attribute(name, limit)?;
-    value.compare(&limit).filter(|_| value.is_ordered())
+    value.compare(&limit?).filter(|_| value.is_ordered())
+}
+
+/// Returns `true` if a member of an attribute is within a limit, or the attribute is absent.
+fn is_in_range(
+    attributes: &Attributes,
+    name: &str,
+    limit: Option<Comparable<'_>>,
+    passes: PassesOrder,
+) -> bool {
+    attributes.get(name).is_none_or(|value| {
+        let orders = members(value).iter();
+        let mut orders = orders.filter_map(|member| order(name, member, limit));
+        orders.any(passes)
+    })
 }
 
 #[cfg(test)]

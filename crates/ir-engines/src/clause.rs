@@ -282,7 +282,7 @@ fn within(
         AttributeType::Number => match number(&name, &limit)? {
             limit if limit.is_infinite() && (limit > 0.0) == bound.is_upper() => Clause::Always,
             limit if limit.is_infinite() => absent,
-            limit if name == Attributes::YEAR && is_year(limit) => {
+            limit if name == Attributes::YEAR && Comparable::is_year(limit) => {
                 Clause::any([absent, years(bound, limit, &ranges())])
             }
             limit => Clause::any([absent, Clause::Number { name, bound, limit }]),
@@ -290,11 +290,6 @@ fn within(
         AttributeType::Boolean => absent,
         AttributeType::Text | AttributeType::Texts => return Err(as_written(&name)),
     })
-}
-
-/// Returns `true` for a number that is compared with the year of a date.
-fn is_year(number: f64) -> bool {
-    (*Comparable::YEARS.start() as f64..=*Comparable::YEARS.end() as f64).contains(&number)
 }
 
 /// Numbers of the attribute `year` within a limit that is a year: years, and dates as YYYYMMDD with

@@ -458,7 +458,7 @@ impl SystemContext<'_> {
     }
 
     /// Resolves the path of a parameter: `$NAME` at its start is an environment variable, and a
-    /// relative path is relative to the experiment file.
+    /// relative path is relative to the file of the system.
     ///
     /// # Errors
     /// The variable is not set.

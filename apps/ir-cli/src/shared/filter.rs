@@ -21,15 +21,15 @@ pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
         .map_err(|error: ParsePredicateError| error.to_string())
 }
 
-/// Conditions that documents must satisfy.
+/// Conditions that documents must satisfy, with the option or key that states them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Conditions<'a> {
+pub(crate) struct NamedConditions<'a> {
     /// Option or key, for messages.
     pub(crate) source: &'a str,
     pub(crate) all: &'a [Predicate],
 }
 
-impl<'a> Conditions<'a> {
+impl<'a> NamedConditions<'a> {
     /// Conditions of `--filter`.
     pub(crate) const fn of_option(all: &'a [Predicate]) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl QueryFilters {
     /// has. `time` enables the time filter; `name` names the index in errors.
     pub(crate) fn new(
         index: &SegmentedIndex,
-        conditions: Conditions<'_>,
+        conditions: NamedConditions<'_>,
         time: bool,
         name: &str,
         console: &Console,
@@ -220,7 +220,7 @@ impl QueryFilters {
 
 fn select_documents(
     index: &SegmentedIndex,
-    conditions: Conditions<'_>,
+    conditions: NamedConditions<'_>,
     name: &str,
     console: &Console,
 ) -> Result<DocSet> {
@@ -254,11 +254,11 @@ pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
 /// Warns about conditions on attributes that no document has, about values that limits cannot be
 /// compared with, and about malformed dates.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
-    conditions: Conditions<'_>,
+    conditions: NamedConditions<'_>,
     documents: impl Fn() -> D,
     console: &Console,
 ) -> Result<(), E> {
-    let Conditions { source, all } = conditions;
+    let NamedConditions { source, all } = conditions;
     let mut values = IncomparableValues::new(all);
     // Whole condition, the attribute of a part of it, and if a document has it.
     let mut tests: Vec<(&Predicate, &str, bool)> = Vec::new();

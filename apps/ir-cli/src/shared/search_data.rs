@@ -19,7 +19,7 @@ use ir_system::{
 use crate::shared::console::{Console, Usage};
 use crate::shared::experiment::{ConsoleObserver, failure};
 use crate::shared::feedback_collection::FeedbackCollection;
-use crate::shared::filter::{Conditions, QueryFilters};
+use crate::shared::filter::{NamedConditions, QueryFilters};
 use crate::shared::format::counted;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputPath;
@@ -260,7 +260,7 @@ impl<'a> SystemOpener<'a> {
             SearchedDocuments::Index(data, _) => {
                 let index = data.index.index().context("expected an index")?;
                 let source = key_of_conditions(spec);
-                let conditions = Conditions {
+                let conditions = NamedConditions {
                     source: &source,
                     all,
                 };

@@ -503,6 +503,12 @@ fn runs_of_files_are_systems() {
     assert_eq!(here.read("first.trec"), format!("{expected}\n"));
 
     let typed = ["search", "tiny", "--system", "s.toml", "tea"];
+    let form = ["search", "tiny", "--system", "s.toml", "-o", "x.trec"];
+    here.ir(&[&form[..], &["--query-form", "title"]].concat())
+        .fails(
+            2,
+            &["--query-form title: expected a system that searches, found a run"],
+        );
     let searches = "s.toml:3: systems[0].type: expected a system that searches, found a run";
     here.ir(&typed).fails(2, &[searches]);
     let mine = "mine tiny --split test --system s.toml -o mined.jsonl";

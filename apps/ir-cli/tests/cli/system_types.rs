@@ -226,12 +226,11 @@ static OTHER_FORMS: [(&str, &str, &str); 24] = [
 ];
 
 /// Spellings of ranges in descriptions of keys, and in help texts.
-const SPELLINGS: [(&str, &str); 5] = [
+const SPELLINGS: [(&str, &str); 4] = [
     ("a number from ", ""),
     ("a finite number ", ""),
     ("a number ", ""),
     (">=", "≥"),
-    (", relative to the experiment file", ""),
 ];
 
 fn one_line(text: &str) -> String {

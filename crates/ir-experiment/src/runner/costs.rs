@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use ir_core::{Flow, Search};
 use ir_system::systems::RUN;
-use ir_system::{FileHashes, ParsedSystem, Session, SpecError, Stage, SystemContext, SystemError};
+use ir_system::{
+    FileHashes, Lookup, ParsedSystem, Session, SpecError, Stage, StageStatus, SystemContext,
+    SystemError, find_or_lock,
+};
 
 use super::TaskRun;
 use crate::costs::{COSTS, SystemCosts};
@@ -31,18 +34,32 @@ impl TaskRun<'_> {
         let name = &experiment.systems[n].name;
         let parameters = self.search_parameters(n);
         let test = self.test_queries();
-        let key = run_key(&self.context(test), name, test.set, &parameters)?;
+        let context = self.context(test);
+        let key = run_key(&context, name, test.set, &parameters)?;
         let key = format!("{key}-costs");
-        let found = cache.entry(&COSTS, &key, |bytes| SystemCosts::decode(bytes, name));
-        if let Ok(Some(costs)) = found {
-            return Ok(costs);
-        }
+        let path = cache.writable_path(COSTS.stage, &key)?;
+        let label = format!("costs of {name}");
+        let named = format!("{}: {label}", context.data.name());
+        let looked_up = find_or_lock(&path, &named, context.observer, || {
+            cache.entry(&COSTS, &key, |bytes| SystemCosts::decode(bytes, name))
+        })?;
+        let lock = match looked_up {
+            Lookup::Found(costs) => return Ok(costs),
+            Lookup::ToCompute { status, lock } => {
+                if let StageStatus::Rebuilt { .. } = status {
+                    let report = context.report(COSTS.stage, &key, &label, status);
+                    context.observer.stage(&report);
+                }
+                lock
+            }
+        };
         let costs = SystemCosts {
             system: name.clone(),
             milliseconds: 1000.0 * self.search_time(name, parameters.hits)?.as_secs_f64(),
             bytes: self.bytes(name)?,
         };
         cache.save_entry(&COSTS, &key, &costs.encode())?;
+        drop(lock);
         Ok(costs)
     }
 

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::common::{assert_cached, run};
-use ir_experiment::{Cache, Experiment};
+use ir_experiment::{Cache, Experiment, Stage, StageStatus};
 
 const EXPERIMENT: &str = r#"
 measures = ["AP"]
@@ -72,6 +73,22 @@ fn costs_are_measured_once() {
     // The times come from the cache.
     let (second, _) = run(&costs, &cache);
     assert_eq!(second.to_json().unwrap(), first.to_json().unwrap());
+
+    // A damaged entry is measured again, with a warning.
+    let entries = fs::read_dir(cache.folder().join("run")).unwrap();
+    let entries = entries.map(|entry| entry.unwrap().path());
+    let is_costs = |path: &PathBuf| path.to_string_lossy().ends_with("-costs.ir");
+    let entries: Vec<PathBuf> = entries.filter(is_costs).collect();
+    assert_eq!(entries.len(), 3);
+    fs::write(&entries[0], "damaged").unwrap();
+    let (third, stages) = run(&costs, &cache);
+    let rebuilt = stages.iter().filter(|(stage, status)| {
+        *stage == Stage::Run && matches!(status, StageStatus::Rebuilt { .. })
+    });
+    assert_eq!(rebuilt.count(), 1, "{stages:?}");
+    assert_eq!(third.tasks[0].costs.len(), 3);
+    let (fourth, _) = run(&costs, &cache);
+    assert_eq!(fourth.to_json().unwrap(), third.to_json().unwrap());
 }
 
 /// A model that is not trained counts with its files.

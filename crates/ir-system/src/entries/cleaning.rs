@@ -16,8 +16,8 @@ use crate::error::SystemError;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CleaningEntry {
-    /// Tagged words of the queries, a file in CoNLL-U, relative to the experiment file. Only words
-    /// of some parts of speech are kept. Default: all words.
+    /// Tagged words of the queries, a file in CoNLL-U. Only words of some parts of speech are kept.
+    /// Default: all words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<String>,
     /// Universal part-of-speech tags of the words to keep. Default: NOUN, ADJ, VERB, as published

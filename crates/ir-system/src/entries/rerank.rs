@@ -24,14 +24,14 @@ pub struct RerankSystem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<String>,
     /// Cross-encoder or late-interaction model (ColBERT) that ranks the candidates: model folder in
-    /// Hugging Face layout, relative to the experiment file, or the name of a downloaded model (`ir
-    /// models`). A path may start with an environment variable: `$IR_MODEL`.
+    /// Hugging Face layout, or the name of a downloaded model (`ir models`). A path may start with
+    /// an environment variable: `$IR_MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Token store with the vectors of the documents, for a late-interaction model, in place of
     /// their texts: a file of `ir encode` with this model, precision and maximum length, or a
-    /// folder, relative to the experiment file. A candidate that is not in the store is an error.
-    /// Default: none, the model encodes the candidates of each query.
+    /// folder. A candidate that is not in the store is an error. Default: none, the model encodes
+    /// the candidates of each query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<String>,
     /// Number of candidates. A search for more hits has as many candidates as hits. Range: ≥ 1.

@@ -1,4 +1,4 @@
-//! Comparison of documents with the texts whose vectors are saved.
+//! Comparison of documents with the texts of saved vectors.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(crate) struct TextComparison<'a> {
 }
 
 impl<'a> TextComparison<'a> {
-    /// `hashes` are those of the vectors with `ids`.
+    /// `ids` and `hashes` of texts have one entry per vector.
     pub(crate) fn new(template: &'a DocTemplate, ids: &'a DocIds, hashes: &'a TextHashes) -> Self {
         Self {
             template,

@@ -24,7 +24,7 @@ use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::document_reader::document_reader;
-use crate::shared::filter::{Conditions, condition, warn_of_conditions};
+use crate::shared::filter::{NamedConditions, condition, warn_of_conditions};
 use crate::shared::format::counted;
 use crate::shared::input::{self, LimitedReader, MAX_QUERY_BYTES};
 use crate::shared::list_style::{
@@ -367,7 +367,7 @@ fn filter(index: &AnswerIndex, conditions: &[Predicate], console: &Console) -> O
         let frames = index.frames().iter();
         frames.map(|frame| Ok::<_, Infallible>(&frame.metadata))
     };
-    let Ok(()) = warn_of_conditions(Conditions::of_option(conditions), documents, console);
+    let Ok(()) = warn_of_conditions(NamedConditions::of_option(conditions), documents, console);
     let filter = index.select(&Predicate::All(conditions.to_vec()));
     if filter.iter().next().is_none() {
         console.warn("no paper passes --filter");

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::Args;
 use super::miner::Candidates;
 use crate::shared::console::Console;
-use crate::shared::filter::{Conditions, QueryFilters, warn_of_conditions};
+use crate::shared::filter::{NamedConditions, QueryFilters, warn_of_conditions};
 use crate::shared::input::{DocumentSource, open_documents};
 use crate::shared::search_data::{OtherCollections, SystemOpener};
 
@@ -52,7 +52,7 @@ pub(super) fn system_of_file(
         Vec::new()
     };
     let all = || attributes.iter().map(Ok::<_, Infallible>);
-    let Ok(()) = warn_of_conditions(Conditions::of_option(&args.filter), all, console);
+    let Ok(()) = warn_of_conditions(NamedConditions::of_option(&args.filter), all, console);
     let condition = Predicate::All(args.filter.clone());
     let filters = QueryFilters::of_documents(ids, &attributes, &condition, time, console);
     let root = spec.root().context("expected a system")?;
@@ -92,7 +92,7 @@ pub(super) fn search_index(
     let index = setup.build(documents, None, config, threads, path.as_deref(), console)?;
     let index = SegmentedIndex::from(index);
     let (name, time) = (&args.collection, args.not_later_than_query);
-    let conditions = Conditions::of_option(&args.filter);
+    let conditions = NamedConditions::of_option(&args.filter);
     let filters = QueryFilters::new(&index, conditions, time, name, console)?;
     let (candidates, label) = match run {
         Some(run) => {

@@ -13,6 +13,7 @@ use super::{queries_of_collection, shows_documents};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::input::TestQueries;
+use crate::shared::options::QueryForm;
 use crate::shared::search_data::key_of_root;
 
 /// Writes the results of the run for the queries that were asked, or the queries of COLLECTION.
@@ -30,6 +31,12 @@ pub(super) fn write(
             "{}: expected a system that searches, found a run, which has hits of queries with ids \
              and no documents",
             file.spec.source.located_key(&key)
+        );
+    }
+    if args.query_form != QueryForm::Text {
+        bail_usage!(
+            "--query-form {}: expected a system that searches, found a run",
+            args.query_form
         );
     }
     let queries = match asked {

@@ -9,7 +9,7 @@ use ir_system::{FilterName, OpenReranker, OpenSystem, SharedRetriever, SystemEnt
 use super::args::Args;
 use super::search_index::SearchIndex;
 use crate::shared::console::Console;
-use crate::shared::filter::{Conditions, QueryFilters, warn_of_years};
+use crate::shared::filter::{NamedConditions, QueryFilters, warn_of_years};
 use crate::shared::search_data::{SystemOpener, note_long_documents, warn_of_short_queries};
 use crate::shared::signals::check_stopped;
 use crate::shared::system_options::spec_of_options;
@@ -83,7 +83,7 @@ impl QueryRunner {
             .filter(|_| args.shard.shard.is_some())
             .map(|encoder| probe(&*encoder, Side::Query));
         let (name, time) = (&args.collection, args.not_later_than_query);
-        let conditions = Conditions::of_option(&args.filter);
+        let conditions = NamedConditions::of_option(&args.filter);
         let filters = QueryFilters::new(index, conditions, time.is_some(), name, console)?;
         Ok(Self {
             what: open

@@ -151,14 +151,13 @@ pub(crate) const RERANKING: &str = "Reranking";
 /// Starts of the keys of query expansion.
 const EXPANSION_KEYS: [&str; 3] = ["feedback", "synonym", "expansion."];
 
-/// Ranges and paths in descriptions of keys, and in the help of options.
-const SPELLINGS: [(&str, &str); 6] = [
+/// Ranges in descriptions of keys, and in the help of options.
+const SPELLINGS: [(&str, &str); 5] = [
     ("\n", " "),
     ("a number from ", ""),
     ("a finite number ", ""),
     ("a number ", ""),
     (">=", "≥"),
-    (", relative to the experiment file", ""),
 ];
 const QUERIES: &str = "Queries";
 pub(super) const CLEAN: &str = "clean";

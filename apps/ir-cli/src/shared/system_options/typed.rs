@@ -172,10 +172,7 @@ fn list_keys(kind: &SystemType) -> Vec<String> {
             let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
             text += &format!(" Values: {}.", names.join(", "));
         }
-        wrapped(
-            &text.replace(", relative to the experiment file", ""),
-            WIDTH,
-        )
+        wrapped(&text, WIDTH)
     });
     keys.flatten().collect()
 }

@@ -40,7 +40,7 @@ pub struct ExpansionEntry {
 }
 
 const WORDS: usize = 10;
-const WEIGHT: f32 = 0.2;
+const WEIGHT: f64 = 0.2;
 const REFLECTIONS: usize = 1;
 
 impl ExpansionEntry {
@@ -50,7 +50,7 @@ impl ExpansionEntry {
     }
 
     pub(crate) fn weight(&self) -> f32 {
-        self.weight.unwrap_or(WEIGHT)
+        self.weight.unwrap_or(WEIGHT as f32)
     }
 
     pub(crate) fn config(&self) -> RandomIndexingConfig {

@@ -17,8 +17,8 @@ use crate::suggest::did_you_mean;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncoderEntry {
-    /// Model folder in Hugging Face layout, relative to the experiment file, or the name of a
-    /// downloaded model (`ir models`). A path may start with an environment variable: `$IR_MODEL`.
+    /// Model folder in Hugging Face layout, or the name of a downloaded model (`ir models`). A path
+    /// may start with an environment variable: `$IR_MODEL`.
     pub model: Option<String>,
     /// Randomly initialized model, instead of `model`.
     pub random: Option<RandomEntry>,
