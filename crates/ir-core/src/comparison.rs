@@ -20,10 +20,13 @@ use crate::date::Date;
 /// | a date and a number from -9999 to 9999 | the year and the number: `2015-03-01` equals 2015 |
 /// | a date and an integer from 10000101 to 29991231 | the integer is a date as YYYYMMDD |
 /// | a text that is a date as YYYYMMDD and a number from -9999 to 9999 | the year and the number |
-/// | in `year`: a number from 10000101 to 29991231 | a date, as the text is: 20150601 equals 2015. A day that the calendar lacks (20150230) has its year here, but none in [`Attributes::year`] |
+/// | in `year`: a number from 10000101 to 29991231 | a date, as the text is: 20150601 equals 2015 |
 /// | a date and another number, such as a timestamp | not equal: neither is less |
 /// | two other texts | equal or not: neither is less |
 /// | truth values | equal or not; the texts `true`, `True` and `TRUE` are one, as is `false` |
+///
+/// A number in `year` with a day that the calendar lacks, such as 20150230, is compared by its year;
+/// [`Attributes::year`] is `None` for it.
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -64,8 +67,8 @@ impl<'a> Comparable<'a> {
     /// Integers that are compared with dates as YYYYMMDD.
     pub const BASIC_DATES: RangeInclusive<i64> = 10_000_101..=29_991_231;
 
-    /// Returns `true` if dates are compared with a number by their years: from −9,999 to 9,999, with
-    /// fractions.
+    /// Returns `true` if dates are compared with a number by their years: from −9,999 to 9,999,
+    /// with fractions.
     ///
     /// ```
     /// use ir_core::Comparable;

@@ -1,6 +1,10 @@
 //! Content hashes, which name the entries of the cache.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -56,6 +60,44 @@ impl ContentHash {
             .map(|byte| format!("{byte:02x}"))
             .collect()
     }
+}
+
+/// Hashes of files, each computed once.
+#[derive(Debug, Default)]
+pub struct FileHashes {
+    files: RefCell<HashMap<PathBuf, String>>,
+    /// Of the documents of collections, by name.
+    pub(crate) collections: RefCell<HashMap<String, String>>,
+}
+
+impl FileHashes {
+    /// Returns the hash of the content of a file.
+    ///
+    /// # Errors
+    /// Returns the error of reading the file.
+    pub fn get(&self, path: &Path) -> io::Result<String> {
+        if let Some(hash) = self.files.borrow().get(path) {
+            return Ok(hash.clone());
+        }
+        let hash = file_hash(path)?;
+        self.files
+            .borrow_mut()
+            .insert(path.to_owned(), hash.clone());
+        Ok(hash)
+    }
+
+    /// Returns the paths of the files that have a hash, in no order.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.borrow().keys().cloned().collect()
+    }
+}
+
+/// Hash of the content of a file.
+pub fn file_hash(path: &Path) -> io::Result<String> {
+    let mut hash = ContentHash::default();
+    hash.file(&mut File::open(path)?)?;
+    Ok(hash.finish())
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub use entry::{COMMON_KEYS, DocumentOrder, FilterName, ScoreFormatName, SystemE
 pub use error::{Location, SpecError, SystemError};
 pub use graph::{max_hits, order};
 pub use grid::{MAX_POINTS, check_points, grid_positions};
-pub use hash::ContentHash;
+pub use hash::{ContentHash, FileHashes, file_hash};
 pub use index_data::IndexData;
 pub use index_needs::IndexNeeds;
 pub use lookup::{EntryLock, Lookup, find_or_lock};
@@ -57,8 +57,8 @@ pub use source::{SourceMap, line_at};
 pub use spec::{Resources, SystemSpec, check_encoders};
 pub use string_or_table::string_or_table;
 pub use system::{
-    FileHashes, OpenReranker, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever,
-    System, SystemContext, TrainingSet, Validation, file_hash,
+    OpenReranker, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever, System,
+    SystemContext, TrainingSet, Validation,
 };
 pub use system_data::SystemData;
 pub use table_schema::check_ranges;

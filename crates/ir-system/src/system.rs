@@ -1,11 +1,8 @@
 //! Systems: what a type of systems implements, and the context in which a system is opened.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +17,7 @@ use serde_json::{Value, json};
 use crate::cache::{CACHE_VERSION, Cache, Stage};
 use crate::entries::EncoderEntry;
 use crate::error::{SpecError, SystemError};
-use crate::hash::ContentHash;
+use crate::hash::{ContentHash, FileHashes};
 use crate::index_needs::IndexNeeds;
 use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
@@ -340,44 +337,6 @@ pub struct Validation<'a> {
     pub split: &'a str,
     /// Queries on which the points of a grid are compared.
     pub queries: &'a [Query],
-}
-
-/// Hashes of files, each computed once.
-#[derive(Debug, Default)]
-pub struct FileHashes {
-    files: RefCell<HashMap<PathBuf, String>>,
-    /// Of the documents of collections, by name.
-    pub(crate) collections: RefCell<HashMap<String, String>>,
-}
-
-impl FileHashes {
-    /// Returns the hash of the content of a file.
-    ///
-    /// # Errors
-    /// Returns the error of reading the file.
-    pub fn get(&self, path: &Path) -> io::Result<String> {
-        if let Some(hash) = self.files.borrow().get(path) {
-            return Ok(hash.clone());
-        }
-        let hash = file_hash(path)?;
-        self.files
-            .borrow_mut()
-            .insert(path.to_owned(), hash.clone());
-        Ok(hash)
-    }
-
-    /// Returns the paths of the files that have a hash, in no order.
-    #[must_use]
-    pub fn paths(&self) -> Vec<PathBuf> {
-        self.files.borrow().keys().cloned().collect()
-    }
-}
-
-/// Hash of the content of a file.
-pub fn file_hash(path: &Path) -> io::Result<String> {
-    let mut hash = ContentHash::default();
-    hash.file(&mut File::open(path)?)?;
-    Ok(hash.finish())
 }
 
 impl fmt::Debug for SystemContext<'_> {

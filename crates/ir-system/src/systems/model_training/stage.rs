@@ -18,8 +18,9 @@ use crate::cache::Stage;
 use crate::entries::bm25::expansion::encoder::training::training_error;
 use crate::error::{SpecError, SystemError};
 use crate::hash::ContentHash;
+use crate::hash::file_hash;
 use crate::observer::StageReport;
-use crate::system::{SystemContext, file_hash};
+use crate::system::SystemContext;
 use crate::systems::model_folder::files_of;
 
 /// Record of a cached model folder `KEY`, in the file `KEY.ir`: names and hashes of its files.
