@@ -25,8 +25,8 @@ use crate::date::Date;
 /// | two other texts | equal or not: neither is less |
 /// | truth values | equal or not; the texts `true`, `True` and `TRUE` are one, as is `false` |
 ///
-/// A number in `year` with a day that the calendar lacks, such as 20150230, is compared by its
-/// year; [`Attributes::year`] is `None` for it.
+/// In `year`, a number or text YYYYMMDD with a day that the calendar lacks, such as 20150230, is
+/// compared like a date; [`Attributes::year`] is `None` for it.
 ///
 /// ```
 /// use std::cmp::Ordering;

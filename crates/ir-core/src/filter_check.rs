@@ -1,28 +1,48 @@
-//! Values that filters cannot test, counted for warnings.
+//! What may be an error in filters and in the values that they test, for warnings.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::attributes::{AttributeValue, Attributes};
 use crate::predicate::Predicate;
 
-/// Count of the values that conditions cannot compare with their limits
-/// ([`Predicate::incomparable`]).
+/// What may be an error in conditions, found by comparing them with the documents: attributes that no
+/// document has, values that a range cannot be compared with ([`Predicate::incomparable`]), and
+/// malformed dates ([`Predicate::malformed_dates`]).
 ///
 /// ```
-/// use ir_core::{Attributes, IncomparableValues, Predicate};
-/// let condition: Predicate = "date<=2020-03-11".parse()?;
-/// let mut values = IncomparableValues::new([&condition]);
-/// values.add(&Attributes::from_iter([("date", "2020-03-10")]));
-/// values.add(&Attributes::from_iter([("date", 1_583_798_400_000_i64)]));
+/// use ir_core::{Attributes, ConditionCheck, Predicate};
+/// let conditions: [Predicate; 2] = ["date<=2020-03-11".parse()?, "yeer=2020".parse()?];
+/// let mut check = ConditionCheck::new(&conditions);
+/// check.add(&Attributes::from_iter([("date", "2020-03-10")]));
+/// check.add(&Attributes::from_iter([("date", 1_583_798_400_000_i64)]));
 /// assert_eq!(
-///     values.warnings(),
-///     ["1 document with a \"date\" that cannot be compared with \"2020-03-11\", such as \
-///       1583798400000: the limit does not hold"]
+///     check.warnings(|_, _| String::new()),
+///     [
+///         "no document has an attribute \"yeer\"; none passes",
+///         "1 document with a \"date\" that cannot be compared with \"2020-03-11\", such as \
+///          1583798400000: the limit does not hold",
+///     ]
 /// );
 /// # Ok::<(), ir_core::ParsePredicateError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct IncomparableValues<'a>(Vec<(&'a Predicate, InvalidCount)>);
+pub struct ConditionCheck<'a> {
+    malformed_dates: Vec<&'a str>,
+    names: Vec<NamedAttribute<'a>>,
+    ranges: Vec<(&'a Predicate, InvalidCount)>,
+    /// Attributes of the documents, read as long as `names` has one that no document has.
+    known: BTreeSet<String>,
+    has_documents: bool,
+}
+
+/// Attribute that a condition names.
+#[derive(Debug, Clone)]
+struct NamedAttribute<'a> {
+    condition: &'a Predicate,
+    name: &'a str,
+    is_known: bool,
+}
 
 /// Count of invalid values, with the first of them.
 #[derive(Debug, Clone, Default)]
@@ -38,39 +58,85 @@ impl InvalidCount {
     }
 }
 
-impl<'a> IncomparableValues<'a> {
-    /// Starts a count for the ranges in conditions.
+impl<'a> ConditionCheck<'a> {
+    /// Starts a check of conditions.
     #[must_use]
     pub fn new(conditions: impl IntoIterator<Item = &'a Predicate>) -> Self {
+        let mut malformed_dates = Vec::new();
+        let mut names = Vec::new();
         let mut ranges: Vec<(&Predicate, InvalidCount)> = Vec::new();
-        for test in conditions.into_iter().flat_map(Predicate::conditions) {
-            let is_range = test.range().is_some();
-            if is_range && ranges.iter().all(|(known, _)| *known != test) {
-                ranges.push((test, InvalidCount::default()));
+        for condition in conditions {
+            let tests = condition.conditions();
+            let named: BTreeSet<&str> = tests.iter().filter_map(|test| test.name()).collect();
+            names.extend(named.into_iter().map(|name| NamedAttribute {
+                condition,
+                name,
+                is_known: false,
+            }));
+            for test in tests {
+                malformed_dates.extend(test.malformed_dates());
+                let is_range = test.range().is_some();
+                if is_range && ranges.iter().all(|(known, _)| *known != test) {
+                    ranges.push((test, InvalidCount::default()));
+                }
             }
         }
-        Self(ranges)
+        Self {
+            malformed_dates,
+            names,
+            ranges,
+            known: BTreeSet::new(),
+            has_documents: false,
+        }
     }
 
-    /// Returns `true` if the conditions contain no range.
+    /// Returns `true` if more documents would not change the warnings.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub fn is_complete(&self) -> bool {
+        self.ranges.is_empty() && self.names.iter().all(|attribute| attribute.is_known)
     }
 
-    /// Counts the values of a document.
+    /// Adds a document.
     pub fn add(&mut self, document: &Attributes) {
-        for (range, invalid) in &mut self.0 {
+        self.has_documents = true;
+        for (range, invalid) in &mut self.ranges {
             if let Some(value) = range.incomparable(document) {
                 invalid.add(value);
             }
         }
+        for attribute in &mut self.names {
+            attribute.is_known |= document.get(attribute.name).is_some();
+        }
+        if self.names.iter().any(|attribute| !attribute.is_known) {
+            for (name, _) in document.iter() {
+                if !self.known.contains(name) {
+                    self.known.insert(name.to_owned());
+                }
+            }
+        }
     }
 
-    /// Returns a warning for each range with such values, with their number and the first of them.
+    /// Returns the warnings: malformed dates, attributes that no document has, and for each range
+    /// the number of the values that cannot be compared with the first of them. `hint` is the end
+    /// of the warning of an attribute, given it and the attributes of the documents. Without
+    /// documents only malformed dates are found.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        let warnings = self.0.iter().filter_map(|(range, invalid)| {
+    pub fn warnings(&self, hint: impl Fn(&str, &BTreeSet<String>) -> String) -> Vec<String> {
+        let dates = self.malformed_dates.iter().map(|date| {
+            format!("{date:?} is not a date and is compared as text (dates are YYYY-MM-DD)")
+        });
+        let is_absent = |attribute: &&NamedAttribute<'_>| self.has_documents && !attribute.is_known;
+        let absent = self.names.iter().filter(is_absent).map(|attribute| {
+            let name = attribute.name;
+            let passing = match self.constant(attribute.condition) {
+                Some(passes) if passes => "; all pass",
+                Some(_) => "; none passes",
+                None => "",
+            };
+            let hint = hint(name, &self.known);
+            format!("no document has an attribute {name:?}{passing}{hint}")
+        });
+        let values = self.ranges.iter().filter_map(|(range, invalid)| {
             let (name, limit, _) = range.range()?;
             let found = Shown(invalid.first.as_ref()?);
             let unit = if invalid.count == 1 { "" } else { "s" };
@@ -81,7 +147,40 @@ impl<'a> IncomparableValues<'a> {
                 Shown(limit),
             ))
         });
-        warnings.collect()
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in dates.chain(absent).chain(values) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+
+    /// Whether all documents pass or none, where attributes that no document has decide it.
+    fn constant(&self, condition: &Predicate) -> Option<bool> {
+        // `decisive` is the value of a part that is the value of the whole.
+        let combined = |parts: &[Predicate], decisive: bool| {
+            let mut all = Some(!decisive);
+            for part in parts {
+                match self.constant(part) {
+                    Some(passes) if passes == decisive => return Some(decisive),
+                    Some(_) => {}
+                    None => all = None,
+                }
+            }
+            all
+        };
+        match condition {
+            Predicate::All(parts) => combined(parts, false),
+            Predicate::Any(parts) => combined(parts, true),
+            Predicate::Not(part) => self.constant(part).map(|passes| !passes),
+            test => {
+                let name = test.name()?;
+                let mut named = self.names.iter();
+                let is_known = named.any(|attribute| attribute.name == name && attribute.is_known);
+                (!is_known).then(|| test.matches(&Attributes::new()))
+            }
+        }
     }
 }
 
@@ -92,11 +191,10 @@ impl<'a> IncomparableValues<'a> {
 /// use ir_core::{Attributes, YearCheck};
 /// let years = ["2015", "soon"].map(|year| Attributes::from_iter([("year", year)]));
 /// let check: YearCheck = years.iter().collect();
-/// assert_eq!(check.years(), 1);
 /// assert_eq!(
-///     check.warning("queries").unwrap(),
-///     "1 of 2 queries have an attribute \"year\" that is neither a year nor a date, such as \
-///      \"soon\": no time filter"
+///     check.warnings(["query", "queries"]),
+///     ["1 of 2 queries have an attribute \"year\" that is neither a year nor a date, such as \
+///       \"soon\": no time filter"]
 /// );
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -117,29 +215,28 @@ impl YearCheck {
         }
     }
 
-    /// Number of records with a year.
-    #[must_use]
-    pub const fn years(&self) -> u64 {
-        self.years
-    }
-
     /// Number of records with an attribute `year` that is no year.
     #[must_use]
     pub const fn invalid(&self) -> u64 {
         self.invalid.count
     }
 
-    /// Returns a warning of invalid years, if there are any. `unit` is the plural of the records,
-    /// such as `queries`.
+    /// Returns warnings of invalid years, and of a time filter without effect if no record has a
+    /// year. The records are called `one` and `many`, such as `query` and `queries`.
     #[must_use]
-    pub fn warning(&self, unit: &str) -> Option<String> {
-        let first = Shown(self.invalid.first.as_ref()?);
-        Some(format!(
-            "{} of {} {unit} have an attribute \"year\" that is neither a year nor a date, such as \
-             {first}: no time filter",
-            Grouped(self.invalid.count),
-            Grouped(self.total),
-        ))
+    pub fn warnings(&self, [one, many]: [&str; 2]) -> Vec<String> {
+        let invalid = self.invalid.first.as_ref().map(|first| {
+            format!(
+                "{} of {} {many} have an attribute \"year\" that is neither a year nor a date, such \
+                 as {}: no time filter",
+                Grouped(self.invalid.count),
+                Grouped(self.total),
+                Shown(first),
+            )
+        });
+        let none = (self.years == 0)
+            .then(|| format!("no {one} has a year; the time filter has no effect"));
+        invalid.into_iter().chain(none).collect()
     }
 }
 
@@ -189,29 +286,33 @@ impl fmt::Display for Grouped {
 mod tests {
     use super::*;
 
+    fn parsed(texts: &[&str]) -> Vec<Predicate> {
+        let parsed = texts.iter().map(|text| text.parse().unwrap());
+        parsed.collect()
+    }
+
+    fn warnings(check: &ConditionCheck<'_>) -> Vec<String> {
+        check.warnings(|name, known| format!(" [{name}: {}]", known.len()))
+    }
+
     #[test]
     fn incomparable_values_of_each_range() {
-        let conditions: Vec<Predicate> =
-            ["year<=2019", "date>=2020-03-11", "year<=2019", "place=x"]
-                .iter()
-                .map(|text| text.parse().unwrap())
-                .collect();
+        let conditions = parsed(&["year<=2019", "date>=2020-03-11", "year<=2019", "place=x"]);
         let nested = Predicate::Not(Box::new(Predicate::Any(conditions.clone())));
-        assert!(IncomparableValues::new([&conditions[3]]).is_empty());
-        let mut values = IncomparableValues::new([&conditions[0], &nested]);
-        assert!(!values.is_empty() && values.warnings().is_empty());
+        let mut check = ConditionCheck::new([&conditions[0], &nested]);
+        assert!(!check.is_complete() && warnings(&check).is_empty());
         let mut document = Attributes::from_iter([("year", "spring")]);
         for _ in 0..1_234 {
-            values.add(&document);
+            check.add(&document);
         }
         document.set("year", 2015_i64);
         document.set("date", "20200310");
         document.set("place", true);
-        values.add(&document);
+        check.add(&document);
         document.set("date", vec!["x", "y"]);
-        values.add(&document);
+        check.add(&document);
         assert_eq!(
-            values.warnings(),
+            warnings(&check),
             [
                 "1,234 documents with a \"year\" that cannot be compared with 2019, such as \
                  \"spring\": the limit does not hold",
@@ -221,19 +322,68 @@ mod tests {
         );
     }
 
+    /// A condition on an attribute that no document has says what passes only where the attributes
+    /// of the documents do not matter.
+    #[test]
+    fn conditions_on_unknown_attributes() {
+        let document = Attributes::from_iter([("year", 2020_i64), ("place", 1)]);
+        let [at_most, other, year, known] =
+            ["yeer<=2015", "yeer=2015", "year=2020", "yeer"].map(|text| parsed(&[text])[0].clone());
+        let not = |part: &Predicate| Predicate::Not(Box::new(part.clone()));
+        for (condition, passing) in [
+            (at_most.clone(), "; all pass"),
+            (other.clone(), "; none passes"),
+            (not(&known), "; all pass"),
+            (not(&at_most), "; none passes"),
+            (Predicate::Any(vec![year.clone(), other.clone()]), ""),
+            (
+                Predicate::Any(vec![year.clone(), at_most.clone()]),
+                "; all pass",
+            ),
+            (Predicate::All(vec![year.clone(), at_most]), ""),
+            (
+                not(&Predicate::All(vec![year.clone(), other])),
+                "; all pass",
+            ),
+        ] {
+            let mut check = ConditionCheck::new([&condition, &condition]);
+            assert!(warnings(&check).is_empty());
+            check.add(&document);
+            let expected = format!("no document has an attribute \"yeer\"{passing} [yeer: 2]");
+            assert_eq!(warnings(&check), [expected], "{condition:?}");
+            assert!(!check.is_complete());
+        }
+        let mut check = ConditionCheck::new([&year]);
+        check.add(&document);
+        assert!(check.is_complete() && warnings(&check).is_empty());
+    }
+
+    #[test]
+    fn malformed_dates_need_no_documents() {
+        let conditions = parsed(&["date=2018-06-32,2018-06-30", "date!=2018-06-32"]);
+        let expected =
+            "\"2018-06-32\" is not a date and is compared as text (dates are YYYY-MM-DD)";
+        assert_eq!(warnings(&ConditionCheck::new(&conditions)), [expected]);
+    }
+
     #[test]
     fn years_that_are_none() {
         let mut check = YearCheck::default();
+        let warnings = |check: &YearCheck| check.warnings(["document", "documents"]);
         check.add(&Attributes::new());
+        let none = "no document has a year; the time filter has no effect";
+        assert_eq!(warnings(&check), [none]);
         check.add(&Attributes::from_iter([("year", "20200310")]));
-        assert_eq!((check.years(), check.invalid()), (1, 0));
-        assert_eq!(check.warning("documents"), None);
+        assert_eq!(check.invalid(), 0);
+        assert!(warnings(&check).is_empty());
         check.add(&Attributes::from_iter([("year", 1_583_798_400_000_i64)]));
-        assert_eq!((check.years(), check.invalid()), (1, 1));
+        assert_eq!(check.invalid(), 1);
         assert_eq!(
-            check.warning("documents").unwrap(),
-            "1 of 3 documents have an attribute \"year\" that is neither a year nor a date, such \
-             as 1583798400000: no time filter"
+            warnings(&check),
+            [
+                "1 of 3 documents have an attribute \"year\" that is neither a year nor a date, such \
+                 as 1583798400000: no time filter"
+            ]
         );
     }
 }

@@ -63,7 +63,7 @@ pub use encoder::{Encoded, Encoder, Side};
 pub use error::{EncodeError, SearchError};
 pub use explanation::Explanation;
 pub use filter::{AllOf, DocFilter, NoneOf, NotLaterThan, WithCondition, Years};
-pub use filter_check::{IncomparableValues, YearCheck};
+pub use filter_check::{ConditionCheck, YearCheck};
 pub use hash::Fnv1a;
 pub use ids::{DocIds, DocNum, DocSet, IdError, SegmentNumbers, SegmentOrder, SegmentedIds};
 pub use matched_text::MatchedText;

@@ -4,16 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use ir_core::{
-    Attributes, Corpus, DocFilter, DocIds, DocNum, DocSet, Document, Flow, IncomparableValues,
+    Attributes, ConditionCheck, Corpus, DocFilter, DocIds, DocNum, DocSet, Document, Flow,
     Predicate, YearCheck, Years,
 };
 use ir_data::Collection;
 use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{ContentHash, DocumentOrder, Observer, SourceMap, SpecError};
 
-use crate::attributes::unknown_condition_attributes;
 use crate::data_error::data_error;
 use crate::file::TaskEntry;
+use crate::suggest::did_you_mean;
 
 /// Documents of a task. Consecutive tasks with the same documents share them.
 pub(crate) struct Documents {
@@ -81,8 +81,8 @@ impl Documents {
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
         let mut year_check = YearCheck::default();
         let tests = conditions.iter();
-        let mut incomparable: Vec<_> = tests
-            .map(|(_, condition)| IncomparableValues::new([*condition]))
+        let mut checks: Vec<_> = tests
+            .map(|(_, condition)| ConditionCheck::new([*condition]))
             .collect();
         let mut names = BTreeSet::new();
         let corpus = documents.corpus();
@@ -100,8 +100,8 @@ impl Documents {
             }
             years.push(doc.attributes.year());
             year_check.add(&doc.attributes);
-            for values in &mut incomparable {
-                values.add(&doc.attributes);
+            for check in &mut checks {
+                check.add(&doc.attributes);
             }
             let pushed = ids.push(&doc.id);
             let number = pushed.map_err(|found| source.error(key, found.to_string()))?;
@@ -123,9 +123,11 @@ impl Documents {
         documents.attributes = names;
         documents.year_check = year_check;
         (documents.ids, documents.years) = (ids, years);
-        for ((key, condition), values) in conditions.iter().zip(&incomparable) {
-            let unknown = unknown_condition_attributes(condition, &documents.attributes);
-            for warning in unknown.into_iter().chain(values.warnings()) {
+        let hint = |name: &str, known: &BTreeSet<String>| {
+            did_you_mean(name, known.iter().map(String::as_str))
+        };
+        for ((key, _), check) in conditions.iter().zip(&checks) {
+            for warning in check.warnings(hint) {
                 observer.warning(&format!("{key}: {}: {warning}", entry.name()));
             }
         }

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod attributes;
 mod best_record;
 mod classification;
 mod costs;

@@ -137,24 +137,13 @@ impl TaskData {
         let documents = &self.documents.year_check;
         let queries = self.test.queries.iter();
         let queries: YearCheck = queries.map(|query| &query.attributes).collect();
-        let invalid = [(documents, "documents"), (&queries, "queries")];
-        for warning in invalid
+        let documents = documents.warnings(["document", "documents"]);
+        for warning in documents
             .iter()
-            .filter_map(|(check, unit)| check.warning(unit))
+            .chain(&queries.warnings(["query", "queries"]))
         {
             observer.warning(&format!("{}: {warning}", self.name));
         }
-        let without = if documents.years() == 0 {
-            "document"
-        } else if queries.years() == 0 {
-            "query"
-        } else {
-            return;
-        };
-        observer.warning(&format!(
-            "{}: no {without} has a year; the time filter has no effect",
-            self.name
-        ));
     }
 
     /// Returns the year of each document, in the order of the task.

@@ -18,8 +18,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Run or qrels file in TREC format or JSON: a path, or a table with a path and options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrecFile {
-    /// Path; it may start with an environment variable. Compressed
-    /// files are read as such.
+    /// Path, which may start with an environment variable. Compressed files are read as such.
     pub file: String,
     /// Skips the first line if it has text in a numeric column. Default: false, data with grade or
     /// score 0, as in trec_eval.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{
-    AllOf, Attributes, DocFilter, DocIds, DocNum, DocSet, IncomparableValues, ParsePredicateError,
+    AllOf, Attributes, ConditionCheck, DocFilter, DocIds, DocNum, DocSet, ParsePredicateError,
     Predicate, Query, Ranking, Retriever, Search, SearchError, WithCondition, YearCheck, Years,
 };
 use ir_studies::datafinder;
@@ -38,8 +38,6 @@ impl<'a> NamedConditions<'a> {
         }
     }
 }
-
-const WITHOUT_YEARS: &str = "no document has a year; the time filter has no effect";
 
 /// Conditions on attributes, and the time filter.
 pub(crate) struct QueryFilters {
@@ -78,7 +76,7 @@ impl QueryFilters {
         };
         let mut docs = (0..index.len() as u32).map(DocNum::new);
         if time && docs.all(|doc| years.get(doc).is_none()) {
-            console.warn(WITHOUT_YEARS);
+            console.warn("no document has a year; the time filter has no effect");
         }
         let chosen = if conditions.all.is_empty() {
             None
@@ -105,7 +103,8 @@ impl QueryFilters {
         }
     }
 
-    /// Filters of documents with these ids and attributes. Warns of a time filter without years.
+    /// Filters of documents with these ids and attributes. Warns about invalid years and a time
+    /// filter without years.
     pub(crate) fn of_documents(
         ids: &DocIds,
         attributes: &[Attributes],
@@ -113,17 +112,19 @@ impl QueryFilters {
         time: bool,
         console: &Console,
     ) -> Self {
-        if time && attributes.iter().all(|it| it.year().is_none()) {
-            console.warn(WITHOUT_YEARS);
+        let check: YearCheck = attributes.iter().collect();
+        if time {
+            for warning in check.warnings(["document", "documents"]) {
+                console.warn(warning);
+            }
         }
         let years: Years = attributes.iter().map(Attributes::year).collect();
         let numbered = (0..).map(DocNum::new).zip(attributes);
         let chosen = numbered.filter(|(_, attributes)| condition.matches(attributes));
         let is_all = matches!(condition, Predicate::All(none) if none.is_empty());
         // A condition takes records of one id apart, and years that are no numbers.
-        let has_valid_years = || attributes.iter().collect::<YearCheck>().invalid() == 0;
-        let is_exact =
-            (time || !is_all) && ids.check_unique().is_ok() && (!time || has_valid_years());
+        let has_valid_years = !time || check.invalid() == 0;
+        let is_exact = (time || !is_all) && ids.check_unique().is_ok() && has_valid_years;
         Self {
             years: years.of_first_record(ids),
             time,
@@ -231,10 +232,8 @@ fn select_documents(
         );
     }
     let read = || format!("{name}: cannot be read");
-    let documents = || {
-        let documents = (0..index.len() as u32).map(DocNum::new);
-        documents.map(|doc| index.attributes(doc))
-    };
+    let documents = (0..index.len() as u32).map(DocNum::new);
+    let documents = documents.map(|doc| index.attributes(doc));
     warn_of_conditions(conditions, documents, console).with_context(read)?;
     let all = Predicate::All(conditions.all.to_vec());
     index.select(&all).with_context(read)
@@ -243,62 +242,29 @@ fn select_documents(
 /// Warns about queries with an invalid year, and if no query has a year.
 pub(crate) fn warn_of_years(queries: &[Query], console: &Console) {
     let check: YearCheck = queries.iter().map(|query| &query.attributes).collect();
-    if let Some(warning) = check.warning("queries") {
+    for warning in check.warnings(["query", "queries"]) {
         console.warn(warning);
-    }
-    if check.years() == 0 {
-        console.warn("no query has a year; the time filter has no effect");
     }
 }
 
 /// Warns about conditions on attributes that no document has, about values that limits cannot be
 /// compared with, and about malformed dates.
-pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
+pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E>(
     conditions: NamedConditions<'_>,
-    documents: impl Fn() -> D,
+    documents: impl IntoIterator<Item = Result<A, E>>,
     console: &Console,
 ) -> Result<(), E> {
-    let NamedConditions { source, all } = conditions;
-    let mut values = IncomparableValues::new(all);
-    // Whole condition, the attribute of a part of it, and if a document has it.
-    let mut tests: Vec<(&Predicate, &str, bool)> = Vec::new();
-    for whole in all {
-        let parts = whole.conditions();
-        let names: BTreeSet<&str> = parts.iter().filter_map(|part| part.name()).collect();
-        tests.extend(names.into_iter().map(|name| (whole, name, false)));
-        for date in parts.iter().flat_map(|part| part.malformed_dates()) {
-            console.warn(format_args!(
-                "{source}: {date:?} is not a date and is compared as text (dates are YYYY-MM-DD)"
-            ));
-        }
-    }
-    let mut known = BTreeSet::new();
-    for attributes in documents() {
-        let attributes = attributes?;
-        let attributes = attributes.borrow();
-        values.add(attributes);
-        for (_, name, is_there) in &mut tests {
-            *is_there |= attributes.get(name).is_some();
-        }
-        if tests.iter().any(|(_, _, is_there)| !is_there) {
-            known.extend(attributes.iter().map(|(name, _)| name.to_owned()));
-        } else if values.is_empty() {
+    let mut check = ConditionCheck::new(conditions.all);
+    for attributes in documents {
+        if check.is_complete() {
             break;
         }
+        check.add(attributes?.borrow());
     }
-    for (whole, name, _) in tests.iter().filter(|(_, _, is_there)| !is_there) {
-        let passing = if whole.matches(&Attributes::new()) {
-            "all pass"
-        } else {
-            "none passes"
-        };
-        let hint = did_you_mean(name, known.iter().map(String::as_str));
-        console.warn(format_args!(
-            "{source}: no document has an attribute {name:?}; {passing}{hint}"
-        ));
-    }
-    for warning in values.warnings() {
-        console.warn(format_args!("{source}: {warning}"));
+    let hint =
+        |name: &str, known: &BTreeSet<String>| did_you_mean(name, known.iter().map(String::as_str));
+    for warning in check.warnings(hint) {
+        console.warn(format_args!("{}: {warning}", conditions.source));
     }
     Ok(())
 }

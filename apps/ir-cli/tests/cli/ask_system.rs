@@ -238,7 +238,7 @@ fn conditions_of_file_and_option() {
     let ran = here.ir("ask frames.jsonl tea --system where.toml").ok();
     assert_eq!(ran.out, "");
     let unknown = "where.toml:6: systems[0].where: frames.jsonl: no document has an attribute \
-                   \"yaer\"; no document passes (did you mean year?)";
+                   \"yaer\"; none passes (did you mean year?)";
     for warning in [
         unknown,
         "no answer passes where of where.toml",

@@ -156,7 +156,7 @@ fn warnings_and_shared_stages() {
     here.write("e.toml", format!("{EXPERIMENT}{search}"));
     let warning = concat!(
         "warning: search.where: tiny: no document has an attribute \"yaer\"; ",
-        "all documents pass (did you mean year?)\n"
+        "all pass (did you mean year?)\n"
     );
     assert_eq!(here.ir("run e.toml").ok().err, warning);
     let second = "[[tasks]]\nname = \"again\"\ncollection = \"tiny\"\n[[systems]]";

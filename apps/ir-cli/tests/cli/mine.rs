@@ -480,9 +480,9 @@ fn columns_of_examples() {
     }
 }
 
-/// Queries with an invalid year are counted, as in `ir search`.
+/// Queries and documents with an invalid year are counted, as in `ir search`.
 #[test]
-fn invalid_years_of_queries() {
+fn invalid_years() {
     let here = Folder::new();
     let documents = [
         ("a", "green tea"),
@@ -508,4 +508,30 @@ fn invalid_years_of_queries() {
     let err = ran.ok().err;
     assert!(err.contains(warning), "{err}");
     assert!(!here.ir(&mine).ok().err.contains("year"));
+
+    let spring = "{\"_id\": \"d\", \"text\": \"white tea\", \"year\": \"spring\"}\n";
+    here.write("t/corpus.jsonl", documents.concat() + spring);
+    let system = "[[systems]]\nname = \"b\"\ntype = \"bm25\"\n";
+    here.write("plain.toml", system);
+    here.write("year.toml", format!("{system}filter = \"year\"\n"));
+    let by_system = ["--system", "plain.toml", "--not-later-than-query"];
+    let invalid = "warning: 1 of 4 documents have an attribute \"year\" that is neither a year nor a \
+                   date, such as \"spring\": no time filter";
+    for command in [
+        [&mine[..], &by_system].concat(),
+        [
+            "search",
+            "t",
+            "--queries",
+            "t/queries.jsonl",
+            "--system",
+            "year.toml",
+            "-o",
+            "t.run",
+        ]
+        .to_vec(),
+    ] {
+        let err = here.ir(&command).ok().err;
+        assert_eq!(err.matches(invalid).count(), 1, "{command:?}: {err}");
+    }
 }

@@ -236,6 +236,7 @@ fn warnings_of_system_files() {
     };
     system("plain.toml", "");
     system("where.toml", "where = { known = { name = \"yaer\" } }");
+    system("date.toml", "where = \"year=2018-06-32\"");
     system("rm3.toml", "feedback = \"rm3\"");
     system(
         "clean.toml",
@@ -276,6 +277,12 @@ fn warnings_of_system_files() {
         assert!(warnings.starts_with(&unknown), "{warnings}");
         let none = "no hits: no document that passes where of where.toml has a term of the query\n";
         assert!(warnings.ends_with(none), "{warnings}");
+        let warnings = by_file(&search, "date.toml");
+        let malformed = format!(
+            "warning: date.toml:4: systems[0].where: {name}\"2018-06-32\" is not a date and is \
+             compared as text (dates are YYYY-MM-DD)"
+        );
+        assert!(warnings.contains(&malformed), "{warnings}");
     }
     assert_eq!(
         by_file(&["search", "tiny", "the and of"], "clean.toml"),

@@ -9,14 +9,12 @@ mod keys;
 mod question;
 mod reranking;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use ir_core::{
-    AttributeValue, Attributes, DocSet, IncomparableValues, Predicate, Retriever, Search,
-};
+use ir_core::{AttributeValue, Attributes, ConditionCheck, DocSet, Predicate, Retriever, Search};
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
@@ -501,31 +499,21 @@ fn document_id(record: &SocoDocument) -> String {
     }
 }
 
-/// Warnings of fields in filters that no document has, and of values that limits cannot be compared
-/// with; none without documents.
+/// Warnings of a check of filters by the documents.
 fn filter_warnings<'a>(
     filters: &[Predicate],
     documents: impl IntoIterator<Item = &'a Attributes>,
 ) -> Vec<String> {
-    let mut values = IncomparableValues::new(filters);
-    let tests = filters.iter().flat_map(Predicate::conditions);
-    let mut unknown: BTreeSet<&str> = tests.filter_map(Predicate::name).collect();
-    let mut documents = documents.into_iter().peekable();
-    if documents.peek().is_none() {
-        return Vec::new();
-    }
+    let mut check = ConditionCheck::new(filters);
     for document in documents {
-        unknown.retain(|name| document.get(name).is_none());
-        values.add(document);
-        if unknown.is_empty() && values.is_empty() {
+        if check.is_complete() {
             break;
         }
+        check.add(document);
     }
-    let unknown = unknown.iter();
-    let unknown = unknown.map(|name| format!("filter: no document has a field {name:?}"));
-    let values = values.warnings().into_iter();
-    unknown
-        .chain(values.map(|warning| format!("filter: {warning}")))
+    let warnings = check.warnings(|_, _| String::new()).into_iter();
+    warnings
+        .map(|warning| format!("filter: {warning}"))
         .collect()
 }
 

@@ -111,8 +111,8 @@ pub struct TaskEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Collection: a name of the catalog (`ir datasets`), or the path of a folder in BEIR layout
-    /// or SMART format, relative to the experiment file. A path may start with an environment
-    /// variable: `$HOME/data/scifact`. Empty for a task with `qrels`.
+    /// or SMART format. A path may start with an environment variable: `$HOME/data/scifact`. Empty
+    /// for a task with `qrels`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
     /// Judgments in a format of `ir eval`, instead of a collection. All systems are of the type
@@ -210,8 +210,7 @@ impl Default for SearchEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputEntry {
-    /// Folder of the files, relative to the experiment file. Default: no files; `ir run` prints the
-    /// table.
+    /// Folder of the files. Default: no files; `ir run` prints the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// Formats to write. Default: all.

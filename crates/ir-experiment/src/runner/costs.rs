@@ -43,15 +43,9 @@ impl TaskRun<'_> {
         let looked_up = find_or_lock(&path, &named, context.observer, || {
             cache.entry(&COSTS, &key, |bytes| SystemCosts::decode(bytes, name))
         })?;
-        let lock = match looked_up {
+        let (status, lock) = match looked_up {
             Lookup::Found(costs) => return Ok(costs),
-            Lookup::ToCompute { status, lock } => {
-                if let StageStatus::Rebuilt { .. } = status {
-                    let report = context.report(COSTS.stage, &key, &label, status);
-                    context.observer.stage(&report);
-                }
-                lock
-            }
+            Lookup::ToCompute { status, lock } => (status, lock),
         };
         let costs = SystemCosts {
             system: name.clone(),
@@ -60,6 +54,11 @@ impl TaskRun<'_> {
         };
         cache.save_entry(&COSTS, &key, &costs.encode())?;
         drop(lock);
+        if let StageStatus::Rebuilt { .. } = status {
+            let context = self.context(test);
+            let report = context.report(COSTS.stage, &key, &label, status);
+            context.observer.stage(&report);
+        }
         Ok(costs)
     }
 

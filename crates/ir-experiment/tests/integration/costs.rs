@@ -74,7 +74,7 @@ fn costs_are_measured_once() {
     let (second, _) = run(&costs, &cache);
     assert_eq!(second.to_json().unwrap(), first.to_json().unwrap());
 
-    // A damaged entry is measured again, with a warning.
+    // A damaged entry is measured again, and reported.
     let entries = fs::read_dir(cache.folder().join("run")).unwrap();
     let entries = entries.map(|entry| entry.unwrap().path());
     let is_costs = |path: &PathBuf| path.to_string_lossy().ends_with("-costs.ir");

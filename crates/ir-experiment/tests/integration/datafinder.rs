@@ -274,7 +274,7 @@ fn parts_without_effect_are_warnings() {
     assert_eq!(
         search("where = { at_most = { name = \"yaer\", limit = 2014 } }"),
         [
-            "search.where: bundled: no document has an attribute \"yaer\"; all documents pass (did \
+            "search.where: bundled: no document has an attribute \"yaer\"; all pass (did \
           you mean year?)"
         ]
     );

@@ -363,10 +363,8 @@ fn filter(index: &AnswerIndex, conditions: &[Predicate], console: &Console) -> O
     if conditions.is_empty() {
         return None;
     }
-    let documents = || {
-        let frames = index.frames().iter();
-        frames.map(|frame| Ok::<_, Infallible>(&frame.metadata))
-    };
+    let frames = index.frames().iter();
+    let documents = frames.map(|frame| Ok::<_, Infallible>(&frame.metadata));
     let Ok(()) = warn_of_conditions(NamedConditions::of_option(conditions), documents, console);
     let filter = index.select(&Predicate::All(conditions.to_vec()));
     if filter.iter().next().is_none() {

@@ -51,7 +51,7 @@ pub(super) fn system_of_file(
     } else {
         Vec::new()
     };
-    let all = || attributes.iter().map(Ok::<_, Infallible>);
+    let all = attributes.iter().map(Ok::<_, Infallible>);
     let Ok(()) = warn_of_conditions(NamedConditions::of_option(&args.filter), all, console);
     let condition = Predicate::All(args.filter.clone());
     let filters = QueryFilters::of_documents(ids, &attributes, &condition, time, console);

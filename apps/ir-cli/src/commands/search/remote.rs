@@ -4,10 +4,12 @@
 //! with them, hits have no texts, and the server evaluates filters as conditions.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::iter;
 
 use anyhow::{Context, Result, anyhow};
 use ir_bm25::analysis::Analysis;
-use ir_core::{Predicate, Retriever as _};
+use ir_core::{Attributes, Predicate, Retriever as _};
 use ir_engines::ResultCache;
 use ir_system::systems::RemoteSystem;
 use ir_system::{FilterName, OpenSystem, SystemEntry, SystemError, SystemSpec};
@@ -19,7 +21,7 @@ use super::rank::QueryRunner;
 use super::results::{HitDocuments, OpenSearch, RunOutput};
 use super::{queries_of_collection, save, write_all};
 use crate::shared::console::Console;
-use crate::shared::filter::{QueryFilters, not_later};
+use crate::shared::filter::{NamedConditions, QueryFilters, not_later, warn_of_conditions};
 use crate::shared::input::TestQueries;
 use crate::shared::system_options::{REMOTE, message};
 
@@ -83,7 +85,14 @@ fn open<'a>(
         let retriever = opened.matching(conditions);
         retriever.with_context(|| name.to_owned())
     };
-    let retriever = matching(entry.condition.as_slice())?;
+    let conditions = NamedConditions::of_option(entry.condition.as_slice());
+    // The documents are not known here.
+    let Ok(()) = warn_of_conditions(
+        conditions,
+        iter::empty::<Result<Attributes, Infallible>>(),
+        console,
+    );
+    let retriever = matching(conditions.all)?;
     let has_years = entry
         .filter
         .is_some_and(|filter| filter != FilterName::None);

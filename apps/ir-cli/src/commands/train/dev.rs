@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use ir_core::training::TrainingSet;
 use ir_core::{
-    DocFilter, DocIds, DocNum, Encoded, Encoder, Qrels, Query, Retriever, Run, Search, Side, Years,
+    DocFilter, DocIds, DocNum, Encoded, Encoder, Qrels, Query, Retriever, Run, Search, Side,
+    YearCheck, Years,
 };
 use ir_data::training::DocumentTexts;
 use ir_data::{Collection, TextEncoding};
@@ -18,6 +19,7 @@ use serde_json::json;
 use super::options::{CommonOptions, EvaluationOptions};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::similarity;
+use crate::shared::filter::warn_of_years;
 use crate::shared::input::{fingerprint, open_documents};
 use crate::shared::training_runs::values::Evaluation;
 
@@ -48,7 +50,8 @@ impl DevSet {
         let template = args.examples.template.as_ref();
         let texts = documents.texts(template)?;
         let years = if options.not_later_than_query {
-            Some(years(collection, &texts)?)
+            warn_of_years(&queries, console);
+            Some(years(collection, &texts, console)?)
         } else {
             None
         };
@@ -165,10 +168,19 @@ fn first_records(ids: &DocIds) -> Vec<DocNum> {
         .collect()
 }
 
-fn years(collection: &Collection, texts: &DocumentTexts) -> Result<Years> {
+/// Years of the documents with these texts. Warns about invalid years, and if no document has one.
+fn years(collection: &Collection, texts: &DocumentTexts, console: &Console) -> Result<Years> {
+    let mut check = YearCheck::default();
     let documents = collection.corpus().docs()?;
-    let years = documents.map(|doc| Ok(doc?.attributes.year()));
+    let years = documents.map(|doc| {
+        let attributes = doc?.attributes;
+        check.add(&attributes);
+        Ok(attributes.year())
+    });
     let years = years.collect::<Result<Years>>()?;
+    for warning in check.warnings(["document", "documents"]) {
+        console.warn(warning);
+    }
     let firsts = first_records(texts.ids()).into_iter();
     Ok(firsts.map(|doc| years.get(doc)).collect())
 }

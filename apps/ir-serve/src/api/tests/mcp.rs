@@ -46,7 +46,10 @@ fn agents_find_answers_and_read_papers() {
     );
     let misspelled = json!({"question": QUESTION, "filter": ["yaer>=2000"]});
     let warning = &tool("find_answers", misspelled)["result"]["content"][1]["text"];
-    assert_eq!(warning, "filter: no document has a field \"yaer\"");
+    assert_eq!(
+        warning,
+        "filter: no document has an attribute \"yaer\"; all pass"
+    );
     let paper = tool("read_paper", json!({"doc_id": "harvestqa.xml"}));
     assert!(text(&paper).contains(ANSWER));
     let unknown = tool("read_paper", json!({"doc_id": "x"}));
