@@ -238,15 +238,18 @@ fn mining_and_workers_search_by_system_files() {
     here.ir(&both).fails(2, &["--system", "--k1"]);
     let run = ["mine", "bundled", "--run", "run.trec", "--model", "qld"];
     here.ir(&run).fails(2, &["--run", "--model"]);
-    here.write(
-        "later.toml",
-        "systems = [{ name = \"b\", type = \"bm25\", filter = \"year\" }]\n",
-    );
-    here.ir(&["mine", "bundled", "--system", "later.toml"])
-        .fails(
-            2,
-            &["later.toml: filter: expected a system without a filter"],
+    for (key, value) in [
+        ("filter", "\"year\""),
+        ("where", "{ known = { name = \"year\" } }"),
+    ] {
+        let text = format!("[[systems]]\nname = \"b\"\ntype = \"bm25\"\n{key} = {value}\n");
+        here.write("later.toml", text);
+        let expected = format!(
+            "later.toml:4: systems[0].{key}: expected a system without a filter, found {value}"
         );
+        here.ir(&["mine", "bundled", "--system", "later.toml"])
+            .fails(2, &[&expected]);
+    }
 }
 
 /// A system with documents of its own: candidates, filters and texts are found by their ids.
