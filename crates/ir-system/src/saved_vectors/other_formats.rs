@@ -44,7 +44,7 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let (ids, dim, values) = if is_columnar {
         let read = columnar::read_vectors(path).map_err(|error| full_message(&error))?;
         let ids: DocIds = read.ids.into_iter().collect();
-        check_unique(&ids, "row", from_one, |row| format!("{name}: row {row}"))?;
+        check_unique(&ids, "row", from_one, |row| format!("{name}:{row}"))?;
         (ids, read.dimension, read.values)
     } else if is_npy {
         let array = npy::read(reader, &name).map_err(|error| full_message(&error))?;
