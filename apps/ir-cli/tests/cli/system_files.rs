@@ -46,6 +46,29 @@ fn query_words_give_a_list() {
     }
 }
 
+/// Options of the run, not of the system: hits, tag and scores take precedence over keys.
+#[test]
+fn options_of_the_run_beside_a_system() {
+    let here = folder();
+    let keys = "name = \"s\"\ntype = \"bm25\"\nhits = 1\nscores = \"anserini\"\n";
+    here.write("s.toml", format!("[[systems]]\n{keys}"));
+    let options = "--scores exact --tag mine -k 2 --remove-self";
+    here.ir(&format!("search tiny {options} -o direct.trec"))
+        .ok();
+    let others = "--cache cache --verify --threads 1";
+    let again = format!("search tiny --system s.toml {options} {others} -o again.trec");
+    here.ir(&again).ok();
+    let direct = here.read("direct.trec");
+    assert!(
+        direct.contains(" 2 ") && direct.contains(" mine\n"),
+        "{direct}"
+    );
+    assert_eq!(here.read("again.trec"), direct);
+    here.ir("search tiny --system s.toml -o keys.trec").ok();
+    let keys = here.read("keys.trec");
+    assert!(!keys.contains(" 2 ") && keys.contains(" s\n"), "{keys}");
+}
+
 /// Systems need no judgments, and search queries of a file by their vectors.
 #[test]
 fn systems_search_documents_without_judgments() {
