@@ -415,6 +415,15 @@ fn resampling_can_be_interrupted() {
     let expected = "--samples, --alpha: expected at least 20 bootstrap samples for an interval";
     here.ir(few).fails(2, &[expected, "level 0.05, found 19"]);
     here.ir(&few.replace("19", "4 --alpha 0.25")).ok();
+    // The number of differing queries is not known yet.
+    here.ir("compare --test randomization --samples 5 qrels a b")
+        .fails(
+            2,
+            &[
+                "expected at least 20 random samples to reach significance at level 0.05, found 5",
+                "the test draws samples for more than 20 differing ones",
+            ],
+        );
     let interval = "compare --interval bootstrap --samples 4000000000 qrels a b";
     here.ir(interval)
         .fails(2, &["--samples: expected at most 100000000"]);

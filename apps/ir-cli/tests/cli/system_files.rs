@@ -46,6 +46,29 @@ fn query_words_give_a_list() {
     }
 }
 
+/// Options of the run, not of the system: hits, tag and scores take precedence over keys.
+#[test]
+fn options_of_the_run_beside_a_system() {
+    let here = folder();
+    let keys = "name = \"s\"\ntype = \"bm25\"\nhits = 1\nscores = \"anserini\"\n";
+    here.write("s.toml", format!("[[systems]]\n{keys}"));
+    let options = "--scores exact --tag mine -k 2 --remove-self";
+    here.ir(&format!("search tiny {options} -o direct.trec"))
+        .ok();
+    let others = "--cache cache --verify --threads 1";
+    let again = format!("search tiny --system s.toml {options} {others} -o again.trec");
+    here.ir(&again).ok();
+    let direct = here.read("direct.trec");
+    assert!(
+        direct.contains(" 2 ") && direct.contains(" mine\n"),
+        "{direct}"
+    );
+    assert_eq!(here.read("again.trec"), direct);
+    here.ir("search tiny --system s.toml -o keys.trec").ok();
+    let keys = here.read("keys.trec");
+    assert!(!keys.contains(" 2 ") && keys.contains(" s\n"), "{keys}");
+}
+
 /// Systems need no judgments, and search queries of a file by their vectors.
 #[test]
 fn systems_search_documents_without_judgments() {
@@ -238,15 +261,18 @@ fn mining_and_workers_search_by_system_files() {
     here.ir(&both).fails(2, &["--system", "--k1"]);
     let run = ["mine", "bundled", "--run", "run.trec", "--model", "qld"];
     here.ir(&run).fails(2, &["--run", "--model"]);
-    here.write(
-        "later.toml",
-        "systems = [{ name = \"b\", type = \"bm25\", filter = \"year\" }]\n",
-    );
-    here.ir(&["mine", "bundled", "--system", "later.toml"])
-        .fails(
-            2,
-            &["later.toml: filter: expected a system without a filter"],
+    for (key, value) in [
+        ("filter", "\"year\""),
+        ("where", "{ known = { name = \"year\" } }"),
+    ] {
+        let text = format!("[[systems]]\nname = \"b\"\ntype = \"bm25\"\n{key} = {value}\n");
+        here.write("later.toml", text);
+        let expected = format!(
+            "later.toml:4: systems[0].{key}: expected a system without a filter, found {value}"
         );
+        here.ir(&["mine", "bundled", "--system", "later.toml"])
+            .fails(2, &[&expected]);
+    }
 }
 
 /// A system with documents of its own: candidates, filters and texts are found by their ids.

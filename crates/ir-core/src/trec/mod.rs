@@ -207,6 +207,17 @@ pub enum TrecReadError {
         expected: &'static str,
         found: usize,
     },
+    /// Wrong number of columns in a line with commas.
+    #[error(
+        "{path}:{line}: expected {expected} columns, found {found} with commas (columns are between \
+         white space; a table with commas has a header line, such as qid,docno,score)"
+    )]
+    Commas {
+        path: String,
+        line: u64,
+        expected: &'static str,
+        found: usize,
+    },
     /// The file is JSON, in a format without JSON.
     #[error("{path}: expected lines of {expected} columns, found JSON")]
     Json {

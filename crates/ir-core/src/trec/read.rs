@@ -389,15 +389,32 @@ fn columns<const N: usize>(
     line: &TrecLine<'_, N>,
     expected: &'static str,
 ) -> TrecReadError {
-    if line.first && is_json_column(line.field(0)) {
-        let path = source.to_owned();
+    let (path, number, found) = (source.to_owned(), line.number, line.columns);
+    let first = line.field(0);
+    if line.first && is_json_column(first) {
         return TrecReadError::Json { path, expected };
     }
+    if line.first && (first.starts_with("[[") || first.starts_with("[\"")) {
+        return TrecReadError::JsonValue {
+            path,
+            line: number,
+            expected: "objects",
+            found: excerpt(first),
+        };
+    }
+    if first.ends_with(',') || (found == 1 && first.contains(',')) {
+        return TrecReadError::Commas {
+            path,
+            line: number,
+            expected,
+            found,
+        };
+    }
     TrecReadError::Columns {
-        path: source.to_owned(),
-        line: line.number,
+        path,
+        line: number,
         expected,
-        found: line.columns,
+        found,
     }
 }
 

@@ -103,7 +103,8 @@ fn errors_of_tables() {
         ),
         (
             "qid,docno,label\n1,d,2\n",
-            "run:1: expected at least 6 columns, found 1",
+            "run:1: expected at least 6 columns, found 1 with commas (columns are between white \
+             space; a table with commas has a header line, such as qid,docno,score)",
         ),
     ] {
         assert_eq!(run(text).unwrap_err().to_string(), expected, "{text}");

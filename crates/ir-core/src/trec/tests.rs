@@ -155,7 +155,7 @@ fn lines_that_end_with_cr_are_errors() {
 fn columnar_files_are_no_runs() {
     let advice = "write each row as a line of these columns, with white space between them";
     let expected = "expected a run of six columns (query, Q0, document, rank, score, tag)";
-    let other = run("1,d,0.5\n").unwrap_err().to_string();
+    let other = run("1;d;0.5\n").unwrap_err().to_string();
     assert_eq!(other, "run:1: expected at least 6 columns, found 1");
     // A query of this name.
     assert_eq!(run("query Q0 doc,score 1 2.5 t\n").unwrap().data.len(), 1);
@@ -174,6 +174,41 @@ fn columnar_files_are_no_runs() {
     for query in ["P", "PAR1", "ARROW1", "PAR12"] {
         let text = format!("{query} Q0 d 1 2.5 t\n");
         assert!(run(&text).unwrap().data.get(query).is_some(), "{query}");
+    }
+}
+
+/// Tables without a header line, and arrays of arrays.
+#[test]
+fn errors_name_commas_and_json() {
+    let commas = "with commas (columns are between white space; a table with commas has a header \
+                  line, such as qid,docno,score)";
+    for (text, line, found) in [
+        ("q1,d1,1\n", 1, 1),
+        ("q1, d1, 2\n", 1, 3),
+        ("\nq1,Q0,d1,1,0.5,t\n", 2, 1),
+    ] {
+        let error = qrels(text).unwrap_err().to_string();
+        let expected = format!("qrels:{line}: expected 4 columns, found {found} {commas}");
+        assert_eq!(error, expected);
+        let error = run(text).unwrap_err().to_string();
+        let expected = format!("run:{line}: expected at least 6 columns, found {found} {commas}");
+        assert_eq!(error, expected);
+    }
+    // The header line that the message names.
+    assert_eq!(run("qid,docno,score\nq1,d1,1\n").unwrap().data.len(), 1);
+    // A comma within an id.
+    let error = qrels("q,1 0 d\n").unwrap_err().to_string();
+    assert_eq!(error, "qrels:1: expected 4 columns, found 3");
+    for (text, found) in [
+        ("[[\"1\",\"a\",1]]", "[[\"1\",\"a\",1]]"),
+        ("[[\"1\", \"a\", 1]]\n", "[[\"1\","),
+        ("[\"1\"]", "[\"1\"]"),
+    ] {
+        let expected = format!("1: expected objects in JSON, found {found}");
+        let error = qrels(text).unwrap_err().to_string();
+        assert_eq!(error, format!("qrels:{expected}"));
+        let error = run(text).unwrap_err().to_string();
+        assert_eq!(error, format!("run:{expected}"));
     }
 }
 

@@ -42,7 +42,7 @@ pub struct ComparisonEntry {
     /// Default: 0.05.
     pub level: f64,
     /// Random samples of the tests `randomization`, `bootstrap` and `datafinder`. Range: ≥
-    /// 1 / `level`. Default: 100000, 10000, 1000.
+    /// 1 / `level`, also where `randomization` is exact. Default: 100000, 10000, 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub samples: Option<u32>,

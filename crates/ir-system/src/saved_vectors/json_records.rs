@@ -95,6 +95,8 @@ enum Id {
 struct RowBuilder {
     ids: DocIds,
     values: Vec<f32>,
+    /// Lines, or numbers in an array.
+    numbers: Vec<u64>,
     /// Dimension and number of the first row.
     first: Option<(usize, u64)>,
 }
@@ -125,11 +127,13 @@ impl RowBuilder {
         }
         push_id(&mut self.ids, &id, at)?;
         self.values.extend(vector);
+        self.numbers.push(number);
         Ok(())
     }
 
-    fn finish(self, name: &str) -> Result<Rows, String> {
-        check_unique(&self.ids, name)?;
+    /// Rows with unique ids. `unit` and `place` are as in [`check_unique`].
+    fn finish(self, unit: &str, place: impl Fn(u64) -> String) -> Result<Rows, String> {
+        check_unique(&self.ids, unit, |row| self.numbers[row], place)?;
         Ok((self.ids, self.first.map_or(0, |(dim, _)| dim), self.values))
     }
 }
@@ -160,7 +164,8 @@ pub(super) fn read_json_lines(reader: impl BufRead, name: &str) -> Result<Option
         }
         rows.push(record, &format_args!("{name}:{number}"), "line", number)?;
     }
-    rows.finish(name).map(Some)
+    rows.finish("line", |line| format!("{name}:{line}"))
+        .map(Some)
 }
 
 /// Reads an array of records. `None` if the first one has no vector.
@@ -187,7 +192,8 @@ pub(super) fn read_json_array(
         return Err(failure);
     }
     read.map_err(|error| invalid(name, error.line() as u64, &error))?;
-    array.rows.finish(name).map(Some)
+    let place = |record| format!("{name}: record {record}");
+    array.rows.finish("record", place).map(Some)
 }
 
 fn read_array(reader: impl Read, array: &mut ArrayVisitor<'_>) -> serde_json::Result<()> {

@@ -9,7 +9,7 @@ use ir_data::{ColumnarFormat, DataError, LineReader, columnar};
 use ir_knn::{FlatIndex, VectorSimilarity, npy};
 
 use super::json_records::{read_json_array, read_json_lines};
-use super::vector_ids::{check_unique, full_message, push_id};
+use super::vector_ids::{check_unique, from_one, full_message, push_id};
 use crate::error::SystemError;
 use crate::system::SystemContext;
 
@@ -44,7 +44,7 @@ pub(super) fn read_vectors(path: &Path) -> Result<Option<FlatIndex>, String> {
     let (ids, dim, values) = if is_columnar {
         let read = columnar::read_vectors(path).map_err(|error| full_message(&error))?;
         let ids: DocIds = read.ids.into_iter().collect();
-        check_unique(&ids, &name)?;
+        check_unique(&ids, "row", from_one, |row| format!("{name}:{row}"))?;
         (ids, read.dimension, read.values)
     } else if is_npy {
         let array = npy::read(reader, &name).map_err(|error| full_message(&error))?;
@@ -138,7 +138,7 @@ fn read_ids(path: &Path, rows: usize) -> Result<DocIds, String> {
             ids.len()
         ));
     }
-    check_unique(&ids, &name)?;
+    check_unique(&ids, "line", from_one, |line| format!("{name}:{line}"))?;
     Ok(ids)
 }
 
@@ -341,6 +341,14 @@ mod tests {
                 "x:2: expected 2 numbers, as in line 1, found 1",
             ),
             (
+                "{\"id\": \"d\", \"vector\": [1]}\n\n{\"id\": \"d\", \"vector\": [2]}",
+                "x:3: expected a unique id, found \"d\", which is also in line 1",
+            ),
+            (
+                "[{\"id\": \"d\", \"vector\": [1]}, {\"id\": \"d\", \"vector\": [2]}]",
+                "x: record 2: expected a unique id, found \"d\", which is also in record 1",
+            ),
+            (
                 "{\"id\": \"\", \"vector\": [1, 2]}",
                 "x:1: expected an id, found none",
             ),
@@ -352,8 +360,6 @@ mod tests {
             fs::write(path("x"), text).unwrap();
             assert_eq!(message("x"), expected);
         }
-        fs::write(path("x"), "{\"id\": \"d\", \"vector\": [1]}\n".repeat(2)).unwrap();
-        assert!(message("x").contains("\"d\""));
         let rows = fvecs(&[&[1.0, 2.0], &[3.0, 4.0]]);
         fs::write(path("f.fvecs"), &rows).unwrap();
         assert_eq!(

@@ -14,7 +14,8 @@ use ir_eval::compare::significance::{
     RandomizationTest, WilcoxonTest,
 };
 use ir_eval::compare::{
-    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, HypothesisFamily, SignificanceTest,
+    Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, HypothesisFamily,
+    SignificanceTest,
 };
 use ir_eval::{ComparisonPage, Evaluator, Report, WinsAndLosses};
 use serde::Serialize;
@@ -101,7 +102,8 @@ pub(crate) struct Args {
     interval: IntervalMethod,
 
     /// Random samples of the tests randomization, bootstrap and datafinder, at least 1 / alpha,
-    /// and of --interval bootstrap [default: 100000, 10000, 1000, 10000]
+    /// and of --interval bootstrap. The minimum also applies to randomization on up to 20 differing
+    /// queries, which draws none [default: 100000, 10000, 1000, 10000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     samples: Option<u32>,
 
@@ -296,7 +298,14 @@ impl Args {
             );
         }
         if let Err(error) = self.plan(None).check_samples() {
-            bail_usage!("--samples, --alpha: {error}");
+            let hint = match (&error, self.test) {
+                (CompareError::SamplesForLevel { .. }, SignificanceTest::Randomization(_)) => {
+                    " (checked before the queries are read; the test draws samples for more than \
+                     20 differing ones)"
+                }
+                _ => "",
+            };
+            bail_usage!("--samples, --alpha: {error}{hint}");
         }
         if let Some(found) = self
             .samples

@@ -188,7 +188,9 @@ pub(crate) struct Args {
     pub(crate) save: Option<OutputPath>,
 
     /// System file, in place of the options of a system: written by `ir search --save`, or a file
-    /// with the tables `[[systems]]` and `[encoders]` of an experiment file and no other keys
+    /// with the tables `[[systems]]` and `[encoders]` of an experiment file and no other keys.
+    /// --hits, --tag and --scores take precedence over its keys; options of the queries,
+    /// --remove-self, --json, --explain, --output, --cache, --verify and --threads also apply
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) system: Option<PathBuf>,
 

@@ -10,6 +10,7 @@ use ir_system::{FilterName, Registry, SystemSpec};
 use super::{SystemOptions, TypedSystem};
 use crate::shared::console::bail_usage;
 use crate::shared::options::first_set;
+use crate::shared::search_data::key_of_root;
 
 /// System to search with: a system file, a type with its keys, or the options of a model.
 #[derive(Debug, Clone, clap::Args)]
@@ -150,8 +151,8 @@ fn open_unfiltered(path: &Path) -> Result<SystemSpec> {
     for (key, value) in [("filter", filter), ("where", condition)] {
         if let Some(value) = value {
             bail_usage!(
-                "{}: {key}: expected a system without a filter, found {}",
-                path.display(),
+                "{}: expected a system without a filter, found {}",
+                spec.source.located_key(&key_of_root(&spec, key)),
                 value?
             );
         }
