@@ -295,7 +295,10 @@ fn parts_without_effect_are_warnings() {
     );
     assert_eq!(
         warnings(&format!("{task}filter = \"year\"\n{system}")),
-        ["tea: no document has a year; the time filter has no effect"]
+        [
+            "tea: no document has a year; the time filter has no effect",
+            "tea: no query has a year; the time filter has no effect",
+        ]
     );
     let dated = "{\"_id\": \"d\", \"text\": \"tea\", \"year\": 2010}\n";
     std::fs::write(at("corpus.jsonl"), dated).unwrap();
