@@ -6,8 +6,8 @@ use std::fmt;
 use crate::attributes::{AttributeValue, Attributes};
 use crate::predicate::Predicate;
 
-/// What may be an error in conditions, found by comparing them with the documents: attributes that no
-/// document has, values that a range cannot be compared with ([`Predicate::incomparable`]), and
+/// What may be an error in conditions, found by comparing them with the documents: attributes that
+/// no document has, values that a range cannot be compared with ([`Predicate::incomparable`]), and
 /// malformed dates ([`Predicate::malformed_dates`]).
 ///
 /// ```
@@ -96,7 +96,7 @@ impl<'a> ConditionCheck<'a> {
         self.ranges.is_empty() && self.names.iter().all(|attribute| attribute.is_known)
     }
 
-    /// Adds a document.
+    /// Compares the conditions with the attributes of a document.
     pub fn add(&mut self, document: &Attributes) {
         self.has_documents = true;
         for (range, invalid) in &mut self.ranges {
@@ -156,7 +156,8 @@ impl<'a> ConditionCheck<'a> {
         warnings
     }
 
-    /// Whether all documents pass or none, where attributes that no document has decide it.
+    /// Value of a condition for all documents; `None` unless attributes that no document has decide
+    /// it.
     fn constant(&self, condition: &Predicate) -> Option<bool> {
         // `decisive` is the value of a part that is the value of the whole.
         let combined = |parts: &[Predicate], decisive: bool| {
