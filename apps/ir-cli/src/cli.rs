@@ -401,4 +401,54 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+
+    /// Ids of the options that an option requires, which clap has in its `Debug` form only.
+    fn required(option: &clap::Arg) -> Vec<String> {
+        let text = format!("{option:?}");
+        let (_, list) = text.split_once(", requires: [").unwrap();
+        let (list, _) = list.split_once(']').unwrap();
+        let quoted = list.split('"').skip(1).step_by(2);
+        quoted.map(str::to_owned).collect()
+    }
+
+    /// clap drops a requirement that conflicts with an option on the command line. The option that
+    /// requires it would be ignored. `ir search` itself checks what requires --engine.
+    #[test]
+    fn conflicts_of_a_requirement_are_conflicts_of_the_option() {
+        fn check(command: &clap::Command, path: &str, found: &mut Vec<String>) -> usize {
+            let is_conflict = |a: &clap::Arg, b: &clap::Arg| {
+                let has = |a, b: &clap::Arg| {
+                    let conflicts = command.get_arg_conflicts_with(a).into_iter();
+                    conflicts.map(clap::Arg::get_id).any(|id| id == b.get_id())
+                };
+                has(a, b) || has(b, a)
+            };
+            let options: Vec<&clap::Arg> = command.get_arguments().collect();
+            let mut requirements = 0;
+            for option in &options {
+                let all = required(option).into_iter();
+                for id in all.filter(|id| !id.starts_with("engine")) {
+                    requirements += 1;
+                    let target = options.iter().find(|it| it.get_id() == id.as_str());
+                    for other in &options {
+                        let is_dropped = target.is_some_and(|it| is_conflict(it, other));
+                        if is_dropped && !is_conflict(option, other) {
+                            let (option, other) = (option.get_id(), other.get_id());
+                            found.push(format!("{path}: {option} requires {id}, beside {other}"));
+                        }
+                    }
+                }
+            }
+            for command in command.get_subcommands() {
+                let path = format!("{path} {}", command.get_name());
+                requirements += check(command, &path, found);
+            }
+            requirements
+        }
+        let mut command = Cli::command();
+        command.build();
+        let mut found = Vec::new();
+        assert!(check(&command, "ir", &mut found) > 30);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
 }

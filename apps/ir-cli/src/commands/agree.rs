@@ -58,7 +58,7 @@ pub(crate) struct Args {
     qrels: Vec<String>,
 
     /// Table of labels, instead of qrels
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["qrels", "run"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["qrels", "run", "measure"])]
     table: Option<String>,
 
     /// TREC run of a system to rank; repeatable, at least three

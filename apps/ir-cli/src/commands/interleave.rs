@@ -60,11 +60,11 @@ pub(crate) struct Args {
     reading: RunOptions,
 
     /// Run tag (last column)
-    #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, conflicts_with = "clicks")]
+    #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, conflicts_with_all = ["clicks", "json"])]
     tag: String,
 
     /// Output run file; .gz and .zst are compressed [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "clicks")]
+    #[arg(long, short = 'o', value_name = "FILE", conflicts_with_all = ["clicks", "json"])]
     output: Option<OutputPath>,
 
     /// Output file of the contributing runs, tab-separated: query, rank, document, run

@@ -85,14 +85,27 @@ pub(crate) struct Args {
     pool: Option<OutputPath>,
 
     /// Pool (a file of --pool) to merge the judgments of assessors into
-    #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "seed", "shuffle", "pool", "order", "skip_header"])]
+    #[arg(long, value_name = "POOL", conflicts_with_all = OPTIONS_OF_POOLS)]
     merge: Option<String>,
 
     /// With --merge: output format, with or without strata; files of judgments are then optional
     /// [default: strata]
-    #[arg(long, value_enum, requires = "merge", value_name = "FORM")]
+    #[arg(long, value_enum, requires = "merge", conflicts_with_all = OPTIONS_OF_POOLS, value_name = "FORM")]
     form: Option<MergedFormat>,
 }
+
+/// Options that choose documents or read runs.
+const OPTIONS_OF_POOLS: [&str; 9] = [
+    "depth",
+    "sample",
+    "preset",
+    "judged",
+    "seed",
+    "shuffle",
+    "pool",
+    "order",
+    "skip_header",
+];
 
 fn presets() -> [(&'static str, &'static str, PoolDesign); 2] {
     let (organizers, submitted) = (

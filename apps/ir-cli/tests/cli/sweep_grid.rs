@@ -385,7 +385,10 @@ fn wrong_grids_are_rejected() {
     for (options, parts) in [
         (
             &["--grid", "k1"][..],
-            &["--grid", "expected NAME=VALUE,VALUE,..., found \"k1\""][..],
+            &[
+                "--grid",
+                "expected a name with numbers, such as k1=0.9,1.2, found \"k1\"",
+            ][..],
         ),
         (
             &["--grid", "k1=1"],

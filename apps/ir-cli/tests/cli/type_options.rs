@@ -154,6 +154,16 @@ fn wrong_types_and_keys_are_rejected() {
           1: --set analyzer: expected the analyzer of the index, porter, found english
         search tiny --set dim=2
           2: --type <TYPE>
+        search tiny --set dim=2 --system system.toml
+          2: --set | --system
+        search tiny --set k1=2 --k1 1
+          2: --set | --k1
+        search tiny --query-field desc tea
+          2: --query-field
+        mine tiny --set mu=2 --model qld
+          2: --set | --model
+        sweep tiny tiny --set mu=2 --model qld --grid mu=1,2
+          2: --set | --model
         search tiny --type lsi --system system.toml
           2: --type | --system
         search tiny --type lsi --k1 1

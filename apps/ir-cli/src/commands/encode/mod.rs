@@ -120,11 +120,11 @@ pub(crate) struct Args {
 
     /// Template of a document's text: {title}, {text}, {id} and attributes in braces
     /// [default: "{title} {text}"; "{text}" for datafinder]
-    #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = OPTIONS_OF_QUERIES)]
     template: Option<DocTemplate>,
 
     /// Encoding of the vectors of tokens, for a late-interaction model [default: f16]
-    #[arg(long, value_parser = choice(TOKEN_ENCODINGS), value_name = "ENCODING", conflicts_with = "queries")]
+    #[arg(long, value_parser = choice(TOKEN_ENCODINGS), value_name = "ENCODING", conflicts_with_all = OPTIONS_OF_QUERIES)]
     token_encoding: Option<TokenEncoding>,
 
     /// Add the vectors of the documents to the index in the folder FILE, and replace vectors with
@@ -135,17 +135,17 @@ pub(crate) struct Args {
 
     /// Create the index with an HNSW graph per segment, for approximate search, which `ir search`
     /// then uses
-    #[arg(long, requires = "add", help_heading = "Update")]
+    #[arg(long, requires = "add", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     hnsw: bool,
 
     /// Number of links of a new node (M of HNSW); the lowest layer allows twice as many. Larger
     /// values improve recall and need more memory [default: 16]
-    #[arg(long, value_name = "N", requires = "hnsw", help_heading = "Update")]
+    #[arg(long, value_name = "N", requires = "hnsw", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     m: Option<usize>,
 
     /// Beam width of graph construction. Larger values improve recall and take longer
     /// [default: 200]
-    #[arg(long, value_parser = positive, value_name = "N", requires = "hnsw", help_heading = "Update")]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "hnsw", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     ef_construction: Option<usize>,
 
     /// Delete the vectors of the documents with these ids, one per line
@@ -182,8 +182,27 @@ pub(crate) struct Args {
     threads: Option<usize>,
 }
 
+/// --queries, and the options that need it.
+const OPTIONS_OF_QUERIES: [&str; 5] = [
+    "queries",
+    "split",
+    "query_form",
+    "query_field",
+    "query_id_field",
+];
+
 /// Options of vectors that are written to a file.
-const FILE_OPTIONS: [&str; 5] = ["queries", "ids", "restart", "shard", "token_encoding"];
+const FILE_OPTIONS: [&str; 9] = [
+    "queries",
+    "split",
+    "query_form",
+    "query_field",
+    "query_id_field",
+    "ids",
+    "restart",
+    "shard",
+    "token_encoding",
+];
 
 /// Encodings of token vectors: name, help and value of `--token-encoding`.
 const TOKEN_ENCODINGS: [(&str, &str, TokenEncoding); 5] = [

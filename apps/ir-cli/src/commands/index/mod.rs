@@ -109,7 +109,7 @@ pub(crate) struct Args {
 
     /// Template of the indexed text, such as '{name} {text} {title}', in place of --fields. Names
     /// other than id, title and text are attributes; lists are joined by `, `
-    #[arg(long, value_name = "TEMPLATE", help_heading = "Index", conflicts_with_all = ["fields", "add", "delete", "compact"])]
+    #[arg(long, value_name = "TEMPLATE", help_heading = "Index", conflicts_with_all = ["fields", "add", "prune", "delete", "compact"])]
     template: Option<DocTemplate>,
 
     /// Stored document fields, needed to show titles and texts and for --filter

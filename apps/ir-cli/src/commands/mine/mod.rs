@@ -80,7 +80,7 @@ pub(crate) struct Args {
     queries: Option<PathBuf>,
 
     /// Judgments of --queries, as in `ir eval`; documents of grade 1 or more are positives
-    #[arg(long, value_name = "FILE|COLLECTION", requires = "queries", help_heading = QUERIES)]
+    #[arg(long, value_name = "FILE|COLLECTION", requires = "queries", conflicts_with_all = ["examples", "split"], help_heading = QUERIES)]
     qrels: Option<String>,
 
     /// File of training examples to add negatives to
@@ -88,7 +88,10 @@ pub(crate) struct Args {
     examples: Option<PathBuf>,
 
     /// Keep the negatives of the examples, before the mined negatives
-    #[arg(long, requires = "examples", help_heading = QUERIES)]
+    #[arg(
+        long, requires = "examples", help_heading = QUERIES,
+        conflicts_with_all = ["split", "queries", "qrels", "not_later_than_query"],
+    )]
     keep: bool,
 
     /// Text of the queries: text, keyphrases, or another text attribute

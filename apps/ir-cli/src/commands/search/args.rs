@@ -94,11 +94,11 @@ pub(crate) struct Args {
     pub(crate) text: ReadingOptions,
 
     /// Query words
-    #[arg(value_name = "WORDS", value_hint = ValueHint::Other, conflicts_with_all = ["query", "queries"])]
+    #[arg(value_name = "WORDS", value_hint = ValueHint::Other, conflicts_with_all = ["query", "queries", "query_field", "query_id_field"])]
     pub(crate) words: Vec<String>,
 
     /// Query as a single argument
-    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with = "queries")]
+    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with_all = ["queries", "query_field", "query_id_field"])]
     query: Option<String>,
 
     /// Query file: BEIR's queries.jsonl, JSON lines or a JSON array with an id (`_id`, `id`, `qid`,
@@ -170,8 +170,9 @@ pub(crate) struct Args {
 
     /// Attribute condition that documents must satisfy: year<=2015, year>2010, repository=geo,sra,
     /// language!=German, or an attribute name (must be present); repeatable. A document without
-    /// the attribute satisfies <=, >=, <, > and !=, and fails the others. code=007 finds the text
-    /// 007 and the number 7, code="007" only the text
+    /// the attribute satisfies <=, >=, <, > and !=, and fails the others. Dates are YYYY, YYYY-MM or
+    /// YYYY-MM-DD, with or without a time of day: date<=2015 includes all of 2015. code=007 finds
+    /// the text 007 and the number 7, code="007" only the text
     #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
     pub(crate) filter: Vec<Predicate>,
 
@@ -183,7 +184,8 @@ pub(crate) struct Args {
 
     /// Output file of the system of the options, which `ir search --system` and experiment files
     /// read; written atomically; `-` for standard output; .gz and .zst are compressed. Relative
-    /// paths in the file are relative to it
+    /// paths in the file are relative to it; --hits, --filter and --not-later-than-query are its
+    /// keys hits, where and filter
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) save: Option<OutputPath>,
 

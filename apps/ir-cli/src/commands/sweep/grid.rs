@@ -30,10 +30,10 @@ use crate::shared::system_options::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Grid")]
 pub(super) struct GridOptions {
-    /// Values of a parameter of the system, such as k1=0.6,0.9,1.2: any key of a system file, or
+    /// Numbers for a parameter of the system, such as k1=0.6,0.9,1.2: a key of a system file, or
     /// feedback.docs and other parameters of --feedback; sdm.words, sdm.phrases, sdm.windows;
     /// synonyms.weight; nearest.words, nearest.weight; prior.weight; priors.NAME of a prior;
-    /// weight.FIELD and b.FIELD of bm25f. With --type any key of the type; with --system also
+    /// weight.FIELD and b.FIELD of bm25f. With --type a key of the type; with --system also
     /// NAME.KEY of a part, and weight.NAME of a part of a hybrid; repeatable. Every combination is
     /// a setting. The second argument is then the collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
@@ -90,7 +90,8 @@ fn axis(text: &str) -> Result<Axis, String> {
         let name = name.trim().to_owned();
         (!name.is_empty()).then_some(Axis { name, values })
     });
-    parsed.ok_or_else(|| format!("expected NAME=VALUE,VALUE,..., found {text:?}"))
+    parsed
+        .ok_or_else(|| format!("expected a name with numbers, such as k1=0.9,1.2, found {text:?}"))
 }
 
 impl GridOptions {

@@ -89,21 +89,23 @@ pub(crate) struct Args {
     document_model: Option<PathBuf>,
 
     /// Train a late-interaction model: one vector per token, MaxSim as score
-    #[arg(long, conflicts_with_all = ["document_model", "preset", "pooling"])]
+    #[arg(long, conflicts_with_all = OPTIONS_OF_BI_ENCODERS)]
     late_interaction: bool,
 
     /// Dimension of the vectors of a new late-interaction model [default: 128]
-    #[arg(long, value_parser = positive, value_name = "N", requires = "late_interaction")]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS)]
     dim: Option<usize>,
 
     /// Number of candidates per validation query for a late-interaction model, the first documents
     /// of BM25
-    #[arg(long, default_value_t = 100, value_parser = positive, value_name = "N", requires = "dev", requires = "late_interaction", help_heading = "Evaluation")]
+    #[arg(long, default_value_t = 100, value_parser = positive, value_name = "N", requires = "dev", requires = "late_interaction", conflicts_with_all = OPTIONS_OF_BI_ENCODERS, help_heading = "Evaluation")]
     candidates: usize,
 
     #[command(flatten, next_help_heading = "Training configuration")]
     configuration: ConfigurationOptions,
 }
+
+const OPTIONS_OF_BI_ENCODERS: [&str; 3] = ["document_model", "preset", "pooling"];
 
 impl Args {
     /// Output folder and checkpoint folder.

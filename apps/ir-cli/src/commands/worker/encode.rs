@@ -80,12 +80,18 @@ pub(super) struct VectorOptions {
     vectors: Option<PathBuf>,
 
     /// Encoder of the field text of the records, in place of vectors
-    #[arg(long, value_name = "MODEL", requires = "vectors")]
+    #[arg(
+        long, value_name = "MODEL", requires = "vectors", conflicts_with = "index",
+        conflicts_with_all = SystemSource::ids(),
+    )]
     encoder: Option<PathBuf>,
 
     /// Search vectors that record another encoder, with a warning: for a query encoder in a model
     /// folder of its own
-    #[arg(long, requires = "encoder")]
+    #[arg(
+        long, requires = "encoder", conflicts_with = "index",
+        conflicts_with_all = SystemSource::ids(),
+    )]
     any_encoder: bool,
 
     #[command(flatten)]

@@ -27,7 +27,10 @@ pub(crate) struct TypedSystem {
 
     /// Key of the system of --type: a value of TOML, as in a system file, or text without quotes.
     /// Dots separate the keys of a table, as in encoder.model=FOLDER; repeatable
-    #[arg(long, value_name = "KEY=VALUE", help_heading = HEADING, value_parser = setting, requires = "type")]
+    #[arg(
+        long, value_name = "KEY=VALUE", help_heading = HEADING, value_parser = setting,
+        requires = "type", conflicts_with = "system", conflicts_with_all = SystemOptions::ids(),
+    )]
     set: Vec<Setting>,
 }
 
@@ -77,7 +80,9 @@ fn setting(text: &str) -> Result<Setting, String> {
     let value = match value.parse::<Value>() {
         Ok(value) => value,
         Err(_) if value.starts_with(['"', '\'', '[']) => {
-            return Err(format!("{key}: expected a TOML value, found {value}"));
+            return Err(format!(
+                "{key}: expected a TOML value, with texts in quotation marks, found {value}"
+            ));
         }
         Err(_) => Value::from(value),
     };

@@ -171,7 +171,10 @@ pub fn unknown_encoder<'a>(
     let hint = did_you_mean(name, known.clone());
     let known = known.collect::<Vec<_>>().join(", ");
     let message = if known.is_empty() {
-        format!("expected an entry of [encoders], which is empty, found {name:?}")
+        format!(
+            "expected an entry of [encoders], which is empty, or a table with the key model, found \
+             {name:?}"
+        )
     } else {
         format!("expected an entry of [encoders] ({known}), found {name:?}{hint}")
     };
@@ -201,7 +204,8 @@ impl JsonSchema for EncoderReference {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let table = generator.subschema_for::<EncoderEntry>();
-        let description = "Name of an entry of [encoders], or a table with its keys.";
+        let description =
+            "Name of an entry of [encoders], or a table with its keys.";
         schemars::json_schema!({
             "description": description,
             "anyOf": [{ "type": "string" }, table],
