@@ -143,7 +143,7 @@ fn wrong_types_and_keys_are_rejected() {
         search tiny --type lsi --set dim
           2: --set | expected KEY=VALUE, found \"dim\"
         search tiny --type bm25 --set sdm=[1,0
-          2: --set | sdm: expected a TOML value, found [1,0
+          2: --set | sdm: expected a TOML value, with texts in quotation marks, found [1,0
         search tiny --type sparse
           2: --type: missing field `vectors`
         search tiny --type sparse --set vectors=none.jsonl --set queries=none.jsonl

@@ -170,9 +170,9 @@ pub(crate) struct Args {
 
     /// Attribute condition that documents must satisfy: year<=2015, year>2010, repository=geo,sra,
     /// language!=German, or an attribute name (must be present); repeatable. A document without
-    /// the attribute satisfies <=, >=, <, > and !=, and fails the others. Dates are YYYY, YYYY-MM or
-    /// YYYY-MM-DD, with or without a time of day: date<=2015 includes all of 2015. code=007 finds
-    /// the text 007 and the number 7, code="007" only the text
+    /// the attribute satisfies <=, >=, <, > and !=, and fails the others. Dates are YYYY, YYYY-MM
+    /// or YYYY-MM-DD, with or without a time of day: date<=2015 includes all of 2015. code=007
+    /// finds the text 007 and the number 7, code="007" only the text
     #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
     pub(crate) filter: Vec<Predicate>,
 
