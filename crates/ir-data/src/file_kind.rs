@@ -549,6 +549,12 @@ mod tests {
             ("q1\td1\nq1\td2\n", Unclear(TWO_COLUMNS)),
             ("qid\tpid\nq1\td1\n", Judgments),
             ("query-id,corpus-id\nq1,d1\n", Judgments),
+            ("query,docno,rel\nq1,d1,1\n", Judgments),
+            // Beside an id, a query and a document are texts.
+            (
+                r#"{"id": 1, "query": "tea", "document": "leaf", "label": 1}"#,
+                Queries,
+            ),
             ("\tquery-id\tcorpus-id\tscore\n0\tq1\td1\t1\n", Judgments),
             (r#"{"qid": "q", "pid": "d"}"#, Judgments),
             ("d1\ttea\nd2\tgreen tea\n", Documents),
