@@ -50,9 +50,9 @@ pub const FORMATS: &[Format] = &[
         content: "documents",
         name: "TREC",
         recognized_by: "<DOC>, <DOCS> or one root element and <DOC> at the start, after declarations and comments",
-        fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text",
+        fields: "DOCNO or id= the id; HEADLINE, TITLE, HEAD, HL, TTL the title; TEXT, LP, LEADPARA the text, without them all other elements; no attributes",
         encodings: UTF8_LATIN1,
-        skipped: "tags, comments, SCRIPT, STYLE, DOCHDR; documents in comments, NUL bytes (counted)",
+        skipped: "elements outside of the title and an existing text, such as DATE (listed by `ir inspect`); tags, comments, SCRIPT, STYLE, DOCHDR; documents in comments, NUL bytes (counted)",
     },
     Format {
         content: "documents",
