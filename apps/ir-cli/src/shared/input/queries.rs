@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use ir_core::{Qrels, Query};
-use ir_data::{Collection, ColumnarFormat, DataError, QueryFormat};
+use ir_data::{Collection, ColumnarFormat, QueryFormat};
 
 use super::document_options::DocumentOptions;
 use super::query_fields::with_field;
@@ -109,12 +109,8 @@ pub(crate) fn read(
         let reader = LimitedReader::new(reader, MAX_QUERY_BYTES);
         ir_data::read_queries_from(reader, &name, &options.read)
     };
-    let (queries, format) = read.map_err(|error| match (&error, &options.read.names.text) {
-        (DataError::MissingField { field, .. }, Some(name)) if field == name => {
-            anyhow!("--query-field: {error}")
-        }
-        _ => options.with_advice(error, "--query-id-field NAME and --query-field NAME"),
-    })?;
+    let names = ["--query-id-field", "", "--query-field"];
+    let (queries, format) = read.map_err(|error| options.with_advice(error, names))?;
     match &format {
         QueryFormat::Json { .. } | QueryFormat::Columnar(_) => Ok(queries),
         QueryFormat::Csv { .. } => {
