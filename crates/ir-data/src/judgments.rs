@@ -13,7 +13,7 @@ use crate::compression::create;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 use crate::head::is_separator_line;
-use crate::json::{for_each_record, id_of, parse_object, type_name};
+use crate::json::{RecordKind, for_each_record, id_of, parse_object, type_name};
 use crate::lines::LineReader;
 
 /// Field of a judgment.
@@ -50,12 +50,17 @@ impl JudgmentField {
     }
 
     /// Positions of the field among `names`. Names of the last group count without other ones, and
-    /// without `id` or `_id`: the other fields of such records are texts.
+    /// without `id`, `_id` and the text of a document: beside these they are texts.
     fn positions(self, names: &[&str]) -> Vec<usize> {
         let certain = &self.names[..self.names.len() - 1];
-        let is_id = |name: &&str| is_name(name, "id") || *name == "_id";
+        let is_text = |name: &str| {
+            let mut texts = ["_id", "id"]
+                .into_iter()
+                .chain(RecordKind::Document.text_names());
+            texts.any(|text| name.eq_ignore_ascii_case(text))
+        };
         let mut groups = self.names;
-        if (names.iter()).any(|name| is_column_name(certain, name) || is_id(name)) {
+        if (names.iter()).any(|name| is_column_name(certain, name) || is_text(name)) {
             groups = certain;
         }
         let numbered = (0..).zip(names);

@@ -100,7 +100,8 @@ fn kinds() {
         ("qid\tpid\nq1\td1\n", Judgments),
         ("query-id,corpus-id\nq1,d1\n", Judgments),
         ("query,docno,rel\nq1,d1,1\n", Judgments),
-        // Beside an id, a query and a document are texts.
+        // Beside an id or a text, a query and a document are texts.
+        ("docno,text,query,label\nd1,green tea,tea,1\n", Documents),
         (
             r#"{"id": 1, "query": "tea", "document": "leaf", "label": 1}"#,
             Queries,
