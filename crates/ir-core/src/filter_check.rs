@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::attributes::{AttributeValue, Attributes};
+use crate::comparison::Comparable;
 use crate::predicate::Predicate;
 
 /// What may be an error in conditions, found by comparing them with the documents: attributes that
@@ -21,7 +22,8 @@ use crate::predicate::Predicate;
 ///     [
 ///         "no document has an attribute \"yeer\"; none passes",
 ///         "1 document with a \"date\" that cannot be compared with \"2020-03-11\", such as \
-///          1583798400000: the limit does not hold",
+///          1583798400000: the limit does not hold (a timestamp? dates are YYYY-MM-DD; in pandas: \
+///          to_json(date_format=\"iso\"))",
 ///     ]
 /// );
 /// # Ok::<(), ir_core::ParsePredicateError>(())
@@ -138,11 +140,13 @@ impl<'a> ConditionCheck<'a> {
         });
         let values = self.ranges.iter().filter_map(|(range, invalid)| {
             let (name, limit, _) = range.range()?;
-            let found = Shown(invalid.first.as_ref()?);
+            let first = invalid.first.as_ref()?;
+            let found = Shown(first);
+            let hint = if is_timestamp(first) { TIMESTAMP } else { "" };
             let unit = if invalid.count == 1 { "" } else { "s" };
             Some(format!(
                 "{} document{unit} with a {name:?} that cannot be compared with {}, such as \
-                 {found}: the limit does not hold",
+                 {found}: the limit does not hold{hint}",
                 Grouped(invalid.count),
                 Shown(limit),
             ))
@@ -182,6 +186,20 @@ impl<'a> ConditionCheck<'a> {
                 (!is_known).then(|| test.matches(&Attributes::new()))
             }
         }
+    }
+}
+
+/// End of the warning of an integer that may be a timestamp.
+const TIMESTAMP: &str =
+    " (a timestamp? dates are YYYY-MM-DD; in pandas: to_json(date_format=\"iso\"))";
+
+/// Returns `true` for an integer of at least 11 digits, such as milliseconds since 1970, which
+/// `to_json` of pandas writes by default. Integers are comparable with limits that are numbers, so
+/// the limit is a date.
+fn is_timestamp(value: &AttributeValue) -> bool {
+    match Comparable::new(value) {
+        Some(Comparable::Integer(number)) => number.unsigned_abs() >= 10_000_000_000,
+        _ => false,
     }
 }
 
@@ -321,6 +339,24 @@ mod tests {
                  [\"x\", \"y\"]: the limit does not hold",
             ]
         );
+    }
+
+    #[test]
+    fn timestamps_beside_dates() {
+        let conditions = parsed(&["date>=2015-01-01"]);
+        for (value, is_hinted) in [
+            (AttributeValue::from(1_272_844_800_000_i64), true),
+            ("1272844800000".into(), true),
+            (10_000_000_000_i64.into(), true),
+            (9_999_999_999_i64.into(), false),
+            ("spring".into(), false),
+        ] {
+            let mut check = ConditionCheck::new(&conditions);
+            check.add(&Attributes::from_iter([("date", value)]));
+            let found = warnings(&check);
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].ends_with(TIMESTAMP), is_hinted, "{found:?}");
+        }
     }
 
     /// A condition on an attribute that no document has says what passes only where the attributes

@@ -132,8 +132,9 @@ pub enum DataError {
         expected: &'static str,
         found: Cow<'static, str>,
     },
-    /// A required field is missing. `found` lists up to ten fields of a training example;
-    /// otherwise it is empty.
+    /// A required field is missing. `found` are the fields of a training example, or of a record
+    /// without a [given name](crate::GivenNames), of which the message has up to ten; otherwise it
+    /// is empty.
     #[error(
         "{path}:{line}: expected a field {field:?}, found {}",
         quoted_or_none(found)

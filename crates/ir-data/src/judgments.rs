@@ -13,7 +13,7 @@ use crate::compression::create;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
 use crate::head::is_separator_line;
-use crate::json::{for_each_record, id_of, parse_object, type_name};
+use crate::json::{RecordKind, for_each_record, id_of, parse_object, type_name};
 use crate::lines::LineReader;
 
 /// Field of a judgment.
@@ -21,26 +21,26 @@ use crate::lines::LineReader;
 pub(crate) struct JudgmentField {
     /// Name in BEIR's format, for errors.
     name: &'static str,
-    /// Groups of names, for [`is_column_name`].
+    /// Groups of names, for [`is_column_name`]. Fields with a name of the last group may be texts.
     names: &'static [&'static [&'static str]],
-    /// Error of two fields.
-    one: &'static str,
+    /// Content of the field, for errors.
+    content: &'static str,
 }
 
 pub(crate) const QUERY: JudgmentField = JudgmentField {
     name: "query-id",
     names: &QUERY_ID_NAMES,
-    one: "one field with a query id",
+    content: "field with a query id",
 };
 pub(crate) const DOCUMENT: JudgmentField = JudgmentField {
     name: "corpus-id",
     names: &DOCUMENT_ID_NAMES,
-    one: "one field with a document id",
+    content: "field with a document id",
 };
 pub(crate) const GRADE: JudgmentField = JudgmentField {
     name: "score",
-    names: &[&["score", "relevance", "label", "grade", "rel"]],
-    one: "one field with a grade",
+    names: &[&["score", "relevance", "label", "grade", "rel"], &[]],
+    content: "field with a grade",
 };
 
 impl JudgmentField {
@@ -49,27 +49,58 @@ impl JudgmentField {
         !name.starts_with('#') && is_column_name(self.names, name)
     }
 
+    /// Positions of the field among `names`. Names of the last group count without other ones, and
+    /// without `id`, `_id` and the text of a document: beside these they are texts.
+    fn positions(self, names: &[&str]) -> Vec<usize> {
+        let certain = &self.names[..self.names.len() - 1];
+        let is_text = |name: &str| {
+            let mut texts = ["_id", "id"]
+                .into_iter()
+                .chain(RecordKind::Document.text_names());
+            texts.any(|text| name.eq_ignore_ascii_case(text))
+        };
+        let mut groups = self.names;
+        if (names.iter()).any(|name| is_column_name(certain, name) || is_text(name)) {
+            groups = certain;
+        }
+        let numbered = (0..).zip(names);
+        let found =
+            numbered.filter(|(_, name)| !name.starts_with('#') && is_column_name(groups, name));
+        found.map(|(position, _)| position).collect()
+    }
+
+    /// Returns `true` if `names` have the field.
+    pub(crate) fn is_among(self, names: &[&str]) -> bool {
+        !self.positions(names).is_empty()
+    }
+
+    /// Error of names without the field.
+    pub(crate) fn missing(self, names: &[&str], at: Location<'_>) -> DataError {
+        DataError::FieldNames {
+            path: at.path.to_owned(),
+            line: at.line,
+            expected: format!("a {}, such as {:?}", self.content, self.name),
+            found: names.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
     /// Position of the field among `names`; `None` without one. Two are an error.
     fn find<'a>(
         self,
         names: impl Iterator<Item = &'a str>,
         at: Location<'_>,
     ) -> Result<Option<usize>, DataError> {
-        let mut found = names.enumerate().filter(|(_, name)| self.is(name));
-        let Some((position, first)) = found.next() else {
-            return Ok(None);
-        };
-        let others: Vec<&str> = found.map(|(_, name)| name).collect();
-        if others.is_empty() {
-            return Ok(Some(position));
+        let names: Vec<&str> = names.collect();
+        match self.positions(&names).as_slice() {
+            [] => Ok(None),
+            [position] => Ok(Some(*position)),
+            positions => Err(DataError::FieldNames {
+                path: at.path.to_owned(),
+                line: at.line,
+                expected: format!("one {}", self.content),
+                found: positions.iter().map(|&at| names[at].to_owned()).collect(),
+            }),
         }
-        let names = std::iter::once(first).chain(others);
-        Err(DataError::FieldNames {
-            path: at.path.to_owned(),
-            line: at.line,
-            expected: self.one.to_owned(),
-            found: names.map(str::to_owned).collect(),
-        })
     }
 
     /// Position of the field among `names`.
@@ -183,7 +214,7 @@ pub(crate) fn are_record_names(names: &[&str]) -> bool {
 /// [pairs](are_pairs). A rank is of a run.
 pub(crate) fn are_names<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let names: Vec<&str> = names.collect();
-    let has = |field: JudgmentField| names.iter().any(|name| field.is(name));
+    let has = |field: JudgmentField| field.is_among(&names);
     let is_run = names.iter().any(|name| is_name(name, "rank"));
     let is_graded = has(QUERY) && has(DOCUMENT) && has(GRADE) && !is_run;
     is_graded || are_pairs(&names)

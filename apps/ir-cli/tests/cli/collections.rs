@@ -393,7 +393,7 @@ fn agreement_and_rank_correlation() {
         1,
         &[
             "ann.tsv:1: expected the tab-separated header line `query-id corpus-id score`",
-            "(judgments of an assessor (query, document, grade)? convert them with ir pool --merge POOL --form plain ann.tsv -o",
+            "(query, document and grade? add the header line; judgments of a pool? convert them with ir pool --merge POOL --form plain ann.tsv -o",
         ],
     );
     here.write("short.tsv", "item\tann\tben\nx\t1\t1\ny\t1\n");

@@ -118,6 +118,21 @@ fn given_names_of_fields() {
         1,
         &["docs.csv:1: expected a field \"name\", found \"key\", \"summary\", \"text\""],
     );
+    for (option, value) in [("--title-field", "headin"), ("--text-field", "txt")] {
+        let ran = here.ir(&[
+            "search",
+            "docs.csv",
+            "tea",
+            "--id-field",
+            "key",
+            option,
+            value,
+        ]);
+        let expected = format!(
+            "error: {option}: docs.csv:1: expected a field \"{value}\", found \"key\", \"summary\", \"text\"\n"
+        );
+        assert_eq!(ran.fails(1, &[]).err, expected);
+    }
     here.write("docs.tsv", "a\ttea\n");
     let ran = here.ir(&["index", "docs.tsv", "-o", "x.ir", "--text-field", "b"]);
     ran.fails(1, &["docs.tsv:1: expected a field \"b\""]);

@@ -92,7 +92,8 @@ fn dates_in_several_formats() {
         (found, ran.err)
     };
     let warning = "warning: --filter: 1 document with a \"date\" that cannot be compared with \
-                   \"2020-03-11\", such as 1583798400000: the limit does not hold";
+                   \"2020-03-11\", such as 1583798400000: the limit does not hold \
+                   (a timestamp? dates are YYYY-MM-DD; in pandas: to_json(date_format=\"iso\"))";
     for (filter, all) in [
         ("date<=2020-03-11", &["extended", "basic", "number"][..]),
         ("date>=2020-03-11", &[][..]),

@@ -439,3 +439,53 @@ fn unreadable_folders_are_skipped() {
         assert_eq!(warnings[1], count);
     }
 }
+
+/// Several fields of queries are one text, as titles and descriptions of TREC.
+#[test]
+fn queries_of_several_fields() {
+    let here = Folder::new();
+    here.write(
+        "d.jsonl",
+        "{\"id\": \"a\", \"text\": \"tea\"}\n{\"id\": \"b\", \"text\": \"milk\"}\n",
+    );
+    here.write("text.tsv", "7\ttea milk\n");
+    here.write(
+        "topics",
+        "<top>\n<num> Number: 7\n<title> tea\n<desc> Description:\nmilk\n</top>\n",
+    );
+    here.write(
+        "q.jsonl",
+        "{\"qid\": \"7\", \"title\": \"tea\", \"desc\": \"milk\"}\n",
+    );
+    here.write("q.csv", "qid,title,desc\n7,tea,milk\n");
+    let search = |queries: &str| here.ir(&format!("search d.jsonl -o - --queries {queries}"));
+    let expected = search("text.tsv").ok().out;
+    assert_eq!(expected.lines().count(), 2);
+    for queries in ["topics", "q.jsonl", "q.csv"] {
+        let both = search(&format!("{queries} --query-field title,desc")).ok();
+        assert_eq!(both.out, expected, "{queries}");
+        let title = search(&format!("{queries} --query-field title")).ok();
+        assert_eq!(title.out.lines().count(), 1, "{queries}");
+    }
+    // Attributes of the queries of a collection.
+    std::fs::create_dir_all(here.at("beir/qrels")).unwrap();
+    here.write("beir/corpus.jsonl", "{\"_id\": \"a\", \"text\": \"tea\"}\n");
+    here.write(
+        "beir/queries.jsonl",
+        "{\"_id\": \"7\", \"text\": \"tea\", \"metadata\": {\"desc\": \"milk\"}}\n",
+    );
+    here.write(
+        "beir/qrels/test.tsv",
+        "query-id\tcorpus-id\tscore\n7\ta\t1\n",
+    );
+    let both = search("beir --query-field text,desc").ok();
+    assert_eq!(both.out, expected);
+    here.errors(
+        "
+        search d.jsonl --queries q.jsonl --query-field title,nar
+          1: --query-field: q.jsonl:1: | a field \"nar\"
+        search d.jsonl --queries - --query-field title,desc
+          2: --query-field: expected a file, which is read once per field, found -
+    ",
+    );
+}

@@ -162,6 +162,16 @@ fn inspection_of_unclear_starts() {
         found["notes"][0],
         "may be a run of MS MARCO: query, document, rank"
     );
+    let unnamed = "may be judgments without the header line query-id, corpus-id, score (between tabs or commas): query, document, grade";
+    assert_eq!(found["notes"][1], unnamed);
+    for text in ["301 a 3\n", "301,FT-1,1\n301,FT-2,0\n"] {
+        here.write("judged", text);
+        let found = inspect("judged");
+        assert_eq!(found["kind"], "unclear", "{text}");
+        assert_eq!(found["notes"][0], unnamed, "{text}");
+    }
+    here.write("judged", "query,docno,rel\n301,FT-1,1\n");
+    assert_eq!(inspect("judged")["counts"]["judgments"], 1);
     here.write("ranx.json", "{\"q1\": {\"d1\": 10, \"d2\": 9}}");
     let found = inspect("ranx.json");
     assert_eq!(found["kind"], "unclear");

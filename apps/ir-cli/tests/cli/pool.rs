@@ -165,6 +165,15 @@ fn judgments_in_other_formats() {
         }
     }
 
+    // The header line needs no pool, and comes first.
+    let header = "(query, document and grade? separate them by tabs below the header line `query-id corpus-id score`; judgments of a pool?";
+    here.ir("eval spaces.tsv a.trec").fails(1, &[header]);
+    here.write(
+        "headed.tsv",
+        "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td3\t1\n",
+    );
+    here.ir("eval headed.tsv a.trec").ok();
+
     // Two columns are judgments of grade 1, or a pool that is not judged yet.
     let ran = here.ir("eval ungraded.tsv a.trec").ok();
     assert!(ran.err.contains("ir pool"), "{}", ran.err);

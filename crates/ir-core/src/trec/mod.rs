@@ -18,8 +18,8 @@
 //!
 //! | column | names, in any case, with `_`, `-` or without |
 //! |---|---|
-//! | query | [`QUERY_ID_NAMES`]; `query` |
-//! | document | [`DOCUMENT_ID_NAMES`]; `doc`, `document` |
+//! | query | [`QUERY_ID_NAMES`] |
+//! | document | [`DOCUMENT_ID_NAMES`] |
 //! | score | `score`; `scores`, `similarity`; without it `rank`, with the score 1 / rank |
 //! | tag, optional | `tag`; `run-tag`; `run`; `run-id` |
 //!

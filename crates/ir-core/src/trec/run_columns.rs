@@ -10,15 +10,18 @@ pub(super) const NAMED_RANKS: &str =
 
 /// Names of a column with query ids, in runs and judgments of PyTerrier, ir_measures, ir_datasets,
 /// ranx and others, for [`is_column_name`]. Names of the first group that occurs are the column.
-pub const QUERY_ID_NAMES: [&[&str]; 2] = [
+/// PyTerrier has texts in `query` beside `qid`.
+pub const QUERY_ID_NAMES: [&[&str]; 3] = [
     &["qid", "queryid"],
     &["queryno", "topic", "topicid", "topicno"],
+    &["query"],
 ];
 /// Names of a column with document ids, as [`QUERY_ID_NAMES`]. PyTerrier has numbers of documents
 /// in `docid` beside `docno`.
-pub const DOCUMENT_ID_NAMES: [&[&str]; 2] = [
+pub const DOCUMENT_ID_NAMES: [&[&str]; 3] = [
     &["docno"],
     &["corpusid", "did", "docid", "documentid", "passageid", "pid"],
+    &["doc", "document"],
 ];
 
 /// Returns `true` if a name of a column is in one of the groups, which have lower case and neither
@@ -41,23 +44,19 @@ struct RunColumn {
     role: &'static str,
     /// Content and name of the column, for errors.
     expected: &'static str,
-    /// Groups of names, as [`QUERY_ID_NAMES`]. PyTerrier has texts in `query` beside `qid`.
+    /// Groups of names, as [`QUERY_ID_NAMES`].
     names: &'static [&'static [&'static str]],
 }
 
 const QUERY: RunColumn = RunColumn {
     role: "query",
     expected: "field with a query id, such as \"qid\"",
-    names: &[QUERY_ID_NAMES[0], QUERY_ID_NAMES[1], &["query"]],
+    names: &QUERY_ID_NAMES,
 };
 const DOCUMENT: RunColumn = RunColumn {
     role: "document",
     expected: "field with a document id, such as \"docno\"",
-    names: &[
-        DOCUMENT_ID_NAMES[0],
-        DOCUMENT_ID_NAMES[1],
-        &["doc", "document"],
-    ],
+    names: &DOCUMENT_ID_NAMES,
 };
 const SCORE: RunColumn = RunColumn {
     role: "score",

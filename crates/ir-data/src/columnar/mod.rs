@@ -268,11 +268,14 @@ pub fn columns(path: impl AsRef<Path>) -> Result<Columns, DataError> {
 }
 
 /// Returns `true` for a name by which a binary column has texts: an id, a text or a judgment.
+/// `document` beside an id may be binary.
 fn is_text(name: &str) -> bool {
     let kinds = [RecordKind::Document, RecordKind::Query].into_iter();
     let mut names = kinds.flat_map(|kind| kind.id_names().chain(kind.text_names()));
     names.any(|known| known.eq_ignore_ascii_case(name))
-        || [QUERY, DOCUMENT, GRADE].iter().any(|field| field.is(name))
+        || [QUERY, DOCUMENT, GRADE]
+            .iter()
+            .any(|field| field.is_among(&["id", name]))
 }
 
 /// Reads all queries of a file. A title becomes the attribute `title`.

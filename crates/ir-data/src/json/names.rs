@@ -228,12 +228,8 @@ fn find_name<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the field of a record with a name that the user gave.
 fn given_name<'a>(name: &str, names: &[&'a str], at: Location<'_>) -> Result<&'a str, DataError> {
-    find_name(name, names).ok_or_else(|| DataError::FieldNames {
-        path: at.path.to_owned(),
-        line: at.line,
-        expected: format!("a field {name:?}"),
-        found: names.iter().map(|&name| name.to_owned()).collect(),
-    })
+    let found = || names.iter().map(|&name| name.to_owned()).collect();
+    find_name(name, names).ok_or_else(|| at.missing_field_beside(name, found()))
 }
 
 /// Returns the accepted name that a record has.

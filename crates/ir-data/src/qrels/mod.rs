@@ -143,7 +143,7 @@ fn parse_judgments(
             read_cranfield_judgments(reader, source, grades, document)?
         }
         QrelsFormat::OtherTable(line, header) => {
-            return Err(Location::new(source, line).syntax(NO_JUDGMENTS, &header));
+            return Err(table::other_error(&header, Location::new(source, line)));
         }
         QrelsFormat::Cisi(line) => {
             warnings.push(line, CISI);
@@ -161,10 +161,6 @@ const CRANFIELD: &str =
 /// Expected columns in the error of three columns that are codes or grades.
 const NO_CODES: &str = "the columns `query 0 document grade`, or codes of Cranfield (1 to 4 are the \
                         grades 4 to 1) in a file named cranqrel";
-
-/// Expected names in the error of a table with other ones.
-const NO_JUDGMENTS: &str =
-    "the names of a query, a document and a grade between tabs, commas or semicolons";
 
 /// Warning about judgments of CISI or CACM.
 const CISI: &str = "read as judgments of CISI or CACM, without a grade; every grade is 1";
@@ -184,7 +180,7 @@ enum QrelsFormat {
     /// Codes of Cranfield, or grades with a -1 per query: line and row.
     Codes(u64, String),
     Cisi(u64),
-    /// Header line with names of a query and a document, of another table.
+    /// Header line of another table.
     OtherTable(u64, String),
 }
 

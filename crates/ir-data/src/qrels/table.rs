@@ -35,18 +35,39 @@ pub(crate) fn separator(line: &str) -> Option<u8> {
     })
 }
 
-/// Returns `true` for a header line of three or more names, among them a query and a document, that
-/// is neither in the order of TREC nor one of judgments: a run, or names between spaces.
+/// Names of a header line.
+fn names(line: &str) -> Vec<&str> {
+    let names = line.split([' ', '\t', ',', ';']);
+    let names = names.map(|name| name.trim().trim_matches('"'));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Returns `true` for a header line of three or more names that is neither in the order of TREC nor
+/// one of judgments: a run, names between spaces, or names with two of query, document and grade.
 pub(crate) fn is_other(line: &str) -> bool {
-    let names = line
-        .split([' ', '\t', ',', ';'])
-        .map(|name| name.trim().trim_matches('"'));
-    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-    let has = |field: JudgmentField| names.iter().any(|name| field.is(name));
+    let names = names(line);
+    let [query, document, grade] = [QUERY, DOCUMENT, GRADE].map(|field| field.is_among(&names));
     let is_trec =
         matches!(names[..], [query, _, document, _] if QUERY.is(query) && DOCUMENT.is(document));
-    names.len() > 2 && has(QUERY) && has(DOCUMENT) && !is_trec
+    // Four names with a document and a grade are TREC's, too.
+    let is_partial = names.len() == 3 || line.contains([',', ';']);
+    let is_table = (query && document) || (is_partial && grade && (query || document));
+    names.len() > 2 && is_table && !is_trec
 }
+
+/// Error of a header line that [is not one of judgments](is_other).
+pub(super) fn other_error(header: &str, at: Location<'_>) -> DataError {
+    let names = names(header);
+    let mut fields = [QUERY, DOCUMENT, GRADE].into_iter();
+    match fields.find(|field| !field.is_among(&names)) {
+        Some(field) => field.missing(&names, at),
+        None => at.syntax(NO_JUDGMENTS, header),
+    }
+}
+
+/// Expected names in the error of a run, or of names between spaces.
+const NO_JUDGMENTS: &str =
+    "the names of a query, a document and a grade between tabs, commas or semicolons";
 
 /// Reads the rows below a header line with this separator, which lines without names may precede.
 pub(super) fn read(reader: impl BufRead, source: &str, separator: u8) -> Result<Qrels, DataError> {

@@ -15,6 +15,7 @@
 //! | `<DOCNO>` | id, unique, without inner white space; without it the attribute `id` of `<DOC>` |
 //! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title (not `<HEAD>` after `<DOCHDR>`) |
 //! | `<TEXT>` `<LP>` `<LEADPARA>` | text; without them, all but id, title and `<DOCHDR>` |
+//! | others, such as `<DATE>` | skipped beside a text; [`skipped_elements`] lists them |
 //! | `<SCRIPT>` `<STYLE>` | skipped |
 //!
 //! Topics:

@@ -62,6 +62,9 @@ impl RecordInput {
             DataError::FieldNames { expected, .. } => {
                 anyhow!("{place}: expected {expected}, found {found:?}")
             }
+            DataError::MissingField { field, .. } => {
+                anyhow!("{place}: expected a field {field:?}, found {found:?}")
+            }
             other => other.into(),
         })
     }

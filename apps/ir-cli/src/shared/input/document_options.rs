@@ -52,30 +52,43 @@ pub(crate) struct DocumentOptions {
 impl DocumentOptions {
     /// First option that gives the name of a field.
     pub(super) fn given_name(&self) -> Option<&'static str> {
-        let names = &self.read.names;
-        let options = [
-            (&names.id, "--id-field"),
-            (&names.title, "--title-field"),
-            (&names.text, "--text-field"),
-        ];
-        let mut given = options.into_iter().filter(|(name, _)| name.is_some());
+        let mut given = self.given(Self::NAMES);
         given.next().map(|(_, option)| option)
     }
 
-    /// Options that name the fields of documents.
-    pub(crate) const NAMES: &'static str = "--id-field NAME and --text-field NAME";
+    /// Given names of id, title and text with their options.
+    fn given<'s>(
+        &'s self,
+        options: [&'static str; 3],
+    ) -> impl Iterator<Item = (&'s str, &'static str)> {
+        let names = &self.read.names;
+        let names = [&names.id, &names.title, &names.text].into_iter();
+        let given = names.zip(options);
+        given.filter_map(|(name, option)| Some((name.as_deref()?, option)))
+    }
 
-    /// Adds the options that name the fields to an error of a file in which none has a known name.
-    pub(crate) fn with_advice(&self, error: impl Into<Error>, options: &str) -> Error {
+    /// Options that name the id, title and text of documents.
+    pub(crate) const NAMES: [&'static str; 3] = ["--id-field", "--title-field", "--text-field"];
+
+    /// Adds the options that name id and text to an error of a file in which none has a known name,
+    /// and puts the option of a name before the error of a file without it.
+    pub(crate) fn with_advice(&self, error: impl Into<Error>, options: [&'static str; 3]) -> Error {
         let error = error.into();
+        let Some(found) = error.downcast_ref::<DataError>() else {
+            return error;
+        };
+        if let DataError::MissingField { field, .. } = found
+            && let Some((_, option)) = self.given(options).find(|(name, _)| *name == field)
+        {
+            return anyhow!("{option}: {found}");
+        }
         let names = &self.read.names;
         let is_given = names.id.is_some() && names.text.is_some();
-        match error.downcast_ref::<DataError>() {
-            Some(found) if self.has_names && !is_given && found.lacks_names() => {
-                anyhow!("{found} ({options} name them)")
-            }
-            _ => error,
+        let [id, _, text] = options;
+        if self.has_names && !is_given && found.lacks_names() {
+            return anyhow!("{found} ({id} NAME and {text} NAME name them)");
         }
+        error
     }
 
     /// Given names of fields, as a part of the cache key of the documents.

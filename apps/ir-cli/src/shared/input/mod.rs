@@ -261,7 +261,7 @@ pub(crate) fn qrels(
 fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Option<String> {
     let assessed = || {
         format!(
-            "judgments of an assessor (query, document, grade)? convert them with ir pool --merge POOL --form plain {file} -o NAME.qrels"
+            "judgments of a pool? convert them with ir pool --merge POOL --form plain {file} -o NAME.qrels"
         )
     };
     let columns = match error.downcast_ref()? {
@@ -269,14 +269,17 @@ fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Op
         DataError::Syntax {
             expected, found, ..
         } if expected.contains("query-id") && !found.starts_with("query-id") => {
-            return Some(assessed());
+            let pooled = assessed();
+            return Some(format!(
+                "query, document and grade? add the header line; {pooled}"
+            ));
         }
         _ => return None,
     };
     Some(match (columns, argument) {
         (2, _) => assessed(),
         (3, _) => format!(
-            "{}; or of Cranfield? they have codes -1 and 1 to 4, in a file named cranqrel",
+            "query, document and grade? separate them by tabs below the header line `query-id corpus-id score`; {}; or of Cranfield? they have codes -1 and 1 to 4, in a file named cranqrel",
             assessed()
         ),
         (5, QrelsArgument::FirstWithFormat) => {

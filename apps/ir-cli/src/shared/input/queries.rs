@@ -3,14 +3,15 @@
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use ir_core::{Qrels, Query};
-use ir_data::{Collection, ColumnarFormat, DataError, QueryFormat};
+use ir_data::{Collection, ColumnarFormat, QueryFormat};
 
 use super::document_options::DocumentOptions;
-use super::query_fields::with_field;
+use super::query_fields::{joined, several, with_field};
 use super::{is_collection, note_byte_order_mark, open_documents, split_of_collection};
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::stream::is_stream;
 
 /// Maximum size of a query file, after decompression: all queries are kept in memory.
 pub(crate) const MAX_QUERY_BYTES: u64 = 500_000_000;
@@ -94,13 +95,27 @@ pub(crate) fn of_collection(
 }
 
 /// Reads queries in any format of [`ir_data::read_queries`]. `-` reads standard input. The options
-/// are the encoding of formats other than JSON, or also the names of the fields.
+/// are the encoding of formats other than JSON, or also the names of the fields. A file is read
+/// once per field of the text.
 pub(crate) fn read(
     path: &Path,
     options: impl Into<DocumentOptions>,
     console: &Console,
 ) -> Result<Vec<Query>> {
     let options: DocumentOptions = options.into();
+    if let Some(fields) = several(&options.read.names) {
+        if path == Path::new("-") || is_stream(path) {
+            bail_usage!(
+                "--query-field: expected a file, which is read once per field, found {}",
+                path.display()
+            );
+        }
+        return joined(fields, |field| {
+            let mut options = options.clone();
+            options.read.names.text = Some(field.to_owned());
+            read(path, options, console)
+        });
+    }
     note_byte_order_mark(path, options.read.encoding, console)?;
     let read = if ColumnarFormat::detect(path)?.is_some() {
         ir_data::read_queries(path, &options.read)
@@ -109,12 +124,8 @@ pub(crate) fn read(
         let reader = LimitedReader::new(reader, MAX_QUERY_BYTES);
         ir_data::read_queries_from(reader, &name, &options.read)
     };
-    let (queries, format) = read.map_err(|error| match (&error, &options.read.names.text) {
-        (DataError::MissingField { field, .. }, Some(name)) if field == name => {
-            anyhow!("--query-field: {error}")
-        }
-        _ => options.with_advice(error, "--query-id-field NAME and --query-field NAME"),
-    })?;
+    let names = ["--query-id-field", "", "--query-field"];
+    let (queries, format) = read.map_err(|error| options.with_advice(error, names))?;
     match &format {
         QueryFormat::Json { .. } | QueryFormat::Columnar(_) => Ok(queries),
         QueryFormat::Csv { .. } => {

@@ -256,7 +256,7 @@ fn names_of_judgments() {
         read.unwrap_or_else(|error| panic!("{text}: {error}")).data
     };
     let pair = read("q 0 d 1\n");
-    for query in ["qid", "Query-ID", "q_id", "topic", "topic-id"] {
+    for query in ["qid", "Query-ID", "q_id", "topic", "topic-id", "query"] {
         for doc in [
             "docno",
             "doc_id",
@@ -265,6 +265,8 @@ fn names_of_judgments() {
             "pid",
             "passage-id",
             "DocumentID",
+            "doc",
+            "Document",
         ] {
             for text in [
                 format!("{query}\t{doc}\nq\td\n"),
@@ -332,6 +334,8 @@ fn qrels_of_data_frames() {
         "# saved by hand\nqid;docno;label\r\nq;d;2\r\n\r\nq;e;0\r\n",
         "# saved by hand\n\nquery-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\n",
         "#,qid,docno,label\n0,q,d,2\n1,q,e,0\n",
+        "qid,query,docno,document,label\nq,green tea,d,leaf,2\nq,green tea,e,stem,0\n",
+        "qid\tquery\tdocno\tlabel\nq\tgreen tea\td\t2\nq\tgreen tea\te\t0\n",
         "\u{feff}sep=;\n\"qid\";\"docno\";\"label\"\nq;d;2\nq;e;0\n",
     ] {
         let parsed = read(text, HeaderLine::AsData).unwrap();
@@ -352,6 +356,12 @@ qid\tdocno\tdoc_id\tlabel\nq\td\te\t1\n => f:1: expected one field with a docume
 query-id\tcorpus-id\tscore\tlabel\nq\td\t1\t2\n => f:1: expected one field with a grade, found "score", "label"
 {"qid": "q", "docno": "d", "label": 1, "rel": 2}\n => f:1: expected one field with a grade, found "label", "rel"
 sep=,\nqid,docno,label\nq,d\n => f:3: expected 3 columns, found 2
+qid,docno,rating\nq,d,1\n => f:1: expected a field with a grade, such as "score", found "qid", "docno", "rating"
+q;docno;rel\nq;d;1\n => f:1: expected a field with a query id, such as "query-id", found "q", "docno", "rel"
+query\tparagraph\trel\nq\td\t1\n => f:1: expected a field with a document id, such as "corpus-id", found "query", "paragraph", "rel"
+qid,query,docno,doc,document,label\nq,tea,d,e,f,0.5\n => f:2: expected an integer as grade, found "0.5"
+query,doc,document,label\nq,d,e,1\n => f:1: expected one field with a document id, found "doc", "document"
+qid docno label\nq d 1\n => f:1: expected the names of a query, a document and a grade between tabs, commas or semicolons, found "qid docno label"
 qid,docno,label\nq,d,high\n => f:2: expected an integer as grade, found "high""#,
         |text| read(text, HeaderLine::AsData).unwrap_err(),
     );

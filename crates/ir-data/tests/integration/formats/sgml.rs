@@ -10,7 +10,7 @@ use ir_data::{DocumentFile, ReadOptions, TextEncoding};
 fn trec_documents() {
     let read = |text: &str| sgml::read_documents(text.as_bytes(), "f");
     let text = "\n<DOC>\n<DOCNO> FT911-3 </DOCNO>\n<PROFILE>_AN</PROFILE>\n<HEADLINE>\nFT  14 MAY /\n  Tea\n\
-                </HEADLINE>\n<TEXT>\nprices &lt; 3 < 4\n<P>\nmore\n</TEXT>\n<PUB>The paper</PUB>\n<TEXT>end</TEXT>\n</DOC>\r\n\
+                </HEADLINE>\n<TEXT>\nprices &lt; 3 < 4\n<P>\nmore\n</TEXT>\n<DATE>940514</DATE>\n<TEXT>end</TEXT>\n</DOC>\r\n\
                 <doc><docno>2</docno> <i class=\"x\">all</i> of it<DOCHDR>http</DOCHDR></doc>\n\
                 <DOC>\n<DOCNO>3</DOCNO>\n</DOC>\n";
     let docs = read(text).unwrap();
@@ -21,6 +21,10 @@ fn trec_documents() {
     ];
     let fields = docs.iter().map(|doc| (&*doc.id, &*doc.title, &*doc.text));
     assert_eq!(fields.collect::<Vec<_>>(), expected);
+    // Other elements, such as a date, are neither text nor attributes, as the table says.
+    assert!(docs.iter().all(|doc| doc.attributes.is_empty()));
+    let format = ir_data::FORMATS.iter().find(|format| format.name == "TREC");
+    assert!(format.unwrap().skipped.contains("such as DATE"));
     assert!(read("\n").unwrap().is_empty());
     let table = r#"tea => f:1: expected <DOC>, found "tea"
 \n<DOC>\n<TEXT>a</TEXT>\n</DOC> => f:2: expected a field "DOCNO", found none

@@ -1,5 +1,8 @@
 //! Kind of a file: documents, queries, judgments, runs or vectors.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
@@ -36,11 +39,14 @@ pub enum FileKind {
 }
 
 /// Kinds of three columns between tabs, the third an integer.
-const THREE_COLUMNS: &[&str] = &[
-    "a run of MS MARCO: query, document, rank",
-    "judgments of BEIR without the header line: query, document, grade",
-    "documents: id, text, title",
-];
+const THREE_COLUMNS: &[&str] = &[MS_MARCO, UNNAMED, "documents: id, text, title"];
+/// The same between spaces, where the integers are no ranks.
+const THREE_WORDS: &[&str] = &[UNNAMED, MS_MARCO];
+/// The same between commas or semicolons.
+const THREE_CELLS: &[&str] = &[UNNAMED, "documents without a header line"];
+const MS_MARCO: &str = "a run of MS MARCO: query, document, rank";
+const UNNAMED: &str = "judgments without the header line query-id, corpus-id, score (between tabs or \
+                       commas): query, document, grade";
 /// Kinds of JSON of ranx with integers that descend.
 const DESCENDING: &[&str] = &[
     "judgments of ranx or pytrec_eval: grades by document",
@@ -63,8 +69,8 @@ impl FileKind {
     /// | such six or four columns after a header line | run; judgments |
     /// | three integers between spaces, some of them -1; two columns between spaces | judgments |
     /// | two integers and two zeros | judgments |
-    /// | three columns between spaces, the third an integer | run |
-    /// | the same or two words between tabs, without names of columns | unclear |
+    /// | three columns between spaces, the third counts from 1 for each query | run |
+    /// | three other columns, the third an integer, or two words between tabs | unclear |
     /// | JSON object of objects of integers; of other numbers | judgments; run |
     /// | the same integers, descending for each query | unclear |
     /// | `<top>`, `<topic>`, `<inex_topic>`, `<parameters>` or `<queries>` | queries |
@@ -210,6 +216,35 @@ impl<'a> Rows<'a> {
         })
     }
 
+    /// Returns `true` if the third of three columns counts from 1 for each query.
+    fn are_ranked(&self) -> bool {
+        let (mut query, mut rank) = ("", 0_i64);
+        self.lines.iter().all(|line| {
+            let [id, _, number] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+                return false;
+            };
+            if id != query {
+                (query, rank) = (id, 0);
+            }
+            rank += 1;
+            number.parse::<i64>() == Ok(rank)
+        })
+    }
+
+    /// Returns `true` if all rows have two words and an integer between commas or semicolons.
+    fn are_graded_cells(&self) -> bool {
+        let is_graded = |line: &str, separator: char| match cells(line, separator)[..] {
+            [query, doc, grade] => {
+                let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+                is_word(query) && is_word(doc) && is_integer(grade)
+            }
+            _ => false,
+        };
+        let mut separators = [',', ';'].into_iter();
+        let are_all = |separator| self.lines.iter().all(|line| is_graded(line, separator));
+        !self.lines.is_empty() && separators.any(are_all)
+    }
+
     /// Kind of the rows after a header line.
     fn after_header(&self) -> Option<FileKind> {
         let width = self.widths()?;
@@ -302,6 +337,9 @@ fn of_columns(head: &str) -> FileKind {
     if let Some(kind) = of_names(has).or_else(|| rows.after_header()) {
         return kind;
     }
+    if rows.are_graded_cells() {
+        return FileKind::Unclear(THREE_CELLS);
+    }
     let ends_in_integer = |row: Vec<&str>| row.last().is_some_and(|last| is_integer(last));
     match rows.widths() {
         Some(2) if !rows.have_cells() => FileKind::Judgments,
@@ -315,8 +353,10 @@ fn of_columns(head: &str) -> FileKind {
                 FileKind::Documents
             } else if is_cranfield {
                 FileKind::Judgments
-            } else {
+            } else if rows.are_ranked() {
                 FileKind::Run
+            } else {
+                FileKind::Unclear(THREE_WORDS)
             }
         }
         Some(4) if rows.are_cisi() => FileKind::Judgments,
@@ -453,151 +493,4 @@ fn of_columnar(path: &Path, format: ColumnarFormat) -> Result<FileKind, DataErro
         return Ok(FileKind::Vectors(format.name()));
     }
     Ok(of_names(has).unwrap_or(FileKind::Documents))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds() {
-        use FileKind::{Documents, Judgments, Queries, Run, Unclear, Vectors};
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
-        for (text, expected) in [
-            ("q1 Q0 d1 1 2.5 bm25\n", Run),
-            ("q1\t0\td1\t1\n", Judgments),
-            ("query-id\tcorpus-id\tscore\nq\td\t1\n", Judgments),
-            ("\u{feff}Query_ID\tcorpus_id\tscore\n", Judgments),
-            (
-                r#"{"query-id": "q", "corpus-id": "d", "score": 1}"#,
-                Judgments,
-            ),
-            (r#"{"q\"1": {"d1": 1}}"#, Judgments),
-            (r#"{ "q1" : { "d1" : 1.5, "d2": 1}}"#, Run),
-            (
-                r#"{"q1": {"d1": 10, "d2": 9}, "q2": {"d1": 3}}"#,
-                Unclear(DESCENDING),
-            ),
-            (
-                "{\n  \"q1\": {\n    \"d}\": 2,\n    \"d2\": -1\n  }, \"q3",
-                Unclear(DESCENDING),
-            ),
-            (
-                r#"{"q1": {"d1": 10, "d2": 9}, "q2": {"d1": 1, "d2": 1}}"#,
-                Judgments,
-            ),
-            (r#"{"q1": {"d1": 1}, "q2": {"d1": 0}}"#, Judgments),
-            (
-                r#"{"_id": "d", "metadata": {"year": 2}, "text": ""}"#,
-                Documents,
-            ),
-            (
-                r#"{"metadata": {"title": "x"}, "_id": "d", "text": ""}"#,
-                Documents,
-            ),
-            (r#"[{"id": "d", "contents": ""}]"#, Documents),
-            (
-                r#"[{"query-id": "q", "corpus-id": "d", "score": 1}, {"query-id": "q"}]"#,
-                Judgments,
-            ),
-            (
-                "[\n  {\n    \"qid\": 1,\n    \"docno\": 2,\n    \"label\": 0\n  }\n]",
-                Judgments,
-            ),
-            (r#"{"qid": "q", "docno": "d", "rank": 1}"#, Run),
-            (
-                r#"[{"query-id": 1, "doc_id": 2, "score": 0.5}, {"query-id": 1}]"#,
-                Run,
-            ),
-            ("qid,docno,score,rank,query\nq,a,2,1,tea\n", Run),
-            ("query-id\tcorpus-id\tscore\nq\td\t1\nq\te\t0.5\n", Run),
-            ("qid docno score\nq d 0.5\n", Run),
-            ("qid docno  score\nq   d      0.5\nr   ee 0.25\n", Run),
-            (
-                "QueryID\tQ0\tDocID\tRank\tScore\tRunID\nq\tQ0\td\t1\t2.5\tt\n",
-                Run,
-            ),
-            ("one Q0 two three four five\nq Q0 d 1 2.5 t\n", Run),
-            ("query_id 0 doc_id rel\nq 0 d 1\nq 0 e 0\n", Judgments),
-            ("d1\tgreen tea leaf\nd2\t0 degrees 5\n", Documents),
-            (r#"{"qid": 1, "query": ""}"#, Queries),
-            (r#"{"query": "", "documents": []}"#, Queries),
-            (
-                r#"{"id": 1, "vector": [0.5]}"#,
-                Vectors("JSON lines of vectors"),
-            ),
-            (
-                r#"[{"docno": "d", "Embeddings": [0.5]}]"#,
-                Vectors("JSON array of vectors"),
-            ),
-            ("\n<DOC>\n<DOCNO>", Documents),
-            (
-                "<?xml version='1.0'?>\n<topics>\n<topic number='1'>",
-                Queries,
-            ),
-            ("<top>\n<num>", Queries),
-            ("<parameters>", Queries),
-            ("<?xml version='1.0'?>\n<!-- tea -->\n<DOC>", Documents),
-            ("<root>\n<DOC>", Documents),
-            ("<queries>\n<query>", Queries),
-            ("1 184 2\n1 29 -1\n", Judgments),
-            ("01 1410  0 0\n01 1572  0 0\n", Judgments),
-            ("q1 d1\nq1 d2\n", Judgments),
-            ("q1 d1 1\nq1 d2 2\n", Run),
-            ("q1\td1\t1\nq1\td2\t2\n", Unclear(THREE_COLUMNS)),
-            ("q1\td1\nq1\td2\n", Unclear(TWO_COLUMNS)),
-            ("qid\tpid\nq1\td1\n", Judgments),
-            ("query-id,corpus-id\nq1,d1\n", Judgments),
-            ("\tquery-id\tcorpus-id\tscore\n0\tq1\td1\t1\n", Judgments),
-            (r#"{"qid": "q", "pid": "d"}"#, Judgments),
-            ("d1\ttea\nd2\tgreen tea\n", Documents),
-            ("d1\ttea\t1\nd2\tmilk\tWhite\n", Documents),
-            ("d1\ttea 1\nd2\ttea 2\n", Documents),
-            ("id\ttext\nd1\ttea\n", Documents),
-            ("no,body text\nd1,green tea\n", Documents),
-            ("qid,query\n1,tea\n", Queries),
-            ("id\ttext\ttitle\n", Documents),
-            ("d1\tgreen tea\n", Documents),
-            ("", Documents),
-        ] {
-            std::fs::write(&path, text).unwrap();
-            assert_eq!(FileKind::detect(&path).unwrap(), expected, "{text}");
-        }
-    }
-    #[test]
-    fn judgment_formats() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
-        for (text, expected) in [
-            ("q1 0 d1 1\n", "TREC qrels"),
-            ("query-id\tcorpus-id\tscore\nq\td\t1\n", "BEIR qrels"),
-            (
-                "qid,docno,label\nq,d,1\n",
-                "BEIR qrels: table with a header line",
-            ),
-            ("{\"q1\": {\"d1\": 1}}", "JSON"),
-            ("1 184 2\n1 29 -1\n", "Cranfield, CISI and CACM"),
-            (
-                "1 28 0 0.000000\n1 35 0 0.000000\n",
-                "Cranfield, CISI and CACM",
-            ),
-            ("q1 d1\nq1 d2\n", "pairs"),
-        ] {
-            std::fs::write(&path, text).unwrap();
-            assert_eq!(
-                FileKind::judgment_format(&path).unwrap(),
-                expected,
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn fvecs_are_known_by_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("docs.FVECS");
-        std::fs::write(&path, [1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
-        assert_eq!(FileKind::detect(&path).unwrap(), FileKind::Vectors("fvecs"));
-    }
 }
