@@ -266,15 +266,16 @@ fn encode_errors() {
             &["--restart"],
             &[],
         ] {
-            let part = match (graph[0], file.first()) {
-                ("--hnsw", Some(_)) => "--hnsw: expected --add, found --",
-                _ => "required arguments were not provided: --",
+            let part = if file.is_empty() {
+                "required arguments were not provided: --"
+            } else {
+                " cannot be used with "
             };
             fails(&[&[&model, "tiny"], graph, file].concat(), 2, &[part]);
         }
     }
     let shard = [&model, "tiny", "--hnsw", "--shard", "1/3"];
-    fails(&shard, 2, &["--hnsw: expected --add, found --shard"]);
+    fails(&shard, 2, &["'--hnsw' cannot be used with '--shard <I/N>'"]);
     let missing = ["encode", &model, "tiny", "-o", "no/where.ir"];
     here.ir(&missing).fails(1, &["no/where.ir"]);
     // No unfinished work remains.

@@ -25,7 +25,7 @@ use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::warn_of_skipped;
 use crate::shared::input::{QueryFields, open_documents, read_queries, with_field};
 use crate::shared::options::{
-    QueryForm, ReadingOptions, check_query_encoding, choice, first_set, positive, use_threads,
+    QueryForm, ReadingOptions, check_query_encoding, choice, positive, use_threads,
 };
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
@@ -239,35 +239,6 @@ impl Args {
         self.add || self.delete.is_some() || self.compact
     }
 
-    /// [`FILE_OPTIONS`] and whether they are given.
-    fn file_options(&self) -> [(&'static str, bool); 5] {
-        [
-            ("--queries", self.queries),
-            ("--ids", self.ids.is_some()),
-            ("--restart", self.restart),
-            ("--shard", self.shard.shard.is_some()),
-            ("--token-encoding", self.token_encoding.is_some()),
-        ]
-    }
-
-    /// Rejects options of graphs without --add. clap skips `requires` if --add conflicts with
-    /// another option.
-    fn check_graph_options(&self) -> Result<()> {
-        let graph = [
-            ("--hnsw", self.hnsw),
-            ("--m", self.m.is_some()),
-            ("--ef-construction", self.ef_construction.is_some()),
-        ];
-        match first_set(graph) {
-            Some(option) if !self.add => bail_usage!(
-                "{option}: expected --add, found {}; graphs are built in the folder of a vector \
-                 index, on one machine",
-                first_set(self.file_options()).unwrap_or("none")
-            ),
-            _ => Ok(()),
-        }
-    }
-
     /// Construction parameters of the graphs; [`None`] without --hnsw.
     fn hnsw(&self) -> Option<HnswConfig> {
         let mut config = HnswConfig::default();
@@ -335,7 +306,6 @@ impl<'a> EncodingInput<'a> {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    args.check_graph_options()?;
     stop_on_interrupt();
     use_threads(args.threads)?;
     if args.wait.wait.is_some() && !args.is_update() {
