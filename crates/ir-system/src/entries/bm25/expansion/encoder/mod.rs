@@ -204,8 +204,7 @@ impl JsonSchema for EncoderReference {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let table = generator.subschema_for::<EncoderEntry>();
-        let description =
-            "Name of an entry of [encoders], or a table with its keys.";
+        let description = "Name of an entry of [encoders], or a table with its keys.";
         schemars::json_schema!({
             "description": description,
             "anyOf": [{ "type": "string" }, table],
