@@ -67,7 +67,7 @@ impl<'a> Comparable<'a> {
     /// Integers that are compared with dates as YYYYMMDD.
     pub const BASIC_DATES: RangeInclusive<i64> = 10_000_101..=29_991_231;
 
-    /// Returns `true` if dates are compared with a number by their years: from −9,999 to 9,999,
+    /// Returns `true` if dates are compared with a number by their years: from -9999 to 9999,
     /// with fractions.
     ///
     /// ```
@@ -484,6 +484,14 @@ mod tests {
             let a = Comparable::from_attribute("year", &a).unwrap();
             a.compare(&Comparable::from_attribute("year", &b).unwrap())
         };
+        // The calendar has no such day.
+        for february in [20_150_230.into(), "20150230".into()] {
+            let compare = |other: AttributeValue| compare(AttributeValue::clone(&february), other);
+            assert_eq!(compare(2015.into()), Some(Ordering::Equal));
+            assert_eq!(compare("2015-02".into()), Some(Ordering::Equal));
+            assert_eq!(compare("2015-02-01".into()), Some(Ordering::Greater));
+            assert_eq!(Attributes::from_iter([("year", february)]).year(), None);
+        }
         for date in [
             20_150_601.into(),
             20_150_601.0.into(),

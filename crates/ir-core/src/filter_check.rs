@@ -106,10 +106,12 @@ impl<'a> ConditionCheck<'a> {
                 invalid.add(value);
             }
         }
-        for attribute in &mut self.names {
-            attribute.is_known |= document.get(attribute.name).is_some();
+        let mut has_unknown = false;
+        for attribute in self.names.iter_mut().filter(|it| !it.is_known) {
+            attribute.is_known = document.get(attribute.name).is_some();
+            has_unknown |= !attribute.is_known;
         }
-        if self.names.iter().any(|attribute| !attribute.is_known) {
+        if has_unknown {
             for (name, _) in document.iter() {
                 if !self.known.contains(name) {
                     self.known.insert(name.to_owned());
@@ -130,11 +132,14 @@ impl<'a> ConditionCheck<'a> {
         let is_absent = |attribute: &&NamedAttribute<'_>| self.has_documents && !attribute.is_known;
         let absent = self.names.iter().filter(is_absent).map(|attribute| {
             let name = attribute.name;
-            let passing = match self.constant(attribute.condition) {
-                Some(passes) if passes => "; all pass",
-                Some(_) => "; none passes",
-                None => "",
+            let all_or_none = |passes| {
+                if passes {
+                    "; all pass"
+                } else {
+                    "; none passes"
+                }
             };
+            let passing = self.constant(attribute.condition).map_or("", all_or_none);
             let hint = hint(name, &self.known);
             format!("no document has an attribute {name:?}{passing}{hint}")
         });

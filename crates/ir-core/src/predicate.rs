@@ -214,13 +214,12 @@ impl Predicate {
                 let matches = part.matcher();
                 Box::new(move |attributes| !matches(attributes))
             }
-            Self::Known { .. } => Box::new(|attributes| self.matches(attributes)),
-            Self::AtMost { .. } | Self::AtLeast { .. } => match self.range() {
+            Self::Known { .. } | Self::AtMost { .. } | Self::AtLeast { .. } => match self.range() {
                 Some((name, limit, passes)) => {
                     let limit = Comparable::from_attribute(name, limit);
                     Box::new(move |attributes| is_in_range(attributes, name, limit, passes))
                 }
-                None => Box::new(|_| true),
+                None => Box::new(|attributes| self.matches(attributes)),
             },
         }
     }

@@ -11,6 +11,7 @@ use ir_data::results::{
 };
 
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::filter::warn_of_years;
 use crate::shared::format::grouped;
 use crate::shared::input::{
     self, QueryFields, collection_queries, open_documents, read_queries_of,
@@ -153,9 +154,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         lists.extend(of_file);
     }
-    let has_year = |query: &ir_core::Query| query.attributes.year().is_some();
-    if args.not_later_than_query && !queries.iter().any(has_year) {
-        console.warn("no query has a year; the time filter has no effect");
+    if args.not_later_than_query {
+        warn_of_years(&queries, console);
     }
     let imported = import.run(&args.tag, &lists, &names, &queries)?;
     report(&imported, args.unmatched.is_some(), console);

@@ -112,18 +112,19 @@ impl QueryFilters {
         time: bool,
         console: &Console,
     ) -> Self {
-        let check: YearCheck = attributes.iter().collect();
+        let mut has_valid_years = true;
         if time {
+            let check: YearCheck = attributes.iter().collect();
             for warning in check.warnings(["document", "documents"]) {
                 console.warn(warning);
             }
+            has_valid_years = check.invalid() == 0;
         }
         let years: Years = attributes.iter().map(Attributes::year).collect();
         let numbered = (0..).map(DocNum::new).zip(attributes);
         let chosen = numbered.filter(|(_, attributes)| condition.matches(attributes));
         let is_all = matches!(condition, Predicate::All(none) if none.is_empty());
         // A condition takes records of one id apart, and years that are no numbers.
-        let has_valid_years = !time || check.invalid() == 0;
         let is_exact = (time || !is_all) && ids.check_unique().is_ok() && has_valid_years;
         Self {
             years: years.of_first_record(ids),

@@ -4,13 +4,16 @@ use crate::common::Folder;
 use crate::file_formats::PARQUET;
 use serde_json::Value;
 
+/// JSON of `ir inspect`.
+fn inspect(here: &Folder, name: &str) -> Value {
+    let ran = here.ir(&["inspect", name, "--json"]).ok();
+    serde_json::from_str(&ran.out).unwrap()
+}
+
 #[test]
 fn reasons_and_skipped_elements() {
     let here = Folder::new();
-    let inspect = |name: &str| -> Value {
-        let ran = here.ir(&["inspect", name, "--json"]).ok();
-        serde_json::from_str(&ran.out).unwrap()
-    };
+    let inspect = |name: &str| inspect(&here, name);
     here.write("qrels", "q 0 a 1\nq 0 b -1\n");
     let reason = "the lines have four columns, the last an integer";
     assert_eq!(inspect("qrels")["reason"], reason);
@@ -51,10 +54,7 @@ fn reasons_and_skipped_elements() {
 #[test]
 fn inspection() {
     let here = Folder::new();
-    let inspect = |name: &str| -> Value {
-        let ran = here.ir(&["inspect", name, "--json"]).ok();
-        serde_json::from_str(&ran.out).unwrap()
-    };
+    let inspect = |name: &str| inspect(&here, name);
     here.write("docs.csv", "id,text,year,\na,tea,2017,x\nb,,soon,\n");
     let found = inspect("docs.csv");
     assert_eq!(found["kind"], "documents");
@@ -133,10 +133,7 @@ fn inspection() {
 #[test]
 fn inspection_of_unclear_starts() {
     let here = Folder::new();
-    let inspect = |name: &str| -> Value {
-        let ran = here.ir(&["inspect", name, "--json"]).ok();
-        serde_json::from_str(&ran.out).unwrap()
-    };
+    let inspect = |name: &str| inspect(&here, name);
     let document = "<DOC>\n<DOCNO>a</DOCNO>\ntea\n</DOC>\n";
     for (prolog, end) in [
         ("<?xml version=\"1.0\"?>\n", ""),
@@ -241,10 +238,7 @@ fn inspection_of_fields() {
 #[test]
 fn inspection_of_other_files() {
     let here = Folder::new();
-    let inspect = |name: &str| -> Value {
-        let ran = here.ir(&["inspect", name, "--json"]).ok();
-        serde_json::from_str(&ran.out).unwrap()
-    };
+    let inspect = |name: &str| inspect(&here, name);
     here.write("bm/corpus.jsonl", "{\"_id\": \"a\", \"text\": \"tea\"}\n");
     let found = inspect("bm");
     assert_eq!(found["counts"], serde_json::json!({"documents": 1}));

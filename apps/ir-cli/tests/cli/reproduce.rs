@@ -201,7 +201,7 @@ fn pages_of_slow_experiments() {
         ] {
             assert!(page.contains(text.trim()), "{name}: {text}");
         }
-        // The first table; those of a comparison follow.
+        // The first table; tables of comparisons follow.
         let rows = page.lines().skip_while(|line| !line.starts_with("| "));
         let rows = rows.take_while(|line| line.starts_with('|'));
         let rows = rows.filter(|line| line.starts_with("| "));

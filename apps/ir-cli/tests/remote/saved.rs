@@ -134,7 +134,7 @@ fn options_beside_a_system_file() {
     }
     search(&["--filter", "year<=2015"]).fails(
         2,
-        &["--filter: expected no --system; the file has the conditions"],
+        &["--filter: expected no --system; its file has the key where"],
     );
     // A key of vectors in a file of BM25.
     here.write("s.toml", format!("{file}hybrid = true\n"));

@@ -170,7 +170,7 @@ fn forged_statistics_are_rejected() {
             assert!(error.contains("section meta"), "{stats:?}: {error}");
         }
     }
-    // Possible, but not those of the document lengths.
+    // Possible, but they disagree with the document lengths.
     for stats in [
         &[("tokens", 301), ("longest", 2)][..],
         &[("docs", 299), ("longest", 2), ("postings", 299)],
@@ -209,7 +209,7 @@ fn forged_dictionaries_and_statistics_do_not_hang() {
         assert!(!merged.exists());
     };
     check(&[]);
-    // The largest number of terms, each with one posting or with as many as the file allows.
+    // As many terms as possible, each with one posting or with as many as the file allows.
     check(&[
         ("terms", postings - 4),
         ("postings", postings),

@@ -31,7 +31,8 @@ max_tokens = LENGTH
 depth = 10
 
 [systems.training]
-KEYSepochs = 1
+KEYS
+epochs = 1
 batch_size = 16
 hard_negatives = 2
 learning_rate = 3e-3

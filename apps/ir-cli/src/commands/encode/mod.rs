@@ -130,30 +130,30 @@ pub(crate) struct Args {
     /// Add the vectors of the documents to the index in the folder FILE, and replace vectors with
     /// the same ids. Only texts that are not in the index are encoded. Creates the index if there
     /// is none. Ids must be unique in the collection
-    #[arg(long, requires = "collection", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    #[arg(long, requires = "collection", conflicts_with_all = file_options(), help_heading = "Update")]
     add: bool,
 
     /// Create the index with an HNSW graph per segment, for approximate search, which `ir search`
     /// then uses
-    #[arg(long, requires = "add", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    #[arg(long, requires = "add", conflicts_with_all = file_options(), help_heading = "Update")]
     hnsw: bool,
 
     /// Number of links of a new node (M of HNSW); the lowest layer allows twice as many. Larger
     /// values improve recall and need more memory [default: 16]
-    #[arg(long, value_name = "N", requires = "hnsw", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    #[arg(long, value_name = "N", requires = "hnsw", conflicts_with_all = file_options(), help_heading = "Update")]
     m: Option<usize>,
 
     /// Beam width of graph construction. Larger values improve recall and take longer
     /// [default: 200]
-    #[arg(long, value_parser = positive, value_name = "N", requires = "hnsw", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "hnsw", conflicts_with_all = file_options(), help_heading = "Update")]
     ef_construction: Option<usize>,
 
     /// Delete the vectors of the documents with these ids, one per line
-    #[arg(long, value_name = "FILE", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = file_options(), help_heading = "Update")]
     delete: Option<String>,
 
     /// Merge all segments into one, without deleted vectors
-    #[arg(long, conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    #[arg(long, conflicts_with_all = file_options(), help_heading = "Update")]
     compact: bool,
 
     #[command(flatten)]
@@ -192,17 +192,10 @@ const OPTIONS_OF_QUERIES: [&str; 5] = [
 ];
 
 /// Options of vectors that are written to a file.
-const FILE_OPTIONS: [&str; 9] = [
-    "queries",
-    "split",
-    "query_form",
-    "query_field",
-    "query_id_field",
-    "ids",
-    "restart",
-    "shard",
-    "token_encoding",
-];
+fn file_options() -> Vec<&'static str> {
+    let others = ["ids", "restart", "shard", "token_encoding"];
+    [&OPTIONS_OF_QUERIES[..], &others].concat()
+}
 
 /// Encodings of token vectors: name, help and value of `--token-encoding`.
 const TOKEN_ENCODINGS: [(&str, &str, TokenEncoding); 5] = [

@@ -117,16 +117,18 @@ fn check(args: &Args, described: &str) -> Result<()> {
     let of_the_search = first_set([
         ("--save", is_file && args.save.is_some()),
         ("--template", args.template.is_some()),
-        ("--not-later-than-query", is_file && has_time),
         ("--shard", args.shard.shard.is_some()),
     ]);
     #[cfg(feature = "dense")]
     let of_the_search = of_the_search.or(args.vectors.first_set());
     let of_the_search = of_the_search.or(args.setup.first_set()).map(str::to_owned);
-    if is_file && !args.filter.is_empty() {
-        bail_usage!(
-            "--filter: expected no --system; the file has the conditions (where = \"year<=2015\")"
-        );
+    let keys_of_the_file = [
+        ("--filter", "where", !args.filter.is_empty()),
+        ("--not-later-than-query", "filter", has_time),
+    ];
+    let mut given = keys_of_the_file.iter().filter(|(.., is_given)| *is_given);
+    if is_file && let Some((option, key, _)) = given.next() {
+        bail_usage!("{option}: expected no --system; its file has the key {key}");
     }
     if let Some(option) = args.lexical.first_set(|_| true).or(of_the_search) {
         bail_usage!("{option}: expected either {described} or options of a system, found both");

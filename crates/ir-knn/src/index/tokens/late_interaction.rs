@@ -26,7 +26,8 @@ const CHUNK: usize = 8;
 /// to the score. It shows the text of a token if the encoder or the store knows the range in the
 /// text, and the candidate has a text; for a part of a word, the word, too.
 /// [`Reranker::matched_words`] returns the words of these document tokens
-/// ([`matched_words`](crate::matched_words)), or `None` if no ranges are known.
+/// ([`matched_words`](crate::matched_words)), or `None` if the candidate has no text or no ranges
+/// are known.
 ///
 /// # Examples
 /// ```

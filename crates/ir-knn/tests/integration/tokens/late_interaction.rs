@@ -340,6 +340,8 @@ fn matched_words_are_the_words_of_the_query() {
         found += words.len();
     }
     assert!(found > 10, "{found}");
+    // A candidate without a text is not looked up.
+    assert_eq!(matched(&stored, query, Candidate::new("missing", "")), None);
     // A query of stop words has no words.
     let candidate = Candidate::new("d", "hot tea");
     let on_texts = LateInteraction::new(Words(None));
