@@ -291,7 +291,7 @@ impl<'a> ConfigFile<'a> {
             Some(theta) => theta,
             None => self.number(theta_field)?.unwrap_or(default_theta),
         };
-        let factor = |name: &str| -> Result<f64, ModelError> {
+        let positive = |name: &str| -> Result<f64, ModelError> {
             let found = parameters.number(name)?;
             let valid = found.filter(|factor| *factor > 0.0 && factor.is_finite());
             valid.ok_or_else(|| {
@@ -306,17 +306,17 @@ impl<'a> ConfigFile<'a> {
         let scaling = match name {
             "default" => None,
             "linear" => Some(RotaryScaling::Linear {
-                factor: factor("factor")?,
+                factor: positive("factor")?,
             }),
             "llama3" => {
                 let positions = parameters.integer("original_max_position_embeddings")?;
-                let (low, high) = (factor("low_freq_factor")?, factor("high_freq_factor")?);
+                let (low, high) = (positive("low_freq_factor")?, positive("high_freq_factor")?);
                 if high <= low {
                     let field = format!("{field}.high_freq_factor");
                     return Err(self.error(&field, format!("above low_freq_factor, {low}"), high));
                 }
                 Some(RotaryScaling::Llama3 {
-                    factor: factor("factor")?,
+                    factor: positive("factor")?,
                     low_frequency_factor: low,
                     high_frequency_factor: high,
                     original_positions: match positions {
@@ -326,8 +326,30 @@ impl<'a> ConfigFile<'a> {
                 })
             }
             "yarn" => Some(self.yarn(field, parameters)?),
+            // Of GTE's own code alone.
+            "ntk" if self.text("model_type")? == Some("new") => {
+                let factor = positive("factor")?;
+                if factor < 1.0 {
+                    return Err(self.error(&format!("{field}.factor"), "1 or more", factor));
+                }
+                Some(RotaryScaling::Ntk {
+                    factor,
+                    exponent: if parameters.has("mixed_b") {
+                        positive("mixed_b")?
+                    } else {
+                        1.0
+                    },
+                })
+            }
             other => {
-                let expected = "default, linear, llama3 or yarn: others are not supported";
+                let known = "default, linear, llama3 or yarn";
+                let expected = match other {
+                    "dynamic" | "longrope" => format!(
+                        "{known}: frequencies that depend on the longest text of a batch are not \
+                         supported"
+                    ),
+                    _ => format!("{known}: others are not supported"),
+                };
                 return Err(self.error(&format!("{field}.rope_type"), expected, other));
             }
         };

@@ -266,6 +266,9 @@ pub enum RotaryScaling {
         high_frequency_factor: f64,
         original_positions: usize,
     },
+    /// Frequency i of d/2, counted from 1, is divided by the factor to the power (2i/d)^exponent:
+    /// NTK scaling with the exponent 1, mixed NTK scaling with others (GTE).
+    Ntk { factor: f64, exponent: f64 },
     /// Frequencies are divided by the factor below `beta_slow` rotations over the positions of
     /// pretraining, and partially up to `beta_fast` rotations. Queries and keys are multiplied by
     /// `attention_factor` (Peng et al., "YaRN", ICLR 2024).

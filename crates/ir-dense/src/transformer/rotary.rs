@@ -89,6 +89,10 @@ fn frequencies(rotary: Rotary) -> Vec<f32> {
         match rotary.scaling {
             None => frequency,
             Some(RotaryScaling::Linear { factor }) => frequency / factor,
+            Some(RotaryScaling::Ntk { factor, exponent }) => {
+                let fraction = 2.0 * (at + 1) as f64 / dim;
+                frequency / factor.powf(fraction.powf(exponent))
+            }
             Some(RotaryScaling::Llama3 {
                 factor,
                 low_frequency_factor: low,
@@ -130,6 +134,30 @@ fn frequencies(rotary: Rotary) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Formulas 6 and 10 to 13 of the description that GTE's code names
+    /// (<https://kexue.fm/archives/9706>), by hand: (θs)^(−2i/d) / s^(2/d), and with an exponent b,
+    /// θ^(−2i/d) / exp(a(i + 1)^b) with a = ln s / (d/2)^b.
+    #[test]
+    fn ntk_scaling_divides_low_frequencies_by_more() {
+        for (exponent, expected) in [
+            // 1600^0 / 4, 1600^(-1/2) / 4.
+            (1.0, [0.25, 0.006_25]),
+            // a = ln 16 / 4: 1 / exp(a), 0.1 / exp(4a).
+            (2.0, [0.5, 0.006_25]),
+        ] {
+            let factor = 16.0;
+            let found = frequencies(Rotary {
+                theta: 100.0,
+                dim: 4,
+                scaling: Some(RotaryScaling::Ntk { factor, exponent }),
+            });
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-8, "{found}, {expected}");
+            }
+        }
+    }
 
     /// Rotation by complex multiplication.
     #[test]

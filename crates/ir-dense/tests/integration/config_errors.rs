@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use ir_core::{Encoder, Side};
-use ir_dense::{Activation, BiEncoder, ModelError, TransformerConfig, describe};
+use ir_dense::{Activation, BiEncoder, ModelError, RotaryScaling, TransformerConfig, describe};
 use serde_json::{Value, json};
 
 use crate::common::{changed, copy_tree, testdata};
@@ -209,12 +209,22 @@ fn configurations_of_the_models_own_code_are_read() {
     };
     let expected = read(&testdata("families/gte")).unwrap();
     assert_eq!(read(new(json!({})).path()).unwrap(), expected);
-    let scaled = new(json!({"rope_scaling": {"type": "ntk", "factor": 8.0}}));
-    let found = read(scaled.path()).unwrap_err().to_string();
-    assert!(
-        found.contains("rope_scaling.rope_type is ntk, expected default"),
-        "{found}"
-    );
+    let scaled = |factor: f64, exponent: Value| {
+        let scaling = json!({"type": "ntk", "factor": factor, "mixed_b": exponent});
+        new(json!({"rope_scaling": scaling}))
+    };
+    for (exponent, expected) in [(Value::Null, 1.0), (json!(0.625), 0.625)] {
+        let layer = read(scaled(8.0, exponent).path()).unwrap().layer;
+        let found = layer.rotary.and_then(|rotary| rotary.scaling);
+        let Some(RotaryScaling::Ntk { factor, exponent }) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!((factor, exponent), (8.0, expected));
+    }
+    let found = read(scaled(0.5, Value::Null).path()).unwrap_err();
+    let found = found.to_string();
+    let expected = "rope_scaling.factor is 0.5, expected 1 or more";
+    assert!(found.contains(expected), "{found}");
     let scaled = new(json!({"logn_attention_scale": true}));
     let found = read(scaled.path()).unwrap_err().to_string();
     assert!(found.contains("logn_attention_scale is true"), "{found}");
@@ -238,6 +248,8 @@ fn rotary_parameters_are_per_kind_of_layer_or_an_error() {
         let found = error(copy.path()).to_string();
         let expected = format!("rope_parameters.rope_type is {kind}, expected default, ");
         assert!(found.contains(&expected), "{found}");
+        let reason = "depend on the longest text of a batch";
+        assert_eq!(found.contains(reason), kind != "ntk", "{found}");
     }
 }
 
