@@ -483,8 +483,8 @@ FOLDERS |= {f"{name}-with-head": replace(FOLDERS[name], edit=with_head(model)) f
 
 # Folders of crates/ir-dense/testdata/families.
 COMMITTED = (
-    "albert albert-groups bert-adapter bert-added-tokens bert-dense bert-left bert-lora deberta-v2 deberta-v3 distilbert "
-    "dpr-context electra-small eurobert gemma3-bf16 gte jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert "
+    "albert albert-groups bert-adapter bert-added-tokens bert-dense bert-left bert-lora deberta-v2 deberta-v2-conv deberta-v3 "
+    "distilbert dpr-context electra-small eurobert gemma3-bf16 gte jina-embeddings-v3 llama3 mistral modernbert mpnet nomic-bert "
     "qwen2-windows qwen3-bf16 qwen3-lora qwen3-yarn roberta-vocab-merges t5 t5-gated xlm-roberta-bytes"
 ).split()
 

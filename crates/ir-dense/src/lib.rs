@@ -43,13 +43,14 @@ pub use late_interaction::{
     MultiVectorFingerprint, TokenSimilarity, TokenVectorBatch, UnknownTokenSimilarity,
 };
 pub use model_folder::{
-    Architecture, Biases, BottleneckAdapter, Disentangled, LayerConfig, Norm, NormPlacement,
-    Rotary, RotaryScaling, SharedLayers, TransformerConfig,
+    Architecture, Biases, BottleneckAdapter, Convolution, Disentangled, LayerConfig, Norm,
+    NormPlacement, Rotary, RotaryScaling, SharedLayers, TransformerConfig,
 };
 pub use output_activation::OutputActivation;
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};
 pub use transformer::{
-    AdapterProjections, PositionProjections, TokenBatch, Transformer, TransformerLayer,
+    AdapterProjections, ConvolutionLayer, PositionProjections, TokenBatch, Transformer,
+    TransformerLayer,
 };

@@ -4,7 +4,7 @@ use super::bert;
 use super::config_file::ConfigFile;
 use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, TensorNames};
 use crate::error::ModelError;
-use crate::model_folder::{Architecture, Disentangled, TransformerConfig};
+use crate::model_folder::{Architecture, Convolution, Disentangled, TransformerConfig};
 
 pub(super) const DEBERTA: Definition = Definition {
     name: Architecture::DEBERTA.0,
@@ -42,10 +42,7 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
     if !file.has("layer_norm_eps") {
         config.layer_norm_eps = 1e-7;
     }
-    if let Some(size) = file.integer("conv_kernel_size")?.filter(|size| *size > 0) {
-        let expected = "0: a convolution after the first layer is not supported";
-        return Err(file.error("conv_kernel_size", expected, size));
-    }
+    config.layer.convolution = convolution(file)?;
     let layer = &mut config.layer;
     layer.position_embeddings = file.flag("position_biased_input")?.unwrap_or(true);
     layer.head_size = file.integer("attention_head_size")?;
@@ -99,4 +96,22 @@ fn read(file: &ConfigFile<'_>) -> Result<TransformerConfig, ModelError> {
         });
     }
     Ok(config)
+}
+
+/// Reads the convolution beside the first layer; `None` if the file has none.
+fn convolution(file: &ConfigFile<'_>) -> Result<Option<Convolution>, ModelError> {
+    let activation = file.output_activation("conv_act", "tanh")?;
+    file.expect("conv_groups", &1.into())?;
+    let kernel_size = match file.integer("conv_kernel_size")? {
+        None | Some(0) => return Ok(None),
+        Some(size) => size,
+    };
+    if kernel_size < 3 || kernel_size.is_multiple_of(2) {
+        let expected = "0, or odd from 3 on: tokens to both sides";
+        return Err(file.error("conv_kernel_size", expected, kernel_size));
+    }
+    Ok(Some(Convolution {
+        kernel_size,
+        activation,
+    }))
 }

@@ -166,6 +166,9 @@ pub(crate) struct TensorNames {
     /// Embeddings of relative positions, and their normalization.
     pub(crate) relative_positions: &'static str,
     pub(crate) relative_position_norm: &'static str,
+    /// Convolution beside the first layer, and its normalization.
+    pub(crate) convolution: &'static str,
+    pub(crate) convolution_norm: &'static str,
     pub(crate) final_norm: &'static str,
     /// Start of the names of a layer, before its number, such as `encoder.layer.`.
     pub(crate) layer: &'static str,
@@ -216,6 +219,8 @@ impl TensorNames {
         embedding_projection: "embeddings_project",
         relative_positions: "encoder.rel_embeddings",
         relative_position_norm: "encoder.LayerNorm",
+        convolution: "encoder.conv.conv",
+        convolution_norm: "encoder.conv.LayerNorm",
         final_norm: "norm",
         layer: "encoder.layer.",
         inner_layer: "",

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::activation::Activation;
 use crate::error::ModelError;
+use crate::output_activation::OutputActivation;
 
 /// Architecture of an encoder, by its name in checkpoints, such as `bert`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,6 +131,21 @@ pub struct LayerConfig {
     /// sums ([`NormPlacement::After`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapter: Option<BottleneckAdapter>,
+    /// Convolution over the tokens of a text, beside the first layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convolution: Option<Convolution>,
+}
+
+/// Convolution over the tokens of a text, as in DeBERTa v2: with the input x and the output y of
+/// the first layer, and a normalization LN of its own, the second layer gets
+/// LN(y + activation(conv(x))) in place of y. Tokens before and after a text are zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Convolution {
+    /// Number of tokens of the kernel, which is odd.
+    pub kernel_size: usize,
+    /// Activation function of the convolution.
+    pub activation: OutputActivation,
 }
 
 /// Adapter with a bottleneck after the feed-forward network of every layer, as in SPECTER2: with
@@ -332,6 +348,7 @@ impl Default for LayerConfig {
             bias: Biases::all(true),
             shared_layers: None,
             adapter: None,
+            convolution: None,
         }
     }
 }

@@ -33,8 +33,8 @@ pub(crate) use adapter::{base_folder, bottleneck_adapter};
 pub(crate) use adapter_config::{ADAPTER_CONFIG, ADAPTER_WEIGHTS};
 pub(crate) use config::AttentionShape;
 pub use config::{
-    Architecture, Biases, BottleneckAdapter, Disentangled, LayerConfig, Norm, NormPlacement,
-    Rotary, RotaryScaling, SharedLayers, TransformerConfig,
+    Architecture, Biases, BottleneckAdapter, Convolution, Disentangled, LayerConfig, Norm,
+    NormPlacement, Rotary, RotaryScaling, SharedLayers, TransformerConfig,
 };
 pub(crate) use safetensors::NamedTensor;
 pub(crate) use tensor_values::{TensorValues, transposed};

@@ -11,6 +11,7 @@ use burn::tensor::Device;
 use rayon::prelude::*;
 
 use super::cpu_attention::CpuAttention;
+use super::cpu_convolution::CpuConvolution;
 use super::cpu_layer::{
     BlockPositions, CpuLayer, CpuLinear, CpuNorm, add_layer, add_linear, add_norm,
 };
@@ -53,6 +54,7 @@ pub(crate) struct CpuTransformer {
     embedding_projection: Option<CpuLinear>,
     /// Normalized embeddings of relative positions, until the last layer is packed.
     relative_positions: Vec<f32>,
+    convolution: Option<CpuConvolution>,
     layers: Vec<CpuLayer>,
     /// Normalization after the last layer, which is added to the checksum last.
     final_norm: Option<CpuNorm>,
@@ -154,6 +156,11 @@ impl CpuTransformer {
         }
         let norm = weights.relative_position_norm;
         add_norm(&mut checksum, "relative_position_norm", norm.as_ref());
+        if let Some(convolution) = &weights.convolution {
+            let projection = &convolution.projection;
+            add_linear(&mut checksum, "convolution.projection", projection);
+            add_norm(&mut checksum, "convolution.norm", Some(&convolution.norm));
+        }
         let mut relative_positions = weights.relative_positions.unwrap_or_default();
         let packed = |norm: NormWeights| CpuNorm::new(norm, config);
         if let Some(norm) = norm.map(packed) {
@@ -173,6 +180,10 @@ impl CpuTransformer {
                 Some(it) => Some(CpuLinear::new(it, precision, LowPrecision::W8A8)?),
             },
             relative_positions,
+            convolution: match weights.convolution.zip(config.layer.convolution) {
+                None => None,
+                Some((weights, it)) => Some(CpuConvolution::new(config, it, weights, precision)?),
+            },
             layers: Vec::with_capacity(config.stored_layers()),
             final_norm: None,
             attention: CpuAttention::new(config, bias, precision),
@@ -227,6 +238,14 @@ impl CpuTransformer {
         let qkv = qkv.resize_stale(tokens * qkv_width);
         let context = context.resize_stale(tokens * width);
         self.embed(batch, embedded, x);
+        let first_input: &[f32] = match &self.convolution {
+            None => &[],
+            Some(_) => {
+                let copy = embedded.resize_stale(x.len());
+                copy.copy_from_slice(x);
+                copy
+            }
+        };
         self.prepare_rotary(batch, positions, rotary);
         let is_shared = tokens <= BLOCK_ROWS && region.threads() > 1;
         for number in 0..self.config.layers {
@@ -244,16 +263,21 @@ impl CpuTransformer {
                 self.attention
                     .forward_in(region, attention, qkv, batch, context);
                 layer.feed_forward(x, context, region);
-                continue;
+            } else {
+                for_each_block((qkv, qkv_width), (x, hidden), |first, qkv, x| {
+                    let rows = of_rows(first, qkv.len() / qkv_width.max(1));
+                    layer.qkv(x, qkv, rows, &mut ParallelRegion::sequential());
+                });
+                self.attention.forward(attention, qkv, batch, context);
+                for_each_block((x, hidden), (context, width), |_, x, context| {
+                    layer.feed_forward(x, context, &mut ParallelRegion::sequential());
+                });
             }
-            for_each_block((qkv, qkv_width), (x, hidden), |first, qkv, x| {
-                let rows = of_rows(first, qkv.len() / qkv_width.max(1));
-                layer.qkv(x, qkv, rows, &mut ParallelRegion::sequential());
-            });
-            self.attention.forward(attention, qkv, batch, context);
-            for_each_block((x, hidden), (context, width), |_, x, context| {
-                layer.feed_forward(x, context, &mut ParallelRegion::sequential());
-            });
+            if let (0, Some(convolution)) = (number, &self.convolution) {
+                for_each_block((x, hidden), (&[], 0), |first, x, _| {
+                    convolution.forward(batch, first_input, first, x);
+                });
+            }
         }
         if let Some(norm) = &self.final_norm {
             for_each_block((x, hidden), (&[], 0), |_, x, _| norm.forward(x, &[]));

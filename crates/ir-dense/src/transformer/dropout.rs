@@ -24,6 +24,8 @@ pub(crate) enum DropoutSite {
     Attention(usize),
     /// Output of the feed-forward network, before the residual connection.
     FeedForward(usize),
+    /// Convolution beside the first layer, before its activation function.
+    Convolution,
 }
 
 impl DropoutSite {
@@ -33,6 +35,8 @@ impl DropoutSite {
             Self::AttentionProbabilities(layer) => 3 * layer as u64 + 1,
             Self::Attention(layer) => 3 * layer as u64 + 2,
             Self::FeedForward(layer) => 3 * layer as u64 + 3,
+            // The last number of 16 bits.
+            Self::Convolution => 0xFFFF,
         }
     }
 }

@@ -148,6 +148,7 @@ impl ForwardPass<'_> {
             x = projection.forward(x);
         }
         let mut x = self.drop(x, DropoutSite::Embeddings);
+        let embedded = model.convolution.as_ref().map(|_| x.clone());
         let relative = model.relative_positions.as_ref().map(Param::val);
         let relative = relative.map(|it| norm(&model.relative_position_norm, it));
         let blocks = block_attentions(model, self.batch);
@@ -188,8 +189,43 @@ impl ForwardPass<'_> {
                 let down = norm(&layer.output_norm, down);
                 self.drop(down, drop[1]) + attended
             };
+            if let (0, Some(embedded)) = (number, &embedded) {
+                x = self.convolved(model, embedded.clone(), x);
+            }
         }
         norm(&model.final_norm, x)
+    }
+
+    /// Adds the convolution of the input of the first layer to its output, and normalizes.
+    fn convolved(&self, model: &Transformer, input: Tensor<2>, output: Tensor<2>) -> Tensor<2> {
+        let config = model.config();
+        let (Some(layer), Some(described)) = (&model.convolution, config.layer.convolution) else {
+            return output;
+        };
+        let ([tokens, width], size) = (input.dims(), described.kernel_size);
+        let device = input.device();
+        let input = match self.batch.padding(&device) {
+            None => input,
+            // Padding is zero, as what precedes and follows a text.
+            Some(padding) => input * padding.bool_not().float().reshape([tokens, 1]),
+        };
+        let blocks = self.batch.blocks().iter().map(|block| {
+            let (texts, length) = (block.texts, block.length);
+            let rows = input.clone().slice([block.tokens(), 0..width]);
+            let zeros = Tensor::zeros([texts, size / 2, width], &device);
+            let rows = rows.reshape([texts, length, width]);
+            let rows: Tensor<3> = Tensor::cat(vec![zeros.clone(), rows, zeros], 1);
+            let taps = (0..size).map(|tap| {
+                let columns = [0..texts, tap..tap + length, 0..width];
+                rows.clone().slice(columns)
+            });
+            Tensor::cat(taps.collect(), 2).reshape([texts * length, size * width])
+        });
+        let neighbors = concatenate(blocks.collect());
+        let projected = layer.projection.forward(neighbors);
+        let projected = self.drop(projected, DropoutSite::Convolution);
+        let sum = output + described.activation.apply(projected);
+        normalize(&layer.norm, config, sum)
     }
 }
 

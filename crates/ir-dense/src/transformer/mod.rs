@@ -14,6 +14,7 @@ mod attended_tokens;
 pub(crate) mod batch;
 pub(crate) mod cpu;
 pub(crate) mod cpu_attention;
+mod cpu_convolution;
 pub(crate) mod cpu_forward;
 mod cpu_layer;
 mod cpu_positions;
@@ -74,6 +75,8 @@ pub struct Transformer {
     pub relative_positions: Option<Param<Tensor<2>>>,
     /// Normalization of the embeddings of relative positions.
     pub relative_position_norm: Option<LayerNorm>,
+    /// Convolution beside the first layer.
+    pub convolution: Option<ConvolutionLayer>,
     /// Layers, first to last, without repetitions of layers that share weights.
     pub layers: Vec<TransformerLayer>,
     /// Normalization of the output of the last layer.
@@ -121,6 +124,16 @@ pub struct PositionProjections {
     pub key: Option<Linear>,
     /// Queries of relative positions: `[hidden_size, queries]`.
     pub query: Option<Linear>,
+}
+
+/// Convolution over the tokens of a text, and the normalization of its sum with the output of the
+/// first layer.
+#[derive(Module, Debug)]
+pub struct ConvolutionLayer {
+    /// Projection of the vectors of neighboring tokens: `[kernel_size · hidden_size, hidden_size]`.
+    pub projection: Linear,
+    /// Normalization of the sum.
+    pub norm: LayerNorm,
 }
 
 /// Projections of a bottleneck adapter.

@@ -6,8 +6,8 @@ use burn::module::Param;
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
 
-use super::Transformer;
 use super::tensor_names::ResolvedNames;
+use super::{ConvolutionLayer, Transformer};
 use crate::architectures::LayerNames;
 use crate::error::ModelError;
 use crate::model_folder::{NamedTensor, TransformerConfig, write_weights};
@@ -86,6 +86,9 @@ impl Transformer {
         saved.norm(&name, self.final_norm.as_ref());
         let name = saved.names.module(|it| it.embedding_projection);
         saved.linear(&name, self.embedding_projection.as_ref());
+        if let Some(convolution) = &self.convolution {
+            saved.convolution(convolution);
+        }
         for (number, layer) in self.layers.iter().enumerate() {
             saved.qkv(number, &layer.qkv, &self.config);
             let name = saved.names.of_layer(number, |it| it.output);
@@ -151,6 +154,21 @@ impl SavedTensors {
             self.vectors
                 .push(NamedTensor::new(format!("{name}.bias"), bias));
         }
+    }
+
+    /// Convolution, `[to, from, kernel_size]`.
+    fn convolution(&mut self, layer: &ConvolutionLayer) {
+        let weight = layer.projection.weight.val();
+        let [from, to] = weight.dims();
+        let weight: Tensor<3> = weight.reshape([from / to, to, to]).permute([2, 1, 0]);
+        let name = self.names.module(|it| it.convolution);
+        self.tensors
+            .push(NamedTensor::new(format!("{name}.weight"), weight));
+        let bias = layer.projection.bias.as_ref().map(Param::val);
+        let bias = bias.map(|bias| NamedTensor::new(format!("{name}.bias"), bias));
+        self.vectors.extend(bias);
+        let name = self.names.module(|it| it.convolution_norm);
+        self.norm(&name, Some(&layer.norm));
     }
 
     /// Projections of queries, keys and values: one tensor, or three.

@@ -7,12 +7,14 @@ use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::tensor_names::{ResolvedNames, RowsName};
-use super::{AdapterProjections, PositionProjections, Transformer, TransformerLayer};
+use super::{
+    AdapterProjections, ConvolutionLayer, PositionProjections, Transformer, TransformerLayer,
+};
 use crate::architectures::LayerNames;
 use crate::error::ModelError;
 use crate::model_folder::{
-    Disentangled, NormPlacement, TensorSource, TensorValues, TransformerConfig, WeightFile,
-    transposed,
+    Convolution, Disentangled, NormPlacement, TensorSource, TensorValues, TransformerConfig,
+    WeightFile, transposed,
 };
 
 /// Reader of the weights of a transformer, one layer at a time.
@@ -34,6 +36,7 @@ pub(crate) struct EmbeddingWeights {
     /// Embeddings of relative positions, `[2 · buckets, hidden_size]`.
     pub(crate) relative_positions: Option<Vec<f32>>,
     pub(crate) relative_position_norm: Option<NormWeights>,
+    pub(crate) convolution: Option<ConvolutionWeights>,
     pub(crate) final_norm: Option<NormWeights>,
 }
 
@@ -53,6 +56,13 @@ pub(crate) struct LayerWeights {
     pub(crate) position_key: Option<LinearWeights>,
     pub(crate) position_query: Option<LinearWeights>,
     pub(crate) adapter: Option<AdapterWeights>,
+}
+
+/// Weights of the convolution beside the first layer.
+pub(crate) struct ConvolutionWeights {
+    /// From the vectors of neighboring tokens, one after the other.
+    pub(crate) projection: LinearWeights,
+    pub(crate) norm: NormWeights,
 }
 
 /// Weights of the bottleneck adapter of a layer.
@@ -171,6 +181,10 @@ impl Transformer {
                 .relative_positions
                 .map(|values| matrix(values, config.hidden_size)),
             relative_position_norm: embeddings.relative_position_norm.map(norm),
+            convolution: embeddings.convolution.map(|it| ConvolutionLayer {
+                projection: it.projection.into_module(device),
+                norm: norm(it.norm),
+            }),
             final_norm: embeddings.final_norm.map(norm),
             config,
         })
@@ -233,6 +247,10 @@ impl<'a> WeightReader<'a> {
                 names.module(|it| it.relative_position_norm),
                 hidden,
             )?,
+            convolution: match layer.convolution {
+                None => None,
+                Some(convolution) => Some(self.convolution(convolution)?),
+            },
             final_norm: norm(layer.final_norm, names.module(|it| it.final_norm), hidden)?,
         })
     }
@@ -294,6 +312,28 @@ impl<'a> WeightReader<'a> {
             position_query: position(|it| it.position_to_content, |it| it.position_query)?,
             adapter: adapter.transpose()?,
         })
+    }
+
+    /// Reads a convolution, `[to, from, kernel_size]` in PyTorch's layout.
+    fn convolution(&self, convolution: Convolution) -> Result<ConvolutionWeights, ModelError> {
+        let (size, hidden) = (convolution.kernel_size, self.config.hidden_size);
+        let name = self.names.module(|it| it.convolution);
+        let taps = self
+            .weights
+            .tensor(&format!("{name}.weight"), &[hidden, hidden, size])?;
+        let mut weight = vec![0.0; taps.len()];
+        for (at, value) in taps.iter().enumerate() {
+            let (tap, from, to) = (at % size, at / size % hidden, at / size / hidden);
+            weight[(tap * hidden + from) * hidden + to] = *value;
+        }
+        taps.release();
+        let projection = LinearWeights {
+            weight,
+            bias: Some(self.weights.take(&format!("{name}.bias"), &[hidden])?),
+            to: hidden,
+        };
+        let norm = self.norm(&self.names.module(|it| it.convolution_norm), hidden)?;
+        Ok(ConvolutionWeights { projection, norm })
     }
 
     fn norm(&self, module: &str, width: usize) -> Result<NormWeights, ModelError> {
@@ -438,6 +478,12 @@ impl EmbeddingWeights {
             )?,
             relative_positions: table(&model.relative_positions)?,
             relative_position_norm: norm(&model.relative_position_norm)?,
+            convolution: optional(model.convolution.as_ref(), |it| {
+                Some(ConvolutionWeights {
+                    projection: LinearWeights::from_module(&it.projection)?,
+                    norm: NormWeights::from_module(&it.norm)?,
+                })
+            })?,
             final_norm: norm(&model.final_norm)?,
         })
     }

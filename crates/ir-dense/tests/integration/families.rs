@@ -14,10 +14,9 @@ use serde::Deserialize;
 const TOLERANCE: f32 = 1e-5;
 
 /// Folders of models that are not supported, which are rejected.
-const UNSUPPORTED: [(&str, &str); 4] = [
+const UNSUPPORTED: [(&str, &str); 3] = [
     ("deberta", "model_type is \"deberta\""),
     ("deberta-defaults", "model_type is \"deberta\""),
-    ("deberta-v2-conv", "conv_kernel_size is 3"),
     ("deberta-v2-embedding-size", "embedding_size is 16"),
 ];
 
