@@ -55,6 +55,19 @@ impl Backend {
         }
     }
 
+    /// Backends that this crate was built with, by the names of their features.
+    pub(crate) fn built() -> Vec<&'static str> {
+        let all = [
+            ("cpu", true),
+            ("tch", cfg!(feature = "tch")),
+            ("wgpu", cfg!(feature = "wgpu")),
+            ("vulkan", cfg!(feature = "vulkan")),
+            ("cuda", cfg!(feature = "cuda")),
+        ];
+        let built = all.into_iter().filter(|(_, is_built)| *is_built);
+        built.map(|(name, _)| name).collect()
+    }
+
     /// Returns the burn device.
     ///
     /// # Errors

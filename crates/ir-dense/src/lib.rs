@@ -30,9 +30,9 @@ pub use cross_encoder::{
 };
 pub use description::{ModelDescription, describe};
 pub use encode::{
-    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, ModuleDescription, Pooling,
-    PoolingModes, SideConfig, SideDescription, TokenizerDescription, Tower, TowerDescription,
-    UnknownPooling, WeightDescription, encode_stream, model_files,
+    BiEncoder, ComputationDescription, EncoderConfig, EncoderFingerprint, ModelTokenizer,
+    ModuleDescription, Pooling, PoolingModes, SideConfig, SideDescription, TokenizerDescription,
+    Tower, TowerDescription, UnknownPooling, WeightDescription, encode_stream, model_files,
 };
 pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};

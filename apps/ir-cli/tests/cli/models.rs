@@ -306,6 +306,13 @@ fn inspect_prints_how_a_folder_is_understood() {
     );
     assert_eq!(value("document"), "no prompt, at most 32 of 32 tokens");
     assert!(value("architecture").starts_with("bert: "), "{shown}");
+    assert_eq!(
+        value("inference"),
+        "cpu: linear layers in f32, bf16, int8; attention in f32, bf16"
+    );
+    assert_eq!(value("training"), "cpu: kernels in f32, bf16");
+    assert!(value("backends").starts_with("cpu"), "{shown}");
+    assert!(!shown.contains("not read"), "{shown}");
     assert!(value("tokenizer").starts_with("WordPiece (vocab.txt), "));
     assert!(value("weights").contains(" parameters in f32 (safetensors, model.safetensors), "));
     let json = ir(&here, NO_HUB, &["models", "inspect", "model", "--json"]);
@@ -313,7 +320,23 @@ fn inspect_prints_how_a_folder_is_understood() {
     assert_eq!((&json["dim"], &json["check"]), (&20.into(), &().into()));
     assert_eq!(json["towers"][0]["tokenizer"]["truncation_side"], "right");
     assert_eq!(json["towers"][0]["problems"], serde_json::json!([]));
+    assert_eq!(
+        json["towers"][0]["computation"]["backends"][0],
+        serde_json::json!("cpu")
+    );
     ir(&here, NO_HUB, &["models", "inspect", "none"]).fails(1, &["none", "found neither"]);
+
+    // Fields that nothing reads.
+    let config = std::fs::read_to_string(here.at("model/config.json")).unwrap();
+    let more = config.replacen('{', "{\"attention_sinks\": 4, \"use_cache\": true, ", 1);
+    here.write("model/config.json", more);
+    let shown = ir(&here, NO_HUB, &["models", "inspect", "model"]).ok().out;
+    let line = shown.lines().find(|line| line.starts_with("not read"));
+    assert_eq!(
+        line.map(|line| line["not read".len()..].trim()),
+        Some("config.json: attention_sinks"),
+        "{shown}"
+    );
 
     // Headers are compared with the configuration, elements are not read.
     let config = std::fs::read_to_string(here.at("model/config.json")).unwrap();

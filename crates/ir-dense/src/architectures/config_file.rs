@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::Path;
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
@@ -17,8 +18,10 @@ use crate::output_activation::OutputActivation;
 pub(crate) struct ConfigFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) fields: Map<String, Value>,
-    /// Names of the fields that were asked for.
-    asked: RefCell<BTreeSet<String>>,
+    /// Path of the object in the file, such as `rope_parameters.`; empty for the file.
+    prefix: String,
+    /// Paths of the fields of the file that were asked for.
+    asked: Rc<RefCell<BTreeSet<String>>>,
 }
 
 /// Kinds of layers in `layer_types` and `rope_parameters`.
@@ -26,7 +29,7 @@ pub(crate) const FULL_ATTENTION: &str = "full_attention";
 pub(crate) const SLIDING_ATTENTION: &str = "sliding_attention";
 
 /// Fields without effect on vectors: parts of their names.
-const NEUTRAL_FIELDS: [&str; 23] = [
+const NEUTRAL_FIELDS: [&str; 43] = [
     "_name_or_path",
     "_token_id",
     "_token_index",
@@ -37,19 +40,39 @@ const NEUTRAL_FIELDS: [&str; 23] = [
     "chunk_size",
     "classifier",
     "cross_attention",
+    "decoder_bias",
+    "deterministic_flash_attn",
     "dropout",
     "dtype",
+    "final_logit",
     "gradient_checkpointing",
     "id2label",
     "init",
     "is_encoder_decoder",
     "label2id",
+    "legacy",
     "model_type",
+    "num_decoder_layers",
+    "num_labels",
     "output_",
     "pdrop",
+    "pooler_",
     "pretraining_tp",
+    "problem_type",
+    "sbert_ce",
+    "scale_decoder",
+    "sentence_transformers",
+    "sinusoidal_pos_embds",
+    "sparse_pred",
+    "summary_",
+    "task_specific_params",
     "tie_",
     "transformers_version",
+    "unpad_inputs",
+    "use_flash_attn",
+    "use_memory_efficient",
+    "vocab_size_multiple",
+    "xentropy",
 ];
 
 impl<'a> ConfigFile<'a> {
@@ -57,25 +80,41 @@ impl<'a> ConfigFile<'a> {
         Self {
             path,
             fields,
-            asked: RefCell::default(),
+            prefix: String::new(),
+            asked: Rc::default(),
         }
     }
 
-    /// Fields that nobody asked for and that may change vectors.
-    pub(crate) fn unread(&self) -> Vec<&str> {
-        let asked = self.asked.borrow();
-        let names = self.fields.iter().filter(|(_, value)| !value.is_null());
-        let names = names.map(|(name, _)| name.as_str());
-        let is_neutral = |name: &str| NEUTRAL_FIELDS.iter().any(|part| name.contains(part));
-        names
-            .filter(|name| !asked.contains(*name) && !is_neutral(name))
-            .collect()
+    /// Object of a field.
+    fn inner(&self, field: &str, fields: &Map<String, Value>) -> Self {
+        Self {
+            path: self.path,
+            fields: fields.clone(),
+            prefix: format!("{}{field}.", self.prefix),
+            asked: self.asked.clone(),
+        }
+    }
+
+    /// Paths of the fields that nobody asked for and that may change vectors.
+    pub(crate) fn unread(&self) -> Vec<String> {
+        let mut unread = Vec::new();
+        for (name, value) in self.fields.iter().filter(|(_, value)| !value.is_null()) {
+            let path = format!("{}{name}", self.prefix);
+            if NEUTRAL_FIELDS.iter().any(|part| name.contains(part)) {
+                continue;
+            }
+            match value {
+                _ if !self.asked.borrow().contains(&path) => unread.push(path),
+                Value::Object(fields) => unread.extend(self.inner(name, fields).unread()),
+                _ => {}
+            }
+        }
+        unread
     }
 
     pub(crate) fn get(&self, field: &str) -> Option<&Value> {
-        if !self.asked.borrow().contains(field) {
-            self.asked.borrow_mut().insert(field.to_owned());
-        }
+        let path = format!("{}{field}", self.prefix);
+        self.asked.borrow_mut().insert(path);
         self.fields.get(field).filter(|value| !value.is_null())
     }
 
@@ -161,7 +200,7 @@ impl<'a> ConfigFile<'a> {
     /// Returns the fields of an object, such as `rope_parameters`.
     pub(crate) fn object(&self, field: &str) -> Result<Option<ConfigFile<'_>>, ModelError> {
         let fields = self.typed(field, "an object", Value::as_object)?;
-        Ok(fields.map(|fields| ConfigFile::new(self.path, fields.clone())))
+        Ok(fields.map(|fields| self.inner(field, fields)))
     }
 
     /// Returns an error unless a field is absent or has the value.
@@ -246,6 +285,15 @@ impl<'a> ConfigFile<'a> {
         }
     }
 
+    /// Field of θ in the files of flash-attention's BERT, or of transformers.
+    pub(crate) fn theta_field(&self) -> &'static str {
+        if self.has("rotary_emb_base") {
+            "rotary_emb_base"
+        } else {
+            "rope_theta"
+        }
+    }
+
     /// Rotary position embeddings of all components of a head, of layers of a kind: the parameters
     /// of `rope_scaling` or `rope_parameters`, and θ as older files name it, or a default.
     pub(crate) fn rotary(
@@ -283,7 +331,7 @@ impl<'a> ConfigFile<'a> {
         (theta_field, default_theta): (&str, f64),
         head_size: usize,
     ) -> Result<Rotary, ModelError> {
-        let empty = || ConfigFile::new(self.path, Map::new());
+        let empty = || self.inner(field, &Map::new());
         let all = self.object(field)?.unwrap_or_else(empty);
         let of_kind = all.object(kind)?;
         let parameters = of_kind.as_ref().unwrap_or(&all);
@@ -299,10 +347,8 @@ impl<'a> ConfigFile<'a> {
                 self.error(&format!("{field}.{name}"), "above 0", found)
             })
         };
-        let name = match parameters.text("rope_type")? {
-            Some(name) => name,
-            None => parameters.text("type")?.unwrap_or("default"),
-        };
+        let older = parameters.text("type")?;
+        let name = parameters.text("rope_type")?.or(older).unwrap_or("default");
         let scaling = match name {
             "default" => None,
             "linear" => Some(RotaryScaling::Linear {

@@ -1,6 +1,8 @@
 //! Gemma 3 (EmbeddingGemma): normalization around attention and feed-forward network, attention to
 //! a window in five of six layers.
 
+use serde_json::Value;
+
 use super::config_file::{FULL_ATTENTION, SLIDING_ATTENTION};
 use super::definition::{Definition, FieldNames, HeadLayout, LayerNames, TensorNames};
 use crate::model_folder::{
@@ -25,6 +27,8 @@ pub(super) const GEMMA3: Definition = Definition {
         config.layer_norm_eps = file.number("rms_norm_eps")?.unwrap_or(1e-6);
         config.activation = file.activation("hidden_activation", "gelu_pytorch_tanh")?;
         let head_size = file.integer("head_dim")?.unwrap_or(256);
+        // transformers does not apply it, the reference implementation does.
+        file.expect("attn_logit_softcapping", &Value::Null)?;
         let scale = file.number("query_pre_attn_scalar")?.unwrap_or(256.0);
         if scale <= 0.0 {
             return Err(file.error("query_pre_attn_scalar", "above 0", scale));

@@ -25,7 +25,7 @@ pub(super) const JINA_V3: Definition = Definition {
             ..LayerConfig::default()
         };
         let head_size = config.attention().head_size;
-        let theta = ("rope_theta", 20_000.0);
+        let theta = (file.theta_field(), 20_000.0);
         config.layer.rotary = Some(file.rotary(FULL_ATTENTION, theta, head_size)?);
         Ok(config)
     },

@@ -138,14 +138,15 @@ fn read_qwen_windows(
     file: &ConfigFile<'_>,
     config: &mut TransformerConfig,
 ) -> Result<(), ModelError> {
+    let first = file.integer("max_window_layers")?.unwrap_or(28);
+    let local = file.local_layers(config.layers)?;
     let (true, Some(window)) = (
         file.flag("use_sliding_window")?.unwrap_or(false),
         file.integer("sliding_window")?,
     ) else {
         return Ok(());
     };
-    let first = file.integer("max_window_layers")?.unwrap_or(28);
-    config.layer.local_layers = match file.local_layers(config.layers)? {
+    config.layer.local_layers = match local {
         Some(layers) => layers,
         None => (first..config.layers.max(first)).collect(),
     };

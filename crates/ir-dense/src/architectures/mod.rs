@@ -219,6 +219,16 @@ fn find(file: &ConfigFile<'_>) -> Result<&'static Definition, ModelError> {
     by_type(stem).ok_or_else(unknown)
 }
 
+/// Paths of the fields of `config.json` of a folder, or of the base model of its adapter, that are
+/// not read and may change vectors.
+pub(crate) fn unread_fields(folder: &Path) -> Result<Vec<String>, ModelError> {
+    let path = base_folder(folder)?.join("config.json");
+    let mut file = ConfigFile::new(&path, read_json(&path)?.unwrap_or_default());
+    let definition = find(&file)?;
+    read_fields(&mut file, definition)?;
+    Ok(file.unread())
+}
+
 /// Says what of a configuration an architecture misses, and what it does not read.
 fn differences(file: &ConfigFile<'_>, definition: &Definition) -> String {
     const MAX_FIELDS: usize = 6;

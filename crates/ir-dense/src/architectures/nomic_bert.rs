@@ -61,12 +61,8 @@ pub(super) const NOMIC_BERT: Definition = Definition {
             ..LayerConfig::default()
         };
         let head_size = config.attention().head_size;
-        let theta = if file.has("rotary_emb_base") {
-            "rotary_emb_base"
-        } else {
-            "rope_theta"
-        };
-        config.layer.rotary = Some(file.rotary(FULL_ATTENTION, (theta, 1_000.0), head_size)?);
+        let theta = (file.theta_field(), 1_000.0);
+        config.layer.rotary = Some(file.rotary(FULL_ATTENTION, theta, head_size)?);
         Ok(config)
     },
     names: &[

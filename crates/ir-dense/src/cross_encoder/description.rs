@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::folder::CrossEncoderFolder;
 use super::{CrossEncoder, CrossEncoderConfig};
-use crate::encode::{TokenizerDescription, WeightDescription};
+use crate::architectures::unread_fields;
+use crate::encode::{ComputationDescription, TokenizerDescription, WeightDescription};
 use crate::error::ModelError;
 use crate::model_folder::TransformerConfig;
 use crate::output_activation::OutputActivation;
@@ -22,6 +23,10 @@ pub struct CrossEncoderDescription {
     pub transformer: TransformerConfig,
     /// Number of positions: with position embeddings, the highest possible maximum length.
     pub positions: usize,
+    /// Fields of `config.json` that are not read and may change scores.
+    pub unread_fields: Vec<String>,
+    /// What computes the transformer.
+    pub computation: ComputationDescription,
     /// Weight files of the transformer and the head.
     pub weights: WeightDescription,
     /// Kind and size of the vocabulary, and truncation.
@@ -71,6 +76,8 @@ pub fn describe_cross_encoder(
     Ok(Some(CrossEncoderDescription {
         transformer: transformer.clone(),
         positions: transformer.max_tokens(),
+        unread_fields: unread_fields(&model.folder)?,
+        computation: ComputationDescription::new(transformer),
         weights: model.weights.describe()?,
         tokenizer: TokenizerDescription::new(&model.tokenizer),
         head: model.head.layers(),

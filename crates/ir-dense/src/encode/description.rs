@@ -7,8 +7,11 @@ use ir_core::Side;
 use serde::Serialize;
 
 use super::{EncoderConfig, ModelTokenizer, PoolingModes, Tower};
+use crate::architectures::unread_fields;
+use crate::backend::Backend;
 use crate::error::ModelError;
 use crate::model_folder::{TransformerConfig, base_folder, read_json, remote_code};
+use crate::precision::Precision;
 use crate::transformer::{ModelWeights, tensor_problems};
 
 /// Description of a [`Tower`].
@@ -23,6 +26,10 @@ pub struct TowerDescription {
     pub transformer: TransformerConfig,
     /// Number of positions: with position embeddings, the highest possible maximum length.
     pub positions: usize,
+    /// Fields of `config.json` that are not read and may change vectors.
+    pub unread_fields: Vec<String>,
+    /// What computes the transformer.
+    pub computation: ComputationDescription,
     /// Weight files of the transformer.
     pub weights: WeightDescription,
     /// Kind and size of the vocabulary, and truncation.
@@ -42,6 +49,40 @@ pub struct TowerDescription {
     /// Errors of tensors: missing, of another shape or element type, or of layers that the
     /// configuration does not describe. The model does not open with any.
     pub problems: Vec<String>,
+}
+
+/// What computes a transformer: the kernels of this crate on [`Backend::Cpu`], burn's operations in
+/// f32 on other backends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ComputationDescription {
+    /// Backends that this program was built with, by the names of their features.
+    pub backends: Vec<&'static str>,
+    /// Precisions of the linear layers in inference on the CPU.
+    pub inference: Vec<Precision>,
+    /// Precisions of attention in inference on the CPU; f32 in the others.
+    pub attention: Vec<Precision>,
+    /// Precisions of the kernels of training on the CPU. Empty: training runs in burn's automatic
+    /// differentiation, in f32.
+    pub training: Vec<Precision>,
+}
+
+impl ComputationDescription {
+    pub(crate) fn new(config: &TransformerConfig) -> Self {
+        let exact = vec![Precision::F32];
+        let both = vec![Precision::F32, Precision::Bf16];
+        let (attention, training) = if config.layer.is_bert() {
+            (both.clone(), both)
+        } else {
+            (exact, Vec::new())
+        };
+        Self {
+            backends: Backend::built(),
+            inference: Precision::ALL.into(),
+            attention,
+            training,
+        }
+    }
 }
 
 /// Settings of a side.
@@ -152,6 +193,8 @@ impl Tower {
             folder: self.transformer_folder.clone(),
             transformer: self.config().clone(),
             positions: self.config().max_tokens(),
+            unread_fields: unread_fields(&self.transformer_folder)?,
+            computation: ComputationDescription::new(self.config()),
             weights: self.weights.describe()?,
             tokenizer: TokenizerDescription::new(&self.tokenizer),
             pooling: Some(self.pooling.clone()),

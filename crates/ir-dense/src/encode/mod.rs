@@ -33,7 +33,8 @@ pub use bi_encoder::BiEncoder;
 pub(crate) use bi_encoder::side_folders;
 pub use config::{EncoderConfig, SideConfig};
 pub use description::{
-    ModuleDescription, SideDescription, TokenizerDescription, TowerDescription, WeightDescription,
+    ComputationDescription, ModuleDescription, SideDescription, TokenizerDescription,
+    TowerDescription, WeightDescription,
 };
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use ir_core::{Encoder, Side};
-use ir_dense::{BiEncoder, TransformerConfig};
+use ir_dense::{BiEncoder, TransformerConfig, describe};
 use serde_json::{Value, json};
 
 use crate::common::{changed, testdata};
@@ -92,6 +92,24 @@ fn settings_that_are_not_supported_are_errors() {
             "num_hidden_layers is 1",
         ),
         (
+            "gemma3-bf16",
+            "config.json",
+            json!({"attn_logit_softcapping": 50.0}),
+            "attn_logit_softcapping is 50.0, expected null",
+        ),
+        (
+            "deberta-v2-conv",
+            "config.json",
+            json!({"conv_kernel_size": 4}),
+            "conv_kernel_size is 4, expected 0, or odd from 3 on",
+        ),
+        (
+            "deberta-v2-conv",
+            "config.json",
+            json!({"conv_groups": 2}),
+            "conv_groups is 2, expected 1",
+        ),
+        (
             "deberta-v3",
             "config.json",
             json!({"position_buckets": 8, "max_relative_positions": 3}),
@@ -133,6 +151,34 @@ fn settings_that_are_not_supported_are_errors() {
     let folder = changed("t5", "config.json", &fields);
     let error = BiEncoder::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("layer.1.DenseReluDense.wi_1"), "{error}");
+}
+
+#[test]
+fn fields_that_are_not_read_are_described() {
+    let unread = |folder: &Path| {
+        let towers = describe(folder, &Default::default()).unwrap().towers;
+        towers[0].unread_fields.clone()
+    };
+    let families = std::fs::read_dir(testdata("families")).unwrap();
+    let folders = families.map(|entry| entry.unwrap().path());
+    for folder in folders.filter(|folder| folder.is_dir()) {
+        assert_eq!(
+            unread(&folder),
+            Vec::<String>::new(),
+            "{}",
+            folder.display()
+        );
+    }
+    let parameters = json!({"rope_theta": 1000.0, "rope_type": "default", "beta_fast": 2.0});
+    let fields = json!({
+        "attention_sinks": 4, "use_cache": true, "query_scale": Value::Null,
+        "rope_parameters": parameters, "rope_theta": 10.0,
+    });
+    let folder = changed("qwen3-bf16", "config.json", &fields);
+    assert_eq!(
+        unread(folder.path()),
+        ["attention_sinks", "rope_parameters.beta_fast", "rope_theta"]
+    );
 }
 
 /// Rotary positions have no table: `max_seq_length` may exceed the positions of pretraining.

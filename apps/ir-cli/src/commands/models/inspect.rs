@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use ir_core::VectorSimilarity;
 use ir_dense::{
-    CrossEncoderDescription, LateInteractionDescription, ModelDescription, TokenizerDescription,
-    TowerDescription, TransformerConfig, WeightDescription, describe, describe_cross_encoder,
+    ComputationDescription, CrossEncoderDescription, LateInteractionDescription, ModelDescription,
+    Precision, TokenizerDescription, TowerDescription, TransformerConfig, WeightDescription,
+    describe, describe_cross_encoder,
 };
 use serde_json::{Value, json};
 
@@ -130,6 +131,7 @@ fn cross_encoder(model: &CrossEncoderDescription, folder: &Path, json: bool) -> 
             &model.weights,
             &model.tokenizer,
         ));
+        rows.extend(computation_rows(&model.computation, &model.unread_fields));
         rows.push(row("head", &model.head));
         rows.push(row("labels", grouped(model.labels as u64)));
         let activation = json!(model.activation);
@@ -274,8 +276,44 @@ fn transformer_rows(
     rows
 }
 
+/// What runs where, and the fields of `config.json` that are not read.
+fn computation_rows(computation: &ComputationDescription, unread: &[String]) -> Vec<[String; 2]> {
+    let names = |precisions: &[Precision]| {
+        let names: Vec<&str> = precisions.iter().map(|it| it.name()).collect();
+        names.join(", ")
+    };
+    let inference = format!(
+        "cpu: linear layers in {}; attention in {}",
+        names(&computation.inference),
+        names(&computation.attention),
+    );
+    let training = match &computation.training[..] {
+        [] => "burn's automatic differentiation in f32".to_owned(),
+        precisions => format!("cpu: kernels in {}", names(precisions)),
+    };
+    let others = computation.backends.iter().filter(|it| **it != "cpu");
+    let others: Vec<&str> = others.copied().collect();
+    let backends = match &others[..] {
+        [] => "cpu; built without others".to_owned(),
+        others => format!("cpu; in f32, {}", others.join(", ")),
+    };
+    let mut rows = vec![
+        row("inference", inference),
+        row("training", training),
+        row("backends", backends),
+    ];
+    if !unread.is_empty() {
+        rows.push(row(
+            "not read",
+            format!("config.json: {}", unread.join(", ")),
+        ));
+    }
+    rows
+}
+
 fn tower_rows(tower: &TowerDescription) -> Vec<[String; 2]> {
     let mut rows = transformer_rows(&tower.transformer, &tower.weights, &tower.tokenizer);
+    rows.extend(computation_rows(&tower.computation, &tower.unread_fields));
     for side in &tower.sides {
         let limits = [side.max_tokens, tower.positions];
         rows.push(row(side.side, prompt_and_limit(&side.prompt, limits)));
