@@ -284,8 +284,7 @@ class BottleneckOutput(torch.nn.Module):
 @contextlib.contextmanager
 def without_bottleneck(folder):
     """The folder, or a copy without its adapter; and what applies the adapter to a transformer."""
-    path = folder / ADAPTER_CONFIG
-    adapter = json.loads(path.read_text()) if path.exists() else {}
+    adapter = adapter_config(folder)
     if "config" not in adapter:
         yield folder, lambda encoder: None
         return
@@ -491,8 +490,8 @@ COMMITTED = (
 # Folders without gradients.json: the tokens or weights differ from another folder, not the gradients, or there are two
 # transformers.
 WITHOUT_GRADIENTS = (
-    "bert-adapter bert-added-tokens bert-added-tokens-older bert-lengths bert-lora bert-older bert-prompt-excluded "
-    "bert-router bert-split-special electra-adapter qwen3-lora roberta-adapter xlm-roberta-added-tokens"
+    "bert-added-tokens bert-added-tokens-older bert-lengths bert-older bert-prompt-excluded bert-router bert-split-special "
+    "xlm-roberta-added-tokens"
 ).split()
 # Indices of the texts of the loss: two sentences, a word, and a text that is longer than all attention windows.
 GRADIENT_TEXTS = [0, 6, 2, 16]
@@ -562,7 +561,13 @@ def encode_with_gradients(name, folder):
         encoder = FOLDERS[name].model.from_pretrained(folder, dtype=torch.float64).eval()
         tokenizer = tf.AutoTokenizer.from_pretrained(folder)
         return encoder, [encoder(**tokenizer(text, truncation=True, return_tensors="pt")).pooler_output for text in texts]
-    model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float64}).to(torch.float64).eval()
+    # The base model of an adapter is relative to its folder.
+    with contextlib.chdir(folder), without_bottleneck(folder) as (own, adapt):
+        model = SentenceTransformer(str(own), device="cpu", model_kwargs={"dtype": torch.float64})
+        adapt(model[0].model)
+        if (base := lora_base(folder)) is not None:
+            model[0].model = merged(base, folder)
+    model = model.to(torch.float64).eval()
     encoder = with_padding_gradients(model[0].model)
     prompts = [model.prompts[it] for it in ("document", "passage", "corpus") if it in model.prompts]
     vectors = [model(model.preprocess([text], prompt=(prompts + [None])[0]))["sentence_embedding"] for text in texts]
@@ -574,7 +579,41 @@ def gradients(name, folder):
     encoder, vectors = encode_with_gradients(name, folder)
     vectors = torch.cat(vectors).flatten()
     (vectors * cosines(0.37, vectors)).sum().backward()
-    return {"texts": GRADIENT_TEXTS, "tensors": tensor_gradients(encoder, folder, FOLDERS[name].edit is not converted)}
+    base = lora_base(folder) or bottleneck_base(folder) or folder
+    found = tensor_gradients(encoder, base, FOLDERS[name].edit is not converted, tensor_name(folder))
+    return {"texts": GRADIENT_TEXTS, "tensors": found}
+
+
+def adapter_config(folder):
+    path = folder / ADAPTER_CONFIG
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def lora_base(folder):
+    """Folder of the base model of a LoRA adapter."""
+    base = adapter_config(folder).get("base_model_name_or_path")
+    return None if base is None else folder / base
+
+
+def bottleneck_base(folder):
+    base = adapter_config(folder).get("model_name")
+    return None if base is None else folder / base
+
+
+def merged(base, folder):
+    """Base model with the LoRA adapter of a folder added to its weights, all of which have gradients."""
+    # `from_pretrained` would apply an adapter in the folder of the base model.
+    encoder = tf.AutoModel.from_config(tf.AutoConfig.from_pretrained(base))
+    encoder.load_state_dict(load_file(base / "model.safetensors"))
+    model = peft.PeftModel.from_pretrained(encoder, str(folder)).double().merge_and_unload()
+    return model.requires_grad_(True)
+
+
+def tensor_name(folder):
+    """Names in the weight files of what `BottleneckOutput` names otherwise."""
+    adapters = f".output.adapters.{adapter_config(folder).get('name')}."
+    names = {".output.output.": ".output.", ".output.down.": f"{adapters}adapter_down.0.", ".output.up.": f"{adapters}adapter_up."}
+    return lambda name: re.sub(r"\.output\.(output|down|up)\.", lambda found: names[found[0]], name)
 
 
 def write(name, folder):

@@ -27,22 +27,26 @@ def with_padding_gradients(encoder):
     return encoder
 
 
-def tensor_gradients(encoder, folder, original_format=True):
-    """Norm of the gradient of every tensor of the weight file of a folder, and its projection on cosines."""
+def tensor_gradients(encoder, folder, original_format=True, name=lambda name: name):
+    """Norm of the gradient of every tensor of the weight file of a folder, and its projection on cosines.
+
+    `name`: name in the files of a tensor of the encoder, which may be a tensor of an adapter.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         # Gradients as weights: saving changes their names and layout as it does those of the weights.
         for parameter in encoder.parameters():
             parameter.data = torch.full_like(parameter, math.nan) if parameter.grad is None else parameter.grad
         encoder.save_pretrained(temporary, save_original_format=original_format)
-        found = tensors(temporary)
+        found = {name(tensor): gradient for tensor, gradient in tensors(temporary).items()}
     in_file = tensors(folder)
     values = {}
     for tensor, gradient in found.items():
         if gradient.isnan().all():
             continue
         # A model with a head has a prefix.
-        [tensor] = [it for it in in_file if it == tensor] or [it for it in in_file if it.endswith(f".{tensor}")]
-        assert in_file[tensor].shape == gradient.shape, tensor
+        if ".adapters." not in tensor:
+            [tensor] = [it for it in in_file if it == tensor] or [it for it in in_file if it.endswith(f".{tensor}")]
+            assert in_file[tensor].shape == gradient.shape, tensor
         gradient = gradient.double().flatten()
         values[tensor] = rounded([[gradient.norm(), gradient @ cosines(0.11, gradient)]])[0]
     return values

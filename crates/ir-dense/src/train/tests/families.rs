@@ -1,5 +1,6 @@
 //! Gradients of all architectures against PyTorch: `gradients.json` of `.ci/encoder-folders`.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 
@@ -37,8 +38,8 @@ struct ExpectedGradients {
 
 /// Weights that say which element of the weight file they are.
 struct Origins {
-    /// Tensors of the file.
-    names: Vec<String>,
+    /// Tensors of the file, and of its adapter once they were read.
+    names: RefCell<Vec<String>>,
     /// If `true`, the value of an element is its index in its tensor; or else the index of its
     /// tensor in `names`.
     elements: bool,
@@ -46,11 +47,16 @@ struct Origins {
 
 impl TensorSource for Origins {
     fn names(&self) -> Vec<String> {
-        self.names.clone()
+        self.names.borrow().clone()
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
-        let tensor = self.names.iter().position(|it| it == name).unwrap();
+        let mut names = self.names.borrow_mut();
+        let tensor = names.iter().position(|it| it == name);
+        let tensor = tensor.unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        });
         let count: usize = shape.iter().product();
         let value = |at| {
             if self.elements {
@@ -97,10 +103,14 @@ pub(super) fn by_tensor(
     names: &[String],
     gradients: &[Vec<f32>],
 ) -> BTreeMap<String, [f64; 2]> {
+    let mut names = names.to_vec();
     let [tensors, elements] = [false, true].map(|elements| {
-        let names = names.to_vec();
-        let source = Origins { names, elements };
+        let source = Origins {
+            names: RefCell::new(names.clone()),
+            elements,
+        };
         let model = Transformer::load(config.clone(), &source, &Device::flex()).unwrap();
+        names = source.names.into_inner();
         model.parameters()
     });
     let mut sums: BTreeMap<String, [f64; 2]> = BTreeMap::new();
