@@ -219,7 +219,8 @@ impl ForwardPass<'_> {
                 let columns = [0..texts, tap..tap + length, 0..width];
                 rows.clone().slice(columns)
             });
-            Tensor::cat(taps.collect(), 2).reshape([texts * length, size * width])
+            let taps: Vec<Tensor<3>> = taps.collect();
+            Tensor::cat(taps, 2).reshape([texts * length, size * width])
         });
         let neighbors = concatenate(blocks.collect());
         let projected = layer.projection.forward(neighbors);
