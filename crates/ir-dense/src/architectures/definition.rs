@@ -261,4 +261,28 @@ impl TensorNames {
         },
         ..Self::BERT
     };
+
+    /// Names of transformers for BERT with rotary positions: GTE, Nomic BERT, Jina v3.
+    pub(crate) const ROTARY_BERT: Self = Self {
+        layer: "layers.",
+        parts: LayerNames {
+            attention_norm: "post_attention_layernorm",
+            norm: "post_mlp_layernorm",
+            ..Self::LLAMA.parts
+        },
+        ..Self::BERT
+    };
+
+    /// Names of flash-attention's BERT, from which the own code of Nomic BERT and Jina v3 derives.
+    pub(crate) const FLASH_BERT: Self = Self {
+        embedding_norm: "emb_ln",
+        layer: "encoder.layers.",
+        parts: LayerNames {
+            attention_norm: "norm1",
+            down: "mlp.fc2",
+            norm: "norm2",
+            ..Self::BERT.parts
+        },
+        ..Self::BERT
+    };
 }

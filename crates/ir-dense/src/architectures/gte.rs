@@ -47,15 +47,7 @@ pub(super) const GTE: Definition = Definition {
         Ok(config)
     },
     names: &[
-        TensorNames {
-            layer: "layers.",
-            parts: LayerNames {
-                attention_norm: "post_attention_layernorm",
-                norm: "post_mlp_layernorm",
-                ..TensorNames::LLAMA.parts
-            },
-            ..TensorNames::BERT
-        },
+        TensorNames::ROTARY_BERT,
         // Of the model's own code, before transformers had the architecture.
         TensorNames {
             parts: LayerNames {

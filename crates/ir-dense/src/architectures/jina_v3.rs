@@ -31,30 +31,22 @@ pub(super) const JINA_V3: Definition = Definition {
     },
     names: &[
         TensorNames {
-            layer: "layers.",
             parts: LayerNames {
-                attention_norm: "post_attention_layernorm",
                 up: Rows::All("mlp.fc1"),
                 down: "mlp.fc2",
-                norm: "post_mlp_layernorm",
-                ..TensorNames::LLAMA.parts
+                ..TensorNames::ROTARY_BERT.parts
             },
-            ..TensorNames::BERT
+            ..TensorNames::ROTARY_BERT
         },
         // Of the model's own code, before transformers had the architecture.
         TensorNames {
-            embedding_norm: "emb_ln",
-            layer: "encoder.layers.",
             parts: LayerNames {
                 qkv: &["mixer.Wqkv"],
                 output: "mixer.out_proj",
-                attention_norm: "norm1",
                 up: Rows::All("mlp.fc1"),
-                down: "mlp.fc2",
-                norm: "norm2",
-                ..TensorNames::BERT.parts
+                ..TensorNames::FLASH_BERT.parts
             },
-            ..TensorNames::BERT
+            ..TensorNames::FLASH_BERT
         },
     ],
     head: Some(|_| Ok(HeadLayout::ROBERTA)),

@@ -66,30 +66,17 @@ pub(super) const NOMIC_BERT: Definition = Definition {
         Ok(config)
     },
     names: &[
-        TensorNames {
-            parts: LayerNames {
-                attention_norm: "post_attention_layernorm",
-                norm: "post_mlp_layernorm",
-                ..TensorNames::LLAMA.parts
-            },
-            layer: "layers.",
-            ..TensorNames::BERT
-        },
+        TensorNames::ROTARY_BERT,
         // Of the model's own code, before transformers had the architecture.
         TensorNames {
-            embedding_norm: "emb_ln",
-            layer: "encoder.layers.",
             parts: LayerNames {
                 qkv: &["attn.Wqkv"],
                 output: "attn.out_proj",
-                attention_norm: "norm1",
                 gate: Rows::All("mlp.fc12"),
                 up: Rows::All("mlp.fc11"),
-                down: "mlp.fc2",
-                norm: "norm2",
-                ..TensorNames::BERT.parts
+                ..TensorNames::FLASH_BERT.parts
             },
-            ..TensorNames::BERT
+            ..TensorNames::FLASH_BERT
         },
     ],
     head: Some(|_| Ok(HeadLayout::BERT)),

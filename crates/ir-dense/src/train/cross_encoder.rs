@@ -13,7 +13,8 @@ use super::classification_head::HeadPass;
 use super::config::check_precision;
 use super::headed::{HeadLoss, HeadedGradients, HeadedTransformer, PassSettings};
 use super::run::{
-    self, Checkpoints, Observers, TrainingTask, checkpoint_functions, train_functions,
+    self, Checkpoints, FinishedRun, Observers, TrainingTask, checkpoint_functions, train_functions,
+    training_result,
 };
 use super::sampler::{BatchSampler, TrainingBatch};
 use super::{
@@ -68,22 +69,13 @@ pub struct CrossEncoderTrainer {
     checkpoints: Checkpoints,
 }
 
-/// Result of the training of a cross-encoder.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct CrossEncoderTrainingResult {
-    /// Cross-encoder with the weights of the best evaluation, or of the last step without
-    /// evaluation.
-    pub cross_encoder: CrossEncoder,
-    /// Number of steps that gave these weights.
-    pub step: u64,
-    /// Loss and metric over the steps.
-    pub history: TrainingHistory,
-    /// If `true`, early stopping ended the run.
-    pub stopped_early: bool,
-    /// Hash of what determines the weights, evaluations aside: configuration, model folder, initial
-    /// weights and examples.
-    pub fingerprint: u64,
+training_result! {
+    /// Result of the training of a cross-encoder.
+    CrossEncoderTrainingResult {
+        /// Cross-encoder with the weights of the best evaluation, or of the last step without
+        /// evaluation.
+        cross_encoder: CrossEncoder
+    }
 }
 
 impl CrossEncoderTrainer {
@@ -122,12 +114,6 @@ impl CrossEncoderTrainer {
 
     checkpoint_functions!();
 
-    /// Returns the [fingerprint](CrossEncoderTrainingResult::fingerprint) that training would have.
-    /// Reads all weights and examples.
-    pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
-        self.initial_state(data).fingerprint()
-    }
-
     fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
         let models = std::slice::from_ref(&self.model);
         let identity = identity(&self.cross_encoder, &self.model.head);
@@ -136,48 +122,51 @@ impl CrossEncoderTrainer {
 
     train_functions!(CrossEncoder, CrossEncoderTrainingResult);
 
-    /// Trains, with periodic evaluation if given, and calls `callback` with the history when
-    /// training starts or resumes and after every step, with its evaluation.
-    ///
-    /// # Errors
-    /// Returns the errors of [`CrossEncoderTrainer::train_and_evaluate`], and
-    /// [`TrainError::Callback`] if `callback` fails.
-    pub fn train_with_callback(
+    /// Checks that every example has the negatives and scores that the loss needs.
+    fn check_examples(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
+        let config = &self.config;
+        if data.is_empty() {
+            return Err(TrainError::Empty);
+        }
+        let needs_negatives = config.loss.is_contrastive() && config.in_batch_negatives == 0;
+        let is_label = matches!(config.loss, CrossEncoderLoss::BinaryCrossEntropy { .. });
+        let has_others = config.in_batch_negatives > 0 && data.len().min(config.batch_size) > 1;
+        let mut has_negatives = has_others || !config.loss.needs_negatives();
+        for number in 0..data.len() {
+            let example = data.get(number)?;
+            let none = config.hard_negatives == 0 || example.negatives.is_empty();
+            has_negatives |= !none;
+            if needs_negatives && none {
+                return Err(TrainError::NoNegatives { example: number });
+            }
+            if config.loss.is_distillation() {
+                let TrainingExample {
+                    positives,
+                    negatives,
+                    ..
+                } = &example;
+                check_scores(number, "positives", positives, is_label)?;
+                check_scores(number, "negatives", negatives, is_label)?;
+            }
+        }
+        if has_negatives {
+            Ok(())
+        } else {
+            Err(TrainError::OneCandidate)
+        }
+    }
+
+    fn into_task<'a>(
         self,
-        data: &dyn TrainingSet,
-        evaluate: Option<&mut EvaluateFn<'_, CrossEncoder>>,
-        callback: &mut HistoryCallback<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<CrossEncoderTrainingResult, TrainError> {
-        check_examples(data, &self.config)?;
-        let state = self.initial_state(data);
-        let Self {
-            cross_encoder,
-            model,
+        data: &'a dyn TrainingSet,
+        config: &'a CrossEncoderTrainingConfig,
+    ) -> CrossEncoderTask<'a> {
+        CrossEncoderTask {
+            cross_encoder: self.cross_encoder,
+            models: vec![self.model],
+            sampler: BatchSampler::new(data, config),
             config,
-            checkpoints,
-        } = self;
-        let settings = config.run_settings();
-        let per_epoch = config.steps_per_epoch(data.len());
-        let task = CrossEncoderTask {
-            cross_encoder,
-            models: vec![model],
-            sampler: BatchSampler::new(data, &config),
-            config: &config,
-        };
-        let observers = Observers {
-            evaluate,
-            callback,
-            progress,
-        };
-        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
-        Ok(CrossEncoderTrainingResult {
-            cross_encoder: finished.task.model()?,
-            step: finished.step,
-            stopped_early: finished.stopped_early,
-            fingerprint: finished.fingerprint,
-            history: finished.history,
-        })
+        }
     }
 }
 
@@ -192,42 +181,6 @@ fn identity(model: &CrossEncoder, head: &ClassificationHead) -> Value {
         "head": head.description(),
         "layers": head.layer_names(""),
     })
-}
-
-/// Checks that every example has the negatives and scores that the loss needs.
-fn check_examples(
-    data: &dyn TrainingSet,
-    config: &CrossEncoderTrainingConfig,
-) -> Result<(), TrainError> {
-    if data.is_empty() {
-        return Err(TrainError::Empty);
-    }
-    let needs_negatives = config.loss.is_contrastive() && config.in_batch_negatives == 0;
-    let is_label = matches!(config.loss, CrossEncoderLoss::BinaryCrossEntropy { .. });
-    let has_others = config.in_batch_negatives > 0 && data.len().min(config.batch_size) > 1;
-    let mut has_negatives = has_others || !config.loss.needs_negatives();
-    for number in 0..data.len() {
-        let example = data.get(number)?;
-        let none = config.hard_negatives == 0 || example.negatives.is_empty();
-        has_negatives |= !none;
-        if needs_negatives && none {
-            return Err(TrainError::NoNegatives { example: number });
-        }
-        if config.loss.is_distillation() {
-            let TrainingExample {
-                positives,
-                negatives,
-                ..
-            } = &example;
-            check_scores(number, "positives", positives, is_label)?;
-            check_scores(number, "negatives", negatives, is_label)?;
-        }
-    }
-    if has_negatives {
-        Ok(())
-    } else {
-        Err(TrainError::OneCandidate)
-    }
 }
 
 /// Checks that every text has a score, in 0..=1 if it is a label.

@@ -12,7 +12,8 @@ use super::config::check_precision;
 use super::headed::{HeadedGradients, HeadedTransformer};
 use super::multi_vector_step::MultiVectorModel;
 use super::run::{
-    self, Checkpoints, Observers, TrainingTask, checkpoint_functions, train_functions,
+    self, Checkpoints, FinishedRun, Observers, TrainingTask, checkpoint_functions, train_functions,
+    training_result,
 };
 use super::sampler::BatchSampler;
 use super::trainer::check_candidates;
@@ -71,21 +72,12 @@ pub struct MultiVectorTrainer {
     checkpoints: Checkpoints,
 }
 
-/// Result of the training of a multi-vector encoder.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct MultiVectorTrainingResult {
-    /// Encoder with the weights of the best evaluation, or of the last step without evaluation.
-    pub encoder: MultiVectorEncoder,
-    /// Number of steps that gave these weights.
-    pub step: u64,
-    /// Loss and metric over the steps.
-    pub history: TrainingHistory,
-    /// If `true`, early stopping ended the run.
-    pub stopped_early: bool,
-    /// Hash of what determines the weights, evaluations aside: configuration, model folder, initial
-    /// weights and examples.
-    pub fingerprint: u64,
+training_result! {
+    /// Result of the training of a multi-vector encoder.
+    MultiVectorTrainingResult {
+        /// Encoder with the weights of the best evaluation, or of the last step without evaluation.
+        encoder: MultiVectorEncoder
+    }
 }
 
 impl MultiVectorTrainer {
@@ -162,12 +154,6 @@ impl MultiVectorTrainer {
 
     checkpoint_functions!();
 
-    /// Returns the [fingerprint](MultiVectorTrainingResult::fingerprint) that training would have.
-    /// Reads all weights and examples.
-    pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
-        self.initial_state(data).fingerprint()
-    }
-
     fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
         let models = std::slice::from_ref(&self.trained);
         let identity = identity(&self.model, &self.config);
@@ -176,48 +162,21 @@ impl MultiVectorTrainer {
 
     train_functions!(MultiVectorEncoder, MultiVectorTrainingResult);
 
-    /// Trains, with periodic evaluation if given, and calls `callback` with the history when
-    /// training starts or resumes and after every step, with its evaluation.
-    ///
-    /// # Errors
-    /// Returns the errors of [`MultiVectorTrainer::train_and_evaluate`], and
-    /// [`TrainError::Callback`] if `callback` fails.
-    pub fn train_with_callback(
+    fn check_examples(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
+        check_candidates(data, &self.config)
+    }
+
+    fn into_task<'a>(
         self,
-        data: &dyn TrainingSet,
-        evaluate: Option<&mut EvaluateFn<'_, MultiVectorEncoder>>,
-        callback: &mut HistoryCallback<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<MultiVectorTrainingResult, TrainError> {
-        check_candidates(data, &self.config)?;
-        let state = self.initial_state(data);
-        let Self {
-            model,
-            trained,
+        data: &'a dyn TrainingSet,
+        config: &'a TrainingConfig,
+    ) -> MultiVectorTask<'a> {
+        MultiVectorTask {
+            model: self.model,
+            trained: vec![self.trained],
+            sampler: BatchSampler::new(data, config),
             config,
-            checkpoints,
-        } = self;
-        let task = MultiVectorTask {
-            model,
-            trained: vec![trained],
-            sampler: BatchSampler::new(data, &config),
-            config: &config,
-        };
-        let observers = Observers {
-            evaluate,
-            callback,
-            progress,
-        };
-        let settings = config.run_settings();
-        let per_epoch = config.steps_per_epoch(data.len());
-        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
-        Ok(MultiVectorTrainingResult {
-            encoder: finished.task.model()?,
-            step: finished.step,
-            stopped_early: finished.stopped_early,
-            fingerprint: finished.fingerprint,
-            history: finished.history,
-        })
+        }
     }
 }
 

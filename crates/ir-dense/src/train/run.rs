@@ -92,9 +92,59 @@ macro_rules! checkpoint_functions {
     };
 }
 
-/// Functions of a trainer of `$model` with the function `train_with_callback`.
+/// Result of a trainer, with the model in a field of its own.
+macro_rules! training_result {
+    (
+        $(#[$doc:meta])*
+        $result:ident {
+            $(#[$field_doc:meta])*
+            $field:ident: $model:ty
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub struct $result {
+            $(#[$field_doc])*
+            pub $field: $model,
+            /// Number of steps that gave these weights.
+            pub step: u64,
+            /// Loss and metric over the steps.
+            pub history: TrainingHistory,
+            /// If `true`, early stopping ended the run.
+            pub stopped_early: bool,
+            /// FNV-1a hash of what determines the weights, evaluations aside: configuration, model
+            /// folder, initial weights and examples.
+            pub fingerprint: u64,
+        }
+
+        impl $result {
+            fn new<T: TrainingTask<Model = $model>>(
+                finished: FinishedRun<T>,
+            ) -> Result<Self, TrainError> {
+                Ok(Self {
+                    $field: finished.task.model()?,
+                    step: finished.step,
+                    history: finished.history,
+                    stopped_early: finished.stopped_early,
+                    fingerprint: finished.fingerprint,
+                })
+            }
+        }
+    };
+}
+
+/// Functions of a trainer of `$model` with the functions `check_examples`, which returns an error
+/// if examples are missing or invalid, `initial_state`, and `into_task`, which returns the model
+/// with the examples.
 macro_rules! train_functions {
-    ($model:ty, $result:ty) => {
+    ($model:ty, $result:ident) => {
+        #[doc = concat!("Returns the [fingerprint](", stringify!($result), "::fingerprint) that")]
+        /// training would have. Reads all weights and examples.
+        pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
+            self.initial_state(data).fingerprint()
+        }
+
         /// Trains for all epochs; reports progress in steps.
         ///
         /// # Errors
@@ -125,11 +175,40 @@ macro_rules! train_functions {
         ) -> Result<$result, TrainError> {
             self.train_with_callback(data, Some(evaluate), &mut |_| Ok(()), progress)
         }
+
+        /// Trains, with periodic evaluation if given, and calls `callback` with the history when
+        /// training starts or resumes and after every step, with its evaluation.
+        ///
+        /// # Errors
+        /// Returns the errors of [`Self::train_and_evaluate`], and [`TrainError::Callback`] if
+        /// `callback` fails.
+        pub fn train_with_callback(
+            self,
+            data: &dyn TrainingSet,
+            evaluate: Option<&mut EvaluateFn<'_, $model>>,
+            callback: &mut HistoryCallback<'_>,
+            progress: &mut dyn Progress,
+        ) -> Result<$result, TrainError> {
+            self.check_examples(data)?;
+            let state = self.initial_state(data);
+            let (config, checkpoints) = (self.config.clone(), self.checkpoints.clone());
+            let settings = config.run_settings();
+            let per_epoch = config.steps_per_epoch(data.len());
+            let observers = Observers {
+                evaluate,
+                callback,
+                progress,
+            };
+            let task = self.into_task(data, &config);
+            let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
+            $result::new(finished)
+        }
     };
 }
 
 pub(super) use checkpoint_functions;
 pub(super) use train_functions;
+pub(super) use training_result;
 
 impl Checkpoints {
     pub(super) fn set_folder(&mut self, folder: PathBuf) {

@@ -13,7 +13,8 @@ use super::gradcache::{TrainedTower, TrainedTowers};
 use super::gradients::ModelGradients;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::run::{
-    self, Checkpoints, Observers, TrainedPart, TrainingTask, checkpoint_functions, train_functions,
+    self, Checkpoints, FinishedRun, Observers, TrainedPart, TrainingTask, checkpoint_functions,
+    train_functions, training_result,
 };
 use super::sampler::BatchSampler;
 use super::{EvaluateFn, HistoryCallback, Loss, TrainError, TrainingConfig, TrainingHistory};
@@ -49,21 +50,12 @@ pub struct Trainer {
     checkpoints: Checkpoints,
 }
 
-/// Result of a training run.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct TrainingResult {
-    /// Encoder with the weights of the best evaluation, or of the last step without evaluation.
-    pub encoder: BiEncoder,
-    /// Number of steps that gave these weights.
-    pub step: u64,
-    /// Loss and metric over the steps.
-    pub history: TrainingHistory,
-    /// If `true`, early stopping ended the run.
-    pub stopped_early: bool,
-    /// FNV-1a hash of what determines the weights, evaluations aside: configuration, model
-    /// folder, initial weights and examples.
-    pub fingerprint: u64,
+training_result! {
+    /// Result of a training run.
+    TrainingResult {
+        /// Encoder with the weights of the best evaluation, or of the last step without evaluation.
+        encoder: BiEncoder
+    }
 }
 
 impl Trainer {
@@ -130,12 +122,6 @@ impl Trainer {
 
     checkpoint_functions!();
 
-    /// Returns the [fingerprint](TrainingResult::fingerprint) that training would have. Reads all
-    /// weights and examples.
-    pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
-        self.initial_state(data).fingerprint()
-    }
-
     fn initial_state(&self, data: &dyn TrainingSet) -> TrainingState {
         let model = |side| {
             let tower = &self.towers.side(side).tower;
@@ -147,46 +133,20 @@ impl Trainer {
 
     train_functions!(BiEncoder, TrainingResult);
 
-    /// Trains, with periodic evaluation if given, and calls `callback` with the history when
-    /// training starts or resumes and after every step, with its evaluation.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Trainer::train_and_evaluate`], and [`TrainError::Callback`] if
-    /// `callback` fails.
-    pub fn train_with_callback(
+    fn check_examples(&self, data: &dyn TrainingSet) -> Result<(), TrainError> {
+        check_candidates(data, &self.config)
+    }
+
+    fn into_task<'a>(
         self,
-        data: &dyn TrainingSet,
-        evaluate: Option<&mut EvaluateFn<'_>>,
-        callback: &mut HistoryCallback<'_>,
-        progress: &mut dyn Progress,
-    ) -> Result<TrainingResult, TrainError> {
-        check_candidates(data, &self.config)?;
-        let state = self.initial_state(data);
-        let Self {
-            towers,
+        data: &'a dyn TrainingSet,
+        config: &'a TrainingConfig,
+    ) -> BiEncoderTask<'a> {
+        BiEncoderTask {
+            towers: self.towers,
             config,
-            checkpoints,
-        } = self;
-        let settings = config.run_settings();
-        let per_epoch = config.steps_per_epoch(data.len());
-        let task = BiEncoderTask {
-            towers,
-            config: &config,
-            sampler: BatchSampler::new(data, &config),
-        };
-        let observers = Observers {
-            evaluate,
-            callback,
-            progress,
-        };
-        let finished = run::run(task, state, settings, per_epoch, &checkpoints, observers)?;
-        Ok(TrainingResult {
-            encoder: finished.task.model()?,
-            step: finished.step,
-            stopped_early: finished.stopped_early,
-            fingerprint: finished.fingerprint,
-            history: finished.history,
-        })
+            sampler: BatchSampler::new(data, config),
+        }
     }
 }
 
