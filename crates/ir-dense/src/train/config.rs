@@ -83,6 +83,39 @@ pub struct TrainingConfig {
     pub patience: Option<u64>,
 }
 
+/// Functions of the hyperparameters of a model with the configuration `$model`.
+macro_rules! run_functions {
+    ($model:ident) => {
+        /// Number of steps over all epochs for a number of examples.
+        pub fn steps(&self, examples: usize) -> u64 {
+            self.epochs.saturating_mul(self.steps_per_epoch(examples))
+        }
+
+        pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
+            Sampling::from(self).steps_per_epoch(examples)
+        }
+
+        pub(super) fn run_settings(&self) -> RunSettings<'_> {
+            RunSettings {
+                backend: self.$model.backend,
+                epochs: self.epochs,
+                batch_size: self.batch_size,
+                mini_batch_size: self.mini_batch_size,
+                dropout: self.dropout,
+                learning_rate: self.learning_rate,
+                schedule: self.schedule,
+                optimizer: &self.optimizer,
+                max_gradient_norm: self.max_gradient_norm,
+                precision: self.precision,
+                evaluate_every: self.evaluate_every,
+                patience: self.patience,
+            }
+        }
+    };
+}
+
+pub(super) use run_functions;
+
 /// Training loss; [`super::loss`] has the functions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -283,31 +316,7 @@ impl TrainingConfig {
         }
     }
 
-    /// Number of steps over all epochs for a number of examples.
-    pub fn steps(&self, examples: usize) -> u64 {
-        self.epochs.saturating_mul(self.steps_per_epoch(examples))
-    }
-
-    pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
-        Sampling::from(self).steps_per_epoch(examples)
-    }
-
-    pub(super) fn run_settings(&self) -> RunSettings<'_> {
-        RunSettings {
-            backend: self.encoder.backend,
-            epochs: self.epochs,
-            batch_size: self.batch_size,
-            mini_batch_size: self.mini_batch_size,
-            dropout: self.dropout,
-            learning_rate: self.learning_rate,
-            schedule: self.schedule,
-            optimizer: &self.optimizer,
-            max_gradient_norm: self.max_gradient_norm,
-            precision: self.precision,
-            evaluate_every: self.evaluate_every,
-            patience: self.patience,
-        }
-    }
+    run_functions!(encoder);
 
     /// Checks that every value is in its range.
     ///

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{LIMITED, NEEDED, POSITIVE, RunSettings, check_ranges};
+use super::config::{LIMITED, NEEDED, POSITIVE, RunSettings, check_ranges, run_functions};
 use super::sampler::Sampling;
 use super::{AdamWConfig, LearningRateSchedule, TrainError, TrainingConfig};
 use crate::cross_encoder::CrossEncoderConfig;
@@ -171,31 +171,7 @@ impl Default for CrossEncoderTrainingConfig {
 }
 
 impl CrossEncoderTrainingConfig {
-    /// Number of steps over all epochs for a number of examples.
-    pub fn steps(&self, examples: usize) -> u64 {
-        self.epochs.saturating_mul(self.steps_per_epoch(examples))
-    }
-
-    pub(super) fn steps_per_epoch(&self, examples: usize) -> u64 {
-        Sampling::from(self).steps_per_epoch(examples)
-    }
-
-    pub(super) fn run_settings(&self) -> RunSettings<'_> {
-        RunSettings {
-            backend: self.cross_encoder.backend,
-            epochs: self.epochs,
-            batch_size: self.batch_size,
-            mini_batch_size: self.mini_batch_size,
-            dropout: self.dropout,
-            learning_rate: self.learning_rate,
-            schedule: self.schedule,
-            optimizer: &self.optimizer,
-            max_gradient_norm: self.max_gradient_norm,
-            precision: self.precision,
-            evaluate_every: self.evaluate_every,
-            patience: self.patience,
-        }
-    }
+    run_functions!(cross_encoder);
 
     /// Checks that every value is in its range.
     ///
