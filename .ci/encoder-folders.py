@@ -6,6 +6,7 @@ Run by `.ci/encoder-folders`, which describes the arguments.
 import contextlib
 import copy
 import json
+import math
 import re
 import shutil
 import sys
@@ -219,6 +220,22 @@ def lora(base, **settings):
     return edit
 
 
+def ntk(**scaling):
+    """Writes `config.json` as GTE's own code has it, with NTK scaling."""
+
+    def edit(folder, _):
+        def change(config):
+            theta = config.pop("rope_parameters")["rope_theta"]
+            config.update(
+                model_type="new", rope_theta=theta, rope_scaling=dict(type="ntk", **scaling), layer_norm_type="layer_norm",
+                logn_attention_scale=False, pack_qkv=True, position_embedding_type="rope",
+            )
+
+        edit_json(folder / "config.json", change)
+
+    return edit
+
+
 def bottleneck(base, non_linearity, safetensors=False, **settings):
     """Adds an adapter of the library `adapters` with random weights. `base`: subfolder as in `lora`.
 
@@ -279,6 +296,35 @@ class BottleneckOutput(torch.nn.Module):
         normalized = self.output.LayerNorm(hidden_states + input_tensor)
         adapted = self.up(self.activation(self.down(normalized))) + residual
         return self.output.LayerNorm(adapted + input_tensor)
+
+
+@contextlib.contextmanager
+def for_transformers(folder):
+    """The folder, or a copy that transformers reads, and what changes the transformer of the copy."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text()) if path.exists() else {}
+    if config.get("model_type") != "new":
+        with without_bottleneck(folder) as found:
+            yield found
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        copied = Path(shutil.copytree(folder, Path(temporary) / "model"))
+        edit_json(copied / "config.json", lambda it: it.update(model_type="gte", rope_scaling=None))
+        yield copied, lambda encoder: with_ntk(encoder, config)
+
+
+def with_ntk(encoder, config):
+    """Frequencies of `NTKScalingRotaryEmbedding` in GTE's own code (Alibaba-NLP/new-impl, modeling.py)."""
+    factor, exponent = config["rope_scaling"]["factor"], config["rope_scaling"].get("mixed_b")
+    dim = config["hidden_size"] // config["num_attention_heads"]
+    base = config["rope_theta"] * (factor if exponent is None else 1)
+    frequencies = 1.0 / base ** (torch.arange(0, dim, 2) / dim)
+    if exponent is None:
+        frequencies /= factor ** (2 / dim)
+    else:
+        logarithm = math.log(factor) / (dim / 2) ** exponent
+        frequencies /= torch.exp(logarithm * torch.arange(1, dim // 2 + 1) ** exponent)
+    encoder.rotary_emb.inv_freq = frequencies
 
 
 @contextlib.contextmanager
@@ -444,6 +490,8 @@ FOLDERS = {
     "eurobert": decoder("eurobert", tf.EuroBertConfig),
 }
 FOLDERS |= {
+    "gte-ntk": replace(FOLDERS["gte"], edit=ntk(factor=8.0)),
+    "gte-ntk-mixed": replace(FOLDERS["gte"], edit=ntk(factor=4.0, mixed_b=0.625)),
     "bert-lora": replace(
         FOLDERS["bert-dense"],
         edit=lora(
@@ -547,7 +595,7 @@ def expected(name, folder, dtype=torch.float32):
         with torch.inference_mode():
             return [model(**batch).pooler_output.numpy()] * 2
     # The base model of an adapter is relative to its folder.
-    with contextlib.chdir(folder), without_bottleneck(folder) as (own, adapt):
+    with contextlib.chdir(folder), for_transformers(folder) as (own, adapt):
         model = SentenceTransformer(str(own), device="cpu", model_kwargs={"dtype": dtype})
         adapt(model[0].model)
         model = model.to(dtype).eval()
@@ -562,7 +610,7 @@ def encode_with_gradients(name, folder):
         tokenizer = tf.AutoTokenizer.from_pretrained(folder)
         return encoder, [encoder(**tokenizer(text, truncation=True, return_tensors="pt")).pooler_output for text in texts]
     # The base model of an adapter is relative to its folder.
-    with contextlib.chdir(folder), without_bottleneck(folder) as (own, adapt):
+    with contextlib.chdir(folder), for_transformers(folder) as (own, adapt):
         model = SentenceTransformer(str(own), device="cpu", model_kwargs={"dtype": torch.float64})
         adapt(model[0].model)
         if (base := lora_base(folder)) is not None:
