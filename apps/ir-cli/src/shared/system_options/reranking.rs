@@ -1,5 +1,8 @@
 //! The model of a reranking as options, for commands that rank texts of their own.
 
+#[cfg(feature = "dense")]
+use std::path::Path;
+
 use anyhow::Result;
 use clap::{ArgMatches, Command, FromArgMatches};
 use ir_system::{OpenReranker, SourceMap};
@@ -69,4 +72,15 @@ impl RerankOptions {
         let opened = rerank_system(parameters)?.open_model(&SourceMap::default());
         opened.map(Some).map_err(of_reranking)
     }
+}
+
+/// Opens the cross-encoder or late-interaction model in a folder.
+#[cfg(feature = "dense")]
+pub(crate) fn open_reranker(folder: &Path) -> Result<OpenReranker> {
+    let mut parameters = Table::new();
+    parameters.insert("first".to_owned(), CANDIDATES.into());
+    let folder = folder.display().to_string();
+    parameters.insert("model".to_owned(), folder.into());
+    let opened = rerank_system(parameters)?.open_model(&SourceMap::default());
+    opened.map_err(anyhow::Error::from)
 }
