@@ -358,7 +358,7 @@ fn config(
         config.generator = Some(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
-    if let Some((open, answers)) = args.answers.reranker()? {
+    if let Some((open, answers)) = args.answers.reranker(None)? {
         let mut reranker = ServiceReranker::new(Arc::clone(&open.reranker));
         reranker.long_texts = Arc::new(move || open.long_documents());
         reranker.answers = answers;

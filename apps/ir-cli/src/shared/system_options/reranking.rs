@@ -56,8 +56,9 @@ impl FromArgMatches for RerankOptions {
 }
 
 impl RerankOptions {
-    /// Opens the model; `None` without one.
-    pub(crate) fn open(&self) -> Result<Option<OpenReranker>> {
+    /// Opens the model; `None` without one. `tokens` is the token store with the vectors of the
+    /// texts of a late-interaction model.
+    pub(crate) fn open(&self, tokens: Option<&str>) -> Result<Option<OpenReranker>> {
         if self.parameters.is_empty() {
             return Ok(None);
         }
@@ -69,6 +70,8 @@ impl RerankOptions {
         }
         let mut parameters = self.parameters.clone();
         parameters.insert("first".to_owned(), CANDIDATES.into());
+        let tokens = tokens.map(|path| ("tokens".to_owned(), path.into()));
+        parameters.extend(tokens);
         let opened = rerank_system(parameters)?.open_model(&SourceMap::default());
         opened.map(Some).map_err(of_reranking)
     }

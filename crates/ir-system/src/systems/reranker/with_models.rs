@@ -116,7 +116,7 @@ fn open_folder(
     Ok(OpenReranker {
         reranker: model.clone(),
         long_documents: Arc::new(move || counts.long_documents()),
-        teacher: Arc::new(move || {
+        teacher: Arc::new(move || -> Arc<dyn Reranker<Query = str>> {
             let model = CrossEncoder::clone(&model);
             Arc::new(model.with_activation(OutputActivation::Identity))
         }),
