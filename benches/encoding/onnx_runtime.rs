@@ -52,7 +52,7 @@ use workloads::{Texts, Workload, read_lengths};
 /// Maximum sequence length of both sides.
 const MAX_TOKENS: usize = 256;
 /// Maximum difference of an element of an f32 vector.
-const TOLERANCE: f32 = 1e-6;
+const TOLERANCE: f32 = 2e-6;
 
 fn main() -> Result<()> {
     let options = Options::parse(

@@ -25,6 +25,10 @@ def constant(values):
     return ops.constant(np.ascontiguousarray(values))
 
 
+def scalar(value):
+    return ops.constant(value, np.int64)
+
+
 def integers(*values):
     return constant(np.array(values, dtype=np.int64))
 
@@ -50,14 +54,14 @@ def build_model():
     for name, it in zip(names, inputs):
         it.output(0).tensor.set_names({name})
     input_ids, segment_ids, mask = inputs
-    length = ops.gather(ops.shape_of(input_ids), constant(np.array(1)), integers(0))
-    positions = ops.range(constant(np.array(0)), length, constant(np.array(1)), output_type="i64")
+    length = ops.gather(ops.shape_of(input_ids), scalar(1), integers(0))
+    positions = ops.range(scalar(0), length, scalar(1), output_type="i64")
     x = ops.add(lookup("word", input_ids), lookup("token_type", segment_ids))
     x = norm("embeddings", ops.add(x, lookup("position", positions)))
     mask = ops.convert(mask, np.float32)
     # Keys of padding have no weight.
-    padding = ops.subtract(mask, constant(np.float32(1)))
-    padding = ops.multiply(ops.unsqueeze(padding, integers(1, 2)), constant(np.float32(1e4)))
+    padding = ops.subtract(mask, ops.constant(1, np.float32))
+    padding = ops.multiply(ops.unsqueeze(padding, integers(1, 2)), ops.constant(1e4, np.float32))
     heads = config["num_attention_heads"]
 
     def split(x):
@@ -75,7 +79,7 @@ def build_model():
         x = norm(f"{layer}.output", ops.add(linear(f"{layer}.output.dense", inner), x))
     if is_classifier:
         # The first token, pooler and classifier.
-        first = ops.gather(x, constant(np.array(0)), integers(1))
+        first = ops.gather(x, scalar(0), integers(1))
         vectors = linear("classifier", ops.tanh(linear("pooler.dense", first)))
     else:
         # Mean pooling and L2 normalization.

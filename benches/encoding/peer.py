@@ -40,6 +40,11 @@ tokenizer.enable_truncation(int(max_tokens))
 workloads = json.loads(Path(workloads).read_text())
 
 
+def tokenized(text):
+    """Tokens of a text, or of a pair of texts."""
+    return tokenizer.encode(*text) if isinstance(text, tuple) else tokenizer.encode(text)
+
+
 def batches(texts, batch):
     """Rows of the texts of each batch and its tensors; texts one by one are tokenized one by one."""
     texts = [tuple(text) if isinstance(text, list) else text for text in texts]
@@ -51,7 +56,7 @@ def batches(texts, batch):
         order = sorted(range(len(texts)), key=lambda text: -len(encodings[text].ids))
     for first in range(0, len(texts), batch):
         rows = order[first : first + batch]
-        tokens = [encodings[row] if encodings else tokenizer.encode(texts[row]) for row in rows]
+        tokens = [encodings[row] if encodings else tokenized(texts[row]) for row in rows]
         length = max(len(it.ids) for it in tokens)
         input_ids, mask, types = (np.zeros((len(rows), length), dtype=np.int32) for _ in range(3))
         for row, text in enumerate(tokens):
