@@ -113,8 +113,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     template: Option<DocTemplate>,
 
-    /// Teacher of a distillation: cross-encoder or late-interaction model, a folder or the name of a
-    /// downloaded model. The output has its score of every positive and negative, for the losses
+    /// Teacher of a distillation: cross-encoder or late-interaction model, a folder or the name of
+    /// a downloaded model. The output has its score of every positive and negative, for the losses
     /// margin-mse and kl-divergence
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL", help_heading = "Output")]
