@@ -27,8 +27,8 @@ pub use rerank::{RerankSystem, WindowsName};
 #[cfg(feature = "dense")]
 pub(crate) use reranker_training::RerankerTrainingConfig;
 pub use reranker_training::{RerankerLossName, RerankerTrainingEntry};
-pub(crate) use teacher::TEACHER_SYSTEM;
 pub use teacher::TeacherEntry;
+pub(crate) use teacher::{TEACHER_MODEL, TEACHER_SYSTEM};
 
 use ir_data::DocTemplate;
 

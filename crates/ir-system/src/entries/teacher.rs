@@ -9,6 +9,8 @@ use crate::error::SystemError;
 
 /// Key of the system that is a teacher, in a system that is trained.
 pub(crate) const TEACHER_SYSTEM: &str = "training.teacher.system";
+/// Key of the model that is a teacher.
+pub(crate) const TEACHER_MODEL: &str = "training.teacher.model";
 
 /// Teacher of a distillation. Its scores of the positives and negatives of all examples are
 /// computed once and cached. Scores of a cross-encoder are logits, without its activation function.
@@ -32,7 +34,7 @@ impl TeacherEntry {
         match (&self.system, &self.model) {
             (Some(_), Some(_)) => Err(SystemError::conflict(
                 TEACHER_SYSTEM,
-                "training.teacher.model",
+                TEACHER_MODEL,
                 "both score the documents",
             )),
             (None, None) => {

@@ -7,7 +7,9 @@ use ir_core::CandidateTexts;
 use ir_core::fusion::{Reranked, RetrieverScores};
 
 use super::candidate_texts::{candidate_texts, stored_texts};
-use crate::entries::{RerankSystem, RerankerTrainingEntry, TEACHER_SYSTEM, WindowsName};
+use crate::entries::{
+    RerankSystem, RerankerTrainingEntry, TEACHER_MODEL, TEACHER_SYSTEM, WindowsName,
+};
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
 use crate::observer::StageReport;
@@ -137,7 +139,13 @@ impl System for RerankSystem {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let files = [("model", &self.model), ("tokens", &self.tokens)];
+        let teacher = self.training.as_ref().and_then(|it| it.teacher.as_ref());
+        let teacher = teacher.map_or(&None, |it| &it.model);
+        let files = [
+            ("model", &self.model),
+            ("tokens", &self.tokens),
+            (TEACHER_MODEL, teacher),
+        ];
         let given = files.into_iter().filter_map(|(key, path)| {
             let path = path.as_ref()?;
             Some((key.to_owned(), path.clone()))
