@@ -95,6 +95,10 @@ fn counts(stages: &[(Stage, StageStatus)]) -> [usize; 2] {
 fn scores_are_a_cached_stage() {
     let experiment = parse(&distilled(TEACHER)).unwrap();
     let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    // Outputs do not replace the teacher.
+    let inputs = experiment.inputs(&registry).unwrap();
+    let key = "systems[1].training.teacher.model";
+    assert!(inputs.iter().any(|it| it.key == key && it.is_model));
     let plan = Runner::new(&cache, &registry).plan(&experiment, &mut NoProgress);
     let plan = plan.unwrap();
     let planned: Vec<(Stage, &str)> = plan
