@@ -1,4 +1,5 @@
-//! Reranking beside ONNX Runtime with a graph of its fused operators, in alternating rounds.
+//! Reranking beside ONNX Runtime with a graph of its fused operators, and beside OpenVINO, in
+//! alternating rounds.
 //!
 //! The model is a cross-encoder: the encoder `IR_MODEL`, a BERT folder such as all-MiniLM-L6-v2,
 //! with a head of random weights, or `IR_CROSS_ENCODER`, a folder of
@@ -6,42 +7,45 @@
 //! the bundled collection without `IR_DATA`, and has exactly `--tokens` tokens.
 //!
 //! Every precision is timed in every round: f32, bf16 and int8 of ir-dense, f32 and dynamically
-//! quantized int8 of ONNX Runtime, which has batches of `--peer-batch` pairs. Logits in f32 are
-//! compared before anything is timed, and the largest difference of the other precisions to f32 is
-//! printed. Rates are pairs per second of CPU time and of wall time. Then the first `--candidates`
-//! pairs are reranked `--repetitions` times: median and 99th percentile of the wall time.
+//! quantized int8 of ONNX Runtime, f32 and calibrated int8 of OpenVINO. The peers have batches of
+//! `--peer-batch` pairs. Logits in f32 are compared before anything is timed, and the largest
+//! difference of the other precisions to f32 is printed. Rates are pairs per second of CPU time and
+//! of wall time. Then the first `--candidates` pairs are reranked `--repetitions` times, by the
+//! peers in one batch: median and 99th percentile of the wall time.
 //!
 //! ```sh
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_ONNX_PYTHON=$(.ci/onnxruntime) \
+//!     IR_OPENVINO_PYTHON=$(benches/encoding/openvino.sh) \
 //!     taskset -c 0 cargo bench -p bench-encoding --bench cross_encoder [-- --pairs 100]
 //!         [--tokens 160] [--threads 1] [--rounds 3] [--peer-batch 32] [--candidates 20]
 //!         [--repetitions 100]
 //! ```
-//! Without `IR_ONNX_PYTHON`, only ir-dense is timed. `--threads 2` needs `taskset -c 0,1`.
+//! A peer without its variable is not timed. `--threads 2` needs `taskset -c 0,1`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
-mod onnx_peer;
+mod peers;
 mod texts;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use bench_common::{Clock, Options, Seconds};
+use bench_common::{Options, Seconds};
 use ir_core::{Candidate, Reranker};
 use ir_data::catalog::Catalog;
 use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation, Precision};
-use onnx_peer::add_peers;
+use peers::add_peers;
 use serde_json::json;
 use texts::{read_documents, texts_of_length};
 
 const QUERY: &str = "what are the effects of tea on the health of sailors";
 /// Maximum difference of a logit in f32, as a fraction of the largest.
 const TOLERANCE: f32 = 1e-5;
-/// Name of the workload of the peer.
+/// Names of the workloads of the peers.
 const WORKLOAD: &str = "pairs";
+const CANDIDATES: &str = "candidates";
 
 fn main() -> Result<()> {
     let options = Options::parse(
@@ -73,7 +77,12 @@ fn main() -> Result<()> {
     let texts = texts(encoder, count, tokens)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let pairs: Vec<[&str; 2]> = texts.iter().map(|&text| [QUERY, text]).collect();
-    let (lists, settings) = (json!({WORKLOAD: pairs}), [threads, tokens]);
+    let candidates: usize = options.number("--candidates", 20)?;
+    let some: Vec<[&str; 2]> = pairs.iter().copied().cycle().take(candidates).collect();
+    let (lists, settings) = (
+        json!({WORKLOAD: pairs, CANDIDATES: some}),
+        [threads, tokens],
+    );
     add_peers(&mut systems, &model, &lists, settings, folder.path())?;
     let peer_batch: usize = options.number("--peer-batch", 32)?;
     let request = format!("{WORKLOAD} {peer_batch}");
@@ -100,19 +109,15 @@ fn main() -> Result<()> {
             rates[1]
         );
     }
-    let candidates: usize = options.number("--candidates", 20)?;
     let repetitions: usize = options.number("--repetitions", 100)?;
     println!("wall time of {candidates} candidates, {repetitions} repetitions");
-    for system in &systems {
-        let System::IrDense(_, model) = system else {
-            continue;
-        };
-        let some: Vec<&str> = texts.iter().copied().cycle().take(candidates).collect();
+    let some: Vec<&str> = some.iter().map(|pair| pair[1]).collect();
+    let request = format!("{CANDIDATES} {candidates}");
+    for system in &mut systems {
         let mut times = Vec::new();
         for _ in 0..repetitions {
-            let clock = Clock::process();
-            logits(model, &some)?;
-            times.push(clock.seconds().wall * 1e3);
+            let time = system.time(&request, |model| logits(model, &some))?;
+            times.push(time.wall * 1e3);
         }
         times.sort_by(f64::total_cmp);
         let at = |fraction: f64| {
@@ -130,7 +135,7 @@ fn main() -> Result<()> {
 }
 
 /// A cross-encoder of a precision.
-type System = onnx_peer::System<CrossEncoder>;
+type System = peers::System<CrossEncoder>;
 
 fn logits(model: &CrossEncoder, texts: &[&str]) -> Result<Vec<f32>> {
     let candidates: Vec<Candidate<'_>> =
@@ -182,7 +187,7 @@ fn compare(systems: &mut [System], texts: &[&str], request: &str, file: &Path) -
         let differences = exact.iter().zip(&found).map(|(a, b)| (a - b).abs());
         let difference = differences.fold(0.0, f32::max) / largest;
         println!("  {name}: largest difference of a logit {difference:.1e} of the largest logit");
-        if matches!(system, System::OnnxRuntime(Precision::F32, _)) {
+        if system.is_exact_peer() {
             ensure!(
                 difference <= TOLERANCE,
                 "{name}: expected logits within {TOLERANCE} of ir-dense's, found {difference}"

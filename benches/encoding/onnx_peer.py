@@ -7,37 +7,20 @@ SkipLayerNormalization, BiasGelu) from a BERT folder with mean pooling and L2 no
 all-MiniLM-L6-v2, or with pooler and classifier (BertForSequenceClassification). PRECISION is `f32`,
 or `int8` for dynamic quantization. WORKLOADS.json maps names to lists of texts, or of pairs of texts.
 
-The first output line has the versions. An input line `WORKLOAD BATCH` encodes the texts of a workload,
-sorted by length, in batches of BATCH texts, tokenization included; the response is a line of JSON with
-wall time and CPU time in seconds. `WORKLOAD BATCH FILE` also writes the vectors, or the logits of
-pairs, to FILE as little-endian f32, in the order of the texts.
+`peer.py` has the requests.
 """
 
-import json
 import os
-import sys
 import tempfile
-import time
-from pathlib import Path
 
-folder, workloads, threads, max_tokens, precision = sys.argv[1:]
-os.environ["RAYON_NUM_THREADS"] = threads
-os.environ["TOKENIZERS_PARALLELISM"] = "true" if int(threads) > 1 else "false"
+# Before the libraries: it sets the number of threads.
+from peer import config, epsilon, is_classifier, precision, serve, threads, weights, width
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
-from safetensors.numpy import load_file
-from tokenizers import Tokenizer
-
-folder = Path(folder)
-config = json.loads((folder / "config.json").read_text())
-weights = {name.removeprefix("bert."): values for name, values in load_file(folder / "model.safetensors").items()}
-is_classifier = config["architectures"][0].endswith("ForSequenceClassification")
-hidden, epsilon = config["hidden_size"], config["layer_norm_eps"]
-width = len(weights["classifier.bias"]) if is_classifier else hidden
 
 
 def build_graph():
@@ -129,9 +112,9 @@ def finish(nodes, initializers):
 
 def open_session():
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(threads)
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    if int(threads) == 1:
+    if threads == 1:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with tempfile.TemporaryDirectory() as temporary:
         path = os.path.join(temporary, "model.onnx")
@@ -150,42 +133,4 @@ def open_session():
 
 
 session = open_session()
-tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-tokenizer.no_padding()
-tokenizer.enable_truncation(int(max_tokens))
-workloads = json.loads(Path(workloads).read_text())
-
-
-def encode(texts, batch):
-    """Vectors of texts in the order of the texts; one batch of one text at a time if `batch` is 1."""
-    vectors = np.empty((len(texts), width), dtype=np.float32)
-    texts = [tuple(text) if isinstance(text, list) else text for text in texts]
-    if batch == 1:
-        encodings = None
-        order = range(len(texts))
-    else:
-        encodings = tokenizer.encode_batch(texts)
-        order = sorted(range(len(texts)), key=lambda text: -len(encodings[text].ids))
-    for first in range(0, len(texts), batch):
-        rows = order[first : first + batch]
-        tokens = [encodings[row] if encodings else tokenizer.encode(texts[row]) for row in rows]
-        length = max(len(it.ids) for it in tokens)
-        input_ids, mask, types = (np.zeros((len(rows), length), dtype=np.int32) for _ in range(3))
-        for row, text in enumerate(tokens):
-            input_ids[row, : len(text.ids)] = text.ids
-            types[row, : len(text.ids)] = text.type_ids
-            mask[row, : len(text.ids)] = 1
-        feeds = {"input_ids": input_ids, "segment_ids": types, "mask": mask}
-        vectors[list(rows)] = session.run(["vectors"], feeds)[0]
-    return vectors
-
-
-print(f"onnxruntime {onnxruntime.__version__}, fused graph, {precision}", flush=True)
-for line in sys.stdin:
-    name, batch, *file = line.split()
-    wall, cpu = time.perf_counter(), time.process_time()
-    vectors = encode(workloads[name], int(batch))
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    if file:
-        vectors.astype("<f4").tofile(file[0])
-    print(json.dumps({"wall": wall, "cpu": cpu}), flush=True)
+serve(f"onnxruntime {onnxruntime.__version__}, fused graph, {precision}", lambda feeds: session.run(["vectors"], feeds)[0])

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use ir_core::{Attributes, Encoder, Reranker, Retriever};
@@ -136,6 +137,11 @@ pub struct ServiceReranker {
     /// before reranking, with a warning. The reranker explains scores within the same limit.
     /// Default: 1 s.
     pub time: Duration,
+    /// Returns the number of texts that exceeded the sequence length of the model, for the metrics.
+    /// Default: 0.
+    pub long_texts: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// Number of rerankings that exceeded their time limit.
+    pub(crate) timeouts: Arc<AtomicU64>,
 }
 
 impl ServiceReranker {
@@ -145,6 +151,8 @@ impl ServiceReranker {
             reranker,
             answers: AnswerReranking::default(),
             time: Duration::from_secs(1),
+            long_texts: Arc::new(|| 0),
+            timeouts: Arc::default(),
         }
     }
 }

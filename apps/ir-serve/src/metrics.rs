@@ -24,6 +24,8 @@ pub(crate) struct Metrics {
     jobs: Gauge,
     unlogged: Gauge,
     encoded: Counter,
+    long_reranked: Counter,
+    reranking_timeouts: Counter,
     ready: Gauge,
 }
 
@@ -68,6 +70,8 @@ impl Metrics {
             jobs: Gauge::default(),
             unlogged: Gauge::default(),
             encoded: Counter::default(),
+            long_reranked: Counter::default(),
+            reranking_timeouts: Counter::default(),
             ready: Gauge::default(),
         };
         let registry = &mut metrics.registry;
@@ -92,11 +96,27 @@ impl Metrics {
             ),
             ("ready", "1 if queries are answered", &metrics.ready),
         ];
-        registry.register(
-            "encoded_texts",
-            "Answers and their questions that were encoded, because their vectors were not stored",
-            metrics.encoded.clone(),
-        );
+        let counters = [
+            (
+                "encoded_texts",
+                "Answers and their questions that were encoded, because their vectors were not \
+                 stored",
+                &metrics.encoded,
+            ),
+            (
+                "long_reranked_texts",
+                "Texts that exceeded the sequence length of the reranker",
+                &metrics.long_reranked,
+            ),
+            (
+                "reranking_timeouts",
+                "Rerankings that exceeded their time limit",
+                &metrics.reranking_timeouts,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            registry.register(name, help, counter.clone());
+        }
         for (name, help, gauge) in gauges {
             registry.register(name, help, gauge.clone());
         }
@@ -125,8 +145,13 @@ impl Metrics {
         }
         set(&self.jobs, service.unfinished_jobs());
         set(&self.unlogged, service.unlogged_queries());
-        let encoded = self.encoded.inner();
-        encoded.store(service.encoded_texts(), Ordering::Relaxed);
+        for (counter, count) in [
+            (&self.encoded, service.encoded_texts()),
+            (&self.long_reranked, service.long_reranked_texts()),
+            (&self.reranking_timeouts, service.reranking_timeouts()),
+        ] {
+            counter.inner().store(count, Ordering::Relaxed);
+        }
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -128,7 +128,8 @@ pub trait Retriever: Send + Sync {
 
     /// Returns the text of a document with the words that match the query best, for highlighting.
     /// `None` if the model of the scores does not compare words, which is the default;
-    /// [`Reranked`](crate::fusion::Reranked) returns the words of its reranker.
+    /// [`Reranked`](crate::fusion::Reranked) returns the words of its reranker, and retrievers that
+    /// combine others the words of the first that has some.
     ///
     /// # Errors
     /// Returns the errors of [`Retriever::search`].

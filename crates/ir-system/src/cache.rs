@@ -1,5 +1,5 @@
-//! Cache of stages: indexes, models, vectors and runs, named by the hash of everything they depend
-//! on.
+//! Cache of stages: indexes, models, scores of teachers, vectors and runs, named by the hash of
+//! everything they depend on.
 
 use std::fs;
 use std::io;
@@ -27,6 +27,8 @@ pub enum Stage {
     /// Model folder: random weights, or a trained encoder. The entry has the hashes of the files of
     /// the folder of the same name.
     Model,
+    /// Scores of a teacher for training examples.
+    TeacherScores,
     /// Vectors of documents or queries.
     Vectors,
     /// Run of a system.
@@ -42,6 +44,7 @@ impl Stage {
         match self {
             Self::Index => "index",
             Self::Model => "model",
+            Self::TeacherScores => "teacher-scores",
             Self::Vectors => "vectors",
             Self::Run => "run",
             Self::Classification => "classification",

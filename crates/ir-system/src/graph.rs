@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::entries::TEACHER_SYSTEM;
 use crate::entry::SystemEntry;
 use crate::error::{SpecError, SystemError};
 use crate::registry::Registry;
@@ -128,7 +129,10 @@ impl Graph<'_> {
             if !known.insert(n) {
                 continue;
             }
-            next.extend(self.inputs[n].iter().map(|(_, input)| *input));
+            // A teacher scores the training queries alone.
+            let parts = self.inputs[n].iter();
+            let parts = parts.filter(|(key, _)| !key.ends_with(TEACHER_SYSTEM));
+            next.extend(parts.map(|(_, input)| *input));
             if let Some(cleaning) = given(n, "cleaning") {
                 let key = match cleaning.get("tags") {
                     Some(_) => "cleaning.tags",

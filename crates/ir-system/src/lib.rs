@@ -57,8 +57,8 @@ pub use source::{SourceMap, line_at};
 pub use spec::{Resources, SystemSpec, check_encoders};
 pub use string_or_table::string_or_table;
 pub use system::{
-    OpenReranker, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever, System,
-    SystemContext, TrainingSet, Validation,
+    CandidateModel, OpenReranker, OpenSystem, ParsedSystem, PreparedSystem, Session,
+    SharedRetriever, System, SystemContext, TrainingSet, Validation,
 };
 pub use system_data::SystemData;
 pub use table_schema::check_ranges;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use ir_bm25::StoredFields;
 use ir_bm25::feedback::Feedback;
 use ir_core::store::OpenIndexError;
-use ir_core::{Encoder, Flow, Query, Reranker, Retriever, Run};
+use ir_core::{CandidateTexts, Encoder, Flow, Query, Reranker, Retriever, Run};
 use ir_data::{Collection, DocTemplate};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
 
 use crate::cache::{CACHE_VERSION, Cache, Stage};
-use crate::entries::EncoderEntry;
+use crate::entries::{EncoderEntry, TEACHER_SYSTEM};
 use crate::error::{SpecError, SystemError};
 use crate::hash::{ContentHash, FileHashes};
 use crate::index_needs::IndexNeeds;
@@ -39,7 +39,8 @@ pub trait System: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Names of other systems that are parts of this one, with the keys that name them.
+    /// Names of other systems that are parts of this one, or the teacher of its model, with the keys
+    /// that name them.
     fn inputs(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -131,6 +132,23 @@ pub struct OpenSystem {
     /// Model that encodes the queries for saved vectors, of the system or of its first part with
     /// one, for [`probe`](crate::saved_vectors::probe).
     pub query_encoder: Option<Arc<dyn Encoder>>,
+    /// Model with which the type `rerank` scores its candidates; it scores any document.
+    pub candidate_model: Option<CandidateModel>,
+}
+
+/// Model that scores documents, and their texts.
+#[derive(Clone)]
+pub struct CandidateModel {
+    /// Scores candidates by their texts.
+    pub reranker: OpenReranker,
+    /// Texts of the documents; `None` for a model that reads vectors.
+    pub texts: Option<Arc<dyn CandidateTexts>>,
+}
+
+impl fmt::Debug for CandidateModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CandidateModel").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for OpenSystem {
@@ -151,6 +169,7 @@ impl OpenSystem {
             feedback: None,
             rerankers: Vec::new(),
             query_encoder: None,
+            candidate_model: None,
         }
     }
 
@@ -181,6 +200,7 @@ pub struct OpenReranker {
     /// Scores candidates by their texts.
     pub reranker: Arc<dyn Reranker<Query = str>>,
     pub(crate) long_documents: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub(crate) teacher: Arc<dyn Fn() -> Arc<dyn Reranker<Query = str>> + Send + Sync>,
 }
 
 impl OpenReranker {
@@ -189,6 +209,13 @@ impl OpenReranker {
     #[must_use]
     pub fn long_documents(&self) -> u64 {
         (self.long_documents)()
+    }
+
+    /// Returns the model as a teacher of a distillation: its logits, without the activation
+    /// function of a cross-encoder.
+    #[must_use]
+    pub fn teacher(&self) -> Arc<dyn Reranker<Query = str>> {
+        (self.teacher)()
     }
 }
 
@@ -207,6 +234,15 @@ pub struct ParsedSystem {
     pub system: Box<dyn System>,
     /// Parameters, part of the cache key of its runs.
     pub parameters: Value,
+}
+
+impl ParsedSystem {
+    /// Names of the parts that a search needs: [`System::inputs`] without the teacher of a model.
+    pub fn searched_inputs(&self) -> impl Iterator<Item = String> + use<> {
+        let inputs = self.system.inputs().into_iter();
+        let inputs = inputs.filter(|(key, _)| key != TEACHER_SYSTEM);
+        inputs.map(|(_, name)| name)
+    }
 }
 
 /// System with its parameters, ready to be opened by name.

@@ -108,9 +108,12 @@ impl AnswerOptions {
         Ok(config)
     }
 
-    /// Opens the reranker, if one is given.
-    pub(crate) fn reranker(&self) -> Result<Option<(OpenReranker, AnswerReranking)>> {
-        let Some(open) = self.rerank.open()? else {
+    /// Opens the reranker, if one is given. `tokens` is a token store of the answers.
+    pub(crate) fn reranker(
+        &self,
+        tokens: Option<&str>,
+    ) -> Result<Option<(OpenReranker, AnswerReranking)>> {
+        let Some(open) = self.rerank.open(tokens)? else {
             return Ok(None);
         };
         #[cfg_attr(not(feature = "dense"), allow(unused_mut))]

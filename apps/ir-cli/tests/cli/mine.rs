@@ -535,3 +535,64 @@ fn invalid_years() {
         assert_eq!(err.matches(invalid).count(), 1, "{command:?}: {err}");
     }
 }
+
+/// With `--teacher`, every text has the logit of the cross-encoder, and the file is enough for a
+/// distillation.
+#[cfg(feature = "dense")]
+#[test]
+fn scores_of_a_teacher() {
+    use ir_dense::{CrossEncoder, CrossEncoderConfig, OutputActivation};
+
+    let here = Folder::new();
+    let mine = format!("mine bundled --negatives 3 --random 1 --teacher {TEACHER} -o scored.jsonl");
+    here.ir(&mine).ok();
+    here.ir("mine bundled --negatives 3 --random 1 -o plain.jsonl")
+        .ok();
+    let config = CrossEncoderConfig::default().with_activation(OutputActivation::Identity);
+    let model = CrossEncoder::open_with(TEACHER, &config).unwrap();
+    let (scored, plain) = (
+        examples(&here, "scored.jsonl"),
+        examples(&here, "plain.jsonl"),
+    );
+    assert_eq!(scored.len(), 88);
+    let mut different = HashSet::new();
+    for (mut example, plain) in scored.into_iter().zip(plain) {
+        for text in example.positives.iter_mut().chain(&mut example.negatives) {
+            let predicted = model.predict(&[(&*example.query, &*text.text)]).unwrap();
+            let score = text.score.take().unwrap();
+            assert!(
+                (score - predicted[0][0]).abs() < 1e-5,
+                "{score} {predicted:?}"
+            );
+            different.insert(score.to_bits());
+        }
+        assert_eq!(example, plain);
+    }
+    assert!(different.len() > 100, "{}", different.len());
+
+    // One thread, and the negatives of a file: the same scores.
+    let again = mine.replace("-o scored.jsonl", "--threads 1");
+    assert_eq!(here.ir(&again).ok().out, here.read("scored.jsonl"));
+    let kept = "mine bundled --examples scored.jsonl --keep --negatives 0";
+    assert_eq!(here.ir(kept).ok().out, here.read("scored.jsonl"));
+    for loss in ["margin-mse", "kl-divergence"] {
+        let train = format!(
+            "train-reranker {TEACHER} scored.jsonl -o {loss} --loss {loss} --epochs 1 --negatives 2"
+        );
+        here.ir(&train).ok();
+    }
+    let errors = r#"
+        mine bundled --teacher nowhere -o a.jsonl
+          1: nowhere
+        mine bundled --teacher BIENCODER -o a.jsonl
+          1: opening the model
+    "#;
+    here.errors(&errors.replace("BIENCODER", crate::common::BERT_PYTORCH));
+}
+
+/// Folder of a tiny cross-encoder with random weights.
+#[cfg(feature = "dense")]
+const TEACHER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-dense/testdata/cross-encoders/bert"
+);

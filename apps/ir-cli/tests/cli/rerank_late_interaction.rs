@@ -278,3 +278,32 @@ fn answers_are_ranked_by_late_interaction() {
         "{scores:?}"
     );
 }
+
+/// The vectors of the sentences of frames, which `ir encode` writes, give the same answers.
+#[test]
+fn answers_have_the_vectors_of_a_token_store() {
+    let here = Folder::new();
+    here.write(
+        "papers/tea.md",
+        "# On tea\n\nTea is a drink. It comes from Asia. Cups hold tea.\n",
+    );
+    here.ir("frames papers --scientific -o frames.jsonl").ok();
+    let encode = ["encode", COLBERT, "frames.jsonl", "--text-field", "answer"];
+    let output = ["--template", "{text}", "--token-encoding", "f32", "-o"];
+    here.ir(&[&encode[..], &output, &["answers.tokens"]].concat())
+        .ok();
+    let ask = ["ask", "frames.jsonl", "What is tea?", "--json", "--explain"];
+    let rerank = ["--rerank", COLBERT];
+    let stored = ["--rerank-tokens", "answers.tokens"];
+    let of_texts = here.ir(&[&ask[..], &rerank].concat()).ok().out;
+    assert!(of_texts.lines().count() > 1, "{of_texts}");
+    let of_vectors = here.ir(&[&ask[..], &rerank, &stored].concat()).ok().out;
+    assert_eq!(of_vectors, of_texts);
+
+    write_tokens(&here, "other.tokens", COLBERT, &TEXTS);
+    let other = ["--rerank-tokens", "other.tokens"];
+    here.ir(&[&ask[..], &rerank, &other].concat())
+        .fails(1, &["expected a document of the token store, found none"]);
+    here.ir(&[&ask[..], &stored].concat())
+        .fails(2, &["--rerank"]);
+}

@@ -348,7 +348,10 @@ impl Service {
         // The frames of a document have the same fields.
         let documents = index.frames().chunk_by(|a, b| a.paper == b.paper);
         let mut warnings = filter_warnings(&question.filters, documents.map(|it| &it[0].metadata));
-        warnings.extend(found.warning);
+        if let (Some(warning), Some(reranker)) = (found.warning, &self.reranker) {
+            reranker.count_timeout();
+            warnings.push(warning);
+        }
         Ok(AnswerList {
             query: self.log_question(question, answers.len(), start),
             answers,

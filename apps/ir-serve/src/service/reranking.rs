@@ -1,9 +1,10 @@
 //! Texts and answers that are ranked by the reranker.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ir_core::{Candidate, Reranker, TimeLimited};
+use ir_core::{Candidate, Reranker, SearchError, TimeLimited};
 use ir_qa::retrieval::{AnswerIndex, AnswerIndexError, RerankedAnswers};
 
 use super::Service;
@@ -25,6 +26,11 @@ impl ServiceReranker {
         TimeLimited::new(Arc::clone(&self.reranker), time)
     }
 
+    /// Counts a reranking that exceeded its time limit.
+    pub(super) fn count_timeout(&self) {
+        self.timeouts.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The answers of an index, ranked within the time limit.
     pub(crate) fn rerank(
         &self,
@@ -36,6 +42,20 @@ impl ServiceReranker {
 }
 
 impl Service {
+    /// Returns the number of texts that exceeded the sequence length of the reranker, so that they
+    /// were truncated or split into windows.
+    #[must_use]
+    pub fn long_reranked_texts(&self) -> u64 {
+        self.reranker.as_ref().map_or(0, |it| (it.long_texts)())
+    }
+
+    /// Returns the number of rerankings that exceeded their time limit.
+    #[must_use]
+    pub fn reranking_timeouts(&self) -> u64 {
+        let timeouts = self.reranker.as_ref().map(|it| &it.timeouts);
+        timeouts.map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
     /// Ranks texts by the reranker: the `limit` best ones, by score, then position. A text is a
     /// pair of an id, which errors name, and the text.
     ///
@@ -61,7 +81,11 @@ impl Service {
         let candidates = texts.iter().map(|(id, text)| Candidate::new(id, text));
         let candidates: Vec<Candidate<'_>> = candidates.collect();
         let scores = reranker.limited(self.limits.time);
-        let scores = scores.scores(query, &candidates)?;
+        let scores = scores.scores(query, &candidates);
+        if let Err(SearchError::TimeLimit { .. }) = scores {
+            reranker.count_timeout();
+        }
+        let scores = scores?;
         let scored = scores.into_iter().enumerate();
         let scored = scored.filter_map(|(index, score)| {
             Some(RerankedText {

@@ -1,9 +1,10 @@
 use super::fuse::{explain_fusion, fuse_rankings};
-use super::numbering::{NumberedRetriever, number_retrievers};
+use super::numbering::{NumberedRetriever, matched_text, number_retrievers};
 use super::{Fusion, FusionError};
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
+use crate::matched_text::MatchedText;
 use crate::ranking::{Hit, Ranking};
 use crate::retriever::Retriever;
 use crate::search::Search;
@@ -104,5 +105,13 @@ impl<R: Retriever> Retriever for Fused<R> {
         explain_fusion(lists, self.fusion, doc, &mut |list, score| {
             self.retrievers[list].explain(query, (doc, score), &depth)
         })
+    }
+    /// Returns the words of the first retriever that compares words.
+    fn matched_text(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        matched_text(&self.retrievers, query, doc)
     }
 }

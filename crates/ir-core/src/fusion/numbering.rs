@@ -7,6 +7,7 @@ use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::filter::DocFilter;
 use crate::ids::{DocIds, DocNum, DocSet};
+use crate::matched_text::MatchedText;
 use crate::predicate::Predicate;
 use crate::ranking::Ranking;
 use crate::retriever::{Retriever, in_rounds};
@@ -138,6 +139,17 @@ pub(super) fn number_retrievers<R: Retriever>(
         .map(|retriever| numbering.add(retriever))
         .collect::<Result<_, _>>()?;
     Ok((numbering.ids, numbered))
+}
+
+/// Returns [`Retriever::matched_text`] of the first of several retrievers that has one.
+pub(super) fn matched_text<'a, R: Retriever + 'a>(
+    retrievers: impl IntoIterator<Item = &'a NumberedRetriever<R>>,
+    query: &R::Query,
+    doc: DocNum,
+) -> Result<Option<MatchedText>, SearchError> {
+    let texts = retrievers.into_iter();
+    let mut texts = texts.map(|retriever| retriever.matched_text(query, doc));
+    texts.find_map(Result::transpose).transpose()
 }
 
 /// Filter over common document numbers, applied to the records of one retriever.
@@ -311,6 +323,17 @@ impl<R: Retriever> NumberedRetriever<R> {
             score,
             "score (this retriever has no explanations)",
         ))
+    }
+
+    /// Returns [`Retriever::matched_text`] of the first record of a document that has one.
+    pub(super) fn matched_text(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        let texts = self.records.of(doc);
+        let mut texts = texts.map(|record| self.retriever.matched_text(query, record));
+        texts.find_map(Result::transpose).transpose()
     }
 
     fn record_filter<'a>(&'a self, filter: &'a dyn DocFilter) -> RecordFilter<'a> {

@@ -10,6 +10,7 @@ use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::filter::DocFilter;
 use crate::ids::{DocIds, DocNum, DocSet};
+use crate::matched_text::MatchedText;
 use crate::ranking::{Hit, Ranking, TopK};
 use crate::retriever::Retriever;
 use crate::search::Search;
@@ -352,4 +353,86 @@ fn priors() {
     let clicks = DocumentPrior::new([("b", 2.0), ("z", 1.0)]).unwrap();
     let hybrid = WeightedSum::new([(scores, 1.0), (clicks, 0.1)]).unwrap();
     assert_eq!(found_ids(&hybrid), "baz");
+}
+
+/// Retriever with a matched text of every document but those with an id in `without`.
+struct Words {
+    documents: ConstantScores,
+    without: &'static str,
+    name: &'static str,
+}
+
+impl Words {
+    fn new(ids: &'static str, without: &'static str, name: &'static str) -> Self {
+        let records: Vec<_> = ids.split("").filter(|id| !id.is_empty()).collect();
+        let records: Vec<_> = records.into_iter().map(|id| (id, Some(1.0))).collect();
+        Self {
+            documents: ConstantScores::new(&records),
+            without,
+            name,
+        }
+    }
+}
+
+impl Retriever for Words {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.documents.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.documents.search(query, search)
+    }
+
+    fn matched_text(&self, query: &str, doc: DocNum) -> Result<Option<MatchedText>, SearchError> {
+        let id = self.ids().id(doc);
+        let text = format!("{query} {id} {}", self.name);
+        let has_text = !self.without.contains(id);
+        Ok(has_text.then(|| MatchedText::new(text, vec![0..query.len()])))
+    }
+}
+
+/// Texts of all documents of a retriever, by id.
+fn matched_texts(retriever: &dyn Retriever<Query = str>) -> Vec<String> {
+    let ids = retriever.ids().iter().enumerate();
+    ids.map(|(n, id)| {
+        let matched = retriever
+            .matched_text("tea", DocNum::new(n as u32))
+            .unwrap();
+        matched.map_or(format!("no {id}"), |it| it.text)
+    })
+    .collect()
+}
+
+#[test]
+fn hybrids_and_priors_have_the_matched_texts_of_their_parts() {
+    let parts = || {
+        [
+            Words::new("ab", "b", "first"),
+            Words::new("cba", "c", "second"),
+        ]
+    };
+    // The first part with a text of the document; "c" has none.
+    let expected = ["tea a first", "tea b second", "no c"];
+    let fused = Fused::new(parts(), Fusion::RRF, 10).unwrap();
+    assert_eq!(matched_texts(&fused), expected);
+    let sum = WeightedSum::new(parts().into_iter().zip([1.0, 0.5])).unwrap();
+    assert_eq!(matched_texts(&sum), expected);
+    // The words of a part with weight 0 do not count.
+    let sum = WeightedSum::new(parts().into_iter().zip([0.0, 0.5])).unwrap();
+    assert_eq!(
+        matched_texts(&sum),
+        ["tea a second", "tea b second", "no c"]
+    );
+    // Of two records with one id, the first with a text.
+    let repeated = WeightedSum::new([(Words::new("aa", "", "only"), 1.0)]).unwrap();
+    assert_eq!(matched_texts(&repeated), ["tea a only"]);
+
+    let [first, _] = parts();
+    let repositories = DocumentRepositories::new([Some("geo"), Some("geo")]);
+    let priors = RepositoryPriors::new([("geo", 0.5)]).unwrap();
+    let (priors, product) = (PriorEstimate::Fixed(priors), PriorCombination::Product);
+    let prior = RepositoryPrior::new(first, repositories, priors, product, 1.0).unwrap();
+    assert_eq!(matched_texts(&prior), ["tea a first", "no b"]);
 }

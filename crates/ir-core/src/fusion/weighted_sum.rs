@@ -1,8 +1,9 @@
 use super::FusionError;
-use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
+use super::numbering::{DocumentHits, NumberedRetriever, matched_text, number_retrievers};
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum, DocSet};
+use crate::matched_text::MatchedText;
 use crate::ranking::{Ranking, TopK};
 use crate::retriever::{Retriever, in_rounds};
 use crate::search::Search;
@@ -307,5 +308,16 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         }
         let is_hit = !details.is_empty();
         Ok(is_hit.then(|| Explanation::sum("sum, in double precision, of", details)))
+    }
+
+    /// Returns the words of the first retriever that compares words. A retriever with weight 0 is
+    /// not asked.
+    fn matched_text(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        let weighted = self.weighted().filter(|(_, weight)| *weight != 0.0);
+        matched_text(weighted.map(|(retriever, _)| retriever), query, doc)
     }
 }

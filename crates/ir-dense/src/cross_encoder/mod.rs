@@ -196,6 +196,21 @@ impl CrossEncoder {
         self.activation
     }
 
+    /// Returns the model with another activation function of the scores, on the same weights:
+    /// logits with [`OutputActivation::Identity`].
+    ///
+    /// ```no_run
+    /// use ir_dense::{CrossEncoder, OutputActivation};
+    /// let model = CrossEncoder::open("ms-marco-MiniLM-L6-v2")?;
+    /// let teacher = model.clone().with_activation(OutputActivation::Identity);
+    /// # Ok::<(), ir_dense::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn with_activation(mut self, activation: OutputActivation) -> Self {
+        self.activation = activation;
+        self
+    }
+
     /// Prompt, which precedes every query; empty for none.
     pub fn prompt(&self) -> &str {
         &self.pairs.prompt

@@ -99,9 +99,10 @@ impl TaskRun<'_> {
         Ok(times.get(times.len() / 2).copied().unwrap_or_default())
     }
 
-    /// Number of bytes of the files of a system and its parts, each counted once.
+    /// Number of bytes of the files of a system and its parts, each counted once. The teacher of a
+    /// trained model is not a part.
     fn bytes(&mut self, name: &str) -> Result<u64, SystemError> {
-        let mut systems = self.parts(name);
+        let mut systems = self.parts(name, |it| it.parsed.searched_inputs().collect());
         systems.extend(self.systems.get(name).map(|it| it.parsed.clone()));
         let mut files = BTreeSet::new();
         for system in systems {

@@ -449,7 +449,7 @@ impl<'a> TaskRun<'a> {
             None => return Ok(None),
         };
         let parameters = self.search_parameters(n);
-        let parts = self.parts(&entry.name);
+        let parts = self.parts(&entry.name, |it| it.inputs.clone());
         let mut context = self.context(queries);
         let searched = (|| -> Result<_, SystemError> {
             let key = run_key(&context, &entry.name, queries.set, &parameters)?;
@@ -497,23 +497,29 @@ impl<'a> TaskRun<'a> {
         Ok(run)
     }
 
-    /// Systems that are parts of a system, each once, after their own parts.
-    fn parts(&self, name: &str) -> Vec<Arc<ParsedSystem>> {
+    /// Systems that are parts of a system, each once, after their own parts. `inputs` returns the
+    /// names of the parts.
+    fn parts(
+        &self,
+        name: &str,
+        inputs: fn(&PreparedSystem) -> Vec<String>,
+    ) -> Vec<Arc<ParsedSystem>> {
         let (mut parts, mut seen) = (Vec::new(), HashSet::new());
-        self.add_parts(name, &mut seen, &mut parts);
+        self.add_parts(name, inputs, &mut seen, &mut parts);
         parts
     }
 
-    fn add_parts<'s>(
-        &'s self,
+    fn add_parts(
+        &self,
         name: &str,
-        seen: &mut HashSet<&'s str>,
+        inputs: fn(&PreparedSystem) -> Vec<String>,
+        seen: &mut HashSet<String>,
         parts: &mut Vec<Arc<ParsedSystem>>,
     ) {
-        for input in self.systems.get(name).iter().flat_map(|it| &it.inputs) {
-            if seen.insert(input) {
-                self.add_parts(input, seen, parts);
-                parts.extend(self.systems.get(input).map(|it| it.parsed.clone()));
+        for input in self.systems.get(name).map(inputs).unwrap_or_default() {
+            if seen.insert(input.clone()) {
+                self.add_parts(&input, inputs, seen, parts);
+                parts.extend(self.systems.get(&input).map(|it| it.parsed.clone()));
             }
         }
     }

@@ -16,7 +16,7 @@ const END: &str = "<!-- end of reference -->\n";
 
 /// Tables of a file with the definitions of their keys in the schema, in the order of the
 /// reference.
-const TABLES: [(&str, &str); 21] = [
+const TABLES: [(&str, &str); 22] = [
     ("`[[tasks]]`", "TaskEntry"),
     ("`training` of a task", "QuerySet"),
     ("Files in TREC format: `qrels`, `run`", "TrecFile"),
@@ -29,6 +29,7 @@ const TABLES: [(&str, &str); 21] = [
     ("`random` of an encoder", "RandomEntry"),
     ("`training` of an encoder", "TrainingEntry"),
     ("`training` of the type `rerank`", "RerankerTrainingEntry"),
+    ("`teacher` of `training`", "TeacherEntry"),
     ("`mining` of `training`", "MiningEntry"),
     ("`[[classifications]]`", "ClassificationEntry"),
     ("`[selection]`", "SelectionEntry"),

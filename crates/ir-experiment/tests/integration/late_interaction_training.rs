@@ -132,7 +132,7 @@ fn errors_name_the_key() {
         (
             "dim = 8",
             "loss = \"rank-net\"",
-            ".loss: expected \"softmax\", \"symmetric\" or \"pointwise\" for a late-interaction model, found \"rank-net\"",
+            ".loss: expected \"softmax\", \"symmetric\", \"pointwise\", \"margin-mse\" or \"kl-divergence\" for a late-interaction model, found \"rank-net\"",
         ),
         (
             "dim = 8",

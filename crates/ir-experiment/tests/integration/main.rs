@@ -6,6 +6,7 @@ mod common;
 mod costs;
 mod datafinder;
 mod dense;
+mod distillation;
 mod documentation;
 mod expansion_of_queries;
 mod files;

@@ -181,8 +181,8 @@ fn errors_name_the_key() {
         ),
         (
             "epochs = 1",
-            "loss = \"margin-mse\"",
-            ".loss: expected one of `softmax`, `multiple-negatives`, `binary-cross-entropy`, `rank-net`, `symmetric`, `pointwise`, found `margin-mse`",
+            "loss = \"mse\"",
+            ".loss: expected one of `softmax`, `multiple-negatives`, `binary-cross-entropy`, `rank-net`, `symmetric`, `pointwise`, `margin-mse`, `kl-divergence`, found `mse`",
         ),
         (
             "learning_rate = 3e-3",
@@ -198,7 +198,7 @@ fn errors_name_the_key() {
         (
             "epochs = 1",
             "loss = \"symmetric\"",
-            ".loss: expected \"softmax\", \"multiple-negatives\", \"binary-cross-entropy\" or \"rank-net\" for a cross-encoder, found \"symmetric\"",
+            ".loss: expected \"softmax\", \"multiple-negatives\", \"binary-cross-entropy\", \"rank-net\", \"margin-mse\" or \"kl-divergence\" for a cross-encoder, found \"symmetric\"",
         ),
         (
             "hard = 4, last_rank = 20",

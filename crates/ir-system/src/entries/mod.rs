@@ -6,6 +6,7 @@ pub(crate) mod cleaning;
 pub(crate) mod model_parameters;
 mod rerank;
 mod reranker_training;
+mod teacher;
 
 pub use analyzer::{AnalysisEntry, AnalyzerEntry, AnalyzerName, StopWordsEntry};
 pub use bm25::expansion::ExpansionEntry;
@@ -26,6 +27,8 @@ pub use rerank::{RerankSystem, WindowsName};
 #[cfg(feature = "dense")]
 pub(crate) use reranker_training::RerankerTrainingConfig;
 pub use reranker_training::{RerankerLossName, RerankerTrainingEntry};
+pub use teacher::TeacherEntry;
+pub(crate) use teacher::{TEACHER_MODEL, TEACHER_SYSTEM};
 
 use ir_data::DocTemplate;
 

@@ -89,6 +89,25 @@ fn default_depth() -> usize {
 }
 
 impl RerankSystem {
+    /// Reranking of all candidates by a model, without a system that finds them.
+    #[cfg(feature = "dense")]
+    pub(crate) fn with_model(model: &str) -> Self {
+        Self {
+            first: String::new(),
+            second: None,
+            model: Some(model.to_owned()),
+            tokens: None,
+            depth: default_depth(),
+            precision: None,
+            max_tokens: None,
+            windows: None,
+            stride: None,
+            batch: None,
+            template: None,
+            training: None,
+        }
+    }
+
     /// Keys of the parameters of the model that are given.
     pub(crate) fn of_the_model(&self) -> impl Iterator<Item = &'static str> {
         let given = [

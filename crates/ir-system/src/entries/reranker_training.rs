@@ -7,6 +7,7 @@ use ir_dense::train::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TeacherEntry;
 #[cfg(feature = "dense")]
 use super::bm25::expansion::encoder::training::training_error;
 use super::bm25::expansion::encoder::training::{
@@ -30,6 +31,9 @@ pub struct RerankerTrainingEntry {
     pub queries: Option<Vec<String>>,
     /// Hard negatives by BM25.
     pub mining: MiningEntry,
+    /// Teacher with the scores that `margin-mse` and `kl-divergence` learn. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teacher: Option<TeacherEntry>,
     /// Trains a late-interaction model (ColBERT) in place of a cross-encoder. All documents of the
     /// other queries of a step are negatives. Default: false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -41,8 +45,8 @@ pub struct RerankerTrainingEntry {
     pub dim: Option<usize>,
     /// Training loss. Default: `softmax`.
     pub loss: Option<RerankerLossName>,
-    /// Temperature: divisor of the scores of a late-interaction model before the softmax, for
-    /// `softmax` and `symmetric`. Range: > 0. Default: 1.
+    /// Temperature: divisor of the scores, of the model and of the teacher, before the softmax, for
+    /// `softmax`, `symmetric` and `kl-divergence`. Range: > 0. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[cfg_attr(feature = "dense", schemars(extend("default" = default_temperature())))]
@@ -117,7 +121,7 @@ fn default_temperature() -> Option<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RerankerLossName {
-    /// Softmax cross-entropy of the positive among the documents of the query, temperature 1; with
+    /// Softmax cross-entropy of the positive among the documents of the query; with
     /// `late_interaction` among all documents of the batch.
     Softmax,
     /// Softmax cross-entropy of 10 times the logistic function of the logits.
@@ -131,16 +135,35 @@ pub enum RerankerLossName {
     Symmetric,
     /// With `late_interaction`: binary cross-entropy of every document of the batch.
     Pointwise,
+    /// Squared error of the margins of a teacher between the positive and the hard negatives.
+    MarginMse,
+    /// KL divergence from the softmax of a teacher over the positive and the hard negatives.
+    KlDivergence,
 }
 
 impl RerankerLossName {
-    /// Loss of a late-interaction model; `None` for losses of cross-encoders alone.
+    /// Returns `true` if the loss learns the scores of a teacher.
+    const fn is_distillation(self) -> bool {
+        matches!(self, Self::MarginMse | Self::KlDivergence)
+    }
+
+    /// Returns `true` if the loss divides the scores by a temperature.
+    const fn has_temperature(self) -> bool {
+        matches!(self, Self::Softmax | Self::Symmetric | Self::KlDivergence)
+    }
+
+    /// Loss that a late-interaction model shares with bi-encoders; `None` for distillation and for
+    /// losses of cross-encoders alone.
     const fn late_interaction(self) -> Option<LossName> {
         match self {
             Self::Softmax => Some(LossName::Softmax),
             Self::Symmetric => Some(LossName::Symmetric),
             Self::Pointwise => Some(LossName::Pointwise),
-            Self::MultipleNegatives | Self::BinaryCrossEntropy | Self::RankNet => None,
+            Self::MultipleNegatives
+            | Self::BinaryCrossEntropy
+            | Self::RankNet
+            | Self::MarginMse
+            | Self::KlDivergence => None,
         }
     }
 }
@@ -151,6 +174,7 @@ impl Default for RerankerTrainingEntry {
             split: "train".to_owned(),
             queries: None,
             mining: MiningEntry::default(),
+            teacher: None,
             late_interaction: false,
             dim: None,
             loss: None,
@@ -183,6 +207,8 @@ impl RerankerTrainingEntry {
         } else {
             self.check_cross_encoder()?;
         }
+        self.check_temperature()?;
+        self.check_teacher()?;
         #[cfg(feature = "dense")]
         self.config().validate().map_err(training_error)?;
         if self.needs_hard_negatives() && self.mining.hard == 0 && self.mining.random == 0 {
@@ -191,6 +217,34 @@ impl RerankerTrainingEntry {
             return Err(SystemError::parameter("training.mining", message));
         }
         Ok(())
+    }
+
+    /// Loss that is given, or the default.
+    fn loss(&self) -> RerankerLossName {
+        self.loss.unwrap_or(RerankerLossName::Softmax)
+    }
+
+    /// Checks that the loss has a temperature if one is given.
+    fn check_temperature(&self) -> Result<(), SystemError> {
+        if self.temperature.is_none() || self.loss().has_temperature() {
+            return Ok(());
+        }
+        let message = "expected loss = \"softmax\" or \"kl-divergence\", which has it";
+        Err(SystemError::parameter("training.temperature", message))
+    }
+
+    /// Checks that there is a teacher for distillation, and for no other loss.
+    fn check_teacher(&self) -> Result<(), SystemError> {
+        match (&self.teacher, self.loss().is_distillation()) {
+            (Some(teacher), true) => teacher.check(),
+            (Some(_), false) => {
+                let message = "expected loss = \"margin-mse\" or \"kl-divergence\", which learns \
+                               its scores";
+                Err(SystemError::parameter("training.teacher", message))
+            }
+            (None, true) => Err(SystemError::requires("training.loss", "training.teacher")),
+            (None, false) => Ok(()),
+        }
     }
 
     /// Checks that no key of a cross-encoder is given.
@@ -215,9 +269,9 @@ impl RerankerTrainingEntry {
                 ));
             }
         }
-        if self.loss.is_some_and(|it| it.late_interaction().is_none()) {
-            let expected =
-                "\"softmax\", \"symmetric\" or \"pointwise\" for a late-interaction model";
+        if !self.loss().is_distillation() && self.loss().late_interaction().is_none() {
+            let expected = "\"softmax\", \"symmetric\", \"pointwise\", \"margin-mse\" or \
+                            \"kl-divergence\" for a late-interaction model";
             return Err(self.other_loss(expected));
         }
         self.encoder_training().check_loss()
@@ -227,7 +281,6 @@ impl RerankerTrainingEntry {
     fn check_cross_encoder(&self) -> Result<(), SystemError> {
         for (key, is_given) in [
             ("training.dim", self.dim.is_some()),
-            ("training.temperature", self.temperature.is_some()),
             ("training.scale", self.scale.is_some()),
             ("training.decay", self.decay.is_some()),
             ("training.query_tokens", self.query_tokens.is_some()),
@@ -240,8 +293,9 @@ impl RerankerTrainingEntry {
         }
         match self.loss {
             Some(RerankerLossName::Symmetric | RerankerLossName::Pointwise) => {
-                let expected = "\"softmax\", \"multiple-negatives\", \"binary-cross-entropy\" or \
-                                \"rank-net\" for a cross-encoder";
+                let expected = "\"softmax\", \"multiple-negatives\", \"binary-cross-entropy\", \
+                                \"rank-net\", \"margin-mse\" or \"kl-divergence\" for a \
+                                cross-encoder";
                 Err(self.other_loss(expected))
             }
             _ => Ok(()),
@@ -281,8 +335,9 @@ impl RerankerTrainingEntry {
 
     /// Returns `true` if the loss compares a positive with hard negatives alone.
     pub(crate) fn needs_hard_negatives(&self) -> bool {
-        let compares = self.loss != Some(RerankerLossName::BinaryCrossEntropy);
-        compares && !self.late_interaction && self.in_batch_negatives.unwrap_or(0) == 0
+        let compares = self.loss() != RerankerLossName::BinaryCrossEntropy;
+        let others = self.late_interaction || self.in_batch_negatives.unwrap_or(0) > 0;
+        self.loss().is_distillation() || compares && !others
     }
 }
 
@@ -291,7 +346,7 @@ pub(crate) use with_models::RerankerTrainingConfig;
 
 #[cfg(feature = "dense")]
 mod with_models {
-    use ir_dense::train::{CrossEncoderLoss, TrainError};
+    use ir_dense::train::{CrossEncoderLoss, Loss, TrainError};
     use serde::Serialize;
 
     use super::{Config, RerankerLossName, RerankerTrainingEntry, TrainingConfig};
@@ -353,9 +408,11 @@ mod with_models {
 
     impl RerankerLossName {
         /// Loss of a cross-encoder; `None` for losses of late-interaction models alone.
-        const fn cross_encoder(self) -> Option<CrossEncoderLoss> {
+        const fn cross_encoder(self, temperature: f64) -> Option<CrossEncoderLoss> {
             match self {
-                Self::Softmax => Some(CrossEncoderLoss::Softmax { temperature: 1.0 }),
+                Self::Softmax => Some(CrossEncoderLoss::Softmax { temperature }),
+                Self::MarginMse => Some(CrossEncoderLoss::MarginMse),
+                Self::KlDivergence => Some(CrossEncoderLoss::KlDivergence { temperature }),
                 Self::MultipleNegatives => {
                     Some(CrossEncoderLoss::MultipleNegatives { scale: 10.0 })
                 }
@@ -373,16 +430,21 @@ mod with_models {
         /// Hyperparameters, as `ir train-reranker` or `ir train --late-interaction` sets them from
         /// its options.
         pub(crate) fn config(&self) -> RerankerTrainingConfig {
+            let temperature = self.temperature.unwrap_or(1.0);
             if self.late_interaction {
                 let default = TrainingConfig::late_interaction();
-                let config = self.encoder_training().config_over(default);
+                let mut config = self.encoder_training().config_over(default);
+                match self.loss() {
+                    RerankerLossName::MarginMse => config.loss = Loss::MarginMse,
+                    RerankerLossName::KlDivergence => {
+                        config.loss = Loss::KlDivergence { temperature };
+                    }
+                    _ => {}
+                }
                 return RerankerTrainingConfig::LateInteraction(config, self.dim);
             }
             let mut config = Config::default();
-            set(
-                &mut config.loss,
-                self.loss.and_then(RerankerLossName::cross_encoder),
-            );
+            set(&mut config.loss, self.loss().cross_encoder(temperature));
             set(&mut config.epochs, self.epochs);
             set(&mut config.batch_size, self.batch_size);
             set(&mut config.hard_negatives, self.hard_negatives);

@@ -35,8 +35,8 @@ pub use crate::entries::{
     CleaningEntry, DecayName, DocOrderName, EncoderEntry, EncoderReference, ExpansionEntry,
     IndexedFieldsEntry, IndexedFieldsName, LossName, MiningEntry, ModelParameters, PoolingName,
     PrecisionName, QuerySyntaxName, RandomEntry, RerankSystem, RerankerLossName,
-    RerankerTrainingEntry, StopWordList, StopWordsEntry, TrainingEntry, TrainingPrecisionName,
-    TrainingPreset, WindowsName, unknown_encoder,
+    RerankerTrainingEntry, StopWordList, StopWordsEntry, TeacherEntry, TrainingEntry,
+    TrainingPrecisionName, TrainingPreset, WindowsName, unknown_encoder,
 };
 pub use cleaning::Cleaner;
 use existing_file::existing_file;

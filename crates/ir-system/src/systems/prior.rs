@@ -283,6 +283,7 @@ impl System for PriorSystem {
         Ok(OpenSystem {
             retriever: Arc::new(prior),
             with_duplicates: None,
+            candidate_model: None,
             ..open
         })
     }

@@ -7,12 +7,16 @@ use ir_core::CandidateTexts;
 use ir_core::fusion::{Reranked, RetrieverScores};
 
 use super::candidate_texts::{candidate_texts, stored_texts};
-use crate::entries::{RerankSystem, RerankerTrainingEntry, WindowsName};
+use crate::entries::{
+    RerankSystem, RerankerTrainingEntry, TEACHER_MODEL, TEACHER_SYSTEM, WindowsName,
+};
 use crate::error::SystemError;
 use crate::index_needs::IndexNeeds;
 use crate::observer::StageReport;
 use crate::source::SourceMap;
-use crate::system::{OpenReranker, OpenSystem, SharedRetriever, System, SystemContext};
+use crate::system::{
+    CandidateModel, OpenReranker, OpenSystem, SharedRetriever, System, SystemContext,
+};
 
 impl RerankSystem {
     /// Opens the cross-encoder or late-interaction model of the key `model`, for programs that rank
@@ -123,7 +127,11 @@ impl System for RerankSystem {
         let first = ("first".to_owned(), self.first.clone());
         let second = self.second.iter();
         let second = second.map(|name| ("second".to_owned(), name.clone()));
-        std::iter::once(first).chain(second).collect()
+        let teacher = self.training.iter().filter_map(|it| it.teacher.as_ref());
+        let teacher = teacher.filter_map(|it| it.system.clone());
+        let teacher = teacher.map(|name| (TEACHER_SYSTEM.to_owned(), name));
+        let parts = std::iter::once(first).chain(second);
+        parts.chain(teacher).collect()
     }
 
     fn max_hits(&self, _: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
@@ -131,7 +139,13 @@ impl System for RerankSystem {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let files = [("model", &self.model), ("tokens", &self.tokens)];
+        let teacher = self.training.as_ref().and_then(|it| it.teacher.as_ref());
+        let teacher = teacher.map_or(&None, |it| &it.model);
+        let files = [
+            ("model", &self.model),
+            ("tokens", &self.tokens),
+            (TEACHER_MODEL, teacher),
+        ];
         let given = files.into_iter().filter_map(|(key, path)| {
             let path = path.as_ref()?;
             Some((key.to_owned(), path.clone()))
@@ -156,6 +170,7 @@ impl System for RerankSystem {
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let first = context.system(&self.first)?;
         let mut rerankers = first.rerankers;
+        let mut model = None;
         let retriever: SharedRetriever = match &self.second {
             Some(second) => {
                 let second = context.system(second)?;
@@ -174,7 +189,11 @@ impl System for RerankSystem {
                     (Some(_), None) => None,
                 };
                 let reranker = super::reranker::shared_model(self, context)?;
-                let reranked = self.with_texts(first.retriever, &reranker, texts)?;
+                let reranked = self.with_texts(first.retriever, &reranker, texts.clone())?;
+                model = Some(CandidateModel {
+                    reranker: reranker.clone(),
+                    texts,
+                });
                 rerankers.push(reranker);
                 reranked
             }
@@ -185,6 +204,7 @@ impl System for RerankSystem {
             description: description.map(|first| format!("{first}, reranked by {label}")),
             feedback: first.feedback,
             query_encoder: first.query_encoder,
+            candidate_model: model,
             ..OpenSystem::new(retriever)
         };
         Ok(open.with_rerankers(rerankers))

@@ -34,6 +34,8 @@ use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::paper_folder::{read_papers, warn};
 use crate::shared::signals::stop_on_interrupt;
+#[cfg(feature = "dense")]
+use crate::shared::system_options::RERANKING;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +67,13 @@ With --rerank, the first --candidates of these answers are ranked by the score
 of a cross-encoder, which reads question and answer together, or of a
 late-interaction model, which compares their tokens. A terminal shows the
 words of the question in color; with a late-interaction model, the words of
-the answer that are most similar to a word of the question.
+the answer that are most similar to a word of the question. --rerank-tokens
+reads the vectors of the answers, in place of encoding the candidates:
+  ir frames papers/ --scientific -o frames.jsonl
+  ir encode colbert frames.jsonl --text-field answer --template '{text}' \\
+      -o answers.tokens
+  ir ask frames.jsonl 'What is the learning rate?' --rerank colbert \\
+      --rerank-tokens answers.tokens
 
 --system ranks the answers by the system of a file, as `ir search --system`
 ranks documents: `text` is the answer, `title` the title of its paper, and
@@ -106,6 +114,13 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     answers: AnswerOptions,
+
+    /// Token store with the vectors of the answers, for a late-interaction model, in place of their
+    /// texts: a file of `ir encode` for the frames of `ir frames`. An answer that is not in the
+    /// store is an error
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "STORE", help_heading = RERANKING, requires = "rerank", conflicts_with = "system")]
+    rerank_tokens: Option<String>,
 
     /// System file that ranks the answers, in place of the other options of the ranking: written by
     /// `ir search --save`, or a file with the tables `[[systems]]` and `[encoders]` of an
@@ -149,7 +164,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         None => vec![args.question.join(" ")],
     };
     let reader = args.reader.as_deref().map(open_reader).transpose()?;
-    let reranker = args.answers.reranker()?;
+    #[cfg(feature = "dense")]
+    let tokens = args.rerank_tokens.as_deref();
+    #[cfg(not(feature = "dense"))]
+    let tokens = None;
+    let reranker = args.answers.reranker(tokens)?;
     let index = Arc::new(index(args, &config, console)?);
     let system = match &file {
         Some(file) => Some(file.open(&args.papers, &index, &questions, console)?),

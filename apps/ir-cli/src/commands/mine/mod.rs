@@ -3,6 +3,8 @@
 mod examples;
 mod miner;
 mod searched;
+#[cfg(feature = "dense")]
+mod teacher;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -20,6 +22,8 @@ use ir_data::{DocTemplate, TextEncoding};
 use self::examples::{check_split, read_examples};
 use self::miner::Miner;
 use self::searched::{Searched, search_index, system_of_file};
+#[cfg(feature = "dense")]
+use self::teacher::Teacher;
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::feedback_collection::has_feedback_collection;
 use crate::shared::filter::condition;
@@ -44,12 +48,14 @@ Examples:
   ir mine bundled --first-rank 10 --last-rank 100 --draw random --seed 1
   ir mine bundled --negatives 4 --random 3  4 hard and 3 random negatives
   ir mine beir/nfcorpus --run dense.trec --relative-margin 0.05 -o train.jsonl
+  ir mine beir/nfcorpus --teacher ms-marco-MiniLM -o scored.jsonl  for distillation
 
 Top-ranked documents can be unjudged positives (false negatives). Exclude them
 by rank (--first-rank) or by score (--margin, --relative-margin).
 
 Output: JSON lines in Tevatron's format: query_id, query, positive_passages
-and negative_passages with docid and text. A negative is never a positive,
+and negative_passages with docid and text and, with --teacher, score: logits of
+a cross-encoder, or MaxSim. A negative is never a positive,
 never has a positive's text, with or without its title, and occurs once.
 Output is deterministic for an input and a seed.
 
@@ -106,6 +112,13 @@ pub(crate) struct Args {
     /// Template of a document's text, as in `ir encode`
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     template: Option<DocTemplate>,
+
+    /// Teacher of a distillation: cross-encoder or late-interaction model, a folder or the name of
+    /// a downloaded model. The output has its score of every positive and negative, for the losses
+    /// margin-mse and kl-divergence
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "MODEL", help_heading = "Output")]
+    teacher: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Negatives")]
     choice: NegativeOptions,
@@ -254,6 +267,15 @@ impl Args {
         Ok(Some(ShardPart::new(shard, &input)))
     }
 
+    /// Maximum number of queries between progress updates and interrupt checks.
+    fn chunk(&self) -> usize {
+        #[cfg(feature = "dense")]
+        if self.teacher.is_some() {
+            return CHUNK_OF_TEACHER;
+        }
+        CHUNK
+    }
+
     fn unusable(&self) -> OnInvalidExample {
         if self.leave_out {
             OnInvalidExample::Skip
@@ -265,6 +287,9 @@ impl Args {
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
+/// [`CHUNK`] with a teacher, which is slow.
+#[cfg(feature = "dense")]
+const CHUNK_OF_TEACHER: usize = 16;
 /// Number of negatives between progress updates and interrupt checks, at least one query.
 const CHUNK_NEGATIVES: usize = 1 << 16;
 
@@ -301,6 +326,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         console.warn(format_args!("skipped: {} more", grouped(more as u64)));
     }
 
+    #[cfg(feature = "dense")]
+    let teacher = args.teacher.as_deref().map(Teacher::open).transpose()?;
     if let (Some(run), Some(file)) = (&other, &args.run) {
         check_run(run, file, &*wanted.set, console)?;
     }
@@ -330,15 +357,21 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut bar = console.bar();
     let (mut found, mut short, mut none) = (0, 0, 0);
     while at < end {
-        let chunk = at..end.min(at + (CHUNK_NEGATIVES / each.max(1)).clamp(1, CHUNK));
+        let chunk = at..end.min(at + (CHUNK_NEGATIVES / each.max(1)).clamp(1, args.chunk()));
         let examples = chunk.clone().map(|n| wanted.set.get(n));
         let mut examples = examples.collect::<Result<Vec<TrainingExample>, _>>()?;
         let mined = miner.mine(&examples, &wanted.years)?;
-        for (n, (example, mined)) in examples.iter_mut().zip(&mined).enumerate() {
+        for (example, mined) in examples.iter_mut().zip(&mined) {
             let added = miner.add(example, mined, args.keep);
             found += example.negatives.len();
             short += usize::from(added < each);
             none += usize::from(added == 0);
+        }
+        #[cfg(feature = "dense")]
+        if let Some(teacher) = &teacher {
+            teacher.score(&mut examples)?;
+        }
+        for (n, example) in examples.iter().enumerate() {
             let (name, line) = (out.name().to_owned(), (at + n) as u64 + 1);
             write_example(&mut out, example, &name, line)?;
         }
@@ -362,6 +395,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             each,
             grouped(none as u64),
         ));
+    }
+    #[cfg(feature = "dense")]
+    if let Some(teacher) = &teacher {
+        teacher.note_long_texts(console);
     }
     console.note(format_args!(
         "{} examples, {} negatives, {}",

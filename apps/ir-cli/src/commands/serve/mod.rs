@@ -358,8 +358,9 @@ fn config(
         config.generator = Some(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
-    if let Some((open, answers)) = args.answers.reranker()? {
-        let mut reranker = ServiceReranker::new(open.reranker);
+    if let Some((open, answers)) = args.answers.reranker(None)? {
+        let mut reranker = ServiceReranker::new(Arc::clone(&open.reranker));
+        reranker.long_texts = Arc::new(move || open.long_documents());
         reranker.answers = answers;
         if let Some(time) = args.rerank_timeout {
             reranker.time = Duration::from_millis(u64::try_from(time)?);

@@ -75,8 +75,8 @@ max_gradient_norm, precision, seed, evaluate_every, patience, encoder; other
 options override it:
   {\"epochs\": 3, \"loss\": {\"kind\": \"symmetric\", \"temperature\": 0.05}}
 Losses: softmax (temperature), symmetric (temperature), pointwise (scale),
-margin (margin) and, with scores of a teacher in the examples, kl_divergence
-(temperature) and margin_mse.";
+margin (margin) and, with scores of a teacher in the examples (`ir mine
+--teacher`), kl_divergence (temperature) and margin_mse.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -22,7 +22,8 @@ Examples:
   ir mine beir/nfcorpus -o train.jsonl
   ir train-reranker all-MiniLM-L6-v2 train.jsonl -o reranker
   ir train-reranker all-MiniLM-L6-v2 train.jsonl -o reranker --dev beir/nfcorpus
-  ir train-reranker ms-marco-MiniLM train.jsonl -o tuned --loss margin-mse
+  ir mine beir/nfcorpus --teacher ms-marco-MiniLM -o scored.jsonl
+  ir train-reranker all-MiniLM-L6-v2 scored.jsonl -o student --loss margin-mse
 
 Training examples are those of `ir train`: query, positives and negatives. Each
 query of a step is paired with one of its positives, --negatives of its
@@ -145,12 +146,14 @@ const LOSSES: [(&str, &str, CrossEncoderLoss); 6] = [
     ),
     (
         "margin-mse",
-        "Squared error of the margins of a teacher; the examples need teacher scores",
+        "Squared error of the margins of a teacher between the positive and the hard negatives; the \
+         examples need the scores of `ir mine --teacher`",
         CrossEncoderLoss::MarginMse,
     ),
     (
         "kl-divergence",
-        "KL divergence from a teacher, temperature 1; the examples need teacher scores",
+        "KL divergence from the softmax of a teacher over the positive and the hard negatives, \
+         temperature 1; the examples need the scores of `ir mine --teacher`",
         CrossEncoderLoss::KlDivergence { temperature: 1.0 },
     ),
 ];

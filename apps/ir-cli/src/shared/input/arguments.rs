@@ -132,12 +132,13 @@ enum InputKind {
 
 /// Ids of the arguments that name an encoder or a reranker: a folder in Hugging Face layout, or a
 /// downloaded model.
-const MODEL_ARGUMENTS: [&str; 5] = [
+const MODEL_ARGUMENTS: [&str; 6] = [
     "model",
     "document_model",
     "encoder",
     "nearest-encoder",
     "rerank",
+    "teacher",
 ];
 
 /// Id of the argument that names a folder of papers.

@@ -33,6 +33,8 @@ use option::{
 #[cfg(feature = "dense")]
 pub(crate) use option::{DENSE, HYBRID, key_help, shortest};
 pub(crate) use reranking::RerankOptions;
+#[cfg(feature = "dense")]
+pub(crate) use reranking::open_reranker;
 #[cfg(feature = "serve")]
 pub(crate) use source::open_for_any_query;
 pub(crate) use source::{

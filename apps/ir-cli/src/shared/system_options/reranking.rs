@@ -1,5 +1,8 @@
 //! The model of a reranking as options, for commands that rank texts of their own.
 
+#[cfg(feature = "dense")]
+use std::path::Path;
+
 use anyhow::Result;
 use clap::{ArgMatches, Command, FromArgMatches};
 use ir_system::{OpenReranker, SourceMap};
@@ -53,8 +56,9 @@ impl FromArgMatches for RerankOptions {
 }
 
 impl RerankOptions {
-    /// Opens the model; `None` without one.
-    pub(crate) fn open(&self) -> Result<Option<OpenReranker>> {
+    /// Opens the model; `None` without one. `tokens` is the token store with the vectors of the
+    /// texts of a late-interaction model.
+    pub(crate) fn open(&self, tokens: Option<&str>) -> Result<Option<OpenReranker>> {
         if self.parameters.is_empty() {
             return Ok(None);
         }
@@ -66,7 +70,20 @@ impl RerankOptions {
         }
         let mut parameters = self.parameters.clone();
         parameters.insert("first".to_owned(), CANDIDATES.into());
+        let tokens = tokens.map(|path| ("tokens".to_owned(), path.into()));
+        parameters.extend(tokens);
         let opened = rerank_system(parameters)?.open_model(&SourceMap::default());
         opened.map(Some).map_err(of_reranking)
     }
+}
+
+/// Opens the cross-encoder or late-interaction model in a folder.
+#[cfg(feature = "dense")]
+pub(crate) fn open_reranker(folder: &Path) -> Result<OpenReranker> {
+    let mut parameters = Table::new();
+    parameters.insert("first".to_owned(), CANDIDATES.into());
+    let folder = folder.display().to_string();
+    parameters.insert("model".to_owned(), folder.into());
+    let opened = rerank_system(parameters)?.open_model(&SourceMap::default());
+    opened.map_err(anyhow::Error::from)
 }

@@ -478,6 +478,8 @@ fn metrics_count_requests_by_route() {
         "ir_ready 1",
         "ir_jobs 0",
         "ir_encoded_texts_total 0",
+        "ir_long_reranked_texts_total 0",
+        "ir_reranking_timeouts_total 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

@@ -279,6 +279,39 @@ fn an_exceeded_time_limit_is_a_warning() {
     assert!(page.contains(&format!("Warning: {warning}.")), "{page}");
 }
 
+/// The metrics have the texts that the model cut, and the questions and requests of REST and pages
+/// beyond the time limit.
+#[test]
+fn metrics_count_long_texts_and_timeouts() {
+    let reranker = Arc::new(Brevity {
+        time: Duration::from_millis(30),
+        ..Brevity::default()
+    });
+    let server = TestServer::with_config(|config| {
+        let mut reranker = ServiceReranker::new(Arc::clone(&reranker) as _);
+        reranker.time = Duration::ZERO;
+        reranker.long_texts = Arc::new(|| 7);
+        config.reranker = Some(reranker);
+    });
+    server.add_bundled_papers();
+    let metric = |name: &str| {
+        let (_, text) = server.request("GET", "/metrics", None, "");
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(metric("ir_long_reranked_texts_total"), 7);
+    assert_eq!(metric("ir_reranking_timeouts_total"), 0);
+    ask(&server, 3);
+    ask(&server, 2);
+    assert_eq!(metric("ir_reranking_timeouts_total"), 2);
+    server.page("/?q=questions+about+farming+leaflets");
+    assert_eq!(metric("ir_reranking_timeouts_total"), 3);
+    // Texts of a request have the time limit of the request.
+    rerank(&server, &json!({"query": "q", "documents": ["a"]}));
+    assert_eq!(metric("ir_reranking_timeouts_total"), 3);
+}
+
 /// Scores of this reranker are negative, and a paper has more sentences than there are candidates.
 #[test]
 fn answers_that_a_paper_marks_are_those_of_the_search() {

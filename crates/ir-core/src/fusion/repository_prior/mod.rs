@@ -7,6 +7,7 @@ use super::{DocumentRepositories, FusionError, RepositoryPriors};
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
+use crate::matched_text::MatchedText;
 use crate::ranking::{Hit, Ranking, TopK};
 use crate::retriever::{Retriever, in_rounds};
 use crate::search::Search;
@@ -296,6 +297,15 @@ impl<R: Retriever> Retriever for RepositoryPrior<R> {
             });
             answers.collect()
         })
+    }
+
+    /// Returns the words of the retriever.
+    fn matched_text(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+    ) -> Result<Option<MatchedText>, SearchError> {
+        self.retriever.matched_text(query, doc)
     }
 
     fn explain(

@@ -86,7 +86,8 @@ impl EncoderEntry {
             stages.push(self.random_stage(context, random)?.planned(context));
         }
         if let Some(training) = &self.training {
-            stages.extend(ExampleSource::from(training).index_stage(context)?);
+            let template = self.template()?;
+            stages.extend(ExampleSource::from(training).stages(context, &template)?);
         }
         stages.extend(trained);
         Ok(stages)

@@ -9,17 +9,18 @@ use ir_core::{DocNum, Flow, Qrels, Query};
 use ir_data::training::{DocumentTexts, JudgedTrainingSet, OnInvalidExample};
 use ir_data::{DataError, DocTemplate};
 
+use super::teacher::TeacherScores;
 use crate::attributes::unknown_query_attribute;
 use crate::cache::Stage;
-use crate::entries::{MiningEntry, RerankerTrainingEntry, TrainingEntry};
+use crate::entries::{MiningEntry, RerankerTrainingEntry, TeacherEntry, TrainingEntry};
 use crate::error::{SpecError, SystemError};
 use crate::hash::ContentHash;
 use crate::observer::StageReport;
 use crate::suggest::did_you_mean;
 use crate::system::{System, SystemContext};
 
-/// Number of queries that are mined between two progress reports.
-const BATCH: usize = 128;
+/// Number of queries that are mined or scored between two progress reports.
+pub(super) const BATCH: usize = 128;
 
 /// Name of the query form that is the query text.
 const TEXT: &str = "text";
@@ -28,10 +29,12 @@ const TEXT: &str = "text";
 #[derive(Debug, Clone, Copy)]
 pub(in crate::systems) struct ExampleSource<'a> {
     /// Split of the labeled queries.
-    split: &'a str,
+    pub(super) split: &'a str,
     /// Query forms; `None` for the query form of the task.
     forms: Option<&'a [String]>,
-    mining: &'a MiningEntry,
+    pub(super) mining: &'a MiningEntry,
+    /// Teacher that scores the texts.
+    pub(super) teacher: Option<&'a TeacherEntry>,
     /// If `true`, every document with a title adds an example.
     titles: bool,
     /// If `true`, examples without hard negatives are left out.
@@ -44,6 +47,7 @@ impl<'a> From<&'a TrainingEntry> for ExampleSource<'a> {
             split: &entry.split,
             forms: entry.queries.as_deref(),
             mining: &entry.mining,
+            teacher: None,
             titles: entry.titles,
             needs_negatives: false,
         }
@@ -56,6 +60,7 @@ impl<'a> From<&'a RerankerTrainingEntry> for ExampleSource<'a> {
             split: &entry.split,
             forms: entry.queries.as_deref(),
             mining: &entry.mining,
+            teacher: entry.teacher.as_ref(),
             titles: false,
             needs_negatives: entry.needs_hard_negatives(),
         }
@@ -196,18 +201,24 @@ impl ExampleSource<'_> {
         Ok(queries)
     }
 
-    /// Stage of the index of the mining; `None` without mining.
-    pub(in crate::systems) fn index_stage(
+    /// Stages of the examples: the index of the mining, and the scores of the teacher of texts with
+    /// a template.
+    pub(in crate::systems) fn stages(
         &self,
         context: &SystemContext<'_>,
-    ) -> Result<Option<StageReport>, SystemError> {
-        if !self.mining.is_needed() {
-            return Ok(None);
+        template: &DocTemplate,
+    ) -> Result<Vec<StageReport>, SystemError> {
+        let mut stages = Vec::new();
+        if self.mining.is_needed() {
+            let bm25 = &self.mining.bm25;
+            let template = bm25.template()?;
+            let index = context.index_stage(&bm25.index_config()?, template.as_ref())?;
+            stages.push(context.planned(Stage::Index, &index.0, &index.1));
         }
-        let bm25 = &self.mining.bm25;
-        let template = bm25.template()?;
-        let (key, description) = context.index_stage(&bm25.index_config()?, template.as_ref())?;
-        Ok(Some(context.planned(Stage::Index, &key, &description)))
+        if let Some(scores) = TeacherScores::new(context, self, template)? {
+            stages.push(scores.planned(context));
+        }
+        Ok(stages)
     }
 
     /// Returns the labeled queries of the split with mined hard negatives. The number of
@@ -281,6 +292,9 @@ impl ExampleSource<'_> {
                 task.name()
             );
             context.observer().note(&note);
+        }
+        if let Some(scores) = TeacherScores::new(context, self, template)? {
+            scores.add_to(&mut examples, context)?;
         }
         let tests: HashSet<&str> = task
             .queries()

@@ -2,6 +2,7 @@
 
 mod examples;
 mod stage;
+mod teacher;
 
 pub(super) use examples::{ExampleSource, SplitQueries};
 pub(super) use stage::{ModelStage, train};

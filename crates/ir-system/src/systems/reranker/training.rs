@@ -29,7 +29,8 @@ pub(in crate::systems) fn stages(
     let trained = trained_stage(system, training, context)?.planned(context);
     let mut stages = Vec::new();
     if trained.status != StageStatus::Cached {
-        stages.extend(ExampleSource::from(training).index_stage(context)?);
+        let template = system.template()?;
+        stages.extend(ExampleSource::from(training).stages(context, &template)?);
     }
     stages.push(trained);
     Ok(stages)
@@ -61,9 +62,13 @@ pub(super) fn trained_stage(
 ) -> Result<ModelStage, SystemError> {
     let model = find(system, context.source)?;
     let config = training_config(system, training, &model);
-    let base = folder_content(context, &model.folder)?;
+    let mut base = folder_content(context, &model.folder)?;
     let description = config.describe(&training.split);
-    let description = format!("{}, {description}", system.label());
+    let mut description = format!("{}, {description}", system.label());
+    if let Some(teacher) = &training.teacher {
+        base.push_str(&format!(" teacher {}", teacher.content(context)?));
+        description.push_str(&format!(", teacher {}", teacher.label()));
+    }
     let parameters = (&config, &training.mining);
     let template = system.template()?;
     ModelStage::trained(

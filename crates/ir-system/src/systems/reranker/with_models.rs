@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ir_core::store::OpenIndexError;
 use ir_core::{Reranker, Side};
 use ir_dense::{
-    CrossEncoder, CrossEncoderConfig, MultiVectorConfig, MultiVectorEncoder, Precision, Windows,
+    CrossEncoder, CrossEncoderConfig, MultiVectorConfig, MultiVectorEncoder, OutputActivation,
+    Precision, Windows,
 };
 use ir_knn::LateInteraction;
 
@@ -95,9 +96,11 @@ fn open_folder(
         if let Some(path) = &system.tokens {
             reranker = with_store(reranker, path, source)?;
         }
+        let reranker: Arc<dyn Reranker<Query = str>> = Arc::new(reranker);
         return Ok(OpenReranker {
-            reranker: Arc::new(reranker),
+            reranker: reranker.clone(),
             long_documents: Arc::new(move || counts.truncated_texts(Side::Document)),
+            teacher: Arc::new(move || reranker.clone()),
         });
     }
     let model = CrossEncoder::open_with(folder, &cross_encoder_config(system));
@@ -109,9 +112,14 @@ fn open_folder(
         let message = "expected a late-interaction model, found a cross-encoder, which reads texts";
         return Err(SystemError::parameter(TOKENS, message));
     }
+    let counts = model.clone();
     Ok(OpenReranker {
         reranker: model.clone(),
-        long_documents: Arc::new(move || model.long_documents()),
+        long_documents: Arc::new(move || counts.long_documents()),
+        teacher: Arc::new(move || -> Arc<dyn Reranker<Query = str>> {
+            let model = CrossEncoder::clone(&model);
+            Arc::new(model.with_activation(OutputActivation::Identity))
+        }),
     })
 }
 
