@@ -295,7 +295,7 @@ fn values_by_origin() {
         ("peer, run by us", "that we ran (", 0),
         ("first run of ours", "our first run's (", 0),
     ];
-    for page in fs::read_dir(repository("docs/reproduction")).unwrap() {
+    for page in fs::read_dir(repository().join("docs/reproduction")).unwrap() {
         let page = fs::read_to_string(page.unwrap().path()).unwrap();
         let compared = page.split("\nOther values, not compared:").next();
         for row in compared
@@ -308,7 +308,7 @@ fn values_by_origin() {
             }
         }
     }
-    let numbers = fs::read_to_string(repository("docs/numbers.md")).unwrap();
+    let numbers = fs::read_to_string(repository().join("docs/numbers.md")).unwrap();
     for (origin, before, count) in counts {
         let stated = numbers
             .split_once(before)
