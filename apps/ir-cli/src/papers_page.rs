@@ -97,7 +97,8 @@ fn without_variables(command: &str) -> Vec<String> {
 
 /// Returns `true` for subcommands of cargo features that are not compiled.
 fn is_of_another_feature(subcommand: &str) -> bool {
-    subcommand == "serve" && Cli::command().find_subcommand(subcommand).is_none()
+    ["serve", "encode"].contains(&subcommand)
+        && Cli::command().find_subcommand(subcommand).is_none()
 }
 
 #[test]
