@@ -73,7 +73,7 @@ fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (n, piece) in command.split('"').enumerate() {
         // Odd pieces are between quotation marks.
-        let mut parts = piece.split(|c| n % 2 == 0 && c == ' ');
+        let mut parts = piece.split(|c: char| n % 2 == 0 && c == ' ');
         if let (Some(last), Some(first)) = (words.last_mut(), parts.next()) {
             last.push_str(first);
         }

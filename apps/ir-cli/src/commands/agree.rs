@@ -54,10 +54,11 @@ NA is a missing label. Weighted kappa and ordinal and interval alpha depend on
 the order of the labels: integers by value, then texts in byte order.
 
 With --sets, a cell is a set of names between semicolons, in any order; {} is
-the empty set. The coefficients above count sets as equal or different. Jaccard
-is the mean of |A and B| / |A or B| over the pairs of an item; Krippendorff's
-alpha is also computed with the distances Jaccard and MASI, which multiplies by
-.67 if one set contains the other, and by .33 if they overlap.";
+the empty set. The coefficients above count sets as equal or different.
+Jaccard is the mean of |A and B| / |A or B| over the pairs of an item.
+Krippendorff's alpha is also computed with the distances Jaccard and MASI,
+which multiplies by .67 if one set contains the other, and by .33 if they
+overlap.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

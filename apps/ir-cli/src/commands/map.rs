@@ -32,8 +32,8 @@ Examples:
   ir map --vectors tsne.npy --labels labels.txt -o map.svg    a map as it is
 
 Vectors are mapped by t-SNE with openTSNE's settings: perplexity 30, PCA
-initialization, 250 iterations with early exaggeration and 500 without. Vectors
-of two dimensions are drawn as they are. Texts are reduced before to the
+initialization, 250 iterations with early exaggeration and 500 without.
+Vectors of two dimensions are drawn as they are. Texts are first reduced to the
 normalized SVD of TF-IDF with sublinear term frequency, as in the ICLR
 benchmark. The map is deterministic.
 

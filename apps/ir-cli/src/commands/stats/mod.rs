@@ -50,9 +50,9 @@ year. Years are the attribute `year`. Where queries have the attribute
 `venue`, the documents that are relevant to the most queries of a venue are
 listed, with the percentage of its queries that have a relevant document.
 
-Papers of the ICLR dataset are described by year, too. --keyword-labels assigns
-classes by keywords: each paper has the class of its rarest keyword in the map,
-the first of equally rare ones. A map is a TSV file with the header line
+Papers of the ICLR dataset are described by year, too. --keyword-labels
+assigns classes by keywords: each paper has the class of its rarest keyword in
+the map, the first of equally rare ones. A map is a TSV file with the header
   keyword  frequency  label
 or, of all versions (--keyword-version), with
   keyword  freq_24v2  label_24v2  label_25v2  label_26v1
