@@ -35,8 +35,8 @@ Examples:
 --write-queries writes what to ask the engine, as DataFinder's program does:
 all combinations of the values of the attributes task, modality, domain,
 language and text_length of a query, one value each, as lower-case words
-without stop words and repetitions. A query without these attributes is written
-with its text. Each line has the id of the query, a tab and the words.
+without stop words and repetitions. Of a query without these attributes, the
+text is written. Each line has the id of the query, a tab and the words.
 
 TSV has one result per line; --columns names all columns. JSON (lines or an
 array) has objects {\"query\": Q, \"search\": S, \"results\": [R, ...]}, where R is

@@ -33,8 +33,8 @@ Examples:
 
 Vectors are mapped by t-SNE with openTSNE's settings: perplexity 30, PCA
 initialization, 250 iterations with early exaggeration and 500 without.
-Vectors of two dimensions are drawn as they are. Texts are first reduced to the
-normalized SVD of TF-IDF with sublinear term frequency, as in the ICLR
+Vectors of two dimensions are drawn as they are. Texts are first reduced to
+the normalized SVD of TF-IDF with sublinear term frequency, as in the ICLR
 benchmark. The map is deterministic.
 
 Points have the color of their label; those labeled `unlabeled`, or without a
