@@ -22,7 +22,6 @@ use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::papers::is_columnar;
 use crate::shared::runs::at_most_one_stdin;
-use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,7 +112,6 @@ struct Items {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    stop_on_interrupt();
     let files = [&args.vectors, &args.texts, &args.labels, &args.titles];
     at_most_one_stdin(files.into_iter().flatten())?;
     let format = match args.output.extension().and_then(OsStr::to_str) {

@@ -97,7 +97,7 @@ fn add_concepts(
             matches!(open.as_slice(), [.., term, name] if term == "Term" && name == "String");
         match event {
             Event::Start(tag) => {
-                let name = tag.local_name().as_ref().to_owned();
+                let name: String = tag.local_name().as_ref().to_owned();
                 match name.as_str() {
                     "Concept" => concept = Some(Concept::new(line)),
                     "String" => term.clear(),

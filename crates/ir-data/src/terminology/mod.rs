@@ -69,20 +69,20 @@ pub fn read_concepts(path: impl AsRef<Path>) -> Result<Option<Vec<Concept>>, Dat
             Some(read_mesh_n_triples(open(path)?, &name)?)
         }
         _ if head.contains("RecordSet") && head.trim_start().starts_with('<') => {
-            Some(mesh_xml(path, &name)?)
+            Some(read_xml(path, &name)?)
         }
         _ => None,
     })
 }
 
 #[cfg(feature = "mesh")]
-fn mesh_xml(path: &Path, name: &str) -> Result<Vec<Concept>, DataError> {
+fn read_xml(path: &Path, name: &str) -> Result<Vec<Concept>, DataError> {
     read_mesh_xml(open(path)?, name)
 }
 
 /// Error of a file of MeSH in XML without the feature that reads it.
 #[cfg(not(feature = "mesh"))]
-fn mesh_xml(_: &Path, name: &str) -> Result<Vec<Concept>, DataError> {
+fn read_xml(_: &Path, name: &str) -> Result<Vec<Concept>, DataError> {
     Err(DataError::OtherFormat {
         path: name.to_owned(),
         expected: "synonyms in another format, or the feature \"mesh\"",
