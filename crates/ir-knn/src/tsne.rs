@@ -34,7 +34,7 @@ impl TsneConfig {
     /// Default perplexity for many rows.
     const PERPLEXITY: f64 = 30.0;
 
-    /// Sets the perplexity.
+    /// Sets the perplexity. Range: 1 to (rows - 1) / 3.
     #[must_use]
     pub const fn with_perplexity(mut self, perplexity: f64) -> Self {
         self.perplexity = Some(perplexity);

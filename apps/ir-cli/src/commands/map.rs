@@ -28,11 +28,11 @@ Examples:
   ir map --texts papers.jsonl --text-field abstract -o map.html
   ir map --texts iclr24v2.parquet --label-field year -o years.svg
   ir map --vectors x.npy --labels labels.txt --titles titles.txt -o map.html
-  ir map --vectors tsne.npy --labels labels.txt -o map.svg    a map as it is
+  ir map --vectors tsne.npy --labels labels.txt -o map.svg    a given map
 
 Vectors are mapped by t-SNE with openTSNE's settings: perplexity 30, PCA
 initialization, 250 iterations with early exaggeration and 500 without.
-Vectors of two dimensions are drawn as they are. Texts are first reduced to
+Vectors of two dimensions are drawn without t-SNE. Texts are first reduced to
 the normalized SVD of TF-IDF with sublinear term frequency, as in the ICLR
 benchmark. The map is deterministic.
 

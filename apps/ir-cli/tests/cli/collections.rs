@@ -468,7 +468,8 @@ fn agreement_on_sets() {
     let sets = &object["agreement"]["sets"];
     assert_eq!(sets["jaccard"], 0.85);
     assert!(sets["krippendorff_masi"].is_number(), "{object}");
-    // 17 sets of both, one of each alone, one empty: 1 - .15 / (74 / 380), 1 - .1665 / (85.22 / 380).
+    // 17 sets of both, one of each alone, one empty: 1 - .15 / (74 / 380) and
+    // 1 - .1665 / (85.22 / 380).
     assert_eq!(value("Krippendorff, Jaccard"), "0.2297", "{out}");
     assert_eq!(value("Krippendorff, MASI"), "0.2576", "{out}");
     here.ir("agree a.qrels b.qrels --sets")

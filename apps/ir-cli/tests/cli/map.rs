@@ -71,7 +71,7 @@ fn maps_of_texts() {
     assert!(here.read("iclr.svg").contains(">2017 (10)</text>"));
 }
 
-/// Vectors of two dimensions are drawn as they are.
+/// Vectors of two dimensions are drawn without t-SNE.
 #[test]
 fn a_map_as_it_is() {
     let here = Folder::new();

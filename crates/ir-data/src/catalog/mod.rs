@@ -268,8 +268,8 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 
 /// Opens a collection of the [catalog](self) by name or a folder by path: in
 /// [BEIR layout](crate::beir), [in SMART format](SmartFolder), or with [the topics and judgments of
-/// bioCADDIE](BioCaddieTopics). A file with [questions and answers](crate::squad::QuestionFormat) is
-/// opened as [its sentences](SquadSentences).
+/// bioCADDIE](BioCaddieTopics). A file with [questions and
+/// answers](crate::squad::QuestionFormat) is opened as [its sentences](SquadSentences).
 ///
 /// A name of the catalog takes precedence over a folder of the same name if the collection's files
 /// exist, even if they are corrupt. Write `./name` for the folder.

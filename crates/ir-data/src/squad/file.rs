@@ -20,7 +20,7 @@ use crate::lines::read_all;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum QuestionFormat {
-    /// SQuAD 1.1.
+    /// SQuAD 1.1, a JSON file.
     Squad,
     /// Natural Questions, simplified JSON lines.
     NaturalQuestions,
@@ -34,7 +34,7 @@ pub enum QuestionFormat {
 const HEAD: u64 = 1 << 20;
 
 impl QuestionFormat {
-    /// Name for messages.
+    /// Returns the name of the dataset.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

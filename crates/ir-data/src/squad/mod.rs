@@ -15,11 +15,12 @@
 //! Files of Natural Questions, MS MARCO QA and TriviaQA are converted to the same paragraphs,
 //! questions and answer spans ([`QuestionFormat`]):
 //!
-//! | dataset | paragraphs | question | answers |
-//! |---|---|---|---|
-//! | [Natural Questions](read_natural_questions), simplified JSON lines | long answers | at the long answer that most annotators chose | short answers |
-//! | [MS MARCO QA](read_ms_marco_qa), JSON lines (v1.1) or JSON of columns (v2.1) | passages | at the first selected passage that contains an answer | found in the passage |
-//! | [TriviaQA](read_trivia_qa), JSON with a folder of evidence | lines of the evidence | at the first line that contains an answer | the aliases, found in the line |
+//! - [Natural Questions](read_natural_questions), simplified JSON lines: paragraphs are the long
+//!   answers, answers the short ones.
+//! - [MS MARCO QA](read_ms_marco_qa), JSON lines (v1.1) or JSON of columns (v2.1): paragraphs are the
+//!   passages, answers are found in them.
+//! - [TriviaQA](read_trivia_qa), JSON with a folder of evidence: paragraphs are the lines of the
+//!   evidence, answers are the aliases, found in them.
 
 mod builder;
 mod file;

@@ -1,4 +1,4 @@
-//! TriviaQA, reading comprehension.
+//! TriviaQA: questions with Wikipedia pages and web pages as evidence.
 
 use std::collections::HashMap;
 use std::io::BufRead;

@@ -1,4 +1,4 @@
-//! MeSH in N-Triples.
+//! MeSH in N-Triples: concepts, their terms and labels.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -58,7 +58,7 @@ pub fn read_mesh_n_triples(reader: impl BufRead, source: &str) -> Result<Vec<Con
         }
         let Some(triple) = Triple::parse(text) else {
             let at = Location::new(source, line.number);
-            return Err(at.syntax("a triple: subject, predicate, object, full stop", text));
+            return Err(at.syntax("a triple: subject, predicate, object, period", text));
         };
         let Some(predicate) = triple.predicate.strip_prefix(VOCABULARY) else {
             continue;

@@ -10,16 +10,16 @@ use super::{Concept, with_synonyms};
 use crate::error::{DataError, Location};
 use crate::lines::LineReader;
 
-/// Elements of records.
+/// Elements that are records of MeSH.
 const RECORDS: [&str; 2] = ["DescriptorRecord", "SupplementalRecord"];
 
 /// Maximum size of a record in bytes: 16 MiB.
 const MAX_RECORD: usize = 16 << 20;
 
-/// Reads MeSH in XML: records (`DescriptorRecord`, `SupplementalRecord`) that start and end on lines
-/// of their own, as in the files of the National Library of Medicine. The terms of each `Concept` of
-/// a record are the strings of its `Term`s. Concepts with one term are left out. `source` names the
-/// reader in errors.
+/// Reads MeSH in XML: records (`DescriptorRecord`, `SupplementalRecord`) that start and end on
+/// lines of their own, as in the files of the National Library of Medicine. The terms of each
+/// `Concept` of a record are the strings of its `Term`s. Concepts with one term are left out.
+/// `source` names the reader in errors.
 ///
 /// ```
 /// use ir_data::terminology::read_mesh_xml;

@@ -1,10 +1,10 @@
 //! Terminologies of medicine as sources of synonyms: UMLS and MeSH.
 //!
-//! | format | file | a concept | its terms |
-//! |---|---|---|---|
-//! | UMLS | `MRCONSO.RRF` | rows with the same CUI | STR of rows in English (LAT `ENG`) that are not suppressed |
-//! | MeSH in XML | `desc2026.xml`, `supp2026.xml` | `Concept` | `String` of each `Term` |
-//! | MeSH in N-Triples | `mesh.nt` | subject of `preferredTerm` and `term` | `prefLabel` and `altLabel` of the terms |
+//! | format | file | a concept |
+//! |---|---|---|
+//! | UMLS | `MRCONSO.RRF` | rows with a CUI |
+//! | MeSH in XML | `desc2026.xml`, `supp2026.xml` | `Concept` |
+//! | MeSH in N-Triples | `mesh.nt` | subject of `preferredTerm` and `term` |
 //!
 //! Files may be compressed. None of them is part of this library; UMLS has a license of its own.
 
