@@ -17,8 +17,8 @@
 //!
 //! - [Natural Questions](read_natural_questions), simplified JSON lines: paragraphs are the long
 //!   answers, answers the short ones.
-//! - [MS MARCO QA](read_ms_marco_qa), JSON lines (v1.1) or JSON of columns (v2.1): paragraphs are the
-//!   passages, answers are found in them.
+//! - [MS MARCO QA](read_ms_marco_qa), JSON lines (v1.1) or JSON of columns (v2.1): paragraphs are
+//!   the passages, answers are found in them.
 //! - [TriviaQA](read_trivia_qa), JSON with a folder of evidence: paragraphs are the lines of the
 //!   evidence, answers are the aliases, found in them.
 

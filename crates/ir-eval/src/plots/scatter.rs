@@ -102,8 +102,12 @@ impl ScatterPlot {
             (low, values.fold(f64::NEG_INFINITY, f64::max))
         };
         let ((left, right), (low, high)) = (range(|point| point.x), range(|point| point.y));
-        let extent = (right - left).max(high - low).max(f64::MIN_POSITIVE);
-        let scale = (SIDE - 2.0 * MARGIN) / extent;
+        let extent = (right - left).max(high - low);
+        let scale = if extent > 0.0 {
+            (SIDE - 2.0 * MARGIN) / extent
+        } else {
+            0.0
+        };
         let pixel = |value: f64, low: f64, high: f64| {
             SIDE / 2.0 + (value - (low / 2.0 + high / 2.0)) * scale
         };
