@@ -41,7 +41,7 @@ fn answers(squad: &Squad) -> Vec<(&str, usize, &str)> {
     let questions = paragraphs.flat_map(|paragraph| &paragraph.questions);
     let answers = questions.flat_map(|question| {
         let answers = question.answers.iter();
-        answers.map(|answer| (question.id.as_str(), answer.start, answer.text.as_str()))
+        answers.map(move |answer| (question.id.as_str(), answer.start, answer.text.as_str()))
     });
     answers.collect()
 }
