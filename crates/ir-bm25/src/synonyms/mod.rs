@@ -148,6 +148,7 @@ impl Synonyms {
     /// let synonyms = Synonyms::from_concepts("MRCONSO.RRF", [(1, &terms[..])]);
     /// assert_eq!(synonyms.get("MG").collect::<Vec<_>>(), ["Myasthenia Gravis"]);
     /// ```
+    #[must_use]
     pub fn from_concepts<'a>(
         path: &str,
         concepts: impl IntoIterator<Item = (u64, &'a [String])>,

@@ -58,6 +58,7 @@ impl TagPrecision {
     const Z: f64 = 1.959_963_984_540_054;
 
     /// Counts judgments; `true` is a correct tag.
+    #[must_use]
     pub fn from_judgments(judgments: impl IntoIterator<Item = bool>) -> Self {
         let (mut judged, mut correct) = (0, 0);
         for is_correct in judgments {
