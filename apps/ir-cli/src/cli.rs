@@ -16,8 +16,8 @@ use crate::commands::pdf_text;
 use crate::commands::serve;
 use crate::commands::{
     agree, ask, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index,
-    inspect, interleave, knn_accuracy, merge, mine, overlap, pool, reproduce, run, search, stats,
-    sweep, worker,
+    inspect, interleave, knn_accuracy, map, merge, mine, overlap, pool, reproduce, run, search,
+    stats, sweep, worker,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train, train_reader};
@@ -127,6 +127,8 @@ pub(crate) enum Command {
     Worker(worker::Args),
     /// Evaluate embeddings by kNN classification accuracy
     KnnAccuracy(Box<knn_accuracy::Args>),
+    /// Draw vectors or texts as a map in two dimensions, by t-SNE
+    Map(Box<map::Args>),
     /// Answer questions with sentences of papers
     Ask(Box<ask::Args>),
     /// Convert a folder of papers to answer sentences with their contexts (frames)
@@ -202,6 +204,7 @@ impl Command {
             Self::Run(args) => run::run(args, console),
             Self::Reproduce(args) => reproduce::run(args, console),
             Self::KnnAccuracy(args) => knn_accuracy::run(args, console),
+            Self::Map(args) => map::run(args, console),
             Self::Fuse(args) => fuse::run(args, console),
             Self::Interleave(args) => interleave::run(args, console),
             Self::ImportResults(args) => import_results::run(args, console),

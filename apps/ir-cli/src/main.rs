@@ -9,6 +9,8 @@
 mod cli;
 mod commands;
 mod help;
+#[cfg(test)]
+mod papers_page;
 mod shared;
 mod usage;
 

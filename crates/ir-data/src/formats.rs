@@ -135,6 +135,14 @@ pub const FORMATS: &[Format] = &[
         skipped: "other files; those that may be judgments are named",
     },
     Format {
+        content: "collection",
+        name: "SQuAD, Natural Questions, MS MARCO QA, TriviaQA",
+        recognized_by: "names of fields: paragraphs, context and qas; document_text and question_text; passages and is_selected, or columns that begin with answers; Data, QuestionId and EntityPages or SearchResults",
+        fields: "questions, answer spans and their paragraphs; documents are sentences, with the splits of squad/sentences",
+        encodings: UTF8,
+        skipped: "questions without an answer in the texts (counted by `ir inspect`); HTML; other fields",
+    },
+    Format {
         content: "judgments",
         name: "TREC qrels",
         recognized_by: "otherwise",

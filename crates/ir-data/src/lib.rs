@@ -42,6 +42,7 @@ pub mod smart;
 pub mod squad;
 mod template;
 mod templated_corpus;
+pub mod terminology;
 mod text_encoding;
 pub mod training;
 pub mod trec;

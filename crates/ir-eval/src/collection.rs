@@ -1,8 +1,10 @@
 //! Statistics of a test collection: lengths, vocabulary, judgments, years.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use ir_core::{Analyzer, Corpus, CorpusError, Document, Grade, Qrels, Query};
+use ir_core::{
+    Analyzer, AttributeValue, Attributes, Corpus, CorpusError, Document, Grade, Qrels, Query,
+};
 use serde::Serialize;
 
 /// Counts by integer value: documents by year, queries by number of relevant documents.
@@ -176,6 +178,90 @@ pub struct HistogramSummary {
     pub max: i64,
 }
 
+/// Documents by the values of an attribute: records by repository.
+///
+/// ```
+/// use ir_core::{Attributes, AttributeValue};
+/// use ir_eval::AttributeCounts;
+/// let mut counts = AttributeCounts::new("repository");
+/// for repository in ["geo", "pdb", "geo"] {
+///     counts.add(&[("repository", repository)].into_iter().collect());
+/// }
+/// counts.add(&Attributes::new());
+/// assert_eq!(counts.descending(), [("geo", 2), ("pdb", 1)]);
+/// assert_eq!(counts.without, 1);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AttributeCounts {
+    /// Name of the attribute.
+    pub attribute: String,
+    /// Number of documents with each value: texts, and numbers and truth values as text. A
+    /// document with a list counts once for each distinct value of the list.
+    pub values: BTreeMap<String, u64>,
+    /// Number of documents without a value. Maps and empty lists have none.
+    pub without: u64,
+}
+
+impl AttributeCounts {
+    /// Creates counts without documents.
+    #[must_use]
+    pub fn new(attribute: impl Into<String>) -> Self {
+        Self {
+            attribute: attribute.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a document by its attributes.
+    pub fn add(&mut self, attributes: &Attributes) {
+        let mut values = BTreeSet::new();
+        if let Some(value) = attributes.get(&self.attribute) {
+            collect_values(value, &mut values);
+        }
+        self.without += u64::from(values.is_empty());
+        for value in values {
+            *self.values.entry(value).or_default() += 1;
+        }
+    }
+
+    /// Returns values and counts in descending order of the count; equal counts in byte order of
+    /// the value.
+    #[must_use]
+    pub fn descending(&self) -> Vec<(&str, u64)> {
+        let values = self.values.iter();
+        let mut values: Vec<_> = values
+            .map(|(value, &count)| (value.as_str(), count))
+            .collect();
+        values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        values
+    }
+}
+
+/// Adds the texts of a value and of the members of a list.
+fn collect_values(value: &AttributeValue, values: &mut BTreeSet<String>) {
+    match value {
+        AttributeValue::Text(text) => {
+            values.insert(text.clone());
+        }
+        AttributeValue::Int(number) => {
+            values.insert(number.to_string());
+        }
+        AttributeValue::Float(number) => {
+            values.insert(number.to_string());
+        }
+        AttributeValue::Bool(is) => {
+            values.insert(is.to_string());
+        }
+        AttributeValue::List(members) => {
+            members
+                .iter()
+                .for_each(|value| collect_values(value, values));
+        }
+        AttributeValue::Map(_) => {}
+    }
+}
+
 /// Statistics of the documents of a collection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -193,6 +279,10 @@ pub struct CorpusStatistics {
     pub lengths: Histogram,
     /// Documents by the attribute `year`.
     pub years: Histogram,
+    /// Documents by the values of other attributes
+    /// ([`CorpusStatistics::with_attributes`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_attribute: Vec<AttributeCounts>,
     /// Year by id, of the first document with the id.
     #[serde(skip)]
     year_by_id: HashMap<String, Option<i64>>,
@@ -273,7 +363,22 @@ impl CorpusStatistics {
     /// # Errors
     /// The corpus cannot be read.
     pub fn new(corpus: &dyn Corpus, analyzer: &dyn Analyzer) -> Result<Self, CorpusError> {
-        let mut statistics = Self::default();
+        Self::with_attributes(corpus, analyzer, &[])
+    }
+
+    /// [`CorpusStatistics::new`], with the number of documents by the values of attributes.
+    ///
+    /// # Errors
+    /// The corpus cannot be read.
+    pub fn with_attributes(
+        corpus: &dyn Corpus,
+        analyzer: &dyn Analyzer,
+        attributes: &[String],
+    ) -> Result<Self, CorpusError> {
+        let mut statistics = Self {
+            by_attribute: attributes.iter().map(AttributeCounts::new).collect(),
+            ..Self::default()
+        };
         let mut terms: HashSet<String> = HashSet::new();
         let mut reader = corpus.open()?;
         let mut doc = Document::default();
@@ -290,6 +395,9 @@ impl CorpusStatistics {
             statistics.lengths.add(tokens);
             let year = doc.attributes.year();
             year.into_iter().for_each(|year| statistics.years.add(year));
+            for counts in &mut statistics.by_attribute {
+                counts.add(&doc.attributes);
+            }
             if !statistics.year_by_id.contains_key(&doc.id) {
                 statistics.year_by_id.insert(doc.id.clone(), year);
             }
@@ -433,6 +541,17 @@ mod tests {
         assert_eq!((statistics.with_title, statistics.vocabulary), (1, 3));
         assert_eq!(statistics.years.total(), 2);
 
+        let by = ["year".to_owned(), "kind".to_owned()];
+        let by = CorpusStatistics::with_attributes(&corpus, &Words, &by).unwrap();
+        let [years, kinds] = &by.by_attribute[..] else {
+            panic!("{by:?}");
+        };
+        assert_eq!(
+            (years.descending(), years.without),
+            (vec![("2010", 1), ("2011", 1)], 1)
+        );
+        assert_eq!((kinds.values.len(), kinds.without), (0, 3));
+
         let mut qrels = Qrels::new();
         for (query, doc, grade) in [("1", "a", 2), ("1", "b", 0), ("2", "a", 1), ("2", "x", 1)] {
             qrels.insert(query, doc, grade);
@@ -450,5 +569,31 @@ mod tests {
         assert_eq!(judged.relevant_ages, [2, -1].into_iter().collect());
         assert_eq!(judged.most_relevant[0], ("a".to_owned(), 2));
         assert_eq!(judged.queries_per_document, [2, 1].into_iter().collect());
+    }
+
+    /// Members of a list count once, and maps have no value.
+    #[test]
+    fn values_of_every_type() {
+        let mut counts = AttributeCounts::new("a");
+        let nested: Attributes = serde_json::from_str(r#"{"a": {"b": 1}}"#).unwrap();
+        for attributes in [
+            [("a", AttributeValue::from(vec!["x", "y", "x"]))]
+                .into_iter()
+                .collect(),
+            [("a", AttributeValue::from("x"))].into_iter().collect(),
+            [("a", AttributeValue::from(1.5))].into_iter().collect(),
+            [("a", AttributeValue::from(true))].into_iter().collect(),
+            [("a", AttributeValue::List(Vec::new()))]
+                .into_iter()
+                .collect(),
+            nested,
+        ] {
+            counts.add(&attributes);
+        }
+        assert_eq!(
+            counts.descending(),
+            [("x", 2), ("1.5", 1), ("true", 1), ("y", 1)]
+        );
+        assert_eq!(counts.without, 2);
     }
 }

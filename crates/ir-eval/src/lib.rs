@@ -17,7 +17,9 @@ pub mod runs;
 mod statistics;
 pub mod trec_eval;
 
-pub use collection::{CorpusStatistics, Histogram, HistogramSummary, JudgmentStatistics};
+pub use collection::{
+    AttributeCounts, CorpusStatistics, Histogram, HistogramSummary, JudgmentStatistics,
+};
 pub use decimal::{Decimal, ParseDecimalError};
 pub use evaluate::{
     EvalError, Evaluator, QueryValues, Report, ReportMeasure, RunFileError, RunFileOptions,

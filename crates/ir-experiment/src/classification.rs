@@ -1,8 +1,10 @@
 //! kNN classification accuracy of vectors and texts.
 
+use std::path::Path;
+
 use ir_core::Flow;
 use ir_core::store::{ByteReader, IndexFormat, write_varint};
-use ir_data::{DataError, LineReader, parser_message};
+use ir_data::{ColumnarFormat, DataError, LineReader, iclr, parser_message};
 use ir_knn::{
     Classes, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
     TruncatedSvdConfig, VectorSimilarity, npy,
@@ -240,6 +242,10 @@ fn read(
         return Ok((Matrix::Dense(rows), labels.unwrap_or_default()));
     }
     let path = path("texts", entry.texts.as_deref().unwrap_or_default())?;
+    if ColumnarFormat::detect(&path).map_err(failed)?.is_some() {
+        let (texts, own) = papers(entry, &path)?;
+        return Ok((vectorize(entry, &texts)?, labels.unwrap_or(own)));
+    }
     let name = path.display().to_string();
     let mut lines = LineReader::new(ir_data::open(&path).map_err(failed)?, &name);
     let (mut texts, mut own) = (Vec::new(), Vec::new());
@@ -267,6 +273,27 @@ fn read(
         }
     }
     Ok((vectorize(entry, &texts)?, labels.unwrap_or(own)))
+}
+
+/// Texts and classes of the papers in a file of the ICLR dataset.
+fn papers(
+    entry: &ClassificationEntry,
+    path: &Path,
+) -> Result<(Vec<String>, Vec<String>), SystemError> {
+    let is_title = match entry.text_field.as_str() {
+        "text" | "abstract" => false,
+        "title" => true,
+        other => {
+            let message = format!("expected abstract or title, found {other:?}");
+            return Err(SystemError::parameter("text_field", message));
+        }
+    };
+    let papers = iclr::read(path).map_err(SystemError::stage("reading"))?;
+    let papers = papers.into_iter().map(|paper| {
+        let text = if is_title { paper.title } else { paper.text };
+        (text, paper.class)
+    });
+    Ok(papers.unzip())
 }
 
 fn vectorize(entry: &ClassificationEntry, texts: &[String]) -> Result<Matrix, SystemError> {

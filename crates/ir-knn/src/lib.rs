@@ -13,6 +13,8 @@ mod recommend;
     reason = "vector instructions and advice about memory; each module documents its soundness"
 )]
 mod simd;
+#[cfg(feature = "tsne")]
+mod tsne;
 mod vectorize;
 
 pub use ir_core::VectorSimilarity;
@@ -38,6 +40,8 @@ pub use recommend::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQuery, TrainingQueryKnn,
     TrainingQueryKnnConfig, TrainingQueryKnnError,
 };
+#[cfg(feature = "tsne")]
+pub use tsne::{TsneConfig, TsneError, tsne};
 pub use vectorize::{
     DocFrequency, ElementalVectors, IdfWeighting, RandomIndexing, RandomIndexingConfig,
     RandomIndexingError, RowNorm, TermWeighting, TfWeighting, TfidfConfig, TfidfFitError,

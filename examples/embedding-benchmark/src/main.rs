@@ -8,7 +8,6 @@
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod data;
-mod map;
 mod scatter_plot;
 
 use std::env;
@@ -21,7 +20,7 @@ use data::{LabeledItems, LabeledTexts};
 use ir_core::store::AtomicFile;
 use ir_knn::{
     KnnAccuracy, KnnClassifier, KnnError, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvd, TruncatedSvdConfig, normalize_rows,
+    TruncatedSvd, TruncatedSvdConfig, TsneConfig, normalize_rows, tsne,
 };
 use ndarray::{Array2, Axis};
 
@@ -64,7 +63,7 @@ fn evaluate_texts(texts: &LabeledTexts, plots: Option<&Path>) -> Result<()> {
         TruncatedSvd::fit(&tfidf, &TruncatedSvdConfig::new(texts.components))?.transform(&tfidf)?;
     let mut unit = svd.clone();
     normalize_rows(&mut unit);
-    let map = map::tsne(&unit)?;
+    let map = tsne(&unit, &TsneConfig::default())?;
 
     let labeled = &items.rows;
     let results = [
@@ -164,7 +163,7 @@ mod tests {
         let svd = TruncatedSvd::fit(&tfidf, &TruncatedSvdConfig::new(texts.components)).unwrap();
         let mut unit = svd.transform(&tfidf).unwrap();
         normalize_rows(&mut unit);
-        let map = map::tsne(&unit).unwrap();
+        let map = tsne(&unit, &TsneConfig::default()).unwrap();
         let labeled = map.select(Axis(0), &texts.items.rows);
         let accuracy = accuracy(&labeled, &texts.items).unwrap();
         (accuracy.mean() * 100.0, map)

@@ -9,7 +9,9 @@ use hashbrown::TryReserveError;
 use hashbrown::hash_table::{Entry, HashTable};
 use ir_core::{Qrels, RunOrder};
 use ir_data::MAX_LINE;
-use ir_eval::assess::{KappaWeights, MeasurementLevel, RatingCategory, Ratings};
+use ir_eval::assess::{
+    KappaWeights, MeasurementLevel, RatingCategory, Ratings, SetDistance, SetRatings,
+};
 use ir_eval::runs::{kendall_tau_b, tau_ap, tau_ap_b};
 use ir_eval::{Evaluator, Measure, Rules};
 use serde::Serialize;
@@ -27,6 +29,7 @@ Examples:
   ir agree ann.qrels ben.qrels                 two assessors
   ir agree ann.qrels ben.qrels eve.qrels       three assessors
   ir agree --table labels.tsv                  table: item, a label per coder
+  ir agree --table datasets.tsv --sets         cells such as: SQuAD; CoQA
   ir agree ann.qrels ben.qrels --run a.trec --run b.trec --run c.trec -m map
   ir agree ann.qrels --run a.trec --run b.trec --run c.trec -m map -m P.10
 
@@ -48,7 +51,14 @@ A query without results scores 0.
 
 A table has a header and tab- or comma-separated columns; an empty cell, - or
 NA is a missing label. Weighted kappa and ordinal and interval alpha depend on
-the order of the labels: integers by value, then texts in byte order.";
+the order of the labels: integers by value, then texts in byte order.
+
+With --sets, a cell is a set of names between semicolons, in any order; {} is
+the empty set. The coefficients above count sets as equal or different.
+Jaccard is the mean of |A and B| / |A or B| over the pairs of an item.
+Krippendorff's alpha is also computed with the distances Jaccard and MASI,
+which multiplies by .67 if one set contains the other, and by .33 if they
+overlap.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -60,6 +70,10 @@ pub(crate) struct Args {
     /// Table of labels, instead of qrels
     #[arg(long, value_name = "FILE", conflicts_with_all = ["qrels", "run", "measure"])]
     table: Option<String>,
+
+    /// Cells of the table are sets of names between semicolons
+    #[arg(long, requires = "table")]
+    sets: bool,
 
     /// TREC run of a system to rank; repeatable, at least three
     #[arg(long, value_name = "RUN", requires = "qrels")]
@@ -102,8 +116,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             input::qrels(file, QrelsArgument::Assessor, reading.header(), console)?,
         ));
     }
+    let mut sets = args.sets.then(SetRatings::default);
     let ratings = match &args.table {
-        Some(file) => Some(read_table(file, console)?),
+        Some(file) => Some(read_table(file, &mut sets, console)?),
         None => (!alone).then(|| Ratings::from_qrels(qrels.iter().map(|(name, q)| (*name, q)))),
     };
     if let Some(ratings) = &ratings
@@ -122,18 +137,26 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "expected a document of a query that two assessors judge, found none for some pair of assessors{examples}"
         );
     }
-    ratings
-        .iter()
-        .for_each(|ratings| warn_of_order(ratings, console));
+    if !args.sets {
+        ratings
+            .iter()
+            .for_each(|ratings| warn_of_order(ratings, console));
+    }
     warn_of_repeated(&args.run, console);
     let runs = reading.read(&args.run, console)?;
     let rankings = rankings(measures, &qrels, &runs)?;
     let text = if args.json {
-        let agreement = ratings.as_ref().map(agreement_json);
+        let mut agreement = ratings.as_ref().map(agreement_json);
+        if let (Some(agreement), Some(sets)) = (&mut agreement, &sets) {
+            agreement["sets"] = sets_json(sets);
+        }
         let rules = (!rankings.is_empty()).then(Rules::default);
         json!({"agreement": agreement, "rankings": rankings, "rules": rules}).to_string()
     } else {
-        let mut parts: Vec<String> = ratings.iter().flat_map(agreement_text).collect();
+        let ratings = ratings.iter();
+        let mut parts: Vec<String> = ratings
+            .flat_map(|ratings| agreement_text(ratings, sets.as_ref()))
+            .collect();
         if !rankings.is_empty() {
             parts.push(rankings_text(&rankings, runs.len()));
             parts.push(Rules::default().to_string());
@@ -194,7 +217,8 @@ impl KnownItems {
 }
 
 /// Reads a table with a header: an item column, then one label column per coder.
-fn read_table(file: &str, console: &Console) -> Result<Ratings> {
+/// With `sets`, cells are sets, which are added to it, and labels of the ratings.
+fn read_table(file: &str, sets: &mut Option<SetRatings>, console: &Console) -> Result<Ratings> {
     let (mut input, name) = input::open(file, console)?;
     let unreadable = || format!("{name}: cannot be read");
     let skipped = skip_empty_lines(&mut input).with_context(unreadable)?;
@@ -227,6 +251,9 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
         );
     }
     let columns = coders.len() + 1;
+    if let Some(sets) = sets {
+        *sets = SetRatings::new(&coders);
+    }
     let mut ratings = Ratings::new(coders);
     let mut known = KnownItems::default();
     let mut record = csv::StringRecord::new();
@@ -249,17 +276,29 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
         if !known.insert(item, &ratings).with_context(out_of_memory)? {
             bail!("{name}:{line}: expected each item once, found {item:?} again");
         }
-        let label = |text: &str| match text.trim() {
+        let cells = record.iter().skip(1).map(|cell| match cell.trim() {
             "" | "-" | "NA" => None,
-            text => Some(RatingCategory::from(text)),
-        };
-        let labels = record.iter().skip(1).map(label);
+            cell => Some(cell),
+        });
+        let labels = cells.clone().map(|cell| cell.map(RatingCategory::from));
         ratings.try_push(item, labels).with_context(out_of_memory)?;
+        if let Some(sets) = sets {
+            sets.push(item, cells.map(|cell| Some(names(cell?))));
+        }
         if ratings.categories().len() > MAX_LABELS {
             bail!("{name}:{line}: expected at most {MAX_LABELS} different labels, found more");
         }
     }
-    Ok(ratings)
+    Ok(match sets {
+        Some(sets) => sets.as_labels(),
+        None => ratings,
+    })
+}
+
+/// Names of a set, without the `{}` of the empty one.
+fn names(set: &str) -> impl Iterator<Item = &str> {
+    let names = set.split(';').map(str::trim);
+    names.filter(|name| !["", "{}"].contains(name))
 }
 
 /// Skips line breaks. Returns the number of lines.
@@ -336,7 +375,15 @@ fn agreement_json(ratings: &Ratings) -> Value {
     })
 }
 
-fn agreement_text(ratings: &Ratings) -> Vec<String> {
+fn sets_json(sets: &SetRatings) -> Value {
+    json!({
+        "jaccard": sets.mean_similarity(SetDistance::Jaccard),
+        "krippendorff_jaccard": sets.krippendorff_alpha(SetDistance::Jaccard),
+        "krippendorff_masi": sets.krippendorff_alpha(SetDistance::Masi),
+    })
+}
+
+fn agreement_text(ratings: &Ratings, sets: Option<&SetRatings>) -> Vec<String> {
     let labels: Vec<String> = ratings.categories().map(ToString::to_string).collect();
     let mut rows: Vec<[String; 2]> = Vec::new();
     let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
@@ -350,19 +397,26 @@ fn agreement_text(ratings: &Ratings) -> Vec<String> {
     let weighted = |a, b, weights| ratings.weighted_cohen_kappa(a, b, weights);
     if two {
         row("Cohen", ratings.cohen_kappa(0, 1));
-        row("Cohen, linear", weighted(0, 1, KappaWeights::Linear));
-        row("Cohen, quadratic", weighted(0, 1, KappaWeights::Quadratic));
+        // Sets have no order.
+        if sets.is_none() {
+            row("Cohen, linear", weighted(0, 1, KappaWeights::Linear));
+            row("Cohen, quadratic", weighted(0, 1, KappaWeights::Quadratic));
+        }
     } else {
         row("Cohen, mean of pairs", ratings.mean_cohen_kappa());
     }
     row("Davies-Fleiss", ratings.davies_fleiss_kappa());
     row("Fleiss", ratings.fleiss_kappa());
-    for (level, name) in [
-        (MeasurementLevel::Nominal, "Krippendorff"),
-        (MeasurementLevel::Ordinal, "Krippendorff, ordinal"),
-        (MeasurementLevel::Interval, "Krippendorff, interval"),
-    ] {
-        row(name, ratings.krippendorff_alpha(level));
+    let alpha = |level| ratings.krippendorff_alpha(level);
+    row("Krippendorff", alpha(MeasurementLevel::Nominal));
+    if let Some(sets) = sets {
+        row("Jaccard", sets.mean_similarity(SetDistance::Jaccard));
+        let alpha = |distance| sets.krippendorff_alpha(distance);
+        row("Krippendorff, Jaccard", alpha(SetDistance::Jaccard));
+        row("Krippendorff, MASI", alpha(SetDistance::Masi));
+    } else {
+        row("Krippendorff, ordinal", alpha(MeasurementLevel::Ordinal));
+        row("Krippendorff, interval", alpha(MeasurementLevel::Interval));
     }
     let coders = ratings.coders();
     let second = if two {

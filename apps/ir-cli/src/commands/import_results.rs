@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
+use ir_core::Query;
 use ir_data::results::{
     DocNames, ImportError, ImportedResults, ResultColumn, ResultImport, ResultList,
     read_results_json, read_results_tsv,
 };
+use ir_studies::datafinder::keyphrase_product_from_attributes;
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::filter::warn_of_years;
@@ -23,11 +25,18 @@ use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
 Examples:
+  ir import-results datafinder --write-queries searches.tsv
   ir import-results datafinder engine.tsv -o engine.trec
   ir import-results datafinder engine.json -k 5 --not-later-than-query
   ir import-results datafinder a.tsv b.tsv --columns query,rank,result
   ir import-results datafinder engine.tsv --unmatched unmatched.tsv
   ir import-results datafinder engine.tsv --map names.tsv -o engine.trec
+
+--write-queries writes what to ask the engine, as DataFinder's program does:
+all combinations of the values of the attributes task, modality, domain,
+language and text_length of a query, one value each, as lower-case words
+without stop words and repetitions. Of a query without these attributes, the
+text is written. Each line has the id of the query, a tab and the words.
 
 TSV has one result per line; --columns names all columns. JSON (lines or an
 array) has objects {\"query\": Q, \"search\": S, \"results\": [R, ...]}, where R is
@@ -51,8 +60,12 @@ pub(crate) struct Args {
     collection: String,
 
     /// Result lists, TSV or JSON; one may be `-` (standard input)
-    #[arg(required = true, value_name = "RESULTS")]
+    #[arg(required_unless_present = "write_queries", value_name = "RESULTS")]
     files: Vec<String>,
+
+    /// Output file of short queries for the engine, instead of reading results
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "map", "output", "unmatched"])]
+    write_queries: Option<OutputPath>,
 
     /// Columns of TSV, comma-separated: query, search, rank, result, and - for others
     #[arg(long, value_delimiter = ',', default_value = "query,result", value_name = "NAME,...", value_hint = ValueHint::Other)]
@@ -126,6 +139,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         })?,
     }
     .queries;
+    if let Some(path) = &args.write_queries {
+        return write_queries(&queries, path, console);
+    }
     let mut names = DocNames::default();
     for document in collection.corpus().docs()? {
         names.add_document(&document?);
@@ -164,6 +180,34 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         OutputSink::open(Some(path))?.write_with(|out| write_unmatched(&imported, out))?;
     }
     runs::write(&imported.run, out, console)
+}
+
+/// Writes the combinations of the attributes of each query.
+fn write_queries(queries: &[Query], path: &OutputPath, console: &Console) -> Result<()> {
+    let mut without = 0;
+    let mut lines = Vec::new();
+    for query in queries {
+        let mut texts = keyphrase_product_from_attributes(&query.attributes);
+        if texts.is_empty() {
+            without += 1;
+            let words: Vec<&str> = query.text.split_whitespace().collect();
+            texts.push(words.join(" "));
+        }
+        lines.extend(texts.into_iter().map(|text| (&query.id, text)));
+    }
+    console.note(format_args!(
+        "{} queries, {} searches",
+        grouped(queries.len() as u64),
+        grouped(lines.len() as u64)
+    ));
+    if without > 0 {
+        console.warn(format_args!(
+            "{} queries have none of the attributes task, modality, domain, language and text_length: their texts are written",
+            grouped(without)
+        ));
+    }
+    OutputSink::open(Some(path))?
+        .write_with(|out| (lines.iter()).try_for_each(|(id, text)| writeln!(out, "{id}\t{text}")))
 }
 
 fn check_columns(columns: &[ResultColumn]) -> Result<()> {

@@ -18,6 +18,7 @@ pub(crate) mod interleave;
 pub(crate) mod knn_accuracy;
 #[cfg(feature = "remote")]
 pub(crate) mod load;
+pub(crate) mod map;
 pub(crate) mod merge;
 pub(crate) mod mine;
 #[cfg(feature = "dense")]

@@ -14,6 +14,7 @@ pub(crate) mod format;
 pub(crate) mod generation_options;
 pub(crate) mod indexing;
 pub(crate) mod input;
+pub(crate) mod item_files;
 pub(crate) mod language;
 pub(crate) mod list_style;
 pub(crate) mod options;

@@ -444,3 +444,34 @@ fn real_collection() {
     ));
     order.ok();
 }
+
+/// Sets of datasets, in any order; two of ten papers have different ones.
+#[test]
+fn agreement_on_sets() {
+    let here = Folder::new();
+    let mut table = "paper\tAnn\tBen\n".to_owned();
+    for n in 0..8 {
+        table += &format!("p{n}\tSQuAD; CoQA\tCoQA ;SQuAD\n");
+    }
+    table += "p8\tSQuAD\tSQuAD;CoQA\np9\t{}\tCoQA\n";
+    here.write("sets.tsv", &table);
+    let out = here.ir("agree --table sets.tsv --sets").ok().out;
+    let value = |name: &str| {
+        let line = out.lines().find(|line| line.starts_with(name)).unwrap();
+        line.rsplit(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(value("observed"), "0.8000", "{out}");
+    assert_eq!(value("Jaccard"), "0.8500", "{out}");
+    assert!(!out.contains("ordinal") && !out.contains("linear"), "{out}");
+    let object = here.ir("agree --table sets.tsv --sets --json").ok().out;
+    let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+    let sets = &object["agreement"]["sets"];
+    assert_eq!(sets["jaccard"], 0.85);
+    assert!(sets["krippendorff_masi"].is_number(), "{object}");
+    // 17 sets of both, one of each alone, one empty: 1 - .15 / (74 / 380) and
+    // 1 - .1665 / (85.22 / 380).
+    assert_eq!(value("Krippendorff, Jaccard"), "0.2297", "{out}");
+    assert_eq!(value("Krippendorff, MASI"), "0.2576", "{out}");
+    here.ir("agree a.qrels b.qrels --sets")
+        .fails(2, &["--table"]);
+}

@@ -184,6 +184,57 @@ fn aliases_of_significance_tests() {
     }
 }
 
+/// Figure 7 of the DataFinder paper: the lists of the systems for one query, with relevance.
+#[test]
+fn lists_of_a_query_side_by_side() {
+    let folder = Folder::new();
+    write_three_runs(&folder);
+    let ir = |more: &str| {
+        folder.ir(&format!(
+            "compare --query q1 {more} qrels.txt bad.trec good.trec"
+        ))
+    };
+    let out = ir("--query-depth 3").ok().out;
+    let expected = "
+q1: 1 relevant document
+
+rank  bad     good
+1     x       * d1 (1)
+2     y       x
+3     n1 (0)
+";
+    assert!(out.ends_with(expected), "{out}");
+    let markdown = ir("--query-depth 1 --format markdown").ok().out;
+    let expected = "
+`q1`: 1 relevant document
+
+| rank | `bad` | `good` |
+| ---: | --- | --- |
+| 1 | `x` | * `d1` (1) |
+";
+    assert!(markdown.ends_with(expected), "{markdown}");
+    let json: serde_json::Value = serde_json::from_str(&ir("--format json").ok().out).unwrap();
+    let list = &json["lists"][0]["lists"][0];
+    assert_eq!(
+        (&list["system"], &list["documents"][3]["relevant"]),
+        (&"bad".into(), &true.into())
+    );
+    let html = ir("--format html").ok().out;
+    assert!(
+        html.contains("id=\"lists\"") && html.contains("<b>d1</b>"),
+        "{html}"
+    );
+
+    // No list has the document.
+    let missed = "compare --query q8 --query-depth 1 qrels.txt bad.trec good.trec";
+    let out = folder.ir(missed).ok().out;
+    assert!(out.ends_with("\nin no list: * d8 (1)\n"), "{out}");
+    ir("--query q99").fails(2, &["--query q99: expected a query of the judgments"]);
+    ir("--format latex").fails(2, &["--query: expected --format table"]);
+    let alone = "compare --query-depth 3 qrels.txt bad.trec good.trec";
+    folder.ir(alone).fails(2, &["--query"]);
+}
+
 #[test]
 fn per_topic_differences() {
     let folder = Folder::new();

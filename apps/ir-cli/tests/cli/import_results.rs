@@ -172,3 +172,28 @@ fn invalid_input() {
     assert_eq!(ran.out, "");
     assert!(ran.err.contains("empty.tsv: no results"), "{}", ran.err);
 }
+
+/// Combinations of the values of the attributes, as in Section 4.3 of the DataFinder paper.
+#[test]
+fn queries_for_an_engine() {
+    let here = datasets();
+    here.write(
+        "fields.jsonl",
+        r#"{"id": "t1", "query": "answer", "documents": ["SQuAD"], "task": "Question Answering, parsing", "modality": "Text", "text_length": "paragraph-level"}
+{"id": "t2", "query": "parse  news", "documents": ["SQuAD"]}
+"#,
+    );
+    let write = "import-results datasets.jsonl --queries fields.jsonl --write-queries searches.tsv";
+    let ran = here.ir(write).ok();
+    let expected = "t1\tquestion answering text paragraph\nt1\tparsing text paragraph\n\
+                    t2\tparse news\n";
+    assert_eq!(here.read("searches.tsv"), expected);
+    assert!(ran.err.contains("2 queries, 3 searches"), "{}", ran.err);
+    assert!(ran.err.contains("1 queries have none of"), "{}", ran.err);
+    here.write("engine.tsv", "t1\tSQuAD\n");
+    here.ir(&format!("{write} -k 5")).ok();
+    let both = "import-results datasets.jsonl engine.tsv --write-queries searches.tsv";
+    here.ir(both).fails(2, &["--write-queries"]);
+    here.ir("import-results datasets.jsonl")
+        .fails(2, &["<RESULTS>"]);
+}

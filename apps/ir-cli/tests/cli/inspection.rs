@@ -338,3 +338,42 @@ fn inspection_after_errors() {
     }
     assert_eq!(errors.len(), 3, "{}", ran.err);
 }
+
+/// Files of question-answering datasets are collections of answer sentences.
+#[test]
+fn questions_with_answers() {
+    let here = Folder::new();
+    let passages = r#"[{"is_selected": 0, "passage_text": "Milk is white.", "url": "u"}, {"is_selected": 1, "passage_text": "Tea is old. It is from Asia.", "url": "v"}]"#;
+    let line = |id: u32, answer: &str| {
+        format!(
+            "{{\"query_id\": {id}, \"query\": \"where in asia is it from\", \"answers\": [\"{answer}\"], \"passages\": {passages}}}\n"
+        )
+    };
+    here.write(
+        "dev.json",
+        [line(1, "asia"), line(2, "No Answer Present.")].concat(),
+    );
+    let found = inspect(&here, "dev.json");
+    assert_eq!(
+        (&found["kind"], &found["format"]),
+        (&"collection".into(), &"MS MARCO QA".into())
+    );
+    assert_eq!(found["counts"]["documents"], 3);
+    assert_eq!(found["counts"]["paragraphs"], 2);
+    let notes = found["notes"].to_string();
+    assert!(
+        notes.contains("1 questions without an answer in the texts are left out"),
+        "{notes}"
+    );
+    here.ir("search dev.json --split pairs -o run.trec").ok();
+    let run = here.read("run.trec");
+    assert!(run.starts_with("1 Q0 v/0/1 1 "), "{run}");
+    let out = here
+        .ir("eval -c -m recip_rank dev.json:pairs run.trec")
+        .ok()
+        .out;
+    assert!(out.contains("1.0000"), "{out}");
+    // Names of fields are given for documents.
+    here.ir("inspect dev.json --id-field query_id --text-field query")
+        .ok();
+}

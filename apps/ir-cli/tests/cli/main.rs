@@ -44,6 +44,7 @@ mod lsi;
 #[cfg(feature = "dense")]
 #[path = "../common/many_texts.rs"]
 mod many_texts;
+mod map;
 mod measures;
 mod messages;
 mod mine;

@@ -286,3 +286,35 @@ fn wrong_parameters_are_found() {
         assert!((found > 0) == (outside > 0), "{wrong}: {}", ran.err);
     }
 }
+
+/// Number of expected values by their origin, as `docs/numbers.md` states them.
+#[test]
+fn values_by_origin() {
+    let mut counts = [
+        ("published", "published (", 0),
+        ("peer, run by us", "that we ran (", 0),
+        ("first run of ours", "our first run's (", 0),
+    ];
+    for page in fs::read_dir(repository().join("docs/reproduction")).unwrap() {
+        let page = fs::read_to_string(page.unwrap().path()).unwrap();
+        let compared = page.split("\nOther values, not compared:").next();
+        for row in compared
+            .unwrap()
+            .lines()
+            .filter(|line| line.starts_with("| "))
+        {
+            for (origin, _, count) in &mut counts {
+                *count += u32::from(row.contains(&format!(" | {origin} | ")));
+            }
+        }
+    }
+    let numbers = fs::read_to_string(repository().join("docs/numbers.md")).unwrap();
+    for (origin, before, count) in counts {
+        let stated = numbers
+            .split_once(before)
+            .unwrap_or_else(|| panic!("{before}"))
+            .1;
+        let stated = stated.split([' ', ')']).next().unwrap();
+        assert_eq!(stated, count.to_string(), "{origin}");
+    }
+}

@@ -103,6 +103,7 @@ fn statistics_of_an_index() {
         &["--level", "1"],
         &["--analysis", "english"],
         &["--communities"],
+        &["--by", "year"],
         &["--plots", "figures"],
     ] {
         let expected = format!("{}: expected a collection, found the index", option[0]);
@@ -187,14 +188,17 @@ fn plots_with_their_data() {
     );
 }
 
+/// 24 papers of the ICLR dataset.
+const PAPERS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../crates/ir-data/testdata/iclr/papers.parquet"
+);
+
 /// Reviews, scores and decisions of the ICLR dataset; the file was written by pyarrow.
 #[test]
 fn papers() {
     let here = Folder::new();
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../crates/ir-data/testdata/iclr/papers.parquet"
-    );
+    let file = PAPERS;
     let out = here.ir(&["stats", file]).ok().out;
     // Row n has n mod 5 scores, except for row 5, which has none.
     for (name, value) in [
@@ -218,6 +222,143 @@ fn papers() {
         .fails(2, &["--level: expected a collection with judgments"]);
     here.ir(&["stats", file, "--split", "test"])
         .fails(2, &["--split: expected a collection with judgments"]);
+}
+
+/// Statistics by year, and distributions of reviews and scores.
+#[test]
+fn papers_by_year() {
+    let here = Folder::new();
+    let file = PAPERS;
+    let out = here.ir(&["stats", file]).ok().out;
+    for (name, value) in [
+        ("reviews by score", "3:19 4:14 5:9 6:4"),
+        (
+            "papers of 2019",
+            "4 papers, 50.0 % accepted, 2.00 reviews per reviewed paper, mean score 3.67, \
+             correlation -0.4359",
+        ),
+    ] {
+        assert_eq!(row(&out, name), value, "{out}");
+    }
+    let object = json(&here.ir(&["stats", file, "--json"]).ok().out);
+    let year = &object["papers"]["by_year"]["2019"];
+    assert_eq!(
+        (&year["papers"], &year["acceptance"]),
+        (&4.into(), &0.5.into())
+    );
+    assert_eq!(object["papers"]["reviews_by_score"]["5"], 9);
+    here.ir(&["stats", file, "--plots", "figures"]).ok();
+    let curve = here.read("figures/acceptance-by-year.csv");
+    assert!(
+        curve.lines().count() == 4 && curve.contains("2019,0.5"),
+        "{curve}"
+    );
+    for name in [
+        "reviews-by-score",
+        "mean-score-by-year",
+        "correlation-of-scores-by-year",
+    ] {
+        assert!(here.at(&format!("figures/{name}.svg")).is_file(), "{name}");
+    }
+}
+
+/// Classes by a map of keywords, and the file that `ir knn-accuracy` reads.
+#[test]
+fn papers_by_keywords() {
+    let here = Folder::new();
+    let map = "keyword\tfrequency\tlabel\ngraph neural networks\t5\tgraphs\n\
+               reinforcement learning\t7\tRL\n";
+    here.write("map.tsv", map);
+    let stats = ["stats", PAPERS, "--keyword-labels", "map.tsv"];
+    let run = |more: &[&str]| here.ir(&[&stats[..], more].concat());
+    let out = run(&["--write-labels", "labels.txt"]).ok().out;
+    // Row 6 has no keywords, and the map does not have tea.
+    for (name, value) in [
+        ("classes by keywords", "2"),
+        ("other classes than in the file", "0"),
+        ("  unlabeled", "9"),
+        ("  RL", "8"),
+        ("  graphs", "7"),
+    ] {
+        assert_eq!(row(&out, name), value, "{out}");
+    }
+    let labels = here.read("labels.txt");
+    let labels: Vec<&str> = labels.lines().collect();
+    assert_eq!(
+        (labels.len(), labels[0], labels[6]),
+        (24, "graphs", "unlabeled")
+    );
+    let accuracy = ["knn-accuracy", "--texts", PAPERS, "--labels", "labels.txt"];
+    here.ir(&[&accuracy[..], &["--folds", "2", "-k", "3"]].concat())
+        .ok();
+
+    run(&["--keyword-version", "25v2"]).fails(
+        1,
+        &["map.tsv:1: expected the columns", "no --keyword-version"],
+    );
+    here.write(
+        "map.tsv",
+        "keyword\tfreq_24v2\tlabel_24v2\tlabel_25v2\tlabel_26v1\na\t1\tA\tA\tA\n",
+    );
+    run(&[]).fails(
+        1,
+        &["map.tsv:1: expected the columns", "needs --keyword-version"],
+    );
+    let out = run(&["--keyword-version", "24v2"]).ok().out;
+    assert_eq!(row(&out, "other classes than in the file"), "15", "{out}");
+    run(&["--keyword-version", "23v1"]).fails(2, &["--keyword-version"]);
+    here.ir("stats bundled --keyword-labels map.tsv").fails(
+        2,
+        &["--keyword-labels: expected a Parquet or Arrow file of the ICLR dataset"],
+    );
+}
+
+/// Records by repository, as in Table 1 of the bioCADDIE paper.
+#[test]
+fn documents_by_attribute() {
+    let here = Folder::new();
+    let record = |n: usize, repository: &str| {
+        format!(
+            "{{\"DOCNO\": {n}, \"TITLE\": \"tea\", \"REPOSITORY\": \"{repository}\", \"METADATA\": null}}\n"
+        )
+    };
+    let records = [
+        record(1, "geo_022216"),
+        record(2, "pdb_1"),
+        record(3, "geo_022216"),
+    ];
+    here.write("records.jsonl", records.concat());
+    let out = here.ir("stats records.jsonl --by repository").ok().out;
+    for (name, value) in [
+        ("documents by repository", "2 values"),
+        ("  geo", "2"),
+        ("  pdb", "1"),
+    ] {
+        assert_eq!(row(&out, name), value, "{out}");
+    }
+    let by = "stats records.jsonl --by harvest --by repository --json";
+    let object = json(&here.ir(by).ok().out);
+    let counts = &object["corpus"]["by_attribute"];
+    assert_eq!(
+        counts[0]["values"],
+        serde_json::json!({"022216": 2, "1": 1})
+    );
+    assert_eq!(counts[1]["values"], serde_json::json!({"geo": 2, "pdb": 1}));
+    let plots = "stats records.jsonl --by repository --plots figures";
+    here.ir(plots).ok();
+    let bars = here.read("figures/documents-by-repository.csv");
+    assert_eq!(bars, "repository,documents\ngeo,2\npdb,1\n");
+    here.ir("stats records.jsonl --by repositroy").fails(
+        2,
+        &[
+            "--by repositroy: expected an attribute of the documents",
+            "harvest, repository",
+            "did you mean repository?",
+        ],
+    );
+    let file = PAPERS;
+    let out = here.ir(&["stats", file, "--by", "year"]).ok().out;
+    assert_eq!(row(&out, "  2017"), "10", "{out}");
 }
 
 /// Popularity by venue, as in Figure 6 of the DataFinder paper, where queries have a venue.

@@ -107,3 +107,63 @@ fn encodings_and_compression_of_the_file() {
     here.ir("search notes.jsonl MG --synonyms other.txt -o -")
         .fails(1, &["other.txt", "bzip2"]);
 }
+
+/// UMLS and MeSH, recognized by their content.
+#[test]
+fn terminologies() {
+    let here = Folder::new();
+    notes(&here);
+    let row = |language: &str, string: &str, suppress: &str| {
+        format!(
+            "C0026896|{language}|P|L1|PF|S1|Y|A1||||MSH|MH|D009157|{string}|0|{suppress}|256|\n"
+        )
+    };
+    let rows = [
+        row("FRE", "faiblesse", "N"),
+        row("ENG", "MG", "N"),
+        row("ENG", "Myasthenia Gravis", "N"),
+        row("ENG", "heart", "O"),
+    ];
+    here.write("MRCONSO.RRF", rows.concat());
+    let record = "<?xml version=\"1.0\"?>\n<DescriptorRecordSet LanguageCode=\"eng\">\n\
+                  <DescriptorRecord DescriptorClass=\"1\">\n<DescriptorName><String>X</String>\
+                  </DescriptorName>\n<ConceptList><Concept><TermList><Term><String>MG</String>\
+                  </Term>\n<Term><String>Myasthenia Gravis</String></Term></TermList></Concept>\
+                  </ConceptList>\n</DescriptorRecord>\n</DescriptorRecordSet>\n";
+    here.write("desc.xml", record);
+    let mesh = "http://id.nlm.nih.gov/mesh/";
+    let triples = format!(
+        "<{mesh}M1> <{mesh}vocab#term> <{mesh}T2> .\n\
+         <{mesh}M1> <{mesh}vocab#preferredTerm> <{mesh}T1> .\n\
+         <{mesh}T1> <{mesh}vocab#prefLabel> \"Myasthenia Gravis\"@en .\n\
+         <{mesh}T2> <{mesh}vocab#prefLabel> \"MG\"@en .\n"
+    );
+    here.write("mesh.nt", &triples);
+    for file in ["MRCONSO.RRF", "desc.xml", "mesh.nt"] {
+        assert_eq!(found(&here, "MG", &["--synonyms", file]), ["a"], "{file}");
+    }
+    // Suppressed, and another language.
+    assert_eq!(
+        found(&here, "faiblesse", &["--synonyms", "MRCONSO.RRF"]),
+        [""; 0]
+    );
+    let search =
+        |file: &str| here.ir(&["search", "notes.jsonl", "MG", "-o", "-", "--synonyms", file]);
+    here.write("french.RRF", row("FRE", "faiblesse", "N"));
+    search("french.RRF").fails(
+        1,
+        &["french.RRF:1: expected a row in English (LAT ENG)", "FRE"],
+    );
+    here.write(
+        "short.RRF",
+        [&*row("ENG", "MG", "N"), "C0026896|ENG|\n"].concat(),
+    );
+    search("short.RRF").fails(1, &["short.RRF:2: expected 18 columns, found 2"]);
+    here.write("cut.xml", &record[..record.len() - 50]);
+    search("cut.xml").fails(1, &["cut.xml:3: expected the end tag of the record"]);
+    here.write(
+        "bad.nt",
+        triples.replace("<http://id.nlm.nih.gov/mesh/T1> .", "T1 ."),
+    );
+    search("bad.nt").fails(1, &["bad.nt:2: expected a triple"]);
+}

@@ -40,6 +40,8 @@ use crate::{Searcher, WeightedTerm};
 pub struct Synonyms {
     path: String,
     entries: BTreeMap<String, Entry>,
+    /// If `true`, entries and synonyms of stop words only are skipped.
+    skips_stop_words: bool,
 }
 
 /// Entry of a file of synonyms.
@@ -113,7 +115,7 @@ impl Synonyms {
     pub fn read(input: impl BufRead, path: &str) -> Result<Self, SynonymError> {
         let mut synonyms = Self {
             path: path.to_owned(),
-            entries: BTreeMap::new(),
+            ..Self::default()
         };
         for (line, text) in (1..).zip(input.split(b'\n')) {
             let text = text.map_err(|source| SynonymError::Read {
@@ -134,6 +136,44 @@ impl Synonyms {
             synonyms.add_line(line, text)?;
         }
         Ok(synonyms)
+    }
+
+    /// Synonyms of the concepts of a terminology: lines of the file with equivalent terms. `path`
+    /// appears in errors. Terms that consist of stop words are skipped, and so are the terms of a
+    /// concept beyond [`Synonyms::MAX_SYNONYMS`].
+    ///
+    /// ```
+    /// use ir_bm25::Synonyms;
+    /// let terms = ["Myasthenia Gravis".to_owned(), "MG".to_owned()];
+    /// let synonyms = Synonyms::from_concepts("MRCONSO.RRF", [(1, &terms[..])]);
+    /// assert_eq!(synonyms.get("MG").collect::<Vec<_>>(), ["Myasthenia Gravis"]);
+    /// ```
+    #[must_use]
+    pub fn from_concepts<'a>(
+        path: &str,
+        concepts: impl IntoIterator<Item = (u64, &'a [String])>,
+    ) -> Self {
+        let mut synonyms = Self {
+            path: path.to_owned(),
+            skips_stop_words: true,
+            ..Self::default()
+        };
+        for (line, terms) in concepts {
+            for term in terms {
+                let new = || Entry {
+                    line,
+                    synonyms: BTreeMap::new(),
+                };
+                let known = synonyms.entries.entry(term.clone()).or_insert_with(new);
+                let others = terms.iter().filter(|other| *other != term);
+                for other in others {
+                    if known.synonyms.len() < Self::MAX_SYNONYMS {
+                        known.synonyms.entry(other.clone()).or_insert(line);
+                    }
+                }
+            }
+        }
+        synonyms
     }
 
     fn add_line(&mut self, line: u64, text: &str) -> Result<(), SynonymError> {
@@ -266,7 +306,7 @@ impl SynonymExpansion {
         }
         let analyzed = |text: &str, line: u64| {
             let terms = searcher.analyzer().terms(text);
-            if terms.is_empty() {
+            if terms.is_empty() && !synonyms.skips_stop_words {
                 let (path, text) = (synonyms.path.clone(), text.to_owned());
                 return Err(SynonymError::NoTerms { path, line, text });
             }
@@ -278,7 +318,7 @@ impl SynonymExpansion {
             for (synonym, &line) in &found.synonyms {
                 let synonym = analyzed(synonym, line)?;
                 // Spellings that analysis makes equal are no synonyms.
-                if synonym != entry {
+                if synonym != entry && !entry.is_empty() && !synonym.is_empty() {
                     rules.entry(entry.clone()).or_default().extend(synonym);
                 }
             }

@@ -47,6 +47,45 @@ fn equivalent_entries_and_rules() {
     assert_eq!(synonyms.len(), 7);
 }
 
+/// Both keyword queries of Table 3 of the bioCADDIE paper, with invented extracts of a terminology;
+/// the subset of UMLS that the paper used is not public.
+#[test]
+fn keywords_of_biocaddie_with_concepts() {
+    let concepts: [&[&str]; 4] = [
+        &["Myasthenia Gravis", "MG"],
+        &["NF KB", "Nuclear Factor kappa B"],
+        &["TP53INP1", "Teap protein"],
+        // Stop words only.
+        &["the", "p53"],
+    ];
+    let concepts: [Vec<String>; 4] =
+        concepts.map(|terms| terms.iter().map(|&term| term.to_owned()).collect());
+    let lines = (1..).zip(concepts.iter().map(Vec::as_slice));
+    let synonyms = Synonyms::from_concepts("MRCONSO.RRF", lines);
+    let expansion = SynonymExpansion::new(searcher(), &synonyms, 0.2).unwrap();
+    let terms = |text: &str, weight: f32| {
+        let terms = expansion.searcher().analyzer().terms(text).into_iter();
+        terms.map(move |term| (term, weight)).collect::<Vec<_>>()
+    };
+    let expanded = |query: &str| {
+        let terms = expansion.expand(query).into_iter();
+        terms.map(|it| (it.term, it.weight)).collect::<Vec<_>>()
+    };
+    let expected = [
+        terms("NF KB signaling pathway", 1.0),
+        terms("Myasthenia gravis MG", 1.0 + 0.2),
+        terms("Nuclear Factor kappa B", 0.2),
+    ];
+    let query = "NF KB signaling pathway Myasthenia gravis MG";
+    assert_eq!(expanded(query), expected.concat());
+    // p53 and activation have no synonyms here.
+    let expected = [
+        terms("TP53INP1 p53 activation", 1.0),
+        terms("Teap protein", 0.2),
+    ];
+    assert_eq!(expanded("TP53INP1 p53 activation"), expected.concat());
+}
+
 #[test]
 fn expanded_terms_and_weights() {
     let file = "heart attack, myocardial infarction\nheart => cardiac muscle\n";

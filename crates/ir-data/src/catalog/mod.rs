@@ -31,6 +31,7 @@ use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 use crate::smart::SmartFolder;
+use crate::squad::{SquadFile, SquadSentences};
 use crate::text_encoding::TextEncoding;
 
 /// Environment variable with the data folder.
@@ -267,7 +268,8 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 
 /// Opens a collection of the [catalog](self) by name or a folder by path: in
 /// [BEIR layout](crate::beir), [in SMART format](SmartFolder), or with [the topics and judgments of
-/// bioCADDIE](BioCaddieTopics).
+/// bioCADDIE](BioCaddieTopics). A file with [questions and
+/// answers](crate::squad::QuestionFormat) is opened as [its sentences](SquadSentences).
 ///
 /// A name of the catalog takes precedence over a folder of the same name if the collection's files
 /// exist, even if they are corrupt. Write `./name` for the folder.
@@ -296,13 +298,16 @@ fn open_name_or_folder(
             },
             (beir, _) => Ok(beir?.into_collection()),
         },
-        _ if folder.is_file() => Err(DataError::WrongType {
-            path: argument.to_owned(),
-            line: 1,
-            field: "the path".to_owned(),
-            expected: "a folder with corpus.jsonl, queries.jsonl and qrels",
-            found: "a file".into(),
-        }),
+        _ if folder.is_file() => match SquadFile::detect(folder)? {
+            Some(file) => Ok(SquadSentences::from(file).into_collection(argument)),
+            None => Err(DataError::WrongType {
+                path: argument.to_owned(),
+                line: 1,
+                field: "the path".to_owned(),
+                expected: "a folder with corpus.jsonl, queries.jsonl and qrels",
+                found: "a file".into(),
+            }),
+        },
         Ok(entry) => catalog.open_entry(entry, argument),
         Err(unknown) => Err(unknown),
     }

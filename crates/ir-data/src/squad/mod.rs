@@ -11,26 +11,43 @@
 //!   is a document, relevant to the questions about it. Its id is the article's title, `/` and the
 //!   paragraph's index from 0.
 //! - [`Squad::answer_sentences`] is a test collection of sentences.
+//!
+//! Files of Natural Questions, MS MARCO QA and TriviaQA are converted to the same paragraphs,
+//! questions and answer spans ([`QuestionFormat`]):
+//!
+//! - [Natural Questions](read_natural_questions), simplified JSON lines: paragraphs are the long
+//!   answers, answers the short ones.
+//! - [MS MARCO QA](read_ms_marco_qa), JSON lines (v1.1) or JSON of columns (v2.1): paragraphs are
+//!   the passages, answers are found in them.
+//! - [TriviaQA](read_trivia_qa), JSON with a folder of evidence: paragraphs are the lines of the
+//!   evidence, answers are the aliases, found in them.
 
+mod builder;
+mod file;
+mod ms_marco;
+mod natural_questions;
 mod sentences;
+mod trivia_qa;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
-use std::path::PathBuf;
 
-use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
+use ir_core::{Document, Qrels, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::collection::{JudgedQueries, check_split};
-use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
-use crate::error::{DataError, Location, name_of};
+use crate::error::{DataError, Location};
 use crate::json::{JsonLineNumbers, json_error};
 use crate::lines::read_all;
 use ir_core::excerpt;
 
+pub use builder::ConvertedQuestions;
+pub use file::{QuestionFormat, SquadFile};
+pub use ms_marco::read_ms_marco_qa;
+pub use natural_questions::read_natural_questions;
 pub use sentences::{AnswerSentences, SquadSentences};
+pub use trivia_qa::read_trivia_qa;
 
 /// Articles of a SQuAD file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -79,67 +96,6 @@ pub struct Answer {
     /// Start of the span in characters.
     #[serde(rename = "answer_start")]
     pub start: usize,
-}
-
-/// SQuAD file as a test collection with the split `dev`. Every call reads the file again.
-#[derive(Debug, Clone)]
-pub struct SquadFile {
-    path: PathBuf,
-}
-
-impl SquadFile {
-    /// Creates a collection from a SQuAD 1.1 file, possibly compressed.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
-    }
-
-    /// Reads the file.
-    ///
-    /// # Errors
-    /// The file cannot be read or does not have this structure, a question id is not unique, or an
-    /// answer does not occur at its offset.
-    pub fn read(&self) -> Result<Squad, DataError> {
-        Squad::read(open(&self.path)?, &name_of(&self.path))
-    }
-}
-
-impl Corpus for SquadFile {
-    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(InMemoryReader(
-            self.read()?.documents().into_iter(),
-        )))
-    }
-}
-
-struct InMemoryReader(std::vec::IntoIter<Document>);
-
-impl DocReader for InMemoryReader {
-    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
-        let Some(next) = self.0.next() else {
-            return Ok(false);
-        };
-        *doc = next;
-        Ok(true)
-    }
-}
-
-impl JudgedQueries for SquadFile {
-    fn source(&self) -> String {
-        name_of(&self.path)
-    }
-
-    fn splits(&self) -> Vec<String> {
-        vec!["dev".to_owned()]
-    }
-
-    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        Ok(self.read()?.queries())
-    }
-
-    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
-        check_split(self, split)?;
-        Ok(self.read()?.qrels())
-    }
 }
 
 impl Squad {

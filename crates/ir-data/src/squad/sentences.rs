@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
-use super::{InMemoryReader, Paragraph, Question, Squad, SquadFile};
-use crate::collection::{JudgedQueries, check_split};
+use super::file::{InMemoryReader, SquadFile};
+use super::{Paragraph, Question, Squad};
+use crate::collection::{Collection, JudgedQueries, check_split};
 use crate::error::DataError;
 use crate::sentences::{Language, SentenceSplitter};
 
@@ -62,8 +63,13 @@ pub struct SquadSentences {
 impl SquadSentences {
     /// Creates a collection from a SQuAD 1.1 file, possibly compressed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let file = SquadFile::new(path);
-        Self { file }
+        Self::from(SquadFile::new(path))
+    }
+
+    /// Creates a test collection with a name.
+    #[must_use]
+    pub fn into_collection(self, name: &str) -> Collection {
+        Collection::new(name, self.clone(), self)
     }
 
     /// Reads the file.
@@ -73,6 +79,13 @@ impl SquadSentences {
     /// answer does not occur at its offset.
     pub fn read(&self) -> Result<AnswerSentences, DataError> {
         Ok(self.file.read()?.answer_sentences())
+    }
+}
+
+/// Sentences of a file in any [`QuestionFormat`](super::QuestionFormat).
+impl From<SquadFile> for SquadSentences {
+    fn from(file: SquadFile) -> Self {
+        Self { file }
     }
 }
 

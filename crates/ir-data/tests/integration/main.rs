@@ -9,3 +9,4 @@ mod properties;
 mod real;
 mod sentences;
 mod streams;
+mod terminology;

@@ -5,6 +5,7 @@ mod agreement;
 mod judgment_groups;
 mod pool;
 pub mod preferences;
+mod set_agreement;
 mod training_frequency;
 
 pub use agreement::{ConfusionMatrix, KappaWeights, MeasurementLevel, RatingCategory, Ratings};
@@ -12,6 +13,7 @@ pub use judgment_groups::JudgmentGroups;
 pub use pool::{
     Pool, PoolDesign, PoolDesignError, PoolJudgmentError, PoolStratum, ReadPoolError, StratumSample,
 };
+pub use set_agreement::{SetDistance, SetRatings};
 pub use training_frequency::{
     FrequencyBucket, FrequencyBucketRecall, ParseFrequencyBucketError, RecallByFrequency,
 };

@@ -22,6 +22,15 @@ pub enum JudgmentStatus {
 }
 
 impl JudgmentStatus {
+    /// Status of a document by its grade in the judgments.
+    pub(crate) const fn from_grade(grade: Option<Grade>) -> Self {
+        match grade {
+            None => Self::Unpooled,
+            Some(grade) if grade < 0 => Self::Unjudged,
+            Some(grade) => Self::Grade(grade),
+        }
+    }
+
     pub(crate) const fn from_state(state: Grade) -> Self {
         match state {
             UNPOOLED => Self::Unpooled,

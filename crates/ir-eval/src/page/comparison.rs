@@ -10,7 +10,7 @@ use crate::compare::{Comparison, PairwiseTest, QueryDifference};
 use crate::judged::JudgmentStatus;
 use crate::measure::Measure;
 use crate::plots::Plot;
-use crate::runs::{RankChange, RankChanges};
+use crate::runs::{RankChange, RankChanges, RankedDocument, SideBySide};
 
 /// HTML page of a comparison: tables with significance marks, rules, plots with their data, and the
 /// queries with the largest differences.
@@ -53,6 +53,8 @@ pub struct ComparisonPage<'a> {
     pub plots: Vec<Box<dyn Plot + 'a>>,
     /// Queries with the largest differences, for each pair of systems.
     pub wins_and_losses: Vec<WinsAndLosses>,
+    /// Lists of single queries. Default: none.
+    pub lists: Vec<SideBySide>,
     /// Additional notes, for example on omitted plots.
     pub remarks: Vec<String>,
 }
@@ -153,6 +155,7 @@ impl<'a> ComparisonPage<'a> {
             files: Vec::new(),
             plots: Vec::new(),
             wins_and_losses: Vec::new(),
+            lists: Vec::new(),
             remarks: Vec::new(),
         }
     }
@@ -169,6 +172,7 @@ impl<'a> ComparisonPage<'a> {
                     (tables::tables(self.comparison))
                 }
                 (self.rules())
+                (self.lists())
                 (gallery(&self.plots))
                 (self.queries())
             },
@@ -181,6 +185,7 @@ impl<'a> ComparisonPage<'a> {
                 ul {
                     li { a href="#tables" { "Tables" } }
                     li { a href="#rules" { "What was compared, and how" } }
+                    @if !self.lists.is_empty() { li { a href="#lists" { "Lists" } } }
                     @if !self.plots.is_empty() { li { a href="#plots" { "Plots" } } }
                     @if !self.wins_and_losses.is_empty() { li { a href="#queries" { "Wins and losses" } } }
                 }
@@ -208,6 +213,18 @@ impl<'a> ComparisonPage<'a> {
         }
     }
 
+    fn lists(&self) -> Markup {
+        html! {
+            @if !self.lists.is_empty() {
+                section id="lists" {
+                    h2 { "Lists" }
+                    p { "Relevant documents are bold. The number after a document is its grade." }
+                    @for lists in &self.lists { (side_by_side(lists)) }
+                }
+            }
+        }
+    }
+
     fn queries(&self) -> Markup {
         html! {
             @if !self.wins_and_losses.is_empty() {
@@ -222,6 +239,54 @@ impl<'a> ComparisonPage<'a> {
                 }
             }
         }
+    }
+}
+
+/// The lists of a query as columns.
+fn side_by_side(query: &SideBySide) -> Markup {
+    let ranks = query.lists.iter().map(|list| list.documents.len());
+    let ranks = ranks.max().unwrap_or_default();
+    html! {
+        div.wide {
+            table {
+                caption { (printable_lines(&query.query)) ", " (query.relevant) " relevant" }
+                thead {
+                    tr {
+                        th.n scope="col" { "rank" }
+                        @for list in &query.lists {
+                            th scope="col" { (printable_lines(&list.system)) }
+                        }
+                    }
+                }
+                tbody {
+                    @for rank in 0..ranks {
+                        tr {
+                            th.n scope="row" { (rank + 1) }
+                            @for list in &query.lists {
+                                td { @if let Some(document) = list.documents.get(rank) { (ranked(document)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if !query.missed.is_empty() {
+            p {
+                "Relevant documents in no list: "
+                @for (at, document) in query.missed.iter().enumerate() {
+                    @if at > 0 { ", " }
+                    (ranked(document))
+                }
+            }
+        }
+    }
+}
+
+fn ranked(document: &RankedDocument) -> Markup {
+    let doc = printable_lines(&document.doc);
+    html! {
+        @if document.relevant { b { (doc) } } @else { (doc) }
+        @if let JudgmentStatus::Grade(grade) = document.judged { " " (grade) }
     }
 }
 

@@ -87,7 +87,8 @@ pub(super) fn svg(
     )
 }
 
-fn escape(text: &str) -> String {
+/// Text of XML; control characters are visible.
+pub(super) fn escape(text: &str) -> String {
     let text = printable(text);
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

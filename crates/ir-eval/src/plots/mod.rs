@@ -28,6 +28,7 @@ mod histogram;
 mod labels;
 mod overlap;
 mod query_differences;
+mod scatter;
 mod scores_by_rank;
 mod system_scores;
 
@@ -35,6 +36,7 @@ pub use curves::{CurvePlot, PlotAxis};
 pub use histogram::HistogramPlot;
 pub use overlap::OverlapPlot;
 pub use query_differences::QueryDifferencePlot;
+pub use scatter::{ScatterPlot, ScatterPoint};
 
 pub(crate) use labels::printable;
 pub use scores_by_rank::ScoresByRankPlot;

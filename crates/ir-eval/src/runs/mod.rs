@@ -1,4 +1,5 @@
-//! Analysis of runs: differences, overlap, rank correlation, curves, scores by rank.
+//! Analysis of runs: differences, overlap, rank correlation, curves, scores by rank, lists
+//! side by side.
 
 mod curves;
 mod diff;
@@ -7,6 +8,7 @@ mod rank_biased_overlap;
 mod rank_changes;
 mod rank_correlation;
 mod scores_by_rank;
+mod side_by_side;
 
 pub use curves::{MeasureCurve, at_cutoffs, eleven_point_precision, log_spaced_cutoffs};
 pub use diff::{DiffRules, QueryDiff, RankDiff, RunDiff, ScoreDiff};
@@ -16,3 +18,4 @@ pub use rank_changes::{RankChange, RankChanges};
 pub use rank_correlation::{kendall_tau_b, tau_ap, tau_ap_b};
 pub use scores_by_rank::{RankStatistics, ScoresByRank};
 pub(crate) use scores_by_rank::{compared_score, evaluation_order};
+pub use side_by_side::{RankedDocument, RankedList, SideBySide};

@@ -133,11 +133,7 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
     }
 
     fn judged(&self, query: &str, doc: &str) -> JudgmentStatus {
-        match self.qrels.grade(query, doc) {
-            None => JudgmentStatus::Unpooled,
-            Some(grade) if grade < 0 => JudgmentStatus::Unjudged,
-            Some(grade) => JudgmentStatus::Grade(grade),
-        }
+        JudgmentStatus::from_grade(self.qrels.grade(query, doc))
     }
 
     fn compare(&self, a: &RankChange, b: &RankChange) -> Ordering {

@@ -4,6 +4,7 @@
 
 use ir_core::{Qrels, Run};
 use ir_eval::compare::{Comparison, ComparisonConfig};
+use ir_eval::runs::SideBySide;
 use ir_eval::{
     ComparisonPage, CustomMeasure, Evaluator, JudgedList, Measure, MissingQueries, PageError,
     Rules, Summary,
@@ -191,6 +192,30 @@ impl CustomMeasure for FirstScore {
     fn value(&self, list: &JudgedList<'_>) -> f64 {
         list.documents().next().map_or(0.0, |first| first.score)
     }
+}
+
+/// Lists of a query with names of documents that look like markup.
+#[test]
+fn lists_side_by_side() {
+    let name = |prefix: &str, at: usize| format!("{prefix}{}", HOSTILE[at % HOSTILE.len()]);
+    let (qrels, runs) = collection(6, 2, name);
+    let evaluator = Evaluator::new(&qrels, &[Measure::RR]).unwrap();
+    let reports = runs.iter().map(|run| evaluator.evaluate(run).unwrap());
+    let reports: Vec<_> = reports.collect();
+    let comparison = Comparison::new(&reports, &ComparisonConfig::default()).unwrap();
+    let mut page = ComparisonPage::new("", &comparison);
+    let named: Vec<(&str, &Run)> = runs.iter().map(|run| (&*run.tag, run)).collect();
+    for (query, _) in runs[0].iter() {
+        page.lists
+            .extend(SideBySide::new(&qrels, &Rules::default(), &named, query, 3));
+    }
+    assert_eq!(page.lists.len(), 6);
+    let html = page.to_html();
+    check(&html);
+    assert!(
+        html.contains("id=\"lists\"") && html.contains("1 relevant"),
+        "{html}"
+    );
 }
 
 /// Values below the floor of the geometric mean, and values closer than the tolerance, are ties.

@@ -14,8 +14,9 @@ pub struct ClassificationEntry {
     /// Vectors, one row per item: a `.npy` file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vectors: Option<String>,
-    /// Texts instead of vectors: a file of JSON lines. They are vectorized with TF-IDF, which is
-    /// fitted on all texts, those without class included.
+    /// Texts instead of vectors: a file of JSON lines, or a Parquet or Arrow file of the ICLR
+    /// dataset (abstracts, or titles with `text_field = "title"`). They are vectorized with TF-IDF,
+    /// which is fitted on all texts, those without class included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<String>,
     /// JSON field of the text. Default: `text`.

@@ -11,6 +11,7 @@ mod documentation;
 mod expansion_of_queries;
 mod files;
 mod generated_questions;
+mod iclr;
 mod injected_faults;
 mod keys_of_systems;
 mod late_interaction_training;

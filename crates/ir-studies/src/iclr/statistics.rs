@@ -1,5 +1,7 @@
 //! Reviews, scores and decisions of the papers.
 
+use std::collections::BTreeMap;
+
 use ir_data::iclr::Paper;
 
 /// Class of papers without a known keyword.
@@ -42,6 +44,8 @@ pub struct PaperStatistics {
     pub three_or_four_reviews: usize,
     /// Number of scores of all papers.
     pub reviews: usize,
+    /// Arithmetic mean of the scores of all papers; [`None`] without scores.
+    pub mean_score: Option<f64>,
     /// Number of papers with a decision that starts with `Acc`.
     pub accepted: usize,
     /// Number of ordered pairs of two scores of the same paper.
@@ -58,6 +62,7 @@ impl PaperStatistics {
         let mut found = Self::default();
         // Exact sums over ordered pairs: of the first score, its square, and the product.
         let (mut sum, mut squares, mut products) = (0_i128, 0_i128, 0_i128);
+        let mut total_score = 0_i128;
         for paper in papers {
             let scores = &paper.scores;
             found.papers += 1;
@@ -70,6 +75,7 @@ impl PaperStatistics {
             let others = scores.len().saturating_sub(1);
             found.score_pairs += (scores.len() * others) as u64;
             let total: i128 = scores.iter().map(|&score| i128::from(score)).sum();
+            total_score += total;
             for &score in scores {
                 let score = i128::from(score);
                 sum += score * others as i128;
@@ -81,8 +87,35 @@ impl PaperStatistics {
         // Both scores of ordered pairs have the same distribution: covariance by variance.
         let variance = pairs * squares - sum * sum;
         let covariance = pairs * products - sum * sum;
+        let reviews = found.reviews;
+        found.mean_score = (reviews > 0).then(|| total_score as f64 / reviews as f64);
         found.score_correlation = (variance > 0).then(|| covariance as f64 / variance as f64);
         found
+    }
+
+    /// Computes the statistics of the papers of each year.
+    ///
+    /// ```
+    /// use ir_data::iclr::Paper;
+    /// use ir_studies::iclr::PaperStatistics;
+    /// let paper = |year: i32, scores: &[i64]| Paper {
+    ///     year,
+    ///     scores: scores.to_vec(),
+    ///     ..Paper::default()
+    /// };
+    /// let papers = [paper(2018, &[3, 6]), paper(2017, &[5]), paper(2018, &[])];
+    /// let years = PaperStatistics::by_year(&papers);
+    /// assert_eq!((years[&2018].papers, years[&2018].mean_score), (2, Some(4.5)));
+    /// assert_eq!(years[&2017].reviewed, 1);
+    /// ```
+    #[must_use]
+    pub fn by_year<'a>(papers: impl IntoIterator<Item = &'a Paper>) -> BTreeMap<i32, Self> {
+        let mut years: BTreeMap<i32, Vec<&Paper>> = BTreeMap::new();
+        for paper in papers {
+            years.entry(paper.year).or_default().push(paper);
+        }
+        let of_year = |(year, papers): (i32, Vec<&'a Paper>)| (year, Self::new(papers));
+        years.into_iter().map(of_year).collect()
     }
 
     /// Returns the mean number of scores of a reviewed paper; [`None`] without reviewed papers.

@@ -6,6 +6,7 @@
 //! 2. [`DatasetLinks`]: the paper that introduces each dataset, and the datasets that a paper
 //!    cites.
 //! 3. [`DatasetTagger`]: the datasets that a paper uses, by citation and mention.
+//!    [`sample_tags`] draws tags for judges, of which [`TagPrecision`] estimates the precision.
 //! 4. [`QueryWriter`]: a query from an abstract. [`ExtractiveWriter`] works offline;
 //!    `EndpointWriter` (feature `endpoint`) asks a language model with a few-shot [`QueryPrompt`].
 //!    [`AnswerFile`] keeps the answers, so that an interrupted job resumes.
@@ -44,6 +45,7 @@
 
 mod answer;
 mod answer_file;
+mod audit;
 #[cfg(feature = "endpoint")]
 mod endpoint;
 mod extractive;
@@ -57,6 +59,7 @@ mod writer;
 
 pub use answer::{AnswerError, QueryAnswer};
 pub use answer_file::{AnswerFile, MAX_CONSECUTIVE_FAILURES, WrittenQueries};
+pub use audit::{PaperTag, TagPrecision, sample_tags};
 #[cfg(feature = "endpoint")]
 pub use endpoint::EndpointWriter;
 pub use extractive::ExtractiveWriter;

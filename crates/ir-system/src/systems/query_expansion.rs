@@ -6,6 +6,7 @@ use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError};
 use ir_bm25::{
     Searcher, SequentialDependence, StructuredSearcher, SynonymError, SynonymExpansion, Synonyms,
 };
+use ir_data::terminology::read_concepts;
 
 use super::existing_file::{existing_file, without_texts};
 use super::feedback_index;
@@ -94,9 +95,19 @@ impl Bm25System {
         let path = existing_file(context, "synonyms", path)?;
         let failed = |error: SynonymError| SystemError::parameter("synonyms", error.to_string());
         let opening = "opening the synonyms";
-        let reader = ir_data::open(&path).map_err(SystemError::stage(opening))?;
         let name = path.display().to_string();
-        let synonyms = Synonyms::read(reader, &name).map_err(failed)?;
+        let concepts = read_concepts(&path).map_err(SystemError::stage(opening))?;
+        let synonyms = match concepts {
+            Some(concepts) => {
+                let concepts = concepts.iter();
+                let concepts = concepts.map(|concept| (concept.line, &concept.terms[..]));
+                Synonyms::from_concepts(&name, concepts)
+            }
+            None => {
+                let reader = ir_data::open(&path).map_err(SystemError::stage(opening))?;
+                Synonyms::read(reader, &name).map_err(failed)?
+            }
+        };
         let weight = self.synonym_weight.unwrap_or(SynonymExpansion::WEIGHT);
         SynonymExpansion::new(searcher, &synonyms, weight).map_err(failed)
     }

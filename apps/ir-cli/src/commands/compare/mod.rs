@@ -1,5 +1,6 @@
 //! `ir compare`: runs on the same judgments, with significance tests and intervals.
 
+mod lists;
 mod page;
 mod topics;
 
@@ -17,6 +18,7 @@ use ir_eval::compare::{
     Bootstrap, CompareError, ComparedPairs, Comparison, ComparisonConfig, HypothesisFamily,
     SignificanceTest,
 };
+use ir_eval::runs::SideBySide;
 use ir_eval::{ComparisonPage, Evaluator, Report, WinsAndLosses};
 use serde::Serialize;
 
@@ -35,6 +37,7 @@ Examples:
   ir compare --baseline dense.trec --test randomization qrels.txt *.trec
   ir compare --all-pairs --correction bonferroni qrels.txt *.trec
   ir compare --per-topic=10 -m AP qrels.txt old.trec new.trec
+  ir compare --query q1 qrels.txt old.trec new.trec       two lists of a query
   ir compare --format latex --output table.tex qrels.txt old.trec new.trec
   ir compare --format html -o page.html qrels.txt *.trec  a page with plots
   ir compare --plots figures qrels.txt *.trec             plots for a paper
@@ -116,6 +119,15 @@ pub(crate) struct Args {
     /// tables and omits documents
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
+
+    /// Also print the first documents of all runs for a query side by side, with their grades;
+    /// repeatable
+    #[arg(long, value_name = "ID", value_hint = ValueHint::Other)]
+    query: Vec<String>,
+
+    /// Number of documents of each list of --query
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = positive, requires = "query")]
+    query_depth: usize,
 
     /// Output format; csv and json in full precision, json with per-query scores, html is one
     /// self-contained page with plots [default: by the extension of --output (.html, .md, .tex,
@@ -268,6 +280,11 @@ impl Args {
                 "--per-topic: expected --format table, markdown, csv, json or html, found latex"
             );
         }
+        if !self.query.is_empty()
+            && matches!(self.format(), OutputFormat::Latex | OutputFormat::Csv)
+        {
+            bail_usage!("--query: expected --format table, markdown, json or html");
+        }
         if self.details && self.format() != OutputFormat::Latex {
             bail_usage!("--details: expected --format latex; the other formats include all tables");
         }
@@ -341,7 +358,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
     let out = OutputSink::open(args.output.as_ref())?;
     let needs_page = args.format() == OutputFormat::Html || folder.is_some();
-    let keep = needs_page || args.per_topic.is_some();
+    let keep = needs_page || args.per_topic.is_some() || !args.query.is_empty();
     let systems = (args.input).evaluate(&args.input.runs, &evaluator, keep, console)?;
     let baseline = args.baseline.as_ref();
     let baseline = baseline.map(|name| resolve(name, &systems)).transpose()?;
@@ -354,16 +371,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let topics = args
         .per_topic
         .map(|most| topics::wins_and_losses(&comparison, &*qrels, &systems, most));
+    let lists = lists::side_by_side(args, &*qrels, rules, &systems)?;
     let page = if needs_page {
         check_stopped()?;
-        Some(page::comparison_page(args, &comparison, &*qrels, &systems)?)
+        let mut page = page::comparison_page(args, &comparison, &*qrels, &systems)?;
+        page.lists.clone_from(&lists);
+        Some(page)
     } else {
         None
     };
     if let (Some(page), Some(folder)) = (&page, folder) {
         write_plots(&page.plots, folder)?;
     }
-    out.write_with(|out| write(args, &comparison, topics.as_deref(), page.as_ref(), out))
+    let details = QueryDetails {
+        topics: topics.as_deref(),
+        lists: &lists,
+    };
+    out.write_with(|out| write(args, &comparison, details, page.as_ref(), out))
 }
 
 /// Resolves a run by name, file, file name or tag; each must be unique.
@@ -407,12 +431,21 @@ struct ComparisonJson<'a> {
     comparison: &'a Comparison,
     #[serde(skip_serializing_if = "Option::is_none")]
     topics: Option<&'a [WinsAndLosses]>,
+    #[serde(skip_serializing_if = "<[SideBySide]>::is_empty")]
+    lists: &'a [SideBySide],
+}
+
+/// Output of single queries.
+#[derive(Clone, Copy)]
+struct QueryDetails<'a> {
+    topics: Option<&'a [WinsAndLosses]>,
+    lists: &'a [SideBySide],
 }
 
 fn write(
     args: &Args,
     comparison: &Comparison,
-    topics: Option<&[WinsAndLosses]>,
+    QueryDetails { topics, lists }: QueryDetails<'_>,
     page: Option<&ComparisonPage<'_>>,
     out: &mut OutputSink,
 ) -> Result<()> {
@@ -420,10 +453,12 @@ fn write(
         OutputFormat::Table => {
             out.write_all(comparison.to_text().as_bytes())?;
             topics::write(topics.unwrap_or_default(), false, out)?;
+            lists::write(lists, out)?;
         }
         OutputFormat::Markdown => {
             out.write_all(comparison.to_markdown().as_bytes())?;
             topics::write(topics.unwrap_or_default(), true, out)?;
+            lists::write_markdown(lists, out)?;
         }
         OutputFormat::Latex => {
             out.write_all(comparison.to_latex().as_bytes())?;
@@ -436,7 +471,14 @@ fn write(
             Some(topics) => topics::csv(topics, out)?,
         },
         OutputFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, &ComparisonJson { comparison, topics })?;
+            serde_json::to_writer_pretty(
+                &mut *out,
+                &ComparisonJson {
+                    comparison,
+                    topics,
+                    lists,
+                },
+            )?;
             out.write_all(b"\n")?;
         }
         OutputFormat::Html => {

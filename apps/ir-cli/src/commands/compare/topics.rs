@@ -125,7 +125,7 @@ pub(super) fn csv(pairs: &[WinsAndLosses], out: &mut dyn Write) -> io::Result<()
 }
 
 /// Markdown code span, fenced by more backticks than occur in a row in the name.
-fn code(name: &str) -> String {
+pub(super) fn code(name: &str) -> String {
     let rows = name.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(rows.max().unwrap_or(0) + 1);
     let room = if name.starts_with('`') || name.ends_with('`') {

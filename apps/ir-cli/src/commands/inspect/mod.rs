@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
+use ir_data::squad::SquadFile;
 use ir_data::{
     ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
     RecordKind,
@@ -148,6 +149,12 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
         documents.check_encoding(args.text.encoding)?;
         return of_collection(&documents, args, console);
     }
+    let options = DocumentOptions::from(args.text.read_options());
+    if options.given_name().is_none()
+        && let Some(questions) = SquadFile::detect(file)?
+    {
+        return of_questions(&questions, name, args, console);
+    }
     let kind = FileKind::detect(file)?;
     if let Some(found) = tables::utf8_format(kind, file) {
         tables::check_encoding(args.text.encoding, name, found)?;
@@ -268,6 +275,34 @@ fn of_collection(documents: &DocumentSource, args: &Args, console: &Console) -> 
             .fields
             .push(("qrels".to_owned(), format!("splits {splits}")));
     }
+    Ok(found)
+}
+
+/// A file of questions: its sentences, and the paragraphs that they are from.
+fn of_questions(
+    questions: &SquadFile,
+    name: &str,
+    args: &Args,
+    console: &Console,
+) -> Result<Inspection> {
+    let documents = open_documents(name, args.text.read_options(), console)?;
+    documents.check_encoding(args.text.encoding)?;
+    let converted = questions.read_converted()?;
+    let mut found = Inspection {
+        reason: "names of fields in the first megabyte".to_owned(),
+        ..of_collection(&documents, args, console)?
+    };
+    let paragraphs = converted.squad.documents().len();
+    found.counts.push(("paragraphs", paragraphs as u64));
+    if converted.unanswered > 0 {
+        let count = grouped(converted.unanswered);
+        found.notes.push(format!(
+            "{count} questions without an answer in the texts are left out"
+        ));
+    }
+    found
+        .notes
+        .push("documents are the sentences of the paragraphs".to_owned());
     Ok(found)
 }
 

@@ -15,6 +15,7 @@ use ir_knn::{
 use serde_json::json;
 
 use crate::shared::console::{Bar, Console, bail_usage};
+use crate::shared::item_files;
 use crate::shared::options::{choice, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::at_most_one_stdin;
@@ -181,8 +182,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bail_usage!("--sublinear: expected --model tfidf or lsi");
     }
     let (source, mut vectors, labels, lines) = if let Some(name) = &args.vectors {
-        let labels = read::labels(args.labels.as_deref().unwrap_or_default(), console)?;
-        let vectors = Matrix::Dense(read::vectors(name, console)?);
+        let labels = item_files::labels(args.labels.as_deref().unwrap_or_default(), console)?;
+        let vectors = Matrix::Dense(item_files::vectors(name, console)?);
         (name, vectors, labels, None)
     } else {
         let name = args.texts.as_ref().context("clap asks for one of both")?;

@@ -5,35 +5,14 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use ir_data::catalog::{Catalog, entries};
 use ir_data::{LineReader, parser_message};
-use ir_knn::npy;
-use ndarray::Array2;
 use serde_json::{Map, Value};
 
 use super::Args;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::input;
+use crate::shared::item_files::labels;
 use crate::shared::papers::is_columnar;
 use crate::shared::suggest::{did_you_mean, list_or_none};
-
-pub(super) fn vectors(argument: &str, console: &Console) -> Result<Array2<f64>> {
-    let (reader, name) = input::open(argument, console)?;
-    Ok(npy::read(reader, &name)?)
-}
-
-pub(super) fn labels(argument: &str, console: &Console) -> Result<Vec<String>> {
-    let (reader, name) = input::open(argument, console)?;
-    let mut lines = LineReader::new(reader, &name);
-    let mut labels = Vec::new();
-    while let Some(line) = lines.read()? {
-        let label = line.text.trim_end_matches('\r');
-        if label.is_empty() {
-            let number = line.number;
-            bail!("{name}:{number}: expected a label, found an empty line");
-        }
-        labels.push(label.to_owned());
-    }
-    Ok(labels)
-}
 
 pub(super) struct LabeledTexts {
     pub(super) texts: Vec<String>,

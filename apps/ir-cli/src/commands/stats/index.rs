@@ -27,6 +27,7 @@ pub(super) fn run_index(args: &Args) -> Result<()> {
         ("--level", args.level.is_some()),
         ("--analysis", args.analysis.is_some()),
         ("--communities", args.communities),
+        ("--by", !args.by.is_empty()),
         ("--plots", args.plots.is_some()),
         ("--encoding", args.text.encoding != TextEncoding::Utf8),
     ]);

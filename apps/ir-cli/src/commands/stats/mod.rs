@@ -1,6 +1,8 @@
 //! `ir stats`: statistics of a collection, of an index, and of the papers of the ICLR dataset.
 
+mod attributes;
 mod index;
+mod labels;
 mod papers;
 mod venues;
 
@@ -11,6 +13,7 @@ use ir_bm25::Analysis;
 use ir_core::{Analyzer, Grade};
 use ir_eval::plots::{HistogramPlot, Plot};
 use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
+use ir_knn::IclrVersion;
 use papers::run_papers;
 use serde_json::json;
 
@@ -18,7 +21,7 @@ use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{is_index, open_documents};
-use crate::shared::options::ReadingOptions;
+use crate::shared::options::{ReadingOptions, choice};
 use crate::shared::output::{OutputPath, create_folder, print};
 use crate::shared::papers::is_iclr;
 use crate::shared::plots::write_plots;
@@ -33,7 +36,10 @@ Examples:
   ir stats corpus.jsonl --analysis whitespace
   ir stats datafinder --json | jq '.splits.test.relevant_per_query'
   ir stats datafinder --plots figures        SVG plots and their data (CSV)
+  ir stats records.jsonl --by repository     documents by an attribute
   ir stats iclr24v2.parquet                  reviews, scores, decisions too
+  ir stats iclr24v2.parquet --keyword-labels keywords.tsv \\
+      --keyword-version 24v2 --write-labels labels.txt
   ir stats nfcorpus.ir                       settings and fields of an index
 
 The length of a document is the number of tokens of title and text, after
@@ -43,6 +49,15 @@ more than 16 values; --json has all. A document is relevant from grade
 year. Years are the attribute `year`. Where queries have the attribute
 `venue`, the documents that are relevant to the most queries of a venue are
 listed, with the percentage of its queries that have a relevant document.
+
+Papers of the ICLR dataset are described by year, too. --keyword-labels
+assigns classes by keywords: each paper has the class of its rarest keyword in
+the map, the first of equally rare ones. A map is a TSV file with the header
+  keyword  frequency  label
+or, of all versions (--keyword-version), with
+  keyword  freq_24v2  label_24v2  label_25v2  label_26v1
+where a version lacks the keywords with an empty label. The versions 25v2 and
+26v1 count frequencies in the papers; 26v1 cleans keywords before.
 
 Of an index: analyzer, stored fields, statistics of every field, segments; of
 vectors: dimensions, similarity, encoder; of a token store: vectors, encoding.
@@ -76,6 +91,24 @@ pub(crate) struct Args {
     #[arg(long)]
     communities: bool,
 
+    /// Count the documents by the values of an attribute, such as repository or venue; repeatable
+    #[arg(long, value_name = "NAME", value_hint = clap::ValueHint::Other)]
+    by: Vec<String>,
+
+    /// Keyword map (TSV): classes of the papers of the ICLR dataset, by their keywords
+    #[arg(long, value_name = "FILE")]
+    keyword_labels: Option<String>,
+
+    /// Version of the ICLR dataset whose classes a map of all versions has [default: the map has
+    /// one version]
+    #[arg(long, value_parser = choice(VERSIONS), value_name = "NAME", requires = "keyword_labels")]
+    keyword_version: Option<IclrVersion>,
+
+    /// Output file of the classes of --keyword-labels, one line per paper in the order of the
+    /// file, as `ir knn-accuracy --labels` reads it
+    #[arg(long, value_name = "FILE", requires = "keyword_labels")]
+    write_labels: Option<OutputPath>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -85,13 +118,25 @@ pub(crate) struct Args {
     plots: Option<OutputPath>,
 }
 
+const VERSIONS: [(&str, &str, IclrVersion); 3] = [
+    ("24v2", "", IclrVersion::V24v2),
+    ("25v2", "", IclrVersion::V25v2),
+    ("26v1", "", IclrVersion::V26v1),
+];
+
 /// Statistics of the judgments of a split, by its name.
 type Splits = Vec<(String, JudgmentStatistics)>;
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     if is_iclr(&args.collection) {
-        return run_papers(args);
+        return run_papers(args, console);
+    }
+    if args.keyword_labels.is_some() {
+        bail_usage!(
+            "--keyword-labels: expected a Parquet or Arrow file of the ICLR dataset, found {}",
+            args.collection
+        );
     }
     if is_index(Path::new(&args.collection)) {
         return run_index(args);
@@ -113,10 +158,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let (queries, qrels) = (collection.queries(&split)?, collection.qrels(&split)?);
         judged.push((split, queries, qrels));
     }
-    let corpus = CorpusStatistics::new(collection.corpus(), &analyzer)?;
+    let corpus = CorpusStatistics::with_attributes(collection.corpus(), &analyzer, &args.by)?;
     if corpus.documents == 0 {
         bail_usage!("{}: expected documents, found none", args.collection);
     }
+    attributes::check(&corpus, collection.corpus())?;
     let venues: VenueSplits = (judged.iter())
         .map(|(split, queries, qrels)| {
             let found = venues::popularity(queries, qrels, level, args.communities);
@@ -191,6 +237,7 @@ fn corpus_rows(name: &str, corpus: &CorpusStatistics) -> Vec<Row> {
         let without = corpus.documents - corpus.years.total();
         rows.push(["without year".to_owned(), grouped(without)]);
     }
+    rows.extend(corpus.by_attribute.iter().flat_map(attributes::rows));
     rows
 }
 
@@ -294,6 +341,14 @@ fn plots(corpus: &CorpusStatistics, splits: &Splits) -> Vec<Box<dyn Plot>> {
         "documents",
         corpus.years.by_value(MAX_BARS),
     );
+    for counts in &corpus.by_attribute {
+        add(
+            format!("documents by {}", counts.attribute),
+            &counts.attribute,
+            "documents",
+            attributes::bars(counts),
+        );
+    }
     for (split, judged) in splits {
         for (what, value, count, bars) in [
             (

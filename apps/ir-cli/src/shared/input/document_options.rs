@@ -51,7 +51,7 @@ pub(crate) struct DocumentOptions {
 
 impl DocumentOptions {
     /// First option that gives the name of a field.
-    pub(super) fn given_name(&self) -> Option<&'static str> {
+    pub(crate) fn given_name(&self) -> Option<&'static str> {
         let mut given = self.given(Self::NAMES);
         given.next().map(|(_, option)| option)
     }

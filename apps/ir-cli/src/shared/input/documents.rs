@@ -9,12 +9,13 @@ use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
 use ir_data::biocaddie::{BioCaddieCorpus, TextRule};
 use ir_data::catalog::{Catalog, CatalogEntry};
+use ir_data::squad::{SquadFile, SquadSentences};
 use ir_data::{DataError, DocumentFile, DocumentFormat, TextEncoding};
 
 use super::document_options::DocumentOptions;
 use super::document_source::{
     COLUMNAR_FILES, DocumentOrder, DocumentSource, JSON_FILES, JSON_RECORDS, NAMED, format_of,
-    from_records, records_stamp, unjudged,
+    from_records, records_stamp, unjudged, with_defaults,
 };
 use super::folder::from_folder;
 use super::notes::{file_stamp, is_note};
@@ -241,6 +242,11 @@ pub(super) fn records_beside(catalog: &Catalog, entry: &CatalogEntry) -> Option<
 fn from_file(path: &Path, options: &DocumentOptions, console: &Console) -> Result<DocumentSource> {
     let encoding = options.read.encoding;
     note_byte_order_mark(path, encoding, console)?;
+    if options.given_name().is_none()
+        && let Some(questions) = SquadFile::detect(path)?
+    {
+        return Ok(from_questions(path, questions));
+    }
     let file = DocumentFile::open(path, &options.read);
     // Records of bioCADDIE are JSON or SGML, without the names of an id and a text.
     let may_be_records = file.as_ref().map_or(true, |file| {
@@ -282,6 +288,17 @@ fn from_file(path: &Path, options: &DocumentOptions, console: &Console) -> Resul
         is_utf8,
         ..unjudged(path, encoding, &stamp, file, format)
     })
+}
+
+/// Answer sentences of a file with questions.
+fn from_questions(path: &Path, questions: SquadFile) -> DocumentSource {
+    let format = questions.format().name();
+    let sentences = SquadSentences::from(questions);
+    let collection = sentences.into_collection(&path.display().to_string());
+    DocumentSource {
+        is_utf8: true,
+        ..with_defaults(collection, file_stamp(path), format)
+    }
 }
 
 /// Reads all documents of a corpus, with progress. An interrupt is an error.

@@ -23,6 +23,7 @@ use ir_data::beir::{self, BeirFolder};
 use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries, known_names};
 use ir_data::smart::SmartFolder;
+use ir_data::squad::{SquadFile, SquadSentences};
 use ir_data::{ColumnarFormat, DataError, JudgedQueries as _, TextEncoding};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
@@ -313,6 +314,12 @@ fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Pa
         bail!("{argument}: expected judgments, found an index");
     }
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
+    if Path::new(name).is_file()
+        && let Some(questions) = SquadFile::detect(Path::new(name))?
+    {
+        let sentences = SquadSentences::from(questions).into_collection(name);
+        return Ok(without_warnings(sentences.qrels(split)?));
+    }
     let known = is_collection(name);
     if !known && let Some((folder, split)) = folder(argument) {
         return qrels_in_folder(folder, split, header, console);

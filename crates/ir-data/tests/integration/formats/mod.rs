@@ -15,6 +15,7 @@ mod json;
 mod line_ends;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod questions;
 mod runs;
 mod same_content;
 mod sgml;

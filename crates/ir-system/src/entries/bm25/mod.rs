@@ -80,7 +80,8 @@ pub struct Bm25System {
     /// 1e9, of words above 0. Default: none.
     pub sdm: Option<[f32; 3]>,
     /// Synonyms to add to the queries: a file in the format of Solr, with lines such as `heart
-    /// attack, myocardial infarction` or `MG => myasthenia gravis`. Default: none.
+    /// attack, myocardial infarction` or `MG => myasthenia gravis`, or a terminology: `MRCONSO.RRF`
+    /// of UMLS, or MeSH in XML or N-Triples. Default: none.
     pub synonyms: Option<String>,
     /// Weight of a term of a synonym; one of the query has weight 1. Range: ≥ 0. Default: 0.2.
     #[schemars(range(min = 0.0))]
