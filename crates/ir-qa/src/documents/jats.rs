@@ -121,7 +121,12 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
     match element.name.as_str() {
         "sec" | "app" | "ack" => {
             let heading = element.find(&["title"]).map(inline_text);
-            paper.push_section(level, &heading.unwrap_or_default());
+            let heading = heading.filter(|heading| !heading.is_empty());
+            let default = match element.name.as_str() {
+                "ack" => "Acknowledgments",
+                _ => "",
+            };
+            paper.push_section(level, heading.as_deref().unwrap_or(default));
             read_blocks(element, level.saturating_add(1), paper);
         }
         "p" => {
@@ -168,7 +173,7 @@ fn read_definition(item: &Element, level: u8, paper: &mut Paper) {
     }
 }
 
-/// Text without blocks and without superscript citations, which would hide ends of sentences.
+/// Text without blocks.
 fn inline_text(element: &Element) -> String {
     element.running_text(&role)
 }
@@ -176,10 +181,14 @@ fn inline_text(element: &Element) -> String {
 fn role(element: &Element) -> Role {
     match element.name.as_str() {
         "fn" | "tex-math" => Role::Omitted,
-        "sup" | "xref" if is_superscript_citation(element) => Role::Omitted,
         "sup" => Role::Script(Script::Superscript),
         "sub" => Role::Script(Script::Subscript),
-        "xref" => Role::ReferenceMark,
+        "xref" => Role::ReferenceMark {
+            is_citation: matches!(
+                element.attribute("ref-type"),
+                Some("bibr" | "fn" | "table-fn")
+            ),
+        },
         "inline-formula" => tex_of(element).map_or(Role::Inline, Role::Replaced),
         name if INLINE_BLOCKS.contains(name) => Role::Block,
         name if NOT_INLINE.contains(name) => Role::OmittedBlock,
@@ -213,16 +222,4 @@ fn is_tex_alone(element: &Element) -> bool {
         Node::Text(text) => text.trim().is_empty(),
         Node::Element(element) => element.name == "tex-math" || is_tex_alone(element),
     })
-}
-
-fn is_superscript_citation(element: &Element) -> bool {
-    let is_citation = |e: &Element| e.name == "xref" && e.attribute("ref-type") == Some("bibr");
-    let has_letters = || element.has_text(char::is_alphabetic);
-    match element.name.as_str() {
-        "sup" => element.elements().any(is_citation) && !has_letters(),
-        "xref" => {
-            is_citation(element) && element.elements().any(|e| e.name == "sup") && !has_letters()
-        }
-        _ => false,
-    }
 }

@@ -7,6 +7,7 @@ use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
 use super::front_matter;
 use super::hyphens::Hyphens;
+use super::pandoc::{without_attributes, without_citations, without_spans};
 use super::paper::{Paper, single_spaced};
 use super::references::is_reference_heading;
 use super::running_text::{RunningText, Script};
@@ -14,8 +15,6 @@ use super::text::follows_references;
 
 /// Level of a list of references without a heading of Markdown. Every heading ends it.
 const ANY_HEADING: u8 = u8::MAX;
-/// Maximum length of a citation of Pandoc in bytes.
-const MAX_CITATION: usize = 500;
 
 const METADATA_BLOCKS: Options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
     .union(Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS);
@@ -195,7 +194,7 @@ impl MarkdownReader {
         // Lines of colons are the start and end of a block in Pandoc.
         let lines = lines.iter().filter(|line| !line.starts_with(":::"));
         let text = self.hyphens.join(lines.map(String::as_str));
-        let text = without_citations(&text);
+        let text = without_citations(&without_spans(&text));
         let Some(level) = level else {
             self.push_paragraph(&text);
             return;
@@ -270,46 +269,4 @@ fn raise_title(paper: &mut Paper) {
     paper.title = mem::take(&mut first.heading);
     first.level = 1;
     paper.remove_empty_sections();
-}
-
-/// A heading without the attributes of Pandoc, such as `{#sec:data .unnumbered}`.
-fn without_attributes(heading: &str) -> &str {
-    let heading = heading.trim_end();
-    let inner = heading.strip_suffix('}').and_then(|it| it.rsplit_once('{'));
-    match inner {
-        Some((text, inner)) if inner.starts_with(['#', '.', '-']) => text,
-        _ => heading,
-    }
-}
-
-/// A text without the citations of Pandoc in brackets: `[@cup2016; see @pot2017, p. 3]`.
-fn without_citations(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('[') {
-        result.push_str(before);
-        let end = after.find(['[', ']']).filter(|&at| at <= MAX_CITATION);
-        rest = match end.map(|at| after.split_at(at)) {
-            Some((inner, close)) if close.starts_with(']') && is_citation(inner) => {
-                result.truncate(result.trim_end().len());
-                &close[1..]
-            }
-            _ => {
-                result.push('[');
-                after
-            }
-        };
-    }
-    result + rest
-}
-
-/// Returns `true` if a part of a text between semicolons contains a citation key, such as `@cup`.
-fn is_citation(text: &str) -> bool {
-    text.split(';').all(|part| {
-        let word = part.split_whitespace().find_map(|word| {
-            let word = word.strip_prefix('-').unwrap_or(word);
-            word.strip_prefix('@')
-        });
-        word.is_some_and(|key| key.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-    })
 }

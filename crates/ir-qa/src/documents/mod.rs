@@ -26,6 +26,7 @@
 //! child process with limits on time and memory.
 
 mod decoding;
+mod drop_caps;
 mod error;
 mod folder;
 mod format;
@@ -35,6 +36,7 @@ mod hyphens;
 mod jats;
 mod json;
 mod markdown;
+mod pandoc;
 mod paper;
 #[cfg(feature = "pdf")]
 mod pdf;

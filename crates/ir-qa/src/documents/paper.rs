@@ -1,6 +1,6 @@
 //! Papers: title, metadata, sections, paragraphs.
 
-use std::iter;
+use std::{iter, mem};
 
 use ir_core::Attributes;
 
@@ -108,7 +108,7 @@ impl Paper {
     }
 
     /// Removes invisible characters inside of words from all texts, and paragraphs without other
-    /// characters.
+    /// characters. Ligatures become letters.
     pub(super) fn remove_invisible_characters(&mut self) {
         let sections = self.sections.iter_mut();
         let texts = sections.flat_map(|section| {
@@ -128,6 +128,34 @@ impl Paper {
             section
                 .paragraphs
                 .retain(|paragraph| !paragraph.text.is_empty());
+        }
+    }
+
+    /// Puts acknowledgments under a heading of their own: paragraphs that are their name, or start
+    /// with it.
+    pub(super) fn split_acknowledgments(&mut self) {
+        for mut section in mem::take(&mut self.sections) {
+            let mut named = section.paragraphs.iter().enumerate();
+            let found = named.find_map(|(at, it)| Some((at, acknowledgments_name(&it.text)?)));
+            let Some((at, length)) = found else {
+                self.sections.push(section);
+                continue;
+            };
+            let mut paragraphs = section.paragraphs.split_off(at);
+            let first = &mut paragraphs[0];
+            let text = first.text.split_off(length);
+            let own = Section {
+                heading: mem::take(&mut first.text),
+                level: section.level.max(1),
+                page: first.page,
+                paragraphs: Vec::new(),
+            };
+            let separators = [' ', '.', ':', '：', '—', '–'];
+            first.text = text.trim_start_matches(separators).to_owned();
+            paragraphs.retain(|paragraph| !paragraph.text.is_empty());
+            let is_empty = section.heading.is_empty() && section.paragraphs.is_empty();
+            self.sections.extend(Some(section).filter(|_| !is_empty));
+            self.sections.push(Section { paragraphs, ..own });
         }
     }
 
@@ -188,18 +216,21 @@ pub(super) fn single_spaced(text: &str) -> String {
     result
 }
 
-/// Text without soft hyphens, zero-width spaces, joiners, byte order marks and invisible operators;
-/// `None` if there are none. Joiners and non-joiners are kept after letters of scripts that use
+/// Text without soft hyphens, zero-width spaces, joiners, byte order marks and invisible operators,
+/// and with letters for ligatures; `None` if there are none. Joiners and non-joiners are kept after letters of scripts that use
 /// them, such as Arabic and Devanagari, and zero-width spaces between words of Thai, Lao, Khmer and
 /// Burmese.
 fn without_invisible_characters(text: &str) -> Option<String> {
-    let is_invisible =
-        |c| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
-    if !text.contains(is_invisible) {
+    let is_invisible = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    if !text.contains(|c: char| is_invisible(c) || letters_of(c).is_some()) {
         return None;
     }
     let mut visible = String::with_capacity(text.len());
     for c in text.chars() {
+        if let Some(letters) = letters_of(c) {
+            visible.push_str(letters);
+            continue;
+        }
         let before = visible.chars().next_back().unwrap_or(' ');
         let is_kept = match c {
             // Latin, Greek and Cyrillic end at U+052F, Latin and Greek with marks at U+1FFF.
@@ -216,6 +247,51 @@ fn without_invisible_characters(text: &str) -> Option<String> {
         }
     }
     Some(visible)
+}
+
+/// Letters of a ligature of Latin type.
+fn letters_of(ligature: char) -> Option<&'static str> {
+    Some(match ligature {
+        '\u{fb00}' => "ff",
+        '\u{fb01}' => "fi",
+        '\u{fb02}' => "fl",
+        '\u{fb03}' => "ffi",
+        '\u{fb04}' => "ffl",
+        '\u{fb05}' | '\u{fb06}' => "st",
+        _ => return None,
+    })
+}
+
+/// Names of acknowledgments, in lower case.
+const ACKNOWLEDGMENTS: [&str; 15] = [
+    "acknowledgements",
+    "acknowledgement",
+    "acknowledgments",
+    "acknowledgment",
+    "agradecimentos",
+    "agradecimientos",
+    "danksagung",
+    "dankwoord",
+    "remerciements",
+    "ringraziamenti",
+    "благодарности",
+    "감사의 글",
+    "致谢",
+    "致謝",
+    "謝辞",
+];
+
+/// Length of the name of acknowledgments at the start of a text, if the text ends or a period,
+/// colon or dash follows.
+fn acknowledgments_name(text: &str) -> Option<usize> {
+    let starts = |name: &&str| {
+        let start = text.get(..name.len()).map(str::to_lowercase);
+        start.is_some_and(|start| start == **name)
+    };
+    let name = ACKNOWLEDGMENTS.iter().find(starts)?;
+    let rest = text[name.len()..].trim_start();
+    let is_name = rest.is_empty() || rest.starts_with(['.', ':', '：', '—', '–']);
+    is_name.then_some(name.len())
 }
 
 /// The first number of four digits from 1000 to 2999 in a date.

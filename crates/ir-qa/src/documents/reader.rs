@@ -299,9 +299,10 @@ fn too_many_paragraphs(path: &str) -> DocumentError {
 impl ParsedFile {
     fn new(format: DocumentFormat, mut papers: Vec<Paper>, path: &str) -> Self {
         if !format.is_json() {
-            papers
-                .iter_mut()
-                .for_each(Paper::remove_invisible_characters);
+            for paper in &mut papers {
+                paper.remove_invisible_characters();
+                paper.split_acknowledgments();
+            }
         }
         let mut missing = missing_parts(&papers, format);
         if number_repeated_ids(&mut papers) {

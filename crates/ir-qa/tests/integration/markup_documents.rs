@@ -92,14 +92,49 @@ fn reference_marks_are_no_powers() {
             "<p>Known <hi rend='superscript'><ref type='bibr'>7</ref></hi> for 10\
              <hi rend='superscript'>7</hi>.</p>"
         ),
-        ["Known 7 for 10⁷."]
+        ["Known for 10⁷."]
     );
     assert_eq!(
         html(
             "<p>Seen <sup><a href='#b3'>3</a></sup> and <a href='#b4'><sup>4</sup></a> in \
               10<sup>3</sup>."
         ),
-        ["Seen 3 and 4 in 10³."]
+        ["Seen and in 10³."]
+    );
+}
+
+/// A citation that is glued to a word is no part of it: `p53` with the reference 4 is not `p534`.
+#[test]
+fn citations_are_no_part_of_words() {
+    for (paragraph, expected) in [
+        (
+            "In p53<xref ref-type='bibr'>4</xref>, Tab.<xref ref-type='table'>2</xref> and \
+             grown<xref ref-type='fn'><sup>a</sup></xref> cells.<sup><xref ref-type='bibr'>5</xref>,\
+             <xref ref-type='bibr'>6</xref></sup>",
+            "In p53, Tab.2 and grown cells.",
+        ),
+        (
+            "As in [<xref ref-type='bibr'>4</xref>,<xref ref-type='bibr'>5</xref>], refs. \
+             <xref ref-type='bibr'>6</xref> and <xref ref-type='bibr'>Roe 2001</xref>.",
+            "As in [4,5], refs. 6 and Roe 2001.",
+        ),
+        (
+            "A power <xref ref-type='sec'>of 10<sup>4</sup></xref> is one.",
+            "A power of 10⁴ is one.",
+        ),
+    ] {
+        assert_eq!(jats(&format!("<p>{paragraph}</p>")), [expected]);
+    }
+    assert_eq!(
+        html(
+            "<p>In p53<a href='#cite-4'>4</a> and Fig.<a href='#f2'>2</a> of <a href='#s'>10\
+             <sup>4</sup></a> cells<sup><a href='#x'>5</a>, <a href='#y'>6</a></sup>."
+        ),
+        ["In p53 and Fig.2 of 10⁴ cells."]
+    );
+    assert_eq!(
+        tei("<p>In p53<ref type='bibr'>4</ref> and <ref type='bibr'>(Roe, 2001)</ref>.</p>"),
+        ["In p53 and (Roe, 2001)."]
     );
 }
 
@@ -208,6 +243,99 @@ fn references_of_html_are_no_text() {
     );
     // No end tag: nothing is lost.
     assert_eq!(html("<div class=references><p>Tea."), ["Tea."]);
+}
+
+#[test]
+fn hidden_elements_footnotes_and_affiliations_are_no_text() {
+    for part in [
+        "<span hidden>Not shown.</span>",
+        "<div hidden=''><div>Not</div> shown.</div>",
+        "<span aria-hidden='true'>Not shown.</span>",
+        "<span style='color: red; display:none'>Not shown.</span>",
+        "<span class='ltx_note ltx_role_footnote'><sup class='ltx_note_mark'>1</sup><span \
+         class='ltx_note_outer'>Not text.</span></span>",
+        "<section class='footnotes' role='doc-endnotes'><ol><li>Not text.</li></ol></section>",
+        "<div class='x affiliation'>Institute of Ponds</div>",
+        "<a class='footnote-ref' href='#fn1'><sup>1</sup></a>",
+        "<p class='ltx_ERROR'>undefined</p>",
+    ] {
+        let page = format!("<p>Frogs sing.{part}</p><p>They jump.</p>");
+        assert_eq!(html(&page), ["Frogs sing.", "They jump."], "{part}");
+    }
+    // Words stay whole, and nothing is lost without an end tag.
+    assert_eq!(
+        html("<p>Fro<span hidden>x</span>gs <b hidden=until-found>sing</b>.<p hidden>They jump."),
+        ["Frogs sing.", "They jump."]
+    );
+    // KaTeX has each formula twice.
+    let formula = "<span class=katex><span class=katex-mathml><math><msup><mn>10</mn><mn>4</mn>\
+        </msup></math></span><span class=katex-html aria-hidden=true>10<span>4</span></span></span>";
+    assert_eq!(html(&format!("<p>At {formula} cells.")), ["At 10⁴ cells."]);
+}
+
+#[test]
+fn authors_and_dates_of_latexml() {
+    let page = "<div id='watermark-tr'>arXiv:1606.05250v3 [cs.CL] 11 Oct 2016</div><h1>Ponds</h1>\
+        <div class='ltx_authors'><span class='ltx_creator ltx_role_author'><span \
+        class='ltx_personname'>Eve Cup<sup>1</sup> and Bo Pot<br>Institute of Tea</span><span \
+        class='ltx_author_notes'>a@b.example</span></span><span class='ltx_creator'><span \
+        class='ltx_personname'><span>Ann</span> de la Roe</span></span></div>\
+        <div class='ltx_dates'>(June 2015)</div><p>Frogs sing.</p>";
+    let paper = papers(page, DocumentFormat::Html).remove(0);
+    assert_eq!(paper.title, "Ponds");
+    assert_eq!(paper.authors, ["Eve Cup", "Bo Pot", "Ann de la Roe"]);
+    assert_eq!(paper.year, Some(2016));
+    assert_eq!(paper.metadata.text("arxiv"), Some("1606.05250v3"));
+    let texts: Vec<&str> = paper.paragraphs().map(|it| &*it.text).collect();
+    assert_eq!(texts, ["Frogs sing."]);
+    let dated = page.replace("watermark-tr", "x").replace("arXiv:", "");
+    assert_eq!(papers(&dated, DocumentFormat::Html)[0].year, Some(2015));
+    let known = format!("<meta name=citation_author content='Cup, Eve'>{page}");
+    assert_eq!(papers(&known, DocumentFormat::Html)[0].authors, ["Eve Cup"]);
+}
+
+#[test]
+fn words_at_line_breaks_of_tei_are_joined() {
+    assert_eq!(
+        tei(
+            "<p>The hyphen-<lb/>ated words of a well-known, well-\n<lb/>known<lb/>type-<lb/>setter.</p>"
+        ),
+        ["The hyphenated words of a well-known, well-known typesetter."]
+    );
+}
+
+#[test]
+fn acknowledgments_have_a_heading() {
+    let expected = ["Tea.", "# Acknowledgments", "We thank Eve."];
+    assert_eq!(
+        lines(
+            "<article><body><p>Tea.</p></body><back><ack><p>We thank Eve.</p></ack></back></article>",
+            DocumentFormat::Xml
+        ),
+        expected
+    );
+    assert_eq!(
+        tei("<p>Tea.</p></div><div type='acknowledgement'><p>We thank Eve.</p>"),
+        expected
+    );
+    for (text, format) in [
+        (
+            "<p>Tea.<p><b>Acknowledgments.</b> We thank Eve.",
+            DocumentFormat::Html,
+        ),
+        (
+            "# T\n\nTea.\n\n**Acknowledgments**\n\nWe thank Eve.",
+            DocumentFormat::Markdown,
+        ),
+        (
+            "T\n\nTea.\n\nAcknowledgments: We thank Eve.",
+            DocumentFormat::Text,
+        ),
+    ] {
+        assert_eq!(lines(text, format), expected, "{format}");
+    }
+    let kept = "<p>Acknowledgments of letters are rare.";
+    assert_eq!(html(kept), ["Acknowledgments of letters are rare."]);
 }
 
 #[test]
