@@ -11,6 +11,8 @@ use super::pandoc::{without_attributes, without_citations, without_spans};
 use super::paper::{Paper, single_spaced};
 use super::references::is_reference_heading;
 use super::running_text::{RunningText, Script};
+use super::table::{Cell, Table};
+use super::tex;
 use super::text::follows_references;
 
 /// Level of a list of references without a heading of Markdown. Every heading ends it.
@@ -74,7 +76,7 @@ impl<'a> FrontMatter<'a> {
 }
 
 /// Reads a Markdown file. The title is in the metadata, or the first heading of level 1, or the
-/// heading above all others. Code, HTML, tables, footnotes, citations of Pandoc and lists of
+/// heading above all others. Code, HTML, footnotes, citations of Pandoc and lists of
 /// references are left out. A list of references ends at the next heading of the same or a higher
 /// level.
 pub(super) fn read(text: &str, id: &str) -> Paper {
@@ -91,6 +93,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         metadata: None,
         skipped: 0,
         lists: 0,
+        table: None,
         references: None,
     };
     for event in Parser::new_ext(text, options) {
@@ -113,6 +116,7 @@ struct MarkdownReader {
     skipped: u64,
     /// Number of open lists.
     lists: u64,
+    table: Option<Table>,
     /// Level of the heading of the list of references, inside of one.
     references: Option<u8>,
 }
@@ -135,6 +139,31 @@ impl MarkdownReader {
                 if !is_metadata {
                     self.lines.extend(text.lines().map(str::to_owned));
                     self.flush(None);
+                }
+            }
+            Event::Start(Tag::Table(_)) if self.skipped == 0 => {
+                self.flush(None);
+                self.table = Some(Table::new(""));
+            }
+            Event::End(TagEnd::Table) => {
+                if let Some(table) = self.table.take()
+                    && self.references.is_none()
+                {
+                    table.push_to(&mut self.paper, None);
+                }
+            }
+            Event::End(TagEnd::TableCell) => {
+                let text = without_citations(&without_spans(&self.line.take()));
+                if let Some(table) = &mut self.table {
+                    table.push_cell(Cell {
+                        text,
+                        ..Cell::default()
+                    });
+                }
+            }
+            Event::End(end @ (TagEnd::TableHead | TagEnd::TableRow)) => {
+                if let Some(table) = &mut self.table {
+                    table.end_row(end == TagEnd::TableHead);
                 }
             }
             Event::Start(tag) if is_skipped(&tag) => {
@@ -161,7 +190,9 @@ impl MarkdownReader {
                 None => self.push(&part),
             },
             Event::Code(part) => self.push(&part),
-            Event::InlineMath(formula) => self.push(&format!("${formula}$")),
+            Event::InlineMath(formula) => {
+                self.push(&tex::number(&formula).unwrap_or_else(|| format!("${formula}$")));
+            }
             Event::DisplayMath(formula) => self.push(&format!("$${formula}$$")),
             Event::InlineHtml(tag) if self.skipped == 0 => self.read_tag(&tag),
             Event::SoftBreak if self.skipped == 0 => self.lines.push(self.line.take()),
@@ -227,30 +258,30 @@ impl MarkdownReader {
             }
             Some(_) => {}
             None if is_line && is_reference_heading(text) => self.references = Some(ANY_HEADING),
+            None if is_formula(text) => self.paper.push_formula(text.trim(), None, None),
             None => self.paper.push_paragraph(text, None),
         }
     }
 }
 
+/// Returns `true` for a displayed formula without other text.
+fn is_formula(text: &str) -> bool {
+    let inner = text.trim().strip_prefix("$$");
+    let inner = inner.and_then(|inner| inner.strip_suffix("$$"));
+    inner.is_some_and(|inner| !inner.contains('$'))
+}
+
 fn is_skipped(tag: &Tag<'_>) -> bool {
     matches!(
         tag,
-        Tag::CodeBlock(_)
-            | Tag::HtmlBlock
-            | Tag::Table(_)
-            | Tag::Image { .. }
-            | Tag::FootnoteDefinition(_)
+        Tag::CodeBlock(_) | Tag::HtmlBlock | Tag::Image { .. } | Tag::FootnoteDefinition(_)
     )
 }
 
 fn is_skipped_end(tag: TagEnd) -> bool {
     matches!(
         tag,
-        TagEnd::CodeBlock
-            | TagEnd::HtmlBlock
-            | TagEnd::Table
-            | TagEnd::Image
-            | TagEnd::FootnoteDefinition
+        TagEnd::CodeBlock | TagEnd::HtmlBlock | TagEnd::Image | TagEnd::FootnoteDefinition
     )
 }
 

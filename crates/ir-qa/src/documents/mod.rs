@@ -20,6 +20,10 @@
 //! hyphenated at the end of a line are joined in text, Markdown and PDF. Soft hyphens and
 //! zero-width characters are removed, except for JSON, and where the script of a word needs them.
 //!
+//! Rows of tables are paragraphs of their own, with the names of their columns; at most 200 of a
+//! table. Displayed formulas are part of their sentence, and kept with the paper: MathML as it is,
+//! without addresses and scripts.
+//!
 //! Files are not trusted: their decompressed size is limited, XML has at most 2,000,000 elements,
 //! nested to a depth of 256, entities of a document type are not expanded, and no file or address
 //! is opened for them. Metadata of Markdown have at most 64 KiB and no aliases. PDF is read in a
@@ -36,6 +40,7 @@ mod hyphens;
 mod jats;
 mod json;
 mod markdown;
+mod mathml;
 mod pandoc;
 mod paper;
 #[cfg(feature = "pdf")]
@@ -44,7 +49,9 @@ mod reader;
 mod references;
 mod running_text;
 mod squad;
+mod table;
 mod tei;
+mod tex;
 mod text;
 mod xml;
 
@@ -52,6 +59,7 @@ pub use error::{DocumentError, PdfError};
 pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason, document_files};
 pub use format::DocumentFormat;
 pub use markdown::FrontMatter;
+pub use mathml::safe_mathml;
 pub use paper::{Paper, Paragraph, Section};
 #[cfg(feature = "pdf")]
 pub use pdf::{PdfConfig, extract_pdf};

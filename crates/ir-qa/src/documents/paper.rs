@@ -41,6 +41,19 @@ pub struct Paper {
     pub faq: Vec<FaqEntry>,
     /// Further fields, such as `doi`.
     pub metadata: Attributes,
+    /// Number of rows of long tables that were left out.
+    pub omitted_rows: u64,
+    /// Displayed formula after the last paragraph.
+    formula: Option<OpenFormula>,
+}
+
+/// Displayed formula that the next paragraph may continue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum OpenFormula {
+    /// The formula ends the last running text.
+    Appended,
+    /// The formula follows an ended sentence.
+    Separate(String),
 }
 
 /// Section of a paper: a heading with the paragraphs up to the next heading.
@@ -53,11 +66,11 @@ pub struct Section {
     pub level: u8,
     /// Page of the heading from 1, if known.
     pub page: Option<u32>,
-    /// Paragraphs in the order of the text.
+    /// Paragraphs, rows of tables and formulas in the order of the text.
     pub paragraphs: Vec<Paragraph>,
 }
 
-/// Paragraph of a paper.
+/// Paragraph, row of a table or displayed formula of a paper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Paragraph {
@@ -65,7 +78,13 @@ pub struct Paragraph {
     pub text: String,
     /// Page from 1 on which the paragraph starts, if known.
     pub page: Option<u32>,
+    /// Running text, row of a table, or displayed formula.
+    pub kind: ChunkKind,
+    /// MathML of a formula, as [`safe_mathml`](super::safe_mathml) returns it.
+    pub markup: Option<String>,
 }
+
+const SENTENCE_ENDS: [char; 6] = ['.', '?', '!', '。', '？', '！'];
 
 impl Paper {
     /// Creates an empty paper.
@@ -79,6 +98,7 @@ impl Paper {
 
     /// Appends a section. Consecutive white space becomes a space.
     pub fn push_section(&mut self, level: u8, heading: &str) {
+        self.formula = None;
         self.sections.push(Section {
             heading: single_spaced(heading),
             level,
@@ -87,17 +107,92 @@ impl Paper {
     }
 
     /// Appends a paragraph to the last section. Consecutive white space becomes a space; blank
-    /// paragraphs are left out.
+    /// paragraphs are left out. A paragraph that starts in lower case after a displayed formula
+    /// continues its sentence.
     pub fn push_paragraph(&mut self, text: &str, page: Option<u32>) {
-        let text = single_spaced(text);
+        let mut text = single_spaced(text);
         if text.is_empty() {
             return;
         }
+        let formula = self.formula.take();
+        let formula = formula.filter(|_| text.starts_with(char::is_lowercase));
+        match (formula, self.last_text()) {
+            (Some(OpenFormula::Appended), Some(last)) => {
+                last.text.push(' ');
+                last.text.push_str(&text);
+                return;
+            }
+            (Some(OpenFormula::Separate(formula)), _) => text = format!("{formula} {text}"),
+            _ => {}
+        }
+        self.push(Paragraph {
+            text,
+            page,
+            ..Paragraph::default()
+        });
+    }
+
+    /// Appends a row of a table.
+    pub fn push_row(&mut self, text: &str, page: Option<u32>) {
+        self.push(Paragraph {
+            text: single_spaced(text),
+            page,
+            kind: ChunkKind::Row,
+            markup: None,
+        });
+    }
+
+    /// Appends a displayed formula: to the last running text unless a sentence ends there, and as a
+    /// paragraph of its own. A formula with nothing but its text is one of them.
+    pub(super) fn push_formula(&mut self, text: &str, markup: Option<String>, page: Option<u32>) {
+        let text = single_spaced(text);
+        let is_open = |last: &&mut Paragraph| !last.text.ends_with(SENTENCE_ENDS);
+        if text.is_empty() {
+            // An image of a formula.
+            let is_within = self.last_text().filter(is_open).is_some();
+            self.formula = is_within.then_some(OpenFormula::Appended);
+            return;
+        }
+        let formula = match self.last_text().filter(is_open) {
+            Some(last) => {
+                last.text.push(' ');
+                last.text.push_str(&text);
+                OpenFormula::Appended
+            }
+            None => OpenFormula::Separate(text.clone()),
+        };
+        if markup.is_some() || formula != OpenFormula::Appended {
+            self.keep_formula(&text, markup, page);
+        }
+        self.formula = Some(formula);
+    }
+
+    /// Appends a displayed formula that is in a paragraph as text, too.
+    pub(super) fn keep_formula(&mut self, text: &str, markup: Option<String>, page: Option<u32>) {
+        self.push(Paragraph {
+            text: single_spaced(text),
+            page,
+            kind: ChunkKind::Formula,
+            markup,
+        });
+    }
+
+    /// The last running text of the last section, before formulas.
+    fn last_text(&mut self) -> Option<&mut Paragraph> {
+        let mut paragraphs = self.sections.last_mut()?.paragraphs.iter_mut().rev();
+        let last = paragraphs.find(|paragraph| paragraph.kind != ChunkKind::Formula)?;
+        (last.kind == ChunkKind::Content).then_some(last)
+    }
+
+    fn push(&mut self, paragraph: Paragraph) {
         if self.sections.is_empty() {
             self.push_section(1, "");
         }
-        if let Some(section) = self.sections.last_mut() {
-            section.paragraphs.push(Paragraph { text, page });
+        self.formula = None;
+        if let Some(section) = self.sections.last_mut()
+            && !paragraph.text.is_empty()
+        {
+            section.paragraphs.push(paragraph);
         }
     }
 
@@ -177,7 +272,11 @@ impl Paper {
                 chunks.push(heading.with_page(section.page));
             }
             chunks.extend(section.paragraphs.iter().map(|paragraph| {
-                Chunk::new(ChunkKind::Content, paragraph.text.as_str()).with_page(paragraph.page)
+                let chunk = Chunk::new(paragraph.kind, paragraph.text.as_str());
+                Chunk {
+                    markup: paragraph.markup.clone(),
+                    ..chunk.with_page(paragraph.page)
+                }
             }));
         }
         chunks

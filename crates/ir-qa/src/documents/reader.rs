@@ -61,6 +61,8 @@ pub enum MissingPart {
     Pages,
     /// Text of some pages, which are damaged.
     DamagedPages,
+    /// Rows of a table beyond the first 200.
+    TableRows,
     /// Different ids of the papers: the second paper of an id has `-2` after it, and so on.
     UniqueIds,
 }
@@ -372,6 +374,10 @@ fn missing_parts(papers: &[Paper], format: DocumentFormat) -> Vec<MissingPart> {
             any(|p| p.sections.iter().any(|s| !s.heading.is_empty())),
         ),
         (MissingPart::Pages, any(has_page) || !format.has_pages()),
+        (
+            MissingPart::TableRows,
+            papers.iter().all(|paper| paper.omitted_rows == 0),
+        ),
     ];
     parts
         .into_iter()
@@ -392,6 +398,7 @@ impl MissingPart {
             Self::Sections => "sections",
             Self::Pages => "pages",
             Self::DamagedPages => "text of damaged pages",
+            Self::TableRows => "rows of a table beyond the first 200",
             Self::UniqueIds => "unique ids",
         }
     }

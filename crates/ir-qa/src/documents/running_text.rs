@@ -72,6 +72,16 @@ impl RunningText {
         self.text.push_str(text);
     }
 
+    /// Number of bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Text from an offset on.
+    pub(super) fn since(&self, start: usize) -> &str {
+        self.text.get(start..).unwrap_or_default()
+    }
+
     /// Separates the words before and after a block element.
     pub(super) fn separate(&mut self) {
         self.is_separated = true;
@@ -233,6 +243,11 @@ fn grouped(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+/// A superscript in Unicode. `None` if a character does not exist there.
+pub(super) fn script_text(text: &str) -> Option<String> {
+    text.chars().map(superscript).collect()
 }
 
 fn superscript(c: char) -> Option<char> {

@@ -3,20 +3,21 @@
 use std::iter;
 
 use super::hyphens::Hyphens;
+use super::mathml;
 use super::paper::{Paper, year_in};
 use super::running_text::Script;
+use super::table::{Cell, Table};
 use super::xml::{Element, Role, common_role};
 use crate::word_class::WordClass;
 
 /// Elements without running text.
-static SKIPPED: WordClass = WordClass::new("biblStruct figure formula graphic listBibl note table");
+static SKIPPED: WordClass = WordClass::new("biblStruct figure graphic listBibl note table");
 
 /// Blocks inside of a paragraph that are no part of its text.
 static NOT_INLINE: WordClass =
     WordClass::new("biblStruct figure floatingText graphic list listBibl table");
 /// Blocks inside of a paragraph that are part of its text.
-static INLINE_BLOCKS: WordClass =
-    WordClass::new("ab cit eg formula head item l label lg p quote said sp");
+static INLINE_BLOCKS: WordClass = WordClass::new("ab cit eg head item l label lg p quote said sp");
 
 /// Reads the root `TEI`.
 pub(super) fn read(root: &Element, id: &str) -> Paper {
@@ -129,6 +130,11 @@ impl BodyReader<'_> {
                     self.paper.push_paragraph(&text, page);
                 }
                 "figure" => self.read_figure(element),
+                "formula" => {
+                    let (text, page) = (formula_text(element), self.page_of(element));
+                    self.paper.push_formula(&text, markup_of(element), page);
+                }
+                "table" => self.read_table(element, ""),
                 "pb" => self.read_page_break(element),
                 name if SKIPPED.contains(name) => {}
                 _ => self.read_blocks(element, level),
@@ -161,15 +167,43 @@ impl BodyReader<'_> {
             let (text, page) = (self.inline_text(caption), self.page_of(figure));
             self.paper.push_paragraph(&text, page);
         }
+        let head = figure.find(&["head"]).map(inline_text);
+        for table in figure.all("table") {
+            self.read_table(table, head.as_deref().unwrap_or_default());
+        }
     }
 
-    /// Lists, figures and page breaks inside of a paragraph.
+    /// Reads the rows of a table. GROBID marks no row as the one with names of columns.
+    fn read_table(&mut self, table: &Element, label: &str) {
+        let mut rows = Table::new(label);
+        for row in table.descendants("row") {
+            for cell in row.all("cell") {
+                let is_header = cell.attribute("role") == Some("label");
+                let [columns, lines] = ["cols", "rows"].map(|name| cell.attribute(name));
+                rows.push_cell(Cell {
+                    text: self.inline_text(cell),
+                    ..Cell::new(is_header, columns, lines)
+                });
+            }
+            rows.end_row(row.attribute("role") == Some("label"));
+        }
+        let page = self.page_of(table);
+        rows.with_first_row_as_header().push_to(self.paper, page);
+    }
+
+    /// Lists, figures, formulas and page breaks inside of a paragraph.
     fn read_blocks_in_paragraph(&mut self, paragraph: &Element, level: u8) {
         for element in paragraph.elements() {
             match element.name.as_str() {
                 "pb" => self.read_page_break(element),
                 "list" => self.read_blocks(element, level),
                 "figure" => self.read_figure(element),
+                "formula" => {
+                    if let Some(markup) = markup_of(element) {
+                        let (text, page) = (formula_text(element), self.page);
+                        self.paper.keep_formula(&text, Some(markup), page);
+                    }
+                }
                 name if SKIPPED.contains(name) => self.read_page_breaks(element),
                 _ => self.read_blocks_in_paragraph(element, level),
             }
@@ -225,11 +259,25 @@ fn role(element: &Element) -> Role {
         "ref" => Role::ReferenceMark {
             is_citation: matches!(element.attribute("type"), Some("bibr" | "foot" | "fn")),
         },
+        "formula" => Role::ReplacedBlock(formula_text(element)),
         "hi" => script_of(element).map_or(Role::Inline, Role::Script),
         name if NOT_INLINE.contains(name) => Role::OmittedBlock,
         name if INLINE_BLOCKS.contains(name) => Role::Block,
         _ => common_role(element),
     }
+}
+
+/// Text of a formula without its number.
+fn formula_text(formula: &Element) -> String {
+    formula.running_text(&|element| match element.name.as_str() {
+        "label" => Role::Omitted,
+        _ => role(element),
+    })
+}
+
+fn markup_of(formula: &Element) -> Option<String> {
+    let math = formula.descendants("math");
+    math.first().map(|math| mathml::markup(math))
 }
 
 /// Script that `rend` names, such as `superscript` or `italic sub`.

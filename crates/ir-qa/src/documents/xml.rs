@@ -47,6 +47,8 @@ pub(super) enum Role {
     ReferenceMark { is_citation: bool },
     /// Another text replaces the content.
     Replaced(String),
+    /// Another text, separated from the words around it, replaces the content.
+    ReplacedBlock(String),
 }
 
 #[derive(Debug)]
@@ -181,6 +183,12 @@ impl Element {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Names and values of the attributes.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.attributes.iter();
+        all.map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     /// Iterates over the child elements.
     pub(super) fn elements(&self) -> impl Iterator<Item = &Self> {
         self.children.iter().filter_map(|node| match node {
@@ -272,6 +280,11 @@ impl Element {
                 text.end_mark();
             }
             Role::Replaced(replacement) => text.push(&replacement),
+            Role::ReplacedBlock(replacement) => {
+                text.separate();
+                text.push(&replacement);
+                text.separate();
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Text of HTML, JATS, TEI and MathML: scripts, blocks, references, collections.
 
-use ir_qa::documents::{DocumentFormat, DocumentReader, Paper};
+use ir_qa::ChunkKind;
+use ir_qa::documents::{DocumentFormat, DocumentReader, MissingPart, Paper};
 
 fn papers(text: &str, format: DocumentFormat) -> Vec<Paper> {
     let reader = DocumentReader::default();
@@ -8,7 +9,7 @@ fn papers(text: &str, format: DocumentFormat) -> Vec<Paper> {
     file.unwrap().papers
 }
 
-/// Headings with their level, and paragraphs.
+/// Headings with their level, paragraphs, rows of tables after `|`, and formulas after `=`.
 fn lines(text: &str, format: DocumentFormat) -> Vec<String> {
     let mut lines = Vec::new();
     for section in &papers(text, format)[0].sections {
@@ -16,7 +17,11 @@ fn lines(text: &str, format: DocumentFormat) -> Vec<String> {
             let marks = "#".repeat(section.level.into());
             lines.push(format!("{marks} {}", section.heading));
         }
-        lines.extend(section.paragraphs.iter().map(|p| p.text.clone()));
+        lines.extend(section.paragraphs.iter().map(|p| match p.kind {
+            ChunkKind::Row => format!("| {}", p.text),
+            ChunkKind::Formula => format!("= {}", p.text),
+            _ => p.text.clone(),
+        }));
     }
     lines
 }
@@ -168,7 +173,7 @@ fn blocks_inside_of_paragraphs_separate_words() {
     for (paragraph, expected) in [
         (
             "Energy follows<disp-formula>E</disp-formula>for all<disp-formula>m</disp-formula>.",
-            &["Energy follows for all."][..],
+            &["Energy follows E for all m."][..],
         ),
         (
             "We say<def-list><def-item><term>IR</term><def><p>finding texts.</p><p>Often.</p></def>\
@@ -210,7 +215,7 @@ fn blocks_inside_of_paragraphs_separate_words() {
             "<p>It is<math display='block'><mi>E</mi></math>for mass<table><tr><td>1</table>one \
               of<br>two."
         ),
-        ["It is E for mass", "one of two."]
+        ["It is E for mass", "= E", "one of two."]
     );
 }
 
@@ -446,7 +451,123 @@ fn inline_formulas_in_tex() {
         assert_eq!(jats(&paragraph), [expected]);
     }
     let displayed = "<p>It is <disp-formula><tex-math>x</tex-math></disp-formula> large.</p>";
-    assert_eq!(jats(displayed), ["It is large."]);
+    assert_eq!(jats(displayed), ["It is $x$ large."]);
+}
+
+/// No sentence starts with what a formula between two paragraphs left.
+#[test]
+fn displayed_formulas_are_in_their_sentences() {
+    let math = "<math display='block'><mi>v</mi><mo>=</mo><mi>a</mi></math>";
+    let expected = ["The speed is v=a where a is one.", "= v=a", "It is high."];
+    let formula = format!("<disp-formula id='e'><label>(1)</label>{math}</disp-formula>");
+    let paragraphs =
+        format!("<p>The speed is</p>{formula}<p>where a is one.</p><p>It is high.</p>");
+    assert_eq!(jats(&paragraphs), expected);
+    let paragraphs = format!("<p>The speed is{formula}where a is one.</p><p>It is high.</p>");
+    assert_eq!(jats(&paragraphs), expected);
+    let table = format!(
+        "<p>The speed is</p><table class='ltx_equation ltx_eqn_table'><tr><td>{math}</td><td><span \
+         class='ltx_tag ltx_tag_equation'>(1)</span></td></tr></table><p>where a is one.<p>It is high."
+    );
+    assert_eq!(html(&table), expected);
+    assert_eq!(
+        tei("<p>The speed is</p><formula>v=a<label>(1)</label></formula><p>where a is one.</p>"),
+        ["The speed is v=a where a is one."]
+    );
+    let markdown = "The speed is\n\n$$v=a$$\n\nwhere a is one.\n\nIt ends.\n\n$$b$$\n\nfor all.";
+    assert_eq!(
+        lines(markdown, DocumentFormat::Markdown),
+        [
+            "The speed is $$v=a$$ where a is one.",
+            "It ends.",
+            "= $$b$$",
+            "$$b$$ for all."
+        ]
+    );
+    let image = "<p>It is</p><disp-formula><graphic/></disp-formula><p>where a is one.</p>";
+    assert_eq!(jats(image), ["It is where a is one."]);
+}
+
+/// MathML is kept without addresses and scripts.
+#[test]
+fn markup_of_formulas_is_harmless() {
+    let math = "<math display='block' onclick='x()' class='c'><mi href='javascript:x()'>a</mi>\
+        <mo mathvariant='bold'>&lt;</mo><script>x()</script><mspace width='1em'/></math>";
+    let expected = "<math display=\"block\"><mi>a</mi><mo mathvariant=\"bold\">&lt;</mo>\
+        <mspace width=\"1em\"></mspace></math>";
+    let page = format!("<p>It is {math} here.</p>");
+    let paper = papers(&page, DocumentFormat::Html).remove(0);
+    let markup = paper.paragraphs().find_map(|it| it.markup.as_deref());
+    assert_eq!(markup, Some(expected));
+    let article =
+        format!("<article><body><p>It is<disp-formula>{math}</disp-formula></p></body></article>")
+            .replace("<script>x()</script>", "");
+    let paper = papers(&article, DocumentFormat::Xml).remove(0);
+    let markup = paper.paragraphs().find_map(|it| it.markup.as_deref());
+    assert_eq!(markup, Some(expected));
+}
+
+#[test]
+fn rows_of_tables_have_the_names_of_their_columns() {
+    let expected = [
+        "Table 2: Speed.",
+        "| Table 2: Model: BM25; MRR: 71.7; R@5: 10⁴",
+        "| Table 2: Model: Dense; MRR: 80",
+    ];
+    let rows = "<thead><tr><th>Model</th><th>MRR</th><th>R@5</th></tr></thead><tbody><tr>\
+        <td>BM25</td><td>71.7</td><td>10<sup>4</sup></td></tr><tr><td>Dense</td><td>80</td><td/>\
+        </tr></tbody>";
+    let table = format!(
+        "<table-wrap><label>Table 2</label><caption><p>Table 2: Speed.</p></caption><table>{rows}\
+         </table></table-wrap>"
+    );
+    assert_eq!(jats(&table), expected);
+    assert_eq!(
+        html(&format!(
+            "<table><caption>Table 2: Speed.</caption>{rows}</table>"
+        )),
+        expected
+    );
+    let figure =
+        format!("<figure><figcaption>Table 2: Speed.</figcaption><table>{rows}</table></figure>");
+    assert_eq!(html(&figure), expected);
+    let cells = |cells: [&str; 3]| {
+        let cells = cells.map(|cell| format!("<cell>{cell}</cell>"));
+        format!("<row>{}</row>", cells.concat())
+    };
+    let power = "10<hi rend='superscript'>4</hi>";
+    let rows = cells(["Model", "MRR", "R@5"])
+        + &cells(["BM25", "71.7", power])
+        + &cells(["Dense", "80", ""]);
+    assert_eq!(
+        tei(&format!(
+            "<figure type='table'><head>Table 2</head><figDesc>Table 2: Speed.</figDesc><table>{rows}\
+             </table></figure>"
+        )),
+        expected
+    );
+    let markdown =
+        "Table 2: Speed.\n\n|Model|MRR|R@5|\n|--|--|--|\n|BM25|71.7|10<sup>4</sup>|\n|Dense|80||\n";
+    assert_eq!(lines(markdown, DocumentFormat::Markdown), expected);
+}
+
+#[test]
+fn long_tables_are_bounded_and_reported() {
+    let rows: String = (0..1000)
+        .map(|n| format!("<tr><td>a{n}</td><td>{n}</td></tr>"))
+        .collect();
+    let page = format!("<h1>T</h1><p>Text.</p><table><tr><th>A<th>B</tr>{rows}</table><p>End.");
+    let reader = DocumentReader::default();
+    let file = reader
+        .read_bytes(page.as_bytes(), DocumentFormat::Html, "f", "f")
+        .unwrap();
+    let paper = &file.papers[0];
+    assert_eq!((paper.paragraphs().count(), paper.omitted_rows), (202, 800));
+    assert!(file.missing.contains(&MissingPart::TableRows));
+    assert_eq!(
+        MissingPart::TableRows.to_string(),
+        "rows of a table beyond the first 200"
+    );
 }
 
 /// Text after an element without end tag is not lost.

@@ -14,8 +14,8 @@ use ir_core::{
     Search,
 };
 use ir_data::LineReader;
-use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
-use ir_qa::{ChunkKind, Frame, highlight};
+use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion, ScriptAnalyzer};
+use ir_qa::{Frame, highlight};
 use ir_system::SharedRetriever;
 use serde_json::json;
 use system_file::AnswerSystem;
@@ -175,7 +175,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         OutputSink::colored_stdout()
     };
-    let analysis = Analysis::default().build()?;
+    let analysis = ScriptAnalyzer::new(Analysis::default().build()?);
     // Numbers of answers, and of those with an explanation.
     let (mut shown_answers, mut explained) = (0_usize, 0_usize);
     for question in &questions {
@@ -311,7 +311,7 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
 /// Reads frames, or papers and converts them.
 fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Result<Vec<Frame>> {
     let language = options.language;
-    let is_answer = |frame: &Frame| options.headings || frame.kind == ChunkKind::Content;
+    let is_answer = |frame: &Frame| options.headings || !frame.kind.is_heading();
     let mut frames = Vec::new();
     if papers
         .extension()

@@ -4,26 +4,27 @@
 //! implements the tokenizer of the standard without dependencies, in linear time on any input.
 
 mod byline;
+mod formula;
 mod purpose;
+mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
-use std::mem;
 
 use byline::Byline;
+use formula::Formulas;
 use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
 use purpose::{Purpose, attribute, is_citation_address, purpose, tracked_name};
+use table::{OpenTable, is_part};
 
 use super::paper::{Paper, single_spaced, year_in};
 use super::references::is_reference_heading;
-use super::running_text::{RunningText, Script, has_scripts, math_script};
+use super::running_text::{RunningText, Script};
 use crate::word_class::WordClass;
 
 /// Skipped elements inside of paragraphs that separate words.
 static SEPARATING: WordClass =
     WordClass::new("button canvas datalist iframe object select textarea");
-/// Maximum number of nested elements of a formula. Scripts of deeper ones are running text.
-const MAX_FORMULA_DEPTH: usize = 64;
 /// Skipped elements with raw text as content.
 const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
 /// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
@@ -41,8 +42,8 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         tracked: 0,
         paper: Paper::new(id),
         text: RunningText::default(),
-        formula: Vec::new(),
-        is_displayed: false,
+        formulas: Formulas::default(),
+        table: None,
         collecting: Collecting::Paragraph,
         references: None,
         skipped: None,
@@ -120,10 +121,9 @@ struct PageReader {
     tracked: u64,
     paper: Paper,
     text: RunningText,
-    /// Open elements of a formula in MathML, with their numbers of child elements so far.
-    formula: Vec<(String, usize)>,
-    /// If `true`, the formula is a block.
-    is_displayed: bool,
+    formulas: Formulas,
+    /// Open table with rows.
+    table: Option<OpenTable>,
     collecting: Collecting,
     /// Level of the heading of the list of references, which the next heading of this or a higher
     /// level ends.
@@ -159,7 +159,18 @@ impl PageReader {
         } else {
             Purpose::Text
         };
-        if purpose != Purpose::Text {
+        let is_table = name == "table" && is_closed && !tag.self_closing;
+        if is_table && matches!(purpose, Purpose::Text | Purpose::Table) {
+            let has_rows = purpose == Purpose::Table;
+            if self.table.is_some() || has_rows {
+                self.flush();
+            }
+            match &mut self.table {
+                Some(open) => open.start_inner(has_rows),
+                None if has_rows => self.table = Some(OpenTable::default()),
+                None => {}
+            }
+        } else if purpose != Purpose::Text {
             if BLOCKS.contains(&name) {
                 self.flush();
             } else if SEPARATING.contains(&name) {
@@ -169,7 +180,7 @@ impl PageReader {
                 self.skipped = Some((name.into_owned(), 1));
                 self.byline = match purpose {
                     Purpose::Byline(kind) => Some(Byline::new(kind)),
-                    Purpose::Text | Purpose::Omitted => None,
+                    Purpose::Text | Purpose::Table | Purpose::Omitted => None,
                 };
             }
             return;
@@ -187,6 +198,12 @@ impl PageReader {
                     self.text.start_mark(is_citation);
                 }
             }
+            part if self.table.is_some() && is_part(part) => {
+                self.flush();
+                if let Some(table) = &mut self.table {
+                    table.start(part, tag);
+                }
+            }
             block if BLOCKS.contains(block) => {
                 self.flush();
                 self.collecting = match (block, heading_level(block)) {
@@ -195,14 +212,9 @@ impl PageReader {
                     _ => Collecting::Paragraph,
                 };
             }
-            "math" => {
-                self.start_of_formula(&name, tag);
-                if attribute(tag, "display").is_some_and(|display| display == "block") {
-                    self.is_displayed = true;
-                    self.text.separate();
-                }
+            name if name == "math" || self.formulas.is_open() => {
+                self.formulas.start(name, tag, &mut self.text);
             }
-            _ if !self.formula.is_empty() => self.start_of_formula(&name, tag),
             _ => {}
         }
     }
@@ -214,44 +226,7 @@ impl PageReader {
             }
             return;
         }
-        let parent = self.formula.last();
-        if !parent.is_some_and(|(name, _)| has_scripts(name)) || !text.trim().is_empty() {
-            self.text.push(text);
-        }
-    }
-
-    /// Start tag of `math` or of an element inside of it.
-    fn start_of_formula(&mut self, name: &str, tag: &StartTag<()>) {
-        let script = self.formula.last_mut().and_then(|(parent, children)| {
-            *children += 1;
-            math_script(parent, *children)
-        });
-        if let Some(script) = script {
-            self.text.open(script);
-        }
-        if !tag.self_closing && self.formula.len() < MAX_FORMULA_DEPTH {
-            self.formula.push((name.to_owned(), 0));
-        } else if let Some(script) = script {
-            self.text.close(script);
-        }
-    }
-
-    /// End tag of `math` or of an element inside of it.
-    fn end_of_formula(&mut self, name: &str) {
-        let mut open = self.formula.iter();
-        let Some(at) = open.rposition(|(open, _)| open == name) else {
-            return;
-        };
-        while self.formula.len() > at {
-            self.formula.pop();
-            let parent = self.formula.last();
-            if let Some(script) = parent.and_then(|(name, children)| math_script(name, *children)) {
-                self.text.close(script);
-            }
-        }
-        if self.formula.is_empty() && mem::take(&mut self.is_displayed) {
-            self.text.separate();
-        }
+        self.formulas.push_text(text, &mut self.text);
     }
 
     fn end(&mut self, name: &str) {
@@ -275,20 +250,31 @@ impl PageReader {
             "sup" => self.text.close(Script::Superscript),
             "sub" => self.text.close(Script::Subscript),
             "a" => self.text.end_mark(),
+            part if self.table.is_some() && is_part(part) => {
+                self.flush();
+                let table = self.table.take_if(|table| table.end(part));
+                if let Some(table) = table.filter(|_| self.references.is_none()) {
+                    table.push_to(&mut self.paper);
+                }
+            }
             block if BLOCKS.contains(block) => {
                 self.flush();
                 self.collecting = Collecting::Paragraph;
             }
-            _ => self.end_of_formula(name),
+            _ => self.formulas.end(name, &mut self.text),
         }
     }
 
     /// Ends the paragraph or heading.
     fn flush(&mut self) {
         let text = self.text.take();
-        self.formula.clear();
-        self.is_displayed = false;
+        let formulas = self.formulas.take();
         if text.is_empty() {
+            return;
+        }
+        if let Some(table) = &mut self.table
+            && table.push_text(&text)
+        {
             return;
         }
         if let Some(list) = self.references {
@@ -299,7 +285,20 @@ impl PageReader {
             }
         }
         match self.collecting {
-            Collecting::Paragraph => self.paper.push_paragraph(&text, None),
+            Collecting::Paragraph if formulas.is_alone && formulas.displayed.is_empty() => {
+                self.paper.push_formula(&text, None, None);
+            }
+            Collecting::Paragraph if formulas.is_alone => {
+                for (text, markup) in formulas.displayed {
+                    self.paper.push_formula(&text, Some(markup), None);
+                }
+            }
+            Collecting::Paragraph => {
+                self.paper.push_paragraph(&text, None);
+                for (text, markup) in formulas.displayed {
+                    self.paper.keep_formula(&text, Some(markup), None);
+                }
+            }
             Collecting::PageTitle => self.page_title = text,
             Collecting::Heading(1) if self.paper.title.is_empty() => self.paper.title = text,
             // The heading that repeats the title of the metadata.

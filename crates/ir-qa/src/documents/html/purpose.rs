@@ -7,16 +7,16 @@ use html5gum::StartTag;
 use super::byline::BylineKind;
 use crate::word_class::WordClass;
 
-/// Elements without text for readers: scripts, styles, navigation, controls, tables of numbers.
+/// Elements without text for readers: scripts, styles, navigation, controls.
 static SKIPPED: WordClass = WordClass::new(
     "annotation annotation-xml aside button canvas datalist footer iframe nav noscript object
-    pre script select style svg table template textarea",
+    pre script select style svg template textarea",
 );
 /// Other elements that may be hidden, or no part of the text by their class or role.
 static CONTAINERS: WordClass = WordClass::new(
     "a abbr article b blockquote cite dd details dialog div dl dt em figcaption figure font form h1
     h2 h3 h4 h5 h6 header hgroup i label li main mjx-math ol p section small span strong sub sup
-    time u ul",
+    table time u ul",
 );
 /// Classes and roles of lists of references.
 static REFERENCE_LISTS: WordClass = WordClass::new(
@@ -30,10 +30,14 @@ static ASIDES: WordClass = WordClass::new(
     "aff affiliation affiliations affs author-affiliations author-notes doc-endnote doc-endnotes
     doc-footnote doc-pagebreak doc-toc endnote endnotes fn-group fn-list footnote footnote-list
     footnote-ref footnoteref footnotes ltx_author_notes ltx_contact ltx_error ltx_note
-    ltx_page_footer ltx_page_header ltx_page_navbar ltx_pagination ltx_role_affiliation ltx_toc
+    ltx_page_footer ltx_page_header ltx_page_navbar ltx_pagination ltx_role_affiliation
+    ltx_tag_equation ltx_tag_equationgroup ltx_toc
     mw-editsection rearnote rearnotes screen-reader-text sr-only table-of-contents toc
     visually-hidden",
 );
+
+/// Classes of tables that place formulas.
+static FORMULA_TABLES: WordClass = WordClass::new("ltx_equation ltx_equationgroup ltx_eqn_table");
 
 /// What the content of an element is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub(super) enum Purpose {
     Text,
     /// No part of the paper, or not for readers.
     Omitted,
+    /// Table with rows.
+    Table,
     /// Metadata in the text.
     Byline(BylineKind),
 }
@@ -70,6 +76,13 @@ pub(super) fn purpose(name: &str, tag: &StartTag<()>) -> Purpose {
         Purpose::Byline(BylineKind::Date)
     } else if is_any(&|word| REFERENCE_LISTS.has(word) || ASIDES.has(word)) {
         Purpose::Omitted
+    } else if name == "table" && !is_any(&|word| FORMULA_TABLES.has(word)) {
+        // Tables that place other content have no rows to read.
+        if is_any(&|word| matches!(word, "presentation" | "none")) {
+            Purpose::Omitted
+        } else {
+            Purpose::Table
+        }
     } else {
         Purpose::Text
     }
