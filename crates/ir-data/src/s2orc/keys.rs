@@ -30,14 +30,26 @@ impl PaperKeys {
         }
     }
 
+    /// Returns the DOI in lower case, without a URL; `None` if there is none.
+    #[must_use]
+    pub fn normalized_doi(&self) -> Option<String> {
+        doi(&self.doi)
+    }
+
+    /// Returns the arXiv id without version and URL; `None` if there is none.
+    #[must_use]
+    pub fn normalized_arxiv(&self) -> Option<String> {
+        arxiv_id(&self.arxiv).map(str::to_owned)
+    }
+
     /// Returns the keys in a form that is equal for equal papers, each with its kind, such as
     /// `doi 10.1000/x1`.
     #[must_use]
     pub fn normalized(&self) -> Vec<String> {
         let title: Vec<&str> = self.title.split_whitespace().collect();
         let title = title.join(" ").to_lowercase();
-        let doi = doi(&self.doi);
-        let arxiv = arxiv_id(&self.arxiv);
+        let doi = self.normalized_doi();
+        let arxiv = self.normalized_arxiv();
         let keys = [
             Some(title)
                 .filter(|it| !it.is_empty())

@@ -15,6 +15,9 @@
 //! A further extension `.gz` or `.zst` is compression. Text is UTF-8, has a byte order mark, or
 //! declares its encoding (HTML, XML).
 //!
+//! The language of the text is an attribute, `language`, such as `German`, if the text is long
+//! enough and no JSON. DOIs and arXiv ids are attributes without addresses and versions.
+//!
 //! Lists of references are left out of text, Markdown, HTML, JATS and TEI. Superscripts and
 //! subscripts are Unicode characters (`10⁴`, `H₂O`), or follow `^` and `_`. Words that are
 //! hyphenated at the end of a line are joined in text, Markdown and PDF. Soft hyphens and
@@ -37,8 +40,10 @@ mod format;
 mod front_matter;
 mod html;
 mod hyphens;
+mod identifiers;
 mod jats;
 mod json;
+mod language;
 mod markdown;
 mod mathml;
 mod pandoc;
@@ -58,6 +63,7 @@ mod xml;
 pub use error::{DocumentError, PdfError};
 pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason, document_files};
 pub use format::DocumentFormat;
+pub use identifiers::SeenPapers;
 pub use markdown::FrontMatter;
 pub use mathml::safe_mathml;
 pub use paper::{Paper, Paragraph, Section};

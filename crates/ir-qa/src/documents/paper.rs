@@ -43,6 +43,8 @@ pub struct Paper {
     pub metadata: Attributes,
     /// Number of rows of long tables that were left out.
     pub omitted_rows: u64,
+    /// Length of the rows of tables.
+    row_bytes: usize,
     /// Displayed formula after the last paragraph.
     formula: Option<OpenFormula>,
 }
@@ -83,6 +85,11 @@ pub struct Paragraph {
     /// MathML of a formula, as [`safe_mathml`](super::safe_mathml) returns it.
     pub markup: Option<String>,
 }
+
+/// Maximum number of displayed formulas in a row that a sentence continues after.
+const MAX_FORMULAS: usize = 50;
+/// Maximum length of the rows of all tables of a paper in bytes: a cell can span many of them.
+const MAX_ROW_BYTES: usize = 8 << 20;
 
 const SENTENCE_ENDS: [char; 6] = ['.', '?', '!', '。', '？', '！'];
 
@@ -132,10 +139,17 @@ impl Paper {
         });
     }
 
-    /// Appends a row of a table.
+    /// Appends a row of a table. Rows are left out, and counted, if the rows of the paper exceed
+    /// 8 MiB.
     pub fn push_row(&mut self, text: &str, page: Option<u32>) {
+        let text = single_spaced(text);
+        self.row_bytes = self.row_bytes.saturating_add(text.len());
+        if self.row_bytes > MAX_ROW_BYTES {
+            self.omitted_rows += 1;
+            return;
+        }
         self.push(Paragraph {
-            text: single_spaced(text),
+            text,
             page,
             kind: ChunkKind::Row,
             markup: None,
@@ -179,7 +193,8 @@ impl Paper {
 
     /// The last running text of the last section, before formulas.
     fn last_text(&mut self) -> Option<&mut Paragraph> {
-        let mut paragraphs = self.sections.last_mut()?.paragraphs.iter_mut().rev();
+        let paragraphs = self.sections.last_mut()?.paragraphs.iter_mut().rev();
+        let mut paragraphs = paragraphs.take(MAX_FORMULAS);
         let last = paragraphs.find(|paragraph| paragraph.kind != ChunkKind::Formula)?;
         (last.kind == ChunkKind::Content).then_some(last)
     }

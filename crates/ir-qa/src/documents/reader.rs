@@ -5,6 +5,8 @@ use std::path::Path;
 
 use super::error::PdfError;
 use super::format::DocumentFormat;
+use super::identifiers::set_identifiers;
+use super::language::language_of;
 use super::paper::Paper;
 #[cfg(feature = "pdf")]
 use super::pdf::{self, PdfConfig};
@@ -304,6 +306,10 @@ impl ParsedFile {
             for paper in &mut papers {
                 paper.remove_invisible_characters();
                 paper.split_acknowledgments();
+                set_identifiers(paper, format);
+                if let Some(language) = language_of(paper) {
+                    paper.metadata.set("language", language);
+                }
             }
         }
         let mut missing = missing_parts(&papers, format);

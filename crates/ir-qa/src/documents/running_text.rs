@@ -182,8 +182,9 @@ pub(super) fn has_scripts(name: &str) -> bool {
     math_script(name, 2).is_some()
 }
 
+/// Returns `true` for white space. Of a long text, the start counts.
 fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
+    text.chars().take(MAX_SCRIPT).all(char::is_whitespace)
 }
 
 /// Returns `true` for the number, letter or symbol of a citation or footnote.
@@ -195,9 +196,9 @@ fn is_number(text: &str) -> bool {
 /// in brackets.
 fn is_glued(before: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || is_closing(c);
-    let brackets = ['(', '[', ')', ']'];
-    let bracket = before.rfind(brackets).map(|at| &before[at..]);
-    before.ends_with(is_word) && !bracket.is_some_and(|text| text.starts_with(['(', '[']))
+    let mut last = before.chars().rev().take(MAX_SCRIPT);
+    let bracket = last.find(|c| matches!(c, '(' | '[' | ')' | ']'));
+    before.ends_with(is_word) && !matches!(bracket, Some('(' | '['))
 }
 
 /// Returns `true` for characters that follow a word without white space.

@@ -2,12 +2,14 @@
 
 use std::mem;
 
-use super::paper::{Paper, single_spaced};
+use super::paper::Paper;
 
 /// Maximum number of rows of a table that are read.
 pub(super) const MAX_ROWS: usize = 200;
 /// Maximum number of columns.
 const MAX_COLUMNS: usize = 64;
+/// Maximum length of a cell in bytes. Longer ones are running text.
+const MAX_CELL: usize = 500;
 /// Maximum length of a label such as `Table 12` in characters.
 const MAX_LABEL: usize = 24;
 
@@ -67,19 +69,31 @@ impl Table {
         }
     }
 
-    pub(super) fn push_cell(&mut self, cell: Cell) {
+    /// Appends a cell. Text beyond [`MAX_CELL`] is cut off.
+    pub(super) fn push_cell(&mut self, mut cell: Cell) {
+        let mut ends = cell.text.char_indices();
+        if let Some((end, _)) = ends.find(|(at, _)| *at >= MAX_CELL) {
+            cell.text.truncate(end);
+        }
         if self.row.len() < MAX_COLUMNS {
             self.row.push(cell);
         }
     }
 
-    /// Appends text to the last cell. Returns `false` if the row has none.
+    /// Appends text with single spaces to the last cell. Returns `false` if the row has none, or
+    /// the cell would be longer than [`MAX_CELL`].
     pub(super) fn push_text(&mut self, text: &str) -> bool {
         let Some(cell) = self.row.last_mut() else {
             return false;
         };
-        cell.text = single_spaced(&format!("{} {text}", cell.text));
-        true
+        let fits = cell.text.len() + text.len() < MAX_CELL;
+        if fits {
+            if !cell.text.is_empty() {
+                cell.text.push(' ');
+            }
+            cell.text.push_str(text);
+        }
+        fits
     }
 
     /// Ends a row. `is_header`: in the head of the table. A row of cells that are headers is one

@@ -132,14 +132,20 @@ impl FrameConfig {
         }
     }
 
-    /// Converts a paper. The frames have [`Paper::attributes`] as metadata. The answers of
+    /// Converts a paper. The frames have [`Paper::attributes`] as metadata; the attribute `language`
+    /// is the language of a splitter of scientific text. The answers of
     /// [`Paper::faq`] become frames of their own, as they are, with their questions and fields; the
     /// id of such a frame is the id of the paper, a slash and the number of the entry from 0.
     #[must_use]
     pub fn convert_paper(&self, paper: &Paper) -> FrameSet {
         let attributes = paper.attributes();
+        let of_language = attributes.text("language").map(|language| Self {
+            splitter: self.splitter.clone().with_language(language),
+            ..self.clone()
+        });
+        let config = of_language.as_ref().unwrap_or(self);
         let mut set = match &*paper.faq {
-            [] => self.convert(&paper.id, &paper.chunks()),
+            [] => config.convert(&paper.id, &paper.chunks()),
             entries => Self::convert_faq(&paper.id, entries),
         };
         for frame in &mut set.frames {

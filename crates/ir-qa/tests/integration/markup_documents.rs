@@ -290,7 +290,7 @@ fn authors_and_dates_of_latexml() {
     assert_eq!(paper.title, "Ponds");
     assert_eq!(paper.authors, ["Eve Cup", "Bo Pot", "Ann de la Roe"]);
     assert_eq!(paper.year, Some(2016));
-    assert_eq!(paper.metadata.text("arxiv"), Some("1606.05250v3"));
+    assert_eq!(paper.metadata.text("arxiv"), Some("1606.05250"));
     let texts: Vec<&str> = paper.paragraphs().map(|it| &*it.text).collect();
     assert_eq!(texts, ["Frogs sing."]);
     let dated = page.replace("watermark-tr", "x").replace("arXiv:", "");

@@ -14,6 +14,7 @@ use ir_core::{
     Search,
 };
 use ir_data::LineReader;
+use ir_qa::documents::SeenPapers;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion, ScriptAnalyzer};
 use ir_qa::{Frame, highlight};
 use ir_system::SharedRetriever;
@@ -337,7 +338,15 @@ fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Res
     }
     let config = language.unwrap_or_default().scientific_frames();
     let mut count = 0;
+    let mut seen = SeenPapers::default();
     let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
+        if let Some(first) = seen.duplicate_of(&paper) {
+            let id = &paper.id;
+            console.warn(format_args!(
+                "{id}: left out, because {first} has its DOI or arXiv id"
+            ));
+            return Ok(());
+        }
         count += 1;
         let mut of_paper = config.convert_paper(&paper).frames;
         of_paper.retain(is_answer);

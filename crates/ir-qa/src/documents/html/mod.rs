@@ -339,7 +339,10 @@ impl PageReader {
                 paper.year = paper.year.or_else(|| year_in(&content));
             }
             "citation_journal_title" | "citation_conference_title" => paper.venue = Some(content),
-            "citation_doi" => paper.metadata.set("doi", content),
+            "citation_doi" | "prism.doi" => paper.metadata.set("doi", content),
+            "dc.identifier" if content.contains("10.") && content.contains('/') => {
+                paper.metadata.set("doi", content);
+            }
             "citation_arxiv_id" => paper.metadata.set("arxiv", content),
             _ => {}
         }

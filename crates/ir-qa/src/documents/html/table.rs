@@ -3,7 +3,7 @@
 use html5gum::StartTag;
 
 use super::purpose::attribute;
-use crate::documents::paper::{Paper, single_spaced};
+use crate::documents::paper::Paper;
 use crate::documents::table::{Cell, Table};
 
 /// Table in progress.
@@ -75,7 +75,8 @@ impl OpenTable {
     /// paragraph.
     pub(super) fn push_text(&mut self, text: &str) -> bool {
         if self.is_caption {
-            self.caption = single_spaced(&format!("{} {text}", self.caption));
+            self.caption.push(' ');
+            self.caption.push_str(text);
             return true;
         }
         self.table.push_text(text) || self.inner > 0
