@@ -35,7 +35,7 @@ fn citations(text: &str) -> (usize, bool) {
     let (mut length, mut are_numbers) = (0, true);
     loop {
         let rest = &text[length..];
-        let start = rest.len() - rest.trim_start_matches([' ', ',', ';']).len();
+        let start = rest.len() - rest.trim_start_matches([' ', ',', ';', '.']).len();
         let Some((own, is_number)) = citation(&rest[start..]) else {
             break;
         };
@@ -85,7 +85,7 @@ mod tests {
     fn citations_at_the_start_of_a_text() {
         for (text, expected) in [
             ("[1]", (3, true)),
-            ("[1, 2–4]. [7] It", (14, true)),
+            ("[1, 2–4]. [7] It", (15, true)),
             ("(Roe et al., 2001a).", (20, false)),
             ("[12] (Roe, 2001)", (16, false)),
             ("(2001) is", (0, true)),

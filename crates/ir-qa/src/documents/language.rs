@@ -26,7 +26,9 @@ pub(super) fn language_of(paper: &Paper) -> Option<&'static str> {
         text.push(' ');
     }
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
-    let minimum = if is_caseless(&text) {
+    // The script of a text without case nearly is its language.
+    let is_caseless = is_caseless(&text);
+    let minimum = if is_caseless {
         MIN_CASELESS_LETTERS
     } else {
         MIN_LETTERS
@@ -34,7 +36,7 @@ pub(super) fn language_of(paper: &Paper) -> Option<&'static str> {
     if letters < minimum {
         return None;
     }
-    let info = whatlang::detect(&text).filter(whatlang::Info::is_reliable)?;
+    let info = whatlang::detect(&text).filter(|info| is_caseless || info.is_reliable())?;
     Some(match info.lang() {
         Lang::Cmn => "Chinese",
         other => other.eng_name(),
@@ -47,11 +49,17 @@ mod tests {
 
     #[test]
     fn languages_of_scripts_and_words() {
-        let english = "The cups of the trial were washed and dried. We compare two kinds of tea. ";
-        let german = "Die Tassen des Versuchs wurden gespült und getrocknet. Wir vergleichen zwei Sorten Tee. ";
+        let english = "The cups of the trial were washed, dried and weighed before each of the \
+            experiments. We compare two kinds of tea, which were grown in the same valley, and \
+            show that the water should be neither too hot nor too cold. There is no difference \
+            between the cups that people think they know and those which they have never seen.";
+        let german = "Die Tassen des Versuchs wurden vor jedem Durchgang gespült, getrocknet und \
+            gewogen. Wir vergleichen zwei Sorten Tee, die im gleichen Tal gewachsen sind, und zeigen, \
+            dass das Wasser weder zu heiß noch zu kalt sein sollte. Zwischen den Tassen, die man zu \
+            kennen glaubt, und denen, die man noch nie gesehen hat, besteht kein Unterschied.";
         for (text, language) in [
-            (english.repeat(5), Some("English")),
-            (german.repeat(5), Some("German")),
+            (english.to_owned(), Some("English")),
+            (german.to_owned(), Some("German")),
             (
                 "茶是一种饮料，它来自亚洲。水被加热到九十度，然后等待两分钟。".repeat(3),
                 Some("Chinese"),
