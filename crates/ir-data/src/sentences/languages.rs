@@ -41,5 +41,5 @@ const ABBREVIATIONS: [(&str, &[&str]); 5] = [
 /// Abbreviations of a language by its English name.
 pub(super) fn abbreviations(language: &str) -> &'static [&'static str] {
     let own = ABBREVIATIONS.iter().find(|(name, _)| *name == language);
-    own.map_or(&[], |(_, words)| words)
+    own.map_or(&[], |(_, words)| *words)
 }

@@ -147,7 +147,8 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
             }
         }
         "caption" => {
-            let parts: Vec<String> = element.elements().map(inline_text).collect();
+            let parts = element.elements().filter(|it| it.name != "object-id");
+            let parts: Vec<String> = parts.map(inline_text).collect();
             paper.push_paragraph(&parts.join(" "), None);
         }
         name if SKIPPED.contains(name) => {}
@@ -218,7 +219,7 @@ fn inline_text(element: &Element) -> String {
 
 fn role(element: &Element) -> Role {
     match element.name.as_str() {
-        "fn" | "tex-math" => Role::Omitted,
+        "fn" | "object-id" | "tex-math" => Role::Omitted,
         "sup" => Role::Script(Script::Superscript),
         "sub" => Role::Script(Script::Subscript),
         "xref" => Role::ReferenceMark {

@@ -51,7 +51,8 @@ Examples:
 Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read; its help has the formats. Markdown has
 title, authors and year in YAML front matter. Each answer is shown with its
-context.
+context. Rows of tables are answers, with the names of their columns. A paper
+with the DOI or the arXiv id of another one is left out, with a warning.
 
 --filter has the fields of the papers, such as title, authors, year and
 doc_id, the path of a paper. Papers without a year satisfy year>=2015: exclude

@@ -204,7 +204,7 @@ fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
     if largest < HEADING_SIZE * body {
         return 0..0;
     }
-    let is_title = |line: &&PdfLine| line.size > largest - 0.6;
+    let is_title = |line: &&PdfLine| (line.size - largest).abs() < 0.6;
     let start = page
         .iter()
         .position(|line| is_title(line) && letters(&line.text).len() >= 4);
@@ -519,6 +519,7 @@ mod tests {
     #[test]
     fn references_are_no_text() {
         let paper = read(vec![page(&[
+            (50.0, 760.0, 16.0, "Cups and Pots"),
             (50.0, 700.0, 10.0, "The cups are low."),
             // In the font of the text, without a gap.
             (50.0, 688.0, 10.0, "References"),
@@ -539,6 +540,7 @@ mod tests {
     fn initials_over_several_lines_are_joined() {
         let paper = read(vec![page(&[
             (50.0, 760.0, 16.0, "Cups and Pots"),
+            (50.0, 730.0, 10.0, "Ada Cup of Tea"),
             (50.0, 700.0, 32.0, "T"),
             (70.0, 700.0, 10.0, "he cup is low, and this line is long."),
             (70.0, 688.0, 10.0, "The pot is high. It is an analysis."),
@@ -548,6 +550,7 @@ mod tests {
         assert_eq!(
             paragraphs(&paper),
             [
+                "Ada Cup of Tea",
                 "The cup is low, and this line is long. The pot is high. It is an analysis.",
                 "A cup is not a pot, as all of us know.",
             ]
