@@ -5,7 +5,9 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::Result;
-use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
+use ir_qa::documents::{
+    DocumentError, DocumentReader, FileOutcome, FolderReport, Paper, SeenPapers,
+};
 
 use super::console::Console;
 use super::format::counted;
@@ -36,6 +38,18 @@ pub(crate) fn read_papers(
         _ => error,
     });
     Ok(Some(report?))
+}
+
+/// Returns `true`, with a warning, for a paper with the DOI or the arXiv id of an earlier one.
+pub(crate) fn is_duplicate(paper: &Paper, seen: &mut SeenPapers, console: &Console) -> bool {
+    let Some(first) = seen.duplicate_of(paper) else {
+        return false;
+    };
+    let id = &paper.id;
+    console.warn(format_args!(
+        "{id}: left out, because {first} has its DOI or arXiv id"
+    ));
+    true
 }
 
 /// Prints the first errors of files, and the numbers of skipped files by reason, each with `advice`

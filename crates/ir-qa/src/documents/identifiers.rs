@@ -30,11 +30,13 @@ pub struct SeenPapers {
 }
 
 impl SeenPapers {
-    /// Returns the id of an earlier paper with the DOI or the arXiv id of a paper. Without one, the
-    /// paper is remembered.
+    /// Returns the id of an earlier paper of another file with the DOI or the arXiv id of a paper.
+    /// Without one, the paper is remembered. Records of one file may be parts of a paper.
     pub fn duplicate_of(&mut self, paper: &Paper) -> Option<&str> {
         let keys = keys(paper).normalized();
-        if let Some(key) = keys.iter().find(|key| self.papers.contains_key(*key)) {
+        let is_other = |first: &String| file_of(first) != file_of(&paper.id);
+        let is_known = |key: &&String| self.papers.get(*key).is_some_and(is_other);
+        if let Some(key) = keys.iter().find(is_known) {
             return self.papers.get(key).map(String::as_str);
         }
         for key in keys {
@@ -44,6 +46,11 @@ impl SeenPapers {
         }
         None
     }
+}
+
+/// File of the id of a paper.
+fn file_of(id: &str) -> &str {
+    id.split_once('#').map_or(id, |(file, _)| file)
 }
 
 fn keys(paper: &Paper) -> PaperKeys {
@@ -131,6 +138,8 @@ mod tests {
             seen.duplicate_of(&paper("e", "", "arXiv:1606.05250")),
             Some("a")
         );
-        assert_eq!(seen.duplicate_of(&paper("f", "10.9/y", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("f#1", "10.9/y", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("f#2", "10.9/y", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("g", "10.9/y", "")), Some("f#1"));
     }
 }

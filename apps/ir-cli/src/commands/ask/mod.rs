@@ -33,7 +33,7 @@ use crate::shared::list_style::{
 };
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
-use crate::shared::paper_folder::{read_papers, warn};
+use crate::shared::paper_folder::{is_duplicate, read_papers, warn};
 use crate::shared::signals::stop_on_interrupt;
 
 const EXAMPLES: &str = "\
@@ -341,11 +341,7 @@ fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Res
     let mut count = 0;
     let mut seen = SeenPapers::default();
     let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
-        if let Some(first) = seen.duplicate_of(&paper) {
-            let id = &paper.id;
-            console.warn(format_args!(
-                "{id}: left out, because {first} has its DOI or arXiv id"
-            ));
+        if is_duplicate(&paper, &mut seen, console) {
             return Ok(());
         }
         count += 1;

@@ -2,21 +2,11 @@
 
 use html5gum::StartTag;
 
-use super::purpose::attribute;
+use super::purpose::{BylineKind, attribute};
 use crate::documents::paper::{Paper, single_spaced, year_in};
 
 /// Maximum number of words of a name.
 const MAX_WORDS: usize = 5;
-
-/// Metadata of a byline.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum BylineKind {
-    /// Authors: elements of the class `ltx_personname`.
-    Authors,
-    Date,
-    /// arXiv's stamp: `arXiv:1606.05250v3 [cs.CL] 11 Oct 2016`.
-    Stamp,
-}
 
 /// Byline in progress.
 pub(super) struct Byline {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use html5gum::StartTag;
 
-use super::byline::BylineKind;
 use crate::word_class::WordClass;
 
 /// Elements without text for readers: scripts, styles, navigation, controls.
@@ -49,6 +48,16 @@ pub(super) enum Purpose {
     Table,
     /// Metadata in the text.
     Byline(BylineKind),
+}
+
+/// Metadata of a byline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum BylineKind {
+    /// Authors: elements of the class `ltx_personname`.
+    Authors,
+    Date,
+    /// arXiv's stamp: `arXiv:1606.05250v3 [cs.CL] 11 Oct 2016`.
+    Stamp,
 }
 
 /// Name of an element that may be no text. Its end tag is counted.
