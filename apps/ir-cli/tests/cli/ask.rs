@@ -232,3 +232,17 @@ fn powers_rows_and_duplicates() {
     let rows = here.read("frames.jsonl");
     assert_eq!(rows.matches(r#""kind":"row""#).count(), 1);
 }
+
+#[test]
+fn rows_of_long_tables_are_bounded() {
+    let here = Folder::new();
+    let rows: String = (0..1000).map(|n| format!("| cup{n} | {n} |\n")).collect();
+    here.write(
+        "papers/a.md",
+        format!("# Cups\n\nText.\n\n| Cup | Size |\n|--|--|\n{rows}"),
+    );
+    let ran = here.ir("ask papers cup7 -k 1").ok();
+    assert!(ran.out.contains("Cup: cup7; Size: 7"), "{}", ran.out);
+    let warning = "1 file with rows of a table beyond the first 200, such as \"a.md\": left out";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+}
