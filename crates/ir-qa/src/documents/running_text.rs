@@ -246,9 +246,14 @@ fn grouped(text: &str) -> String {
     }
 }
 
-/// A superscript in Unicode. `None` if a character does not exist there.
-pub(super) fn script_text(text: &str) -> Option<String> {
-    text.chars().map(superscript).collect()
+/// A superscript or subscript in Unicode. `None` if a character does not exist there.
+pub(super) fn script_text(script: Script, text: &str) -> Option<String> {
+    let unicode = match script {
+        Script::Superscript => superscript,
+        Script::Subscript => subscript,
+        Script::Numerator | Script::Denominator => return None,
+    };
+    text.chars().map(unicode).collect()
 }
 
 fn superscript(c: char) -> Option<char> {

@@ -1,6 +1,6 @@
 //! Formulas in TeX that are numbers.
 
-use super::running_text::script_text;
+use super::running_text::{Script, script_text};
 
 /// Commands of numbers, with their characters.
 const COMMANDS: [(&str, &str); 16] = [
@@ -39,7 +39,7 @@ pub(super) fn number(tex: &str) -> Option<String> {
             }
             '^' => {
                 let (power, length) = argument(after)?;
-                text.push_str(&script_text(power)?);
+                text.push_str(&script_text(Script::Superscript, power)?);
                 &after[length..]
             }
             '~' => {
