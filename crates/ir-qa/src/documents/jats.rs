@@ -9,17 +9,18 @@ use crate::word_class::WordClass;
 
 /// Blocks inside of a paragraph that are no part of its text.
 static NOT_INLINE: WordClass = WordClass::new(
-    "boxed-text def-list disp-quote fig fig-group fn-group graphic
-    list media p ref-list speech statement supplementary-material table-wrap table-wrap-group",
+    "boxed-text def-list disp-quote fig fig-group fn-group graphic list media p ref-list speech
+    statement supplementary-material table-wrap table-wrap-group",
 );
 /// Blocks inside of a paragraph that are part of its text.
 static INLINE_BLOCKS: WordClass = WordClass::new(
-    "array attrib chem-struct-wrap code disp-formula-group label preformat td th title tr verse-group verse-line",
+    "array attrib chem-struct-wrap code disp-formula-group label preformat td th title tr
+    verse-group verse-line",
 );
 /// Elements without running text.
 static SKIPPED: WordClass = WordClass::new(
-    "alternatives fn fn-group graphic label media object-id
-    ref-list supplementary-material table tex-math title",
+    "alternatives fn fn-group graphic label media object-id ref-list supplementary-material table
+    tex-math title",
 );
 /// Abstracts for other purposes than reading.
 const OTHER_ABSTRACTS: [&str; 4] = ["graphical", "precis", "teaser", "toc"];

@@ -3,9 +3,12 @@
 use std::mem;
 
 use super::paper::Paper;
+use crate::frame::ChunkKind;
 
 /// Maximum number of rows of a table that are read.
 pub(super) const MAX_ROWS: usize = 200;
+/// Maximum number of rows with names of columns.
+const MAX_HEADER_ROWS: usize = 8;
 /// Maximum number of columns.
 const MAX_COLUMNS: usize = 64;
 /// Maximum length of a cell in bytes. Longer ones are running text.
@@ -24,7 +27,7 @@ pub(super) struct Table {
     /// Rows with the names of the columns.
     header: Vec<Vec<String>>,
     rows: Vec<Vec<String>>,
-    /// Number of rows beyond [`MAX_ROWS`].
+    /// Number of rows beyond [`MAX_ROWS`] and [`MAX_HEADER_ROWS`].
     omitted: u64,
 }
 
@@ -105,38 +108,53 @@ impl Table {
         }
         let is_header = self.rows.is_empty()
             && (is_header || cells.iter().all(|it| it.is_header || it.text.is_empty()));
-        let values = self.values(cells);
+        let (rows, maximum) = if is_header {
+            (self.header.len(), MAX_HEADER_ROWS)
+        } else {
+            (self.rows.len(), MAX_ROWS)
+        };
+        if rows >= maximum {
+            self.omitted += 1;
+            return;
+        }
+        let values = self.values(cells, is_header);
         if is_header {
             self.header.push(values);
-        } else if self.rows.len() < MAX_ROWS {
-            self.rows.push(values);
         } else {
-            self.omitted += 1;
+            self.rows.push(values);
         }
     }
 
-    /// Text of each column of a row: cells repeat in the columns and rows that they span.
-    fn values(&mut self, cells: Vec<Cell>) -> Vec<String> {
+    /// Text of each column of a row: cells repeat in the rows that they span and, in rows with
+    /// names of columns, in the columns. Other cells are in the first column of several.
+    fn values(&mut self, cells: Vec<Cell>, is_header: bool) -> Vec<String> {
         let mut values: Vec<String> = Vec::new();
         let mut cells = cells.into_iter();
         while values.len() < MAX_COLUMNS {
-            let span = self.spans.get_mut(values.len());
+            let column = values.len();
+            let span = self.spans.get_mut(column);
             if let Some(span) = span.filter(|span| span.rows > 0) {
                 span.rows -= 1;
                 values.push(span.text.clone());
                 continue;
             }
             let Some(cell) = cells.next() else { break };
-            let end = (values.len() + cell.columns.clamp(1, MAX_COLUMNS)).min(MAX_COLUMNS);
+            let end = (column + cell.columns.clamp(1, MAX_COLUMNS)).min(MAX_COLUMNS);
+            let repeated = if is_header {
+                cell.text.clone()
+            } else {
+                String::new()
+            };
+            values.push(cell.text);
+            values.resize(end, repeated);
             if cell.rows > 1 {
-                self.spans
-                    .resize(self.spans.len().max(end), Span::default());
-                self.spans[values.len()..end].fill(Span {
-                    text: cell.text.clone(),
-                    rows: cell.rows - 1,
-                });
+                let length = self.spans.len().max(end);
+                self.spans.resize(length, Span::default());
+                for (span, text) in self.spans[column..end].iter_mut().zip(&values[column..]) {
+                    span.text.clone_from(text);
+                    span.rows = cell.rows - 1;
+                }
             }
-            values.resize(end, cell.text);
         }
         values
     }
@@ -154,8 +172,12 @@ impl Table {
     pub(super) fn push_to(mut self, paper: &mut Paper, page: Option<u32>) {
         self.end_row(false);
         if self.label.is_empty() {
-            let last = paper.paragraphs().last();
-            self.label = last.and_then(|it| label_of(&it.text)).unwrap_or_default();
+            let last = paper.sections.last();
+            let last = last.and_then(|section| section.paragraphs.last());
+            let caption = last.filter(|last| last.kind == ChunkKind::Content);
+            self.label = caption
+                .and_then(|it| label_of(&it.text))
+                .unwrap_or_default();
         }
         let names = self.names();
         let mut group = "";
