@@ -213,7 +213,7 @@ fn read_definition(item: &Element, level: u8, paper: &mut Paper) {
     }
 }
 
-/// Text without blocks.
+/// Text of an element without the blocks in it.
 fn inline_text(element: &Element) -> String {
     element.running_text(&role)
 }

@@ -331,9 +331,9 @@ pub(super) fn single_spaced(text: &str) -> String {
 }
 
 /// Text without soft hyphens, zero-width spaces, joiners, byte order marks and invisible operators,
-/// and with letters for ligatures; `None` if there are none. Joiners and non-joiners are kept after letters of scripts that use
-/// them, such as Arabic and Devanagari, and zero-width spaces between words of Thai, Lao, Khmer and
-/// Burmese.
+/// and with letters for ligatures; `None` if there are none. Joiners and non-joiners are kept after
+/// letters of scripts that use them, such as Arabic and Devanagari, and zero-width spaces between
+/// words of Thai, Lao, Khmer and Burmese.
 fn without_invisible_characters(text: &str) -> Option<String> {
     let is_invisible = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
     if !text.contains(|c: char| is_invisible(c) || letters_of(c).is_some()) {

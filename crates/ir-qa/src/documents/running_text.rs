@@ -38,11 +38,10 @@ pub(super) struct RunningText {
     /// If `true`, white space precedes the next word.
     is_separated: bool,
     open: Vec<OpenScript>,
-    /// Open reference marks.
     marks: Vec<Mark>,
 }
 
-/// Open reference mark.
+/// Open reference mark, such as a link to a figure.
 #[derive(Debug)]
 struct Mark {
     /// Offset of the content.

@@ -16,7 +16,7 @@ const MAX_CELL: usize = 500;
 /// Maximum length of a label such as `Table 12` in characters.
 const MAX_LABEL: usize = 24;
 
-/// Table in progress.
+/// Table in progress, row by row.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// Label, such as `Table 2`; may be empty.

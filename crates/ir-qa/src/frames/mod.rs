@@ -7,8 +7,8 @@
 //!    before it and the text after it, joined by spaces. Each side stops as soon as its budget is
 //!    used up, so that the last piece may exceed it. The sentences before it stop at a heading, and
 //!    equal sentences count once; the text after it stops at a title only. Titles and headings have
-//!    no sentences before them. Rows of tables have the title and the heading, and are in no context
-//!    of a sentence.
+//!    no sentences before them. Rows of tables have the title and the heading, and are in no
+//!    context of a sentence.
 //!
 //! Ids of chunks, which are random in the published converter, are numbers of chunks. Two kinds of
 //! chunks that it keeps are dropped: blank titles and headings, and those longer than the longest
@@ -132,10 +132,10 @@ impl FrameConfig {
         }
     }
 
-    /// Converts a paper. The frames have [`Paper::attributes`] as metadata; the attribute `language`
-    /// is the language of a splitter of scientific text. The answers of
-    /// [`Paper::faq`] become frames of their own, as they are, with their questions and fields; the
-    /// id of such a frame is the id of the paper, a slash and the number of the entry from 0.
+    /// Converts a paper. The frames have [`Paper::attributes`] as metadata; the attribute
+    /// `language` is the language of a splitter of scientific text. The answers of [`Paper::faq`]
+    /// become frames of their own, as they are, with their questions and fields; the id of such a
+    /// frame is the id of the paper, a slash and the number of the entry from 0.
     #[must_use]
     pub fn convert_paper(&self, paper: &Paper) -> FrameSet {
         let attributes = paper.attributes();

@@ -8,7 +8,7 @@ use crate::documents::paper::{Paper, single_spaced, year_in};
 /// Maximum number of words of a name.
 const MAX_WORDS: usize = 5;
 
-/// Byline in progress.
+/// Byline in progress, from its start tag to its end tag.
 pub(super) struct Byline {
     kind: BylineKind,
     /// Element with the names of authors, and the number of open elements of its name.

@@ -113,7 +113,7 @@ impl Formulas {
         }
     }
 
-    /// Ends the paragraph.
+    /// Ends the paragraph: returns its formulas and removes them.
     pub(super) fn take(&mut self) -> ParagraphFormulas {
         let own = mem::take(self);
         ParagraphFormulas {

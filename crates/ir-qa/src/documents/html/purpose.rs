@@ -44,7 +44,6 @@ pub(super) enum Purpose {
     Text,
     /// No part of the paper, or not for readers.
     Omitted,
-    /// Table with rows.
     Table,
     /// Metadata in the text.
     Byline(BylineKind),

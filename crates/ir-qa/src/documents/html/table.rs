@@ -1,4 +1,4 @@
-//! Tables of pages.
+//! Tables of pages: parts by their tags.
 
 use html5gum::StartTag;
 
@@ -6,7 +6,7 @@ use super::purpose::attribute;
 use crate::documents::paper::Paper;
 use crate::documents::table::{Cell, Table};
 
-/// Table in progress.
+/// Table in progress, with its caption.
 #[derive(Default)]
 pub(super) struct OpenTable {
     table: Table,

@@ -44,8 +44,8 @@ struct PlacedLine {
 const DROP_CAP_SIZE: f32 = 1.6;
 
 /// Builds the paper of a PDF. Running heads, page numbers and lists of references are left out,
-/// hyphenated words and initials over several lines are joined, and paragraphs continue over columns
-/// and pages.
+/// hyphenated words and initials over several lines are joined, and paragraphs continue over
+/// columns and pages.
 ///
 /// A list of references ends at the heading of an appendix or of another part that follows it, or
 /// with the next number.
