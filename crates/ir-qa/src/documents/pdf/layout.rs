@@ -525,8 +525,8 @@ mod tests {
             (50.0, 688.0, 10.0, "References"),
             (50.0, 676.0, 10.0, "[1] E. Cup. Which cups are low? 2001."),
             (50.0, 652.0, 12.0, "Pot, B. In the font of headings."),
-            (50.0, 620.0, 12.0, "Appendix"),
-            (50.0, 600.0, 10.0, "The pots are high."),
+            (50.0, 610.0, 12.0, "Appendix"),
+            (50.0, 590.0, 10.0, "The pots are high."),
         ])]);
         let headings: Vec<&str> = paper.sections.iter().map(|s| &*s.heading).collect();
         assert_eq!(headings, ["", "Appendix"]);
