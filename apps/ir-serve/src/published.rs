@@ -309,7 +309,7 @@ impl PublishedDocument {
     pub fn nearest_answer(&self, chunk: usize, character: usize) -> Option<&AnswerPosition> {
         let text = self.chunks.get(chunk)?.text.as_deref()?;
         let byte = ir_qa::byte_offset(text, character)?;
-        let is_heading = |chunk: &Chunk| chunk.kind != ChunkKind::Content;
+        let is_heading = |chunk: &Chunk| chunk.kind.is_heading();
         let start = self.chunks[..=chunk].iter().rposition(is_heading);
         let after = self.chunks[chunk + 1..].iter().position(is_heading);
         let section = start.unwrap_or(0)..after.map_or(self.chunks.len(), |at| chunk + 1 + at);
@@ -401,7 +401,7 @@ fn published_document(
     let mut meta = record.meta.clone();
     meta.set("doc_id", id);
     for (mut frame, position) in set.frames.into_iter().zip(set.positions) {
-        if !config.headings && frame.kind != ChunkKind::Content {
+        if !config.headings && frame.kind.is_heading() {
             continue;
         }
         let of_entry = std::mem::replace(&mut frame.metadata, meta.clone());

@@ -26,6 +26,10 @@ pub struct Chunk {
     /// Page of the document from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
+    /// MathML of a formula. In a record of a user it is not trusted:
+    /// [`safe_mathml`](crate::documents::safe_mathml) makes it safe in HTML.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub markup: Option<String>,
 }
 
 impl Chunk {

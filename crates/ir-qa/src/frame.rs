@@ -90,6 +90,10 @@ pub enum ChunkKind {
     /// Running text, which is split into sentences.
     #[default]
     Content,
+    /// Row of a table, with the names of its columns. It is an answer as a whole.
+    Row,
+    /// Displayed formula, which is no answer.
+    Formula,
 }
 
 /// Error of a frame without the answer at its offset in the context.
@@ -244,13 +248,21 @@ fn displayable() -> bool {
 }
 
 impl ChunkKind {
-    /// Name in files: `title`, `section` or `content`.
+    /// Returns `true` for titles and headings.
+    #[must_use]
+    pub fn is_heading(self) -> bool {
+        matches!(self, Self::Title | Self::Section)
+    }
+
+    /// Name in files: `title`, `section`, `content`, `row` or `formula`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Title => "title",
             Self::Section => "section",
             Self::Content => "content",
+            Self::Row => "row",
+            Self::Formula => "formula",
         }
     }
 }

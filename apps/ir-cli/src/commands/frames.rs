@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_core::{Flow, Progress};
-use ir_qa::documents::{FileOutcome, FileReport, FolderReport, Paper};
+use ir_qa::documents::{FileOutcome, FileReport, FolderReport, Paper, SeenPapers};
 use ir_qa::frames::{DroppedText, FrameConfig};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::soco::write_frames;
@@ -17,7 +17,7 @@ use crate::shared::format::grouped;
 use crate::shared::language::LanguageName;
 use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
-use crate::shared::paper_folder::{causes, is_bundled, read_papers, warn};
+use crate::shared::paper_folder::{causes, is_bundled, is_duplicate, read_papers, warn};
 use crate::shared::question_options::QuestionOptions;
 use crate::shared::signals::{Interrupted, check_stopped, stop_on_interrupt};
 
@@ -38,11 +38,11 @@ Files: plain text (.txt), Markdown (.md), HTML (.html), JATS and TEI (.xml,
 papers of S2ORC (.json, .jsonl), also compressed (.gz, .zst); PDF (.pdf) with
 the feature `pdf` of this program. For better text of PDF, convert it first:
 GROBID writes TEI with pages. A file that cannot be read is reported and stops
-nothing.
+nothing. A paper with the DOI or the arXiv id of an earlier one has no frames.
 
 A frame is a JSON object per line: id (PAPER/CHUNK/SENTENCE), paper (path of
-the file), kind (title, section, content), page, answer, context, answer_start
-(in characters), and metadata (title, authors, year, venue, ...).
+the file), kind (title, section, content, row of a table), page, answer, context,
+answer_start (in characters), and metadata (title, authors, year, venue, ...).
 
 The columns of --report: path, status (read, skipped, failed), format, papers,
 frames, and what the file lacks or the error.";
@@ -152,7 +152,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         None => None,
     };
     let mut totals = Totals::default();
+    let mut seen = SeenPapers::default();
     let mut write = |paper: Paper| -> Result<()> {
+        if is_duplicate(&paper, &mut seen, console) {
+            totals.of_papers.push(0);
+            return Ok(());
+        }
         let mut set = config.convert_paper(&paper);
         if let Some(generator) = &generator {
             let frames = &mut set.frames;

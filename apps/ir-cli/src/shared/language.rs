@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use ir_qa::frames::FrameConfig;
-use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
+use ir_qa::sentences::{Language, SentenceSplitter};
 
 use super::console::bail_usage;
 use super::question_options::QuestionOptions;
@@ -25,7 +25,7 @@ impl LanguageName {
     /// The conversion of `ir frames --scientific`.
     pub(crate) fn scientific_frames(self) -> FrameConfig {
         let mut config = FrameConfig::new(self.language());
-        config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
+        config.splitter = SentenceSplitter::scientific(self.language());
         config
     }
 

@@ -5,7 +5,10 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::Result;
-use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
+use ir_qa::documents::{
+    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, MissingPart, Paper,
+    SeenPapers,
+};
 
 use super::console::Console;
 use super::format::counted;
@@ -38,8 +41,20 @@ pub(crate) fn read_papers(
     Ok(Some(report?))
 }
 
-/// Prints the first errors of files, and the numbers of skipped files by reason, each with `advice`
-/// on where all of them are listed.
+/// Returns `true`, with a warning, for a paper with the DOI or the arXiv id of an earlier one.
+pub(crate) fn is_duplicate(paper: &Paper, seen: &mut SeenPapers, console: &Console) -> bool {
+    let Some(first) = seen.duplicate_of(paper) else {
+        return false;
+    };
+    let id = &paper.id;
+    console.warn(format_args!(
+        "{id}: left out, because {first} has its DOI or arXiv id"
+    ));
+    true
+}
+
+/// Prints the first errors of files, and the numbers of skipped files by reason and of files with
+/// long tables, each with `advice` on where all of them are listed.
 pub(crate) fn warn(report: &FolderReport, advice: &str, console: &Console) {
     let errors = report.files.iter().filter_map(|file| match &file.outcome {
         FileOutcome::Failed(error) => Some(error),
@@ -64,6 +79,18 @@ pub(crate) fn warn(report: &FolderReport, advice: &str, console: &Console) {
         let files = counted(count, "file");
         console.warn(format_args!(
             "{files} skipped, such as {path:?}: {reason}{advice}"
+        ));
+    }
+    let has_long_tables = |file: &&FileReport| match &file.outcome {
+        FileOutcome::Read { missing, .. } => missing.contains(&MissingPart::TableRows),
+        _ => false,
+    };
+    let mut long = report.files.iter().filter(has_long_tables);
+    if let Some(first) = long.next() {
+        let files = counted(1 + long.count() as u64, "file");
+        let (path, rows) = (&first.path, MissingPart::TableRows);
+        console.warn(format_args!(
+            "{files} with {rows}, such as {path:?}: left out{advice}"
         ));
     }
 }

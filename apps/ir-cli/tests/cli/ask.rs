@@ -196,3 +196,53 @@ fn bad_input() {
     ",
     );
 }
+
+/// A power is a term, a row of a table an answer, and a paper with the DOI of another one is left
+/// out.
+#[test]
+fn powers_rows_and_duplicates() {
+    let here = Folder::new();
+    let tea = "---\ntitle: On tea\ndoi: 10.9/TEA\n---\n\n## Growth\n\nWe grew 10<sup>4</sup> leaves. We saw 104 cups.\n\n\
+        Table 1: Yields.\n\n| Tea | Grams |\n|--|--|\n| Assam | 30 |\n";
+    here.write("papers/a.md", tea);
+    here.write(
+        "papers/b.md",
+        tea.replace("10.9/TEA", "https://doi.org/10.9/tea"),
+    );
+    let ask = |question: &str| {
+        let args = ["ask", "papers", question, "-k", "1", "--json"];
+        let ran = here.ir(&args[..]).ok();
+        let warning = "b.md: left out, because a.md has its DOI or arXiv id";
+        assert!(ran.err.contains(warning), "{}", ran.err);
+        ran.out
+    };
+    for question in ["10^4", "10⁴", "10<sup>4</sup>", "$10^{4}$"] {
+        let answer = ask(question);
+        assert!(
+            answer.contains("We grew 10⁴ leaves."),
+            "{question}: {answer}"
+        );
+    }
+    assert!(ask("104").contains(r#""answer":"We saw 104 cups.""#));
+    assert!(ask("grams of Assam").contains(r#""answer":"Table 1: Tea: Assam; Grams: 30""#));
+    here.ir("frames papers -o frames.jsonl --report files.tsv")
+        .ok();
+    let report = here.read("files.tsv");
+    assert!(report.contains("b.md\tread\tMarkdown\t1\t0\t"), "{report}");
+    let rows = here.read("frames.jsonl");
+    assert_eq!(rows.matches(r#""kind":"row""#).count(), 1);
+}
+
+#[test]
+fn rows_of_long_tables_are_bounded() {
+    let here = Folder::new();
+    let rows: String = (0..1000).map(|n| format!("| cup{n} | {n} |\n")).collect();
+    here.write(
+        "papers/a.md",
+        format!("# Cups\n\nText.\n\n| Cup | Size |\n|--|--|\n{rows}"),
+    );
+    let ran = here.ir("ask papers cup7 -k 1").ok();
+    assert!(ran.out.contains("Cup: cup7; Size: 7"), "{}", ran.out);
+    let warning = "1 file with rows of a table beyond the first 200, such as \"a.md\": left out";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+}

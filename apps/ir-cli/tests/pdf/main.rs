@@ -146,6 +146,32 @@ fn text_has_pages_headings_and_whole_words() {
     );
 }
 
+/// `10` ends at 125.4 points: widths of Helvetica.
+#[test]
+fn powers_are_superscripts_and_references_no_answers() {
+    let mut pdf = PdfBuilder::new();
+    pdf.page(&[
+        bold(120, 720, 18, "The Growth of Green Tea"),
+        bold(72, 660, 12, "1 Methods"),
+        line(72, 640, 10, "We grew 10"),
+        line(126, 644, 6, "4"),
+        line(131, 640, 10, "leaves of tea in a pot, and we counted them."),
+        line(72, 628, 10, "They were green."),
+        bold(72, 600, 12, "References"),
+        line(72, 580, 10, "[1] A. Roe. What is the growth of tea? 2001."),
+    ]);
+    let folder = folder(&[("tea.pdf", pdf.build())]);
+    let frames = frames(folder.path());
+    let expected = [
+        (
+            "We grew 10\u{2074} leaves of tea in a pot, and we counted them.",
+            1,
+        ),
+        ("They were green.", 1),
+    ];
+    assert_eq!(answers(&frames), expected);
+}
+
 /// A page that is an image.
 fn scanned() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();

@@ -303,7 +303,7 @@ impl DocumentPage<'_> {
                 @match chunk.kind {
                     ChunkKind::Title if number == 0 && self.title_is_text() => {}
                     ChunkKind::Title | ChunkKind::Section => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
-                    ChunkKind::Content => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                    ChunkKind::Content | ChunkKind::Row | ChunkKind::Formula => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
                 }
                 (self.questions(number, places))
             }

@@ -30,14 +30,26 @@ impl PaperKeys {
         }
     }
 
+    /// Returns the DOI in lower case, without a URL; `None` if there is none.
+    #[must_use]
+    pub fn normalized_doi(&self) -> Option<String> {
+        doi(&self.doi)
+    }
+
+    /// Returns the arXiv id without version and URL; `None` if there is none.
+    #[must_use]
+    pub fn normalized_arxiv(&self) -> Option<String> {
+        arxiv_id(&self.arxiv).map(str::to_owned)
+    }
+
     /// Returns the keys in a form that is equal for equal papers, each with its kind, such as
     /// `doi 10.1000/x1`.
     #[must_use]
     pub fn normalized(&self) -> Vec<String> {
         let title: Vec<&str> = self.title.split_whitespace().collect();
         let title = title.join(" ").to_lowercase();
-        let doi = doi(&self.doi);
-        let arxiv = arxiv_id(&self.arxiv);
+        let doi = self.normalized_doi();
+        let arxiv = self.normalized_arxiv();
         let keys = [
             Some(title)
                 .filter(|it| !it.is_empty())
@@ -56,7 +68,9 @@ pub(super) fn arxiv_id(text: &str) -> Option<&str> {
         .iter()
         .find_map(|start| text.split_once(start))
         .map_or(text, |it| it.1);
-    let text = text.split(['?', '#']).next().unwrap_or_default();
+    // The class may follow: `1606.05250v3 [cs.CL]`.
+    let is_end = |c: char| matches!(c, '?' | '#' | '[') || c.is_whitespace();
+    let text = text.trim_start().split(is_end).next().unwrap_or_default();
     let text = text.strip_suffix(".pdf").unwrap_or(text).trim_matches('/');
     let text = match text.rsplit_once('v') {
         Some((id, version))
@@ -66,8 +80,7 @@ pub(super) fn arxiv_id(text: &str) -> Option<&str> {
         }
         _ => text,
     };
-    let is_id = text.bytes().any(|b| b.is_ascii_digit()) && !text.contains(char::is_whitespace);
-    is_id.then_some(text)
+    text.bytes().any(|b| b.is_ascii_digit()).then_some(text)
 }
 
 /// DOI in lower case in a DOI or URL.
@@ -89,6 +102,8 @@ mod tests {
             ("https://arxiv.org/pdf/1512.03385v1.pdf", Some("1512.03385")),
             ("cs/0112017v1", Some("cs/0112017")),
             ("http://arxiv.org/abs/cs/0112017", Some("cs/0112017")),
+            ("arXiv:1606.05250v3 [cs.CL]", Some("1606.05250")),
+            ("arXiv: 1606.05250v3[cs.CL]", Some("1606.05250")),
             ("", None),
             ("archive", None),
         ] {

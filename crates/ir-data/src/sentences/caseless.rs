@@ -27,6 +27,10 @@ fn is_caseless_letter(character: char) -> bool {
     character.is_alphabetic() && !character.is_lowercase() && !character.is_uppercase()
 }
 
+/// Abbreviations, without their period: Hindi for doctor, professor, for example, page, number,
+/// before Christ and company; Arabic for doctor of medicine and others.
+const ABBREVIATIONS: [&str; 9] = ["डॉ", "प्रो", "उदा", "पृ", "सं", "ई.पू", "कं", "أ.د", "د.م"];
+
 /// End of a sentence, if one follows.
 #[derive(Default)]
 struct Ending {
@@ -62,6 +66,7 @@ pub(super) fn cuts(text: &str, abbreviations: &[String]) -> Vec<usize> {
             let next = characters.peek().copied();
             if next.is_some_and(|(start, next)| {
                 ending.is_before_gap(next)
+                    && !is_abbreviated(&text[..at])
                     && !english::is_abbreviated(&text[..at], &text[start..], abbreviations)
             }) {
                 cuts.push(at);
@@ -82,6 +87,14 @@ pub(super) fn cuts(text: &str, abbreviations: &[String]) -> Vec<usize> {
     cuts.sort_unstable();
     cuts.dedup();
     cuts
+}
+
+/// Returns `true` if a text ends with one of [`ABBREVIATIONS`] as a word.
+fn is_abbreviated(text: &str) -> bool {
+    let word = text.split_whitespace().next_back().unwrap_or_default();
+    let word = word.trim_start_matches(['(', '[', '«', '“', '"']);
+    let word = word.strip_suffix('.').unwrap_or_default();
+    ABBREVIATIONS.contains(&word)
 }
 
 fn is_terminator(character: char) -> bool {

@@ -259,6 +259,7 @@ fn set_field(name: &str, value: &Value, paper: &mut Paper) {
         "year" | "date" => paper.year = paper.year.or_else(|| year_in(&text)),
         "venue" | "journal" | "conference" => paper.venue = Some(text),
         "doi" | "arxiv" => paper.metadata.set(name, text),
+        "arxiv_id" | "eprint" => paper.metadata.set("arxiv", text),
         _ => {}
     }
 }

@@ -29,6 +29,11 @@ impl Hyphens {
         Self { words }
     }
 
+    /// Returns `true` if the document contains a word, in any case and punctuation.
+    pub(super) fn contains(&self, word: &str) -> bool {
+        self.words.contains(&trimmed_word(word))
+    }
+
     /// Joins the lines of a paragraph.
     pub(super) fn join<'a>(&self, lines: impl Iterator<Item = &'a str>) -> String {
         let mut text = String::new();

@@ -2,22 +2,25 @@
 
 use super::paper::{Paper, year_in};
 use super::running_text::Script;
+use super::table::{Cell, Table};
 use super::xml::{Element, Node, Role, common_role};
+use super::{mathml, tex};
 use crate::word_class::WordClass;
 
 /// Blocks inside of a paragraph that are no part of its text.
 static NOT_INLINE: WordClass = WordClass::new(
-    "boxed-text def-list disp-formula disp-formula-group disp-quote fig fig-group fn-group graphic
-    list media p ref-list speech statement supplementary-material table-wrap table-wrap-group",
+    "boxed-text def-list disp-quote fig fig-group fn-group graphic list media p ref-list speech
+    statement supplementary-material table-wrap table-wrap-group",
 );
 /// Blocks inside of a paragraph that are part of its text.
 static INLINE_BLOCKS: WordClass = WordClass::new(
-    "array attrib chem-struct-wrap code label preformat td th title tr verse-group verse-line",
+    "array attrib chem-struct-wrap code disp-formula-group label preformat td th title tr
+    verse-group verse-line",
 );
 /// Elements without running text.
 static SKIPPED: WordClass = WordClass::new(
-    "alternatives disp-formula disp-formula-group fn fn-group graphic label media object-id
-    ref-list supplementary-material table tex-math title",
+    "alternatives fn fn-group graphic label media object-id ref-list supplementary-material table
+    tex-math title",
 );
 /// Abstracts for other purposes than reading.
 const OTHER_ABSTRACTS: [&str; 4] = ["graphical", "precis", "teaser", "toc"];
@@ -121,7 +124,12 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
     match element.name.as_str() {
         "sec" | "app" | "ack" => {
             let heading = element.find(&["title"]).map(inline_text);
-            paper.push_section(level, &heading.unwrap_or_default());
+            let heading = heading.filter(|heading| !heading.is_empty());
+            let default = match element.name.as_str() {
+                "ack" => "Acknowledgments",
+                _ => "",
+            };
+            paper.push_section(level, heading.as_deref().unwrap_or(default));
             read_blocks(element, level.saturating_add(1), paper);
         }
         "p" => {
@@ -129,8 +137,19 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
             read_blocks_in_paragraph(element, level, paper);
         }
         "def-item" => read_definition(element, level, paper),
+        "disp-formula" => {
+            paper.push_formula(&formula_text(element), markup_of(element), None);
+        }
+        "table-wrap" => {
+            read_blocks(element, level, paper);
+            let label = element.find(&["label"]).map(inline_text);
+            for table in element.descendants("table") {
+                read_table(table, label.as_deref().unwrap_or_default(), paper);
+            }
+        }
         "caption" => {
-            let parts: Vec<String> = element.elements().map(inline_text).collect();
+            let parts = element.elements().filter(|it| it.name != "object-id");
+            let parts: Vec<String> = parts.map(inline_text).collect();
             paper.push_paragraph(&parts.join(" "), None);
         }
         name if SKIPPED.contains(name) => {}
@@ -142,12 +161,38 @@ fn read_block(element: &Element, level: u8, paper: &mut Paper) {
 fn read_blocks_in_paragraph(paragraph: &Element, level: u8, paper: &mut Paper) {
     for element in paragraph.elements() {
         let name = element.name.as_str();
-        if NOT_INLINE.contains(name) || SKIPPED.contains(name) {
+        if name == "disp-formula" {
+            if let Some(markup) = markup_of(element) {
+                paper.keep_formula(&formula_text(element), Some(markup), None);
+            }
+        } else if NOT_INLINE.contains(name) || SKIPPED.contains(name) {
             read_block(element, level, paper);
         } else {
             read_blocks_in_paragraph(element, level, paper);
         }
     }
+}
+
+fn read_table(table: &Element, label: &str, paper: &mut Paper) {
+    let mut rows = Table::new(label);
+    for part in table.elements() {
+        let of_part = match part.name.as_str() {
+            "tr" => vec![part],
+            _ => part.descendants("tr"),
+        };
+        for row in of_part {
+            let cells = row.elements();
+            for cell in cells.filter(|cell| matches!(cell.name.as_str(), "td" | "th")) {
+                let [columns, lines] = ["colspan", "rowspan"].map(|name| cell.attribute(name));
+                rows.push_cell(Cell {
+                    text: inline_text(cell),
+                    ..Cell::new(cell.name == "th", columns, lines)
+                });
+            }
+            rows.end_row(part.name == "thead");
+        }
+    }
+    rows.push_to(paper, None);
 }
 
 /// Reads an item of a definition list: the term is the start of its definition.
@@ -168,31 +213,64 @@ fn read_definition(item: &Element, level: u8, paper: &mut Paper) {
     }
 }
 
-/// Text without blocks and without superscript citations, which would hide ends of sentences.
+/// Text of an element without the blocks in it.
 fn inline_text(element: &Element) -> String {
     element.running_text(&role)
 }
 
 fn role(element: &Element) -> Role {
     match element.name.as_str() {
-        "fn" | "tex-math" => Role::Omitted,
-        "sup" | "xref" if is_superscript_citation(element) => Role::Omitted,
+        "fn" | "object-id" | "tex-math" => Role::Omitted,
         "sup" => Role::Script(Script::Superscript),
         "sub" => Role::Script(Script::Subscript),
-        "xref" => Role::ReferenceMark,
+        "xref" => Role::ReferenceMark {
+            is_citation: matches!(
+                element.attribute("ref-type"),
+                Some("bibr" | "fn" | "table-fn")
+            ),
+        },
         "inline-formula" => tex_of(element).map_or(Role::Inline, Role::Replaced),
+        "disp-formula" => Role::ReplacedBlock(formula_text(element)),
         name if INLINE_BLOCKS.contains(name) => Role::Block,
         name if NOT_INLINE.contains(name) => Role::OmittedBlock,
         _ => common_role(element),
     }
 }
 
-/// TeX of a formula without other text, between dollar signs as in Markdown.
+/// Text of a displayed formula without its number: of MathML, or else TeX.
+fn formula_text(formula: &Element) -> String {
+    let math = formula.descendants("math");
+    if let Some(math) = math.first() {
+        return inline_text(math);
+    }
+    let tex = formula.descendants("tex-math");
+    match tex.first().and_then(|tex| tex_text(tex)) {
+        Some(tex) => tex,
+        None => formula.running_text(&|element| match element.name.as_str() {
+            "label" => Role::Omitted,
+            _ => role(element),
+        }),
+    }
+}
+
+fn markup_of(formula: &Element) -> Option<String> {
+    formula
+        .descendants("math")
+        .first()
+        .map(|math| mathml::markup(math))
+}
+
+/// TeX of an inline formula without other text.
 fn tex_of(formula: &Element) -> Option<String> {
     if !is_tex_alone(formula) {
         return None;
     }
-    let tex = formula.descendants("tex-math").first()?.text();
+    tex_text(formula.descendants("tex-math").first()?)
+}
+
+/// TeX of a formula: a number, or between dollar signs as in Markdown.
+fn tex_text(tex: &Element) -> Option<String> {
+    let tex = tex.text();
     let body = tex
         .split_once("\\begin{document}")
         .map_or(&*tex, |(_, body)| body);
@@ -205,7 +283,7 @@ fn tex_of(formula: &Element) -> Option<String> {
         .iter()
         .filter_map(|(start, end)| body.strip_prefix(start)?.strip_suffix(end));
     let body = bodies.next().unwrap_or(body).trim();
-    (!body.is_empty()).then(|| format!("${body}$"))
+    (!body.is_empty()).then(|| tex::number(body).unwrap_or_else(|| format!("${body}$")))
 }
 
 fn is_tex_alone(element: &Element) -> bool {
@@ -213,16 +291,4 @@ fn is_tex_alone(element: &Element) -> bool {
         Node::Text(text) => text.trim().is_empty(),
         Node::Element(element) => element.name == "tex-math" || is_tex_alone(element),
     })
-}
-
-fn is_superscript_citation(element: &Element) -> bool {
-    let is_citation = |e: &Element| e.name == "xref" && e.attribute("ref-type") == Some("bibr");
-    let has_letters = || element.has_text(char::is_alphabetic);
-    match element.name.as_str() {
-        "sup" => element.elements().any(is_citation) && !has_letters(),
-        "xref" => {
-            is_citation(element) && element.elements().any(|e| e.name == "sup") && !has_letters()
-        }
-        _ => false,
-    }
 }

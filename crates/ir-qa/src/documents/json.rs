@@ -138,6 +138,8 @@ fn push_chunks(paper: &mut Paper, chunks: &[Chunk]) {
                 }
             }
             ChunkKind::Content => paper.push_paragraph(text, chunk.page),
+            ChunkKind::Row => paper.push_row(text, chunk.page),
+            ChunkKind::Formula => paper.keep_formula(text, None, chunk.page),
         }
     }
 }

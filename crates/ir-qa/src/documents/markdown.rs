@@ -7,15 +7,16 @@ use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
 use super::front_matter;
 use super::hyphens::Hyphens;
+use super::pandoc::{without_attributes, without_citations, without_spans};
 use super::paper::{Paper, single_spaced};
 use super::references::is_reference_heading;
 use super::running_text::{RunningText, Script};
+use super::table::{Cell, Table};
+use super::tex;
 use super::text::follows_references;
 
 /// Level of a list of references without a heading of Markdown. Every heading ends it.
 const ANY_HEADING: u8 = u8::MAX;
-/// Maximum length of a citation of Pandoc in bytes.
-const MAX_CITATION: usize = 500;
 
 const METADATA_BLOCKS: Options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
     .union(Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS);
@@ -75,7 +76,7 @@ impl<'a> FrontMatter<'a> {
 }
 
 /// Reads a Markdown file. The title is in the metadata, or the first heading of level 1, or the
-/// heading above all others. Code, HTML, tables, footnotes, citations of Pandoc and lists of
+/// heading above all others. Code, HTML, footnotes, citations of Pandoc and lists of
 /// references are left out. A list of references ends at the next heading of the same or a higher
 /// level.
 pub(super) fn read(text: &str, id: &str) -> Paper {
@@ -92,6 +93,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         metadata: None,
         skipped: 0,
         lists: 0,
+        table: None,
         references: None,
     };
     for event in Parser::new_ext(text, options) {
@@ -114,6 +116,7 @@ struct MarkdownReader {
     skipped: u64,
     /// Number of open lists.
     lists: u64,
+    table: Option<Table>,
     /// Level of the heading of the list of references, inside of one.
     references: Option<u8>,
 }
@@ -136,6 +139,31 @@ impl MarkdownReader {
                 if !is_metadata {
                     self.lines.extend(text.lines().map(str::to_owned));
                     self.flush(None);
+                }
+            }
+            Event::Start(Tag::Table(_)) if self.skipped == 0 => {
+                self.flush(None);
+                self.table = Some(Table::new(""));
+            }
+            Event::End(TagEnd::Table) => {
+                if let Some(table) = self.table.take()
+                    && self.references.is_none()
+                {
+                    table.push_to(&mut self.paper, None);
+                }
+            }
+            Event::End(TagEnd::TableCell) => {
+                let text = without_citations(&without_spans(&self.line.take()));
+                if let Some(table) = &mut self.table {
+                    table.push_cell(Cell {
+                        text,
+                        ..Cell::default()
+                    });
+                }
+            }
+            Event::End(end @ (TagEnd::TableHead | TagEnd::TableRow)) => {
+                if let Some(table) = &mut self.table {
+                    table.end_row(end == TagEnd::TableHead);
                 }
             }
             Event::Start(tag) if is_skipped(&tag) => {
@@ -162,7 +190,9 @@ impl MarkdownReader {
                 None => self.push(&part),
             },
             Event::Code(part) => self.push(&part),
-            Event::InlineMath(formula) => self.push(&format!("${formula}$")),
+            Event::InlineMath(formula) => {
+                self.push(&tex::number(&formula).unwrap_or_else(|| format!("${formula}$")));
+            }
             Event::DisplayMath(formula) => self.push(&format!("$${formula}$$")),
             Event::InlineHtml(tag) if self.skipped == 0 => self.read_tag(&tag),
             Event::SoftBreak if self.skipped == 0 => self.lines.push(self.line.take()),
@@ -195,7 +225,7 @@ impl MarkdownReader {
         // Lines of colons are the start and end of a block in Pandoc.
         let lines = lines.iter().filter(|line| !line.starts_with(":::"));
         let text = self.hyphens.join(lines.map(String::as_str));
-        let text = without_citations(&text);
+        let text = without_citations(&without_spans(&text));
         let Some(level) = level else {
             self.push_paragraph(&text);
             return;
@@ -228,30 +258,30 @@ impl MarkdownReader {
             }
             Some(_) => {}
             None if is_line && is_reference_heading(text) => self.references = Some(ANY_HEADING),
+            None if is_formula(text) => self.paper.push_formula(text.trim(), None, None),
             None => self.paper.push_paragraph(text, None),
         }
     }
 }
 
+/// Returns `true` for a displayed formula without other text.
+fn is_formula(text: &str) -> bool {
+    let inner = text.trim().strip_prefix("$$");
+    let inner = inner.and_then(|inner| inner.strip_suffix("$$"));
+    inner.is_some_and(|inner| !inner.contains('$'))
+}
+
 fn is_skipped(tag: &Tag<'_>) -> bool {
     matches!(
         tag,
-        Tag::CodeBlock(_)
-            | Tag::HtmlBlock
-            | Tag::Table(_)
-            | Tag::Image { .. }
-            | Tag::FootnoteDefinition(_)
+        Tag::CodeBlock(_) | Tag::HtmlBlock | Tag::Image { .. } | Tag::FootnoteDefinition(_)
     )
 }
 
 fn is_skipped_end(tag: TagEnd) -> bool {
     matches!(
         tag,
-        TagEnd::CodeBlock
-            | TagEnd::HtmlBlock
-            | TagEnd::Table
-            | TagEnd::Image
-            | TagEnd::FootnoteDefinition
+        TagEnd::CodeBlock | TagEnd::HtmlBlock | TagEnd::Image | TagEnd::FootnoteDefinition
     )
 }
 
@@ -270,46 +300,4 @@ fn raise_title(paper: &mut Paper) {
     paper.title = mem::take(&mut first.heading);
     first.level = 1;
     paper.remove_empty_sections();
-}
-
-/// A heading without the attributes of Pandoc, such as `{#sec:data .unnumbered}`.
-fn without_attributes(heading: &str) -> &str {
-    let heading = heading.trim_end();
-    let inner = heading.strip_suffix('}').and_then(|it| it.rsplit_once('{'));
-    match inner {
-        Some((text, inner)) if inner.starts_with(['#', '.', '-']) => text,
-        _ => heading,
-    }
-}
-
-/// A text without the citations of Pandoc in brackets: `[@cup2016; see @pot2017, p. 3]`.
-fn without_citations(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('[') {
-        result.push_str(before);
-        let end = after.find(['[', ']']).filter(|&at| at <= MAX_CITATION);
-        rest = match end.map(|at| after.split_at(at)) {
-            Some((inner, close)) if close.starts_with(']') && is_citation(inner) => {
-                result.truncate(result.trim_end().len());
-                &close[1..]
-            }
-            _ => {
-                result.push('[');
-                after
-            }
-        };
-    }
-    result + rest
-}
-
-/// Returns `true` if a part of a text between semicolons contains a citation key, such as `@cup`.
-fn is_citation(text: &str) -> bool {
-    text.split(';').all(|part| {
-        let word = part.split_whitespace().find_map(|word| {
-            let word = word.strip_prefix('-').unwrap_or(word);
-            word.strip_prefix('@')
-        });
-        word.is_some_and(|key| key.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-    })
 }

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use super::error::PdfError;
 use super::format::DocumentFormat;
+use super::identifiers::set_identifiers;
+use super::language::language_of;
 use super::paper::Paper;
 #[cfg(feature = "pdf")]
 use super::pdf::{self, PdfConfig};
@@ -61,6 +63,8 @@ pub enum MissingPart {
     Pages,
     /// Text of some pages, which are damaged.
     DamagedPages,
+    /// Rows of a table beyond the first 200.
+    TableRows,
     /// Different ids of the papers: the second paper of an id has `-2` after it, and so on.
     UniqueIds,
 }
@@ -299,9 +303,14 @@ fn too_many_paragraphs(path: &str) -> DocumentError {
 impl ParsedFile {
     fn new(format: DocumentFormat, mut papers: Vec<Paper>, path: &str) -> Self {
         if !format.is_json() {
-            papers
-                .iter_mut()
-                .for_each(Paper::remove_invisible_characters);
+            for paper in &mut papers {
+                paper.remove_invisible_characters();
+                paper.split_acknowledgments();
+                set_identifiers(paper, format);
+                if let Some(language) = language_of(paper) {
+                    paper.metadata.set("language", language);
+                }
+            }
         }
         let mut missing = missing_parts(&papers, format);
         if number_repeated_ids(&mut papers) {
@@ -371,6 +380,10 @@ fn missing_parts(papers: &[Paper], format: DocumentFormat) -> Vec<MissingPart> {
             any(|p| p.sections.iter().any(|s| !s.heading.is_empty())),
         ),
         (MissingPart::Pages, any(has_page) || !format.has_pages()),
+        (
+            MissingPart::TableRows,
+            papers.iter().all(|paper| paper.omitted_rows == 0),
+        ),
     ];
     parts
         .into_iter()
@@ -391,6 +404,7 @@ impl MissingPart {
             Self::Sections => "sections",
             Self::Pages => "pages",
             Self::DamagedPages => "text of damaged pages",
+            Self::TableRows => "rows of a table beyond the first 200",
             Self::UniqueIds => "unique ids",
         }
     }

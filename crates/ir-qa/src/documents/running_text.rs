@@ -27,16 +27,26 @@ pub(super) enum Script {
 ///
 /// Superscripts and subscripts are written in Unicode if all their characters exist there (`10⁴`,
 /// `H₂O`, `xᵢ`), and otherwise after `^` and `_` (`2^k`, `x_max`). Not marked are ordinal numbers
-/// (`21st`), symbols, footnote marks in brackets, scripts with links inside of the document, and
-/// scripts of letters without text before them.
+/// (`21st`), symbols, footnote marks in brackets, and scripts of letters without text before them.
+///
+/// Reference marks are links inside of the document. A superscript that is one, or has one in it,
+/// is no power. A citation that is a superscript, or glued to a word, is left out: its number would
+/// be a part of the word, and hide the end of the sentence.
 #[derive(Debug, Default)]
 pub(super) struct RunningText {
     text: String,
     /// If `true`, white space precedes the next word.
     is_separated: bool,
     open: Vec<OpenScript>,
-    /// Number of open reference marks.
-    marks: usize,
+    marks: Vec<Mark>,
+}
+
+/// Open reference mark, such as a link to a figure.
+#[derive(Debug)]
+struct Mark {
+    /// Offset of the content.
+    start: usize,
+    is_citation: bool,
 }
 
 #[derive(Debug)]
@@ -44,8 +54,10 @@ struct OpenScript {
     script: Script,
     /// Offset of the content.
     start: usize,
-    /// If `true`, the script contains a reference mark and is not marked.
+    /// If `true`, the script contains a reference mark or is one.
     is_reference: bool,
+    /// If `true`, the reference mark is a citation.
+    is_citation: bool,
 }
 
 impl RunningText {
@@ -59,6 +71,16 @@ impl RunningText {
         self.text.push_str(text);
     }
 
+    /// Number of bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Text from an offset on.
+    pub(super) fn since(&self, start: usize) -> &str {
+        self.text.get(start..).unwrap_or_default()
+    }
+
     /// Separates the words before and after a block element.
     pub(super) fn separate(&mut self) {
         self.is_separated = true;
@@ -67,10 +89,14 @@ impl RunningText {
     /// Starts a script. [`RunningText::close`] ends it.
     pub(super) fn open(&mut self, script: Script) {
         if self.open.len() < MAX_OPEN {
+            // A power inside of a link is none of its marks.
+            let is_first = |mark: &&Mark| self.text.get(mark.start..).is_none_or(is_blank);
+            let mark = self.marks.last().filter(is_first);
             self.open.push(OpenScript {
                 script,
                 start: self.text.len(),
-                is_reference: self.marks > 0,
+                is_reference: mark.is_some(),
+                is_citation: mark.is_some_and(|mark| mark.is_citation),
             });
         }
     }
@@ -87,7 +113,10 @@ impl RunningText {
         for open in self.open.split_off(at).into_iter().rev() {
             let content = self.text.split_off(open.start);
             if open.is_reference {
-                self.text.push_str(&content);
+                let is_left_out = open.is_citation && open.script == Script::Superscript;
+                if !(is_left_out && is_number(&content)) {
+                    self.text.push_str(&content);
+                }
                 continue;
             }
             let before = self.text.chars().next_back();
@@ -99,17 +128,33 @@ impl RunningText {
         }
     }
 
-    /// Starts a reference mark, such as a link to an entry of the list of references. Scripts that
-    /// contain it or are part of it are not marked.
-    pub(super) fn start_mark(&mut self) {
-        self.marks += 1;
+    /// Starts a reference mark, such as a link to a figure, or the citation of an entry of the list
+    /// of references or of a footnote.
+    pub(super) fn start_mark(&mut self, is_citation: bool) {
+        self.marks.push(Mark {
+            start: self.text.len(),
+            is_citation,
+        });
         for open in &mut self.open {
             open.is_reference = true;
+            open.is_citation |= is_citation;
         }
     }
 
     pub(super) fn end_mark(&mut self) {
-        self.marks = self.marks.saturating_sub(1);
+        let Some(mark) = self.marks.pop() else { return };
+        let Some(content) = self.text.get(mark.start..) else {
+            return;
+        };
+        if mark.is_citation && is_number(content) && is_glued(&self.text[..mark.start]) {
+            self.text.truncate(mark.start);
+        }
+    }
+
+    /// Returns `true` inside of a superscript.
+    pub(super) fn is_raised(&self) -> bool {
+        let mut open = self.open.iter();
+        open.any(|open| open.script == Script::Superscript)
     }
 
     /// Returns the text with single spaces and starts an empty one.
@@ -134,6 +179,25 @@ pub(super) fn math_script(parent: &str, child: usize) -> Option<Script> {
 /// of the text.
 pub(super) fn has_scripts(name: &str) -> bool {
     math_script(name, 2).is_some()
+}
+
+/// Returns `true` for white space. Of a long text, the start counts.
+fn is_blank(text: &str) -> bool {
+    text.chars().take(MAX_SCRIPT).all(char::is_whitespace)
+}
+
+/// Returns `true` for the number, letter or symbol of a citation or footnote.
+fn is_number(text: &str) -> bool {
+    text.chars().filter(|c| c.is_alphabetic()).count() <= 1
+}
+
+/// Returns `true` if a number after the text would belong to its last word or sentence, and is not
+/// in brackets.
+fn is_glued(before: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || is_closing(c);
+    let mut last = before.chars().rev().take(MAX_SCRIPT);
+    let bracket = last.find(|c| matches!(c, '(' | '[' | ')' | ']'));
+    before.ends_with(is_word) && !matches!(bracket, Some('(' | '['))
 }
 
 /// Returns `true` for characters that follow a word without white space.
@@ -179,6 +243,16 @@ fn grouped(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+/// A superscript or subscript in Unicode. `None` if a character does not exist there.
+pub(super) fn script_text(script: Script, text: &str) -> Option<String> {
+    let unicode = match script {
+        Script::Superscript => superscript,
+        Script::Subscript => subscript,
+        Script::Numerator | Script::Denominator => return None,
+    };
+    text.chars().map(unicode).collect()
 }
 
 fn superscript(c: char) -> Option<char> {

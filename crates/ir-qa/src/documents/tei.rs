@@ -1,19 +1,23 @@
 //! TEI, as GROBID writes it.
 
+use std::iter;
+
+use super::hyphens::Hyphens;
+use super::mathml;
 use super::paper::{Paper, year_in};
 use super::running_text::Script;
+use super::table::{Cell, Table};
 use super::xml::{Element, Role, common_role};
 use crate::word_class::WordClass;
 
 /// Elements without running text.
-static SKIPPED: WordClass = WordClass::new("biblStruct figure formula graphic listBibl note table");
+static SKIPPED: WordClass = WordClass::new("biblStruct figure graphic listBibl note table");
 
 /// Blocks inside of a paragraph that are no part of its text.
 static NOT_INLINE: WordClass =
     WordClass::new("biblStruct figure floatingText graphic list listBibl table");
 /// Blocks inside of a paragraph that are part of its text.
-static INLINE_BLOCKS: WordClass =
-    WordClass::new("ab cit eg formula head item l label lg p quote said sp");
+static INLINE_BLOCKS: WordClass = WordClass::new("ab cit eg head item l label lg p quote said sp");
 
 /// Reads the root `TEI`.
 pub(super) fn read(root: &Element, id: &str) -> Paper {
@@ -21,9 +25,11 @@ pub(super) fn read(root: &Element, id: &str) -> Paper {
     if let Some(header) = root.find(&["teiHeader"]) {
         read_header(header, &mut paper);
     }
+    let has_lines = !root.descendants("lb").is_empty();
     let mut reader = BodyReader {
         paper: &mut paper,
         page: None,
+        hyphens: has_lines.then(|| Hyphens::new(iter::once(root.text().as_str()))),
     };
     if let Some(summary) = root.find(&["teiHeader", "profileDesc", "abstract"])
         && !summary.text().is_empty()
@@ -90,6 +96,8 @@ struct BodyReader<'a> {
     paper: &'a mut Paper,
     /// Page of the last page break.
     page: Option<u32>,
+    /// Words of a document with line breaks.
+    hyphens: Option<Hyphens>,
 }
 
 impl BodyReader<'_> {
@@ -101,12 +109,16 @@ impl BodyReader<'_> {
                     let depth = element.find(&["head"]).and_then(|head| head.attribute("n"));
                     let depth = depth.map_or(0, |n| n.trim_end_matches('.').matches('.').count());
                     let depth = u8::try_from(depth).unwrap_or(u8::MAX);
+                    if let Some(heading) = default_heading(element) {
+                        self.paper.push_section(level, heading);
+                    }
                     self.read_blocks(element, level.saturating_add(depth));
                 }
                 // A heading of a list is none of a section.
                 "head" | "label" if parent.name == "list" => self.read_paragraph(element, level),
                 "head" => {
-                    self.paper.push_section(level, &inline_text(element));
+                    let heading = self.inline_text(element);
+                    self.paper.push_section(level, &heading);
                     let page = self.page_of(element);
                     if let Some(section) = self.paper.sections.last_mut() {
                         section.page = page;
@@ -114,10 +126,15 @@ impl BodyReader<'_> {
                 }
                 "p" | "ab" | "item" => self.read_paragraph(element, level),
                 "figDesc" => {
-                    let page = self.page_of(element);
-                    self.paper.push_paragraph(&inline_text(element), page);
+                    let (text, page) = (self.inline_text(element), self.page_of(element));
+                    self.paper.push_paragraph(&text, page);
                 }
                 "figure" => self.read_figure(element),
+                "formula" => {
+                    let (text, page) = (formula_text(element), self.page_of(element));
+                    self.paper.push_formula(&text, markup_of(element), page);
+                }
+                "table" => self.read_table(element, ""),
                 "pb" => self.read_page_break(element),
                 name if SKIPPED.contains(name) => {}
                 _ => self.read_blocks(element, level),
@@ -140,29 +157,69 @@ impl BodyReader<'_> {
     }
 
     fn read_paragraph(&mut self, paragraph: &Element, level: u8) {
-        let page = self.page_of(paragraph);
-        self.paper.push_paragraph(&inline_text(paragraph), page);
+        let (text, page) = (self.inline_text(paragraph), self.page_of(paragraph));
+        self.paper.push_paragraph(&text, page);
         self.read_blocks_in_paragraph(paragraph, level);
     }
 
     fn read_figure(&mut self, figure: &Element) {
         if let Some(caption) = figure.find(&["figDesc"]) {
-            let page = self.page_of(figure);
-            self.paper.push_paragraph(&inline_text(caption), page);
+            let (text, page) = (self.inline_text(caption), self.page_of(figure));
+            self.paper.push_paragraph(&text, page);
+        }
+        let head = figure.find(&["head"]).map(inline_text);
+        for table in figure.all("table") {
+            self.read_table(table, head.as_deref().unwrap_or_default());
         }
     }
 
-    /// Lists, figures and page breaks inside of a paragraph.
+    /// Reads the rows of a table. GROBID marks no row as the one with names of columns.
+    fn read_table(&mut self, table: &Element, label: &str) {
+        let mut rows = Table::new(label);
+        for row in table.descendants("row") {
+            for cell in row.all("cell") {
+                let is_header = cell.attribute("role") == Some("label");
+                let [columns, lines] = ["cols", "rows"].map(|name| cell.attribute(name));
+                rows.push_cell(Cell {
+                    text: self.inline_text(cell),
+                    ..Cell::new(is_header, columns, lines)
+                });
+            }
+            rows.end_row(row.attribute("role") == Some("label"));
+        }
+        let page = self.page_of(table);
+        rows.with_first_row_as_header().push_to(self.paper, page);
+    }
+
+    /// Lists, figures, formulas and page breaks inside of a paragraph.
     fn read_blocks_in_paragraph(&mut self, paragraph: &Element, level: u8) {
         for element in paragraph.elements() {
             match element.name.as_str() {
                 "pb" => self.read_page_break(element),
                 "list" => self.read_blocks(element, level),
                 "figure" => self.read_figure(element),
+                "formula" => {
+                    if let Some(markup) = markup_of(element) {
+                        let (text, page) = (formula_text(element), self.page);
+                        self.paper.keep_formula(&text, Some(markup), page);
+                    }
+                }
                 name if SKIPPED.contains(name) => self.read_page_breaks(element),
                 _ => self.read_blocks_in_paragraph(element, level),
             }
         }
+    }
+
+    /// Text of an element. Words that are hyphenated at the end of a line are joined.
+    fn inline_text(&self, element: &Element) -> String {
+        let Some(hyphens) = &self.hyphens else {
+            return inline_text(element);
+        };
+        let text = element.running_text(&|element| match role_of_line_break(element) {
+            Some(role) => role,
+            None => role(element),
+        });
+        hyphens.join(text.split(LINE_BREAK))
     }
 
     fn read_page_breaks(&mut self, parent: &Element) {
@@ -176,15 +233,51 @@ fn inline_text(element: &Element) -> String {
     element.running_text(&role)
 }
 
+/// Stands for a line break until lines are joined. XML has no such character.
+const LINE_BREAK: char = '\u{1f}';
+
+fn role_of_line_break(element: &Element) -> Option<Role> {
+    let is_within_word = element.attribute("break") == Some("no");
+    (element.name == "lb" && !is_within_word).then(|| Role::Replaced(LINE_BREAK.to_string()))
+}
+
+/// Heading of a division without one that GROBID names by its type.
+fn default_heading(division: &Element) -> Option<&'static str> {
+    let heading = match division.attribute("type")? {
+        "acknowledgement" | "acknowledgements" | "acknowledgment" => "Acknowledgments",
+        "annex" => "Appendix",
+        "availability" => "Availability",
+        "funding" => "Funding",
+        _ => return None,
+    };
+    division.descendants("head").is_empty().then_some(heading)
+}
+
 fn role(element: &Element) -> Role {
     match element.name.as_str() {
         "note" => Role::Omitted,
-        "ref" => Role::ReferenceMark,
+        "ref" => Role::ReferenceMark {
+            is_citation: matches!(element.attribute("type"), Some("bibr" | "foot" | "fn")),
+        },
+        "formula" => Role::ReplacedBlock(formula_text(element)),
         "hi" => script_of(element).map_or(Role::Inline, Role::Script),
         name if NOT_INLINE.contains(name) => Role::OmittedBlock,
         name if INLINE_BLOCKS.contains(name) => Role::Block,
         _ => common_role(element),
     }
+}
+
+/// Text of a formula without its number.
+fn formula_text(formula: &Element) -> String {
+    formula.running_text(&|element| match element.name.as_str() {
+        "label" => Role::Omitted,
+        _ => role(element),
+    })
+}
+
+fn markup_of(formula: &Element) -> Option<String> {
+    let math = formula.descendants("math");
+    math.first().map(|math| mathml::markup(math))
 }
 
 /// Script that `rend` names, such as `superscript` or `italic sub`.

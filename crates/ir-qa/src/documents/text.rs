@@ -1,5 +1,6 @@
 //! Plain text: paragraphs between blank lines, pages between form feeds.
 
+use super::drop_caps::{DropCap, with_drop_cap, with_first_word};
 use super::hyphens::Hyphens;
 use super::paper::{Paper, single_spaced};
 use super::references::is_reference_heading;
@@ -55,7 +56,7 @@ const LATER_HEADINGS: [&str; 19] = [
 /// Reads a text. The title is the first paragraph, if it is short and no sentence. Headings are
 /// paragraphs of one line with a number (`2.1 Data`), in capitals, or with a common name
 /// (`Introduction`). Form feeds, as pdftotext writes them, separate pages. Words that are
-/// hyphenated at the end of a line are joined.
+/// hyphenated at the end of a line are joined, and initials over several lines with their words.
 ///
 /// Lists of references are left out: from a line such as `References`, which starts a paragraph or
 /// follows the end of a sentence, to a common heading, an appendix, or the heading with the next
@@ -65,6 +66,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         paper: Paper::new(id),
         hyphens: Hyphens::new(text.lines()),
         is_first: true,
+        drop_cap: None,
         references: None,
     };
     let has_pages = text.contains('\u{c}');
@@ -88,6 +90,8 @@ struct TextReader {
     hyphens: Hyphens,
     /// If `true`, no paragraph was read.
     is_first: bool,
+    /// Initial of the next paragraph.
+    drop_cap: Option<DropCap>,
     /// Heading of the list of references, inside of one.
     references: Option<String>,
 }
@@ -108,7 +112,14 @@ impl TextReader {
         let (lines, references) = lines.split_at(start.unwrap_or(lines.len()));
         self.references = references.first().map(|&heading| heading.to_owned());
         let [first, rest @ ..] = lines else { return };
-        let paragraph = single_spaced(&self.hyphens.join(lines.iter().copied()));
+        if !self.is_first
+            && rest.is_empty()
+            && let Some(cap) = DropCap::new(first)
+        {
+            self.drop_cap = Some(cap);
+            return;
+        }
+        let paragraph = single_spaced(&self.joined(lines));
         let level = heading_level(first).filter(|_| rest.is_empty());
         if let Some(level) = level {
             self.push_heading(level, first, page);
@@ -118,6 +129,29 @@ impl TextReader {
             self.paper.push_paragraph(&paragraph, page);
         }
         self.is_first = false;
+    }
+
+    /// Joins lines, after an initial. The first of them may be one, too. A letter is an initial at
+    /// the start of a section, and if it starts a word of the document: others are of formulas.
+    fn joined(&mut self, lines: &[&str]) -> String {
+        let section = self.paper.sections.last();
+        let is_start = section.is_none_or(|section| section.paragraphs.is_empty());
+        let is_cap =
+            |cap: &DropCap, line: &str| is_start || cap.starts_known_word(line, &self.hyphens);
+        let join = |lines: &[&str]| self.hyphens.join(lines.iter().copied());
+        let before = self.drop_cap.take();
+        if let [first, rest @ ..] = lines
+            && let Some(cap) = DropCap::new(first)
+            && rest.first().is_some_and(|line| is_cap(&cap, line))
+        {
+            return with_drop_cap(Some(cap), &join(rest), &self.hyphens);
+        }
+        let text = join(lines);
+        let cap = before.filter(|cap| is_cap(cap, &text));
+        match with_first_word(&text, &self.hyphens) {
+            Some(text) if cap.is_none() => text,
+            _ => with_drop_cap(cap, &text, &self.hyphens),
+        }
     }
 
     fn push_heading(&mut self, level: u8, heading: &str, page: Option<u32>) {
@@ -136,7 +170,7 @@ fn starts_references(lines: &[&str], at: usize) -> bool {
 }
 
 /// Returns `true` if a line is the heading of a section after the list of references.
-fn ends_references(heading: &str, line: &str) -> bool {
+pub(super) fn ends_references(heading: &str, line: &str) -> bool {
     let number = |text: &str| {
         let digits = text.split(|c: char| !c.is_ascii_digit()).next();
         digits.and_then(|digits| digits.parse::<u32>().ok())

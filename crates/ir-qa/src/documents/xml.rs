@@ -42,10 +42,13 @@ pub(super) enum Role {
     OmittedBlock,
     /// The content is a superscript or subscript.
     Script(Script),
-    /// The content is part of the text; scripts in it and around it are not marked.
-    ReferenceMark,
+    /// The content is a link inside of the document. `is_citation`: to an entry of the list of
+    /// references, or a footnote.
+    ReferenceMark { is_citation: bool },
     /// Another text replaces the content.
     Replaced(String),
+    /// Another text, separated from the words around it, replaces the content.
+    ReplacedBlock(String),
 }
 
 #[derive(Debug)]
@@ -180,6 +183,12 @@ impl Element {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Names and values of the attributes.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.attributes.iter();
+        all.map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     /// Iterates over the child elements.
     pub(super) fn elements(&self) -> impl Iterator<Item = &Self> {
         self.children.iter().filter_map(|node| match node {
@@ -265,21 +274,18 @@ impl Element {
                 self.push_text(role, text);
                 text.close(script);
             }
-            Role::ReferenceMark => {
-                text.start_mark();
+            Role::ReferenceMark { is_citation } => {
+                text.start_mark(is_citation);
                 self.push_text(role, text);
                 text.end_mark();
             }
             Role::Replaced(replacement) => text.push(&replacement),
+            Role::ReplacedBlock(replacement) => {
+                text.separate();
+                text.push(&replacement);
+                text.separate();
+            }
         }
-    }
-
-    /// Returns `true` if the text of the element contains such a character.
-    pub(super) fn has_text(&self, of: fn(char) -> bool) -> bool {
-        self.children.iter().any(|node| match node {
-            Node::Text(text) => text.contains(of),
-            Node::Element(element) => element.has_text(of),
-        })
     }
 
     /// Text of the element with single spaces, as [`Element::push_text`] appends it.

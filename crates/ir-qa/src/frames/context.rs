@@ -48,7 +48,7 @@ impl<'a> Contexts<'a> {
         match piece.kind {
             ChunkKind::Title => self.title = Some(answer),
             ChunkKind::Section => self.section = Some(answer),
-            ChunkKind::Content => {}
+            ChunkKind::Content | ChunkKind::Row | ChunkKind::Formula => {}
         }
         let mut before = Vec::new();
         if piece.kind == ChunkKind::Content {
@@ -61,7 +61,9 @@ impl<'a> Contexts<'a> {
 
         let after = pieces[at + 1..].iter();
         let after = after.take_while(|later| later.kind != ChunkKind::Title);
-        let after = within_budget(after, self.budget);
+        let after = after.filter(|later| later.kind != ChunkKind::Row);
+        let is_row = piece.kind == ChunkKind::Row;
+        let after = within_budget(after, if is_row { 0 } else { self.budget });
 
         let mut context = before.join(" ");
         if !before.is_empty() {
@@ -78,8 +80,10 @@ impl<'a> Contexts<'a> {
     }
 
     fn remember(&mut self, at: usize) {
-        if self.pieces[at].kind != ChunkKind::Content {
+        if self.pieces[at].kind.is_heading() {
             self.recent.clear();
+        }
+        if self.pieces[at].kind != ChunkKind::Content {
             return;
         }
         let text = &self.pieces[at].text;

@@ -2,12 +2,13 @@
 //!
 //! 1. Line breaks and non-breaking spaces become spaces; carriage returns and tabs are deleted.
 //! 2. Running text is split into sentences. Sentences that are too short or too long are dropped.
-//!    Titles and headings stay whole.
+//!    Titles, headings and rows of tables stay whole; formulas are left out.
 //! 3. The context of a sentence has, in this order, the last title, the last heading, the sentences
 //!    before it and the text after it, joined by spaces. Each side stops as soon as its budget is
 //!    used up, so that the last piece may exceed it. The sentences before it stop at a heading, and
 //!    equal sentences count once; the text after it stops at a title only. Titles and headings have
-//!    no sentences before them.
+//!    no sentences before them. Rows of tables have the title and the heading, and are in no
+//!    context of a sentence.
 //!
 //! Ids of chunks, which are random in the published converter, are numbers of chunks. Two kinds of
 //! chunks that it keeps are dropped: blank titles and headings, and those longer than the longest
@@ -131,14 +132,20 @@ impl FrameConfig {
         }
     }
 
-    /// Converts a paper. The frames have [`Paper::attributes`] as metadata. The answers of
-    /// [`Paper::faq`] become frames of their own, as they are, with their questions and fields; the
-    /// id of such a frame is the id of the paper, a slash and the number of the entry from 0.
+    /// Converts a paper. The frames have [`Paper::attributes`] as metadata; the attribute
+    /// `language` is the language of a splitter of scientific text. The answers of [`Paper::faq`]
+    /// become frames of their own, as they are, with their questions and fields; the id of such a
+    /// frame is the id of the paper, a slash and the number of the entry from 0.
     #[must_use]
     pub fn convert_paper(&self, paper: &Paper) -> FrameSet {
         let attributes = paper.attributes();
+        let of_language = attributes.text("language").map(|language| Self {
+            splitter: self.splitter.clone().with_language(language),
+            ..self.clone()
+        });
+        let config = of_language.as_ref().unwrap_or(self);
         let mut set = match &*paper.faq {
-            [] => self.convert(&paper.id, &paper.chunks()),
+            [] => config.convert(&paper.id, &paper.chunks()),
             entries => Self::convert_faq(&paper.id, entries),
         };
         for frame in &mut set.frames {
@@ -187,7 +194,10 @@ impl FrameConfig {
             let text = normalized(text);
             let ranges: Vec<_> = match chunk.kind {
                 ChunkKind::Content => self.splitter.split(&text).collect(),
-                ChunkKind::Title | ChunkKind::Section => iter::once(0..text.len()).collect(),
+                ChunkKind::Formula => continue,
+                ChunkKind::Title | ChunkKind::Section | ChunkKind::Row => {
+                    iter::once(0..text.len()).collect()
+                }
             };
             for (sentence, range) in ranges.into_iter().enumerate() {
                 let text = &text[range.clone()];

@@ -24,6 +24,7 @@ use ir_core::Retriever;
 pub use error::AnswerIndexError;
 pub use index::AnswerIndex;
 pub use reranking::{AnswerReranking, RerankedAnswers};
+pub use scripts::ScriptAnalyzer;
 
 use crate::frame::{Frame, FrameQuestion};
 

@@ -261,6 +261,7 @@ impl SocoFrame {
         let kind = match self.meta.text("chunk_type") {
             Some("title") => ChunkKind::Title,
             Some("section") => ChunkKind::Section,
+            Some("row") => ChunkKind::Row,
             _ => ChunkKind::Content,
         };
         let answer = &self.answer;

@@ -6,6 +6,7 @@ mod documents;
 #[cfg(feature = "endpoint")]
 mod endpoint;
 mod frames;
+mod golden;
 mod json_documents;
 mod markup_documents;
 mod questions;

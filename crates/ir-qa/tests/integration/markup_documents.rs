@@ -1,6 +1,7 @@
 //! Text of HTML, JATS, TEI and MathML: scripts, blocks, references, collections.
 
-use ir_qa::documents::{DocumentFormat, DocumentReader, Paper};
+use ir_qa::ChunkKind;
+use ir_qa::documents::{DocumentFormat, DocumentReader, MissingPart, Paper};
 
 fn papers(text: &str, format: DocumentFormat) -> Vec<Paper> {
     let reader = DocumentReader::default();
@@ -8,7 +9,7 @@ fn papers(text: &str, format: DocumentFormat) -> Vec<Paper> {
     file.unwrap().papers
 }
 
-/// Headings with their level, and paragraphs.
+/// Headings with their level, paragraphs, rows of tables after `|`, and formulas after `=`.
 fn lines(text: &str, format: DocumentFormat) -> Vec<String> {
     let mut lines = Vec::new();
     for section in &papers(text, format)[0].sections {
@@ -16,7 +17,11 @@ fn lines(text: &str, format: DocumentFormat) -> Vec<String> {
             let marks = "#".repeat(section.level.into());
             lines.push(format!("{marks} {}", section.heading));
         }
-        lines.extend(section.paragraphs.iter().map(|p| p.text.clone()));
+        lines.extend(section.paragraphs.iter().map(|p| match p.kind {
+            ChunkKind::Row => format!("| {}", p.text),
+            ChunkKind::Formula => format!("= {}", p.text),
+            _ => p.text.clone(),
+        }));
     }
     lines
 }
@@ -92,14 +97,49 @@ fn reference_marks_are_no_powers() {
             "<p>Known <hi rend='superscript'><ref type='bibr'>7</ref></hi> for 10\
              <hi rend='superscript'>7</hi>.</p>"
         ),
-        ["Known 7 for 10⁷."]
+        ["Known for 10⁷."]
     );
     assert_eq!(
         html(
             "<p>Seen <sup><a href='#b3'>3</a></sup> and <a href='#b4'><sup>4</sup></a> in \
               10<sup>3</sup>."
         ),
-        ["Seen 3 and 4 in 10³."]
+        ["Seen and in 10³."]
+    );
+}
+
+/// A citation that is glued to a word is no part of it: `p53` with the reference 4 is not `p534`.
+#[test]
+fn citations_are_no_part_of_words() {
+    for (paragraph, expected) in [
+        (
+            "In p53<xref ref-type='bibr'>4</xref>, Tab.<xref ref-type='table'>2</xref> and \
+             grown<xref ref-type='fn'><sup>a</sup></xref> cells.<sup><xref ref-type='bibr'>5</xref>,\
+             <xref ref-type='bibr'>6</xref></sup>",
+            "In p53, Tab.2 and grown cells.",
+        ),
+        (
+            "As in [<xref ref-type='bibr'>4</xref>,<xref ref-type='bibr'>5</xref>], refs. \
+             <xref ref-type='bibr'>6</xref> and <xref ref-type='bibr'>Roe 2001</xref>.",
+            "As in [4,5], refs. 6 and Roe 2001.",
+        ),
+        (
+            "A power <xref ref-type='sec'>of 10<sup>4</sup></xref> is one.",
+            "A power of 10⁴ is one.",
+        ),
+    ] {
+        assert_eq!(jats(&format!("<p>{paragraph}</p>")), [expected]);
+    }
+    assert_eq!(
+        html(
+            "<p>In p53<a href='#cite-4'>4</a> and Fig.<a href='#f2'>2</a> of <a href='#s'>10\
+             <sup>4</sup></a> cells<sup><a href='#x'>5</a>, <a href='#y'>6</a></sup>."
+        ),
+        ["In p53 and Fig.2 of 10⁴ cells."]
+    );
+    assert_eq!(
+        tei("<p>In p53<ref type='bibr'>4</ref> and <ref type='bibr'>(Roe, 2001)</ref>.</p>"),
+        ["In p53 and (Roe, 2001)."]
     );
 }
 
@@ -133,7 +173,7 @@ fn blocks_inside_of_paragraphs_separate_words() {
     for (paragraph, expected) in [
         (
             "Energy follows<disp-formula>E</disp-formula>for all<disp-formula>m</disp-formula>.",
-            &["Energy follows for all."][..],
+            &["Energy follows E for all m."][..],
         ),
         (
             "We say<def-list><def-item><term>IR</term><def><p>finding texts.</p><p>Often.</p></def>\
@@ -175,7 +215,7 @@ fn blocks_inside_of_paragraphs_separate_words() {
             "<p>It is<math display='block'><mi>E</mi></math>for mass<table><tr><td>1</table>one \
               of<br>two."
         ),
-        ["It is E for mass", "one of two."]
+        ["It is E for mass", "= E", "one of two."]
     );
 }
 
@@ -208,6 +248,99 @@ fn references_of_html_are_no_text() {
     );
     // No end tag: nothing is lost.
     assert_eq!(html("<div class=references><p>Tea."), ["Tea."]);
+}
+
+#[test]
+fn hidden_elements_footnotes_and_affiliations_are_no_text() {
+    for part in [
+        "<span hidden>Not shown.</span>",
+        "<div hidden=''><div>Not</div> shown.</div>",
+        "<span aria-hidden='true'>Not shown.</span>",
+        "<span style='color: red; display:none'>Not shown.</span>",
+        "<span class='ltx_note ltx_role_footnote'><sup class='ltx_note_mark'>1</sup><span \
+         class='ltx_note_outer'>Not text.</span></span>",
+        "<section class='footnotes' role='doc-endnotes'><ol><li>Not text.</li></ol></section>",
+        "<div class='x affiliation'>Institute of Ponds</div>",
+        "<a class='footnote-ref' href='#fn1'><sup>1</sup></a>",
+        "<p class='ltx_ERROR'>undefined</p>",
+    ] {
+        let page = format!("<p>Frogs sing.{part}</p><p>They jump.</p>");
+        assert_eq!(html(&page), ["Frogs sing.", "They jump."], "{part}");
+    }
+    // Words stay whole, and nothing is lost without an end tag.
+    assert_eq!(
+        html("<p>Fro<span hidden>x</span>gs <b hidden=until-found>sing</b>.<p hidden>They jump."),
+        ["Frogs sing.", "They jump."]
+    );
+    // KaTeX has each formula twice.
+    let formula = "<span class=katex><span class=katex-mathml><math><msup><mn>10</mn><mn>4</mn>\
+        </msup></math></span><span class=katex-html aria-hidden=true>10<span>4</span></span></span>";
+    assert_eq!(html(&format!("<p>At {formula} cells.")), ["At 10⁴ cells."]);
+}
+
+#[test]
+fn authors_and_dates_of_latexml() {
+    let page = "<div id='watermark-tr'>arXiv:1606.05250v3 [cs.CL] 11 Oct 2016</div><h1>Ponds</h1>\
+        <div class='ltx_authors'><span class='ltx_creator ltx_role_author'><span \
+        class='ltx_personname'>Eve Cup<sup>1</sup> and Bo Pot<br>Institute of Tea</span><span \
+        class='ltx_author_notes'>a@b.example</span></span><span class='ltx_creator'><span \
+        class='ltx_personname'><span>Ann</span> de la Roe</span></span></div>\
+        <div class='ltx_dates'>(June 2015)</div><p>Frogs sing.</p>";
+    let paper = papers(page, DocumentFormat::Html).remove(0);
+    assert_eq!(paper.title, "Ponds");
+    assert_eq!(paper.authors, ["Eve Cup", "Bo Pot", "Ann de la Roe"]);
+    assert_eq!(paper.year, Some(2016));
+    assert_eq!(paper.metadata.text("arxiv"), Some("1606.05250"));
+    let texts: Vec<&str> = paper.paragraphs().map(|it| &*it.text).collect();
+    assert_eq!(texts, ["Frogs sing."]);
+    let dated = page.replace("watermark-tr", "x").replace("arXiv:", "");
+    assert_eq!(papers(&dated, DocumentFormat::Html)[0].year, Some(2015));
+    let known = format!("<meta name=citation_author content='Cup, Eve'>{page}");
+    assert_eq!(papers(&known, DocumentFormat::Html)[0].authors, ["Eve Cup"]);
+}
+
+#[test]
+fn words_at_line_breaks_of_tei_are_joined() {
+    assert_eq!(
+        tei(
+            "<p>The hyphen-<lb/>ated words of a well-known, well-\n<lb/>known<lb/>type-<lb/>setter.</p>"
+        ),
+        ["The hyphenated words of a well-known, well-known typesetter."]
+    );
+}
+
+#[test]
+fn acknowledgments_have_a_heading() {
+    let expected = ["Tea.", "# Acknowledgments", "We thank Eve."];
+    assert_eq!(
+        lines(
+            "<article><body><p>Tea.</p></body><back><ack><p>We thank Eve.</p></ack></back></article>",
+            DocumentFormat::Xml
+        ),
+        expected
+    );
+    assert_eq!(
+        tei("<p>Tea.</p></div><div type='acknowledgement'><p>We thank Eve.</p>"),
+        expected
+    );
+    for (text, format) in [
+        (
+            "<p>Tea.<p><b>Acknowledgments.</b> We thank Eve.",
+            DocumentFormat::Html,
+        ),
+        (
+            "# T\n\nTea.\n\n**Acknowledgments**\n\nWe thank Eve.",
+            DocumentFormat::Markdown,
+        ),
+        (
+            "T\n\nTea.\n\nAcknowledgments: We thank Eve.",
+            DocumentFormat::Text,
+        ),
+    ] {
+        assert_eq!(lines(text, format), expected, "{format}");
+    }
+    let kept = "<p>Acknowledgments of letters are rare.";
+    assert_eq!(html(kept), ["Acknowledgments of letters are rare."]);
 }
 
 #[test]
@@ -318,7 +451,123 @@ fn inline_formulas_in_tex() {
         assert_eq!(jats(&paragraph), [expected]);
     }
     let displayed = "<p>It is <disp-formula><tex-math>x</tex-math></disp-formula> large.</p>";
-    assert_eq!(jats(displayed), ["It is large."]);
+    assert_eq!(jats(displayed), ["It is $x$ large."]);
+}
+
+/// No sentence starts with what a formula between two paragraphs left.
+#[test]
+fn displayed_formulas_are_in_their_sentences() {
+    let math = "<math display='block'><mi>v</mi><mo>=</mo><mi>a</mi></math>";
+    let expected = ["The speed is v=a where a is one.", "= v=a", "It is high."];
+    let formula = format!("<disp-formula id='e'><label>(1)</label>{math}</disp-formula>");
+    let paragraphs =
+        format!("<p>The speed is</p>{formula}<p>where a is one.</p><p>It is high.</p>");
+    assert_eq!(jats(&paragraphs), expected);
+    let paragraphs = format!("<p>The speed is{formula}where a is one.</p><p>It is high.</p>");
+    assert_eq!(jats(&paragraphs), expected);
+    let table = format!(
+        "<p>The speed is</p><table class='ltx_equation ltx_eqn_table'><tr><td>{math}</td><td><span \
+         class='ltx_tag ltx_tag_equation'>(1)</span></td></tr></table><p>where a is one.<p>It is high."
+    );
+    assert_eq!(html(&table), expected);
+    assert_eq!(
+        tei("<p>The speed is</p><formula>v=a<label>(1)</label></formula><p>where a is one.</p>"),
+        ["The speed is v=a where a is one."]
+    );
+    let markdown = "The speed is\n\n$$v=a$$\n\nwhere a is one.\n\nIt ends.\n\n$$b$$\n\nfor all.";
+    assert_eq!(
+        lines(markdown, DocumentFormat::Markdown),
+        [
+            "The speed is $$v=a$$ where a is one.",
+            "It ends.",
+            "= $$b$$",
+            "$$b$$ for all."
+        ]
+    );
+    let image = "<p>It is</p><disp-formula><graphic/></disp-formula><p>where a is one.</p>";
+    assert_eq!(jats(image), ["It is where a is one."]);
+}
+
+/// MathML is kept without addresses and scripts.
+#[test]
+fn markup_of_formulas_is_harmless() {
+    let math = "<math display='block' onclick='x()' class='c'><mi href='javascript:x()'>a</mi>\
+        <mo mathvariant='bold'>&lt;</mo><script>x()</script><mspace width='1em'/></math>";
+    let expected = "<math display=\"block\"><mi>a</mi><mo mathvariant=\"bold\">&lt;</mo>\
+        <mspace width=\"1em\"></mspace></math>";
+    let page = format!("<p>It is {math} here.</p>");
+    let paper = papers(&page, DocumentFormat::Html).remove(0);
+    let markup = paper.paragraphs().find_map(|it| it.markup.as_deref());
+    assert_eq!(markup, Some(expected));
+    let article =
+        format!("<article><body><p>It is<disp-formula>{math}</disp-formula></p></body></article>")
+            .replace("<script>x()</script>", "");
+    let paper = papers(&article, DocumentFormat::Xml).remove(0);
+    let markup = paper.paragraphs().find_map(|it| it.markup.as_deref());
+    assert_eq!(markup, Some(expected));
+}
+
+#[test]
+fn rows_of_tables_have_the_names_of_their_columns() {
+    let expected = [
+        "Table 2: Speed.",
+        "| Table 2: Model: BM25; MRR: 71.7; R@5: 10⁴",
+        "| Table 2: Model: Dense; MRR: 80",
+    ];
+    let rows = "<thead><tr><th>Model</th><th>MRR</th><th>R@5</th></tr></thead><tbody><tr>\
+        <td>BM25</td><td>71.7</td><td>10<sup>4</sup></td></tr><tr><td>Dense</td><td>80</td><td/>\
+        </tr></tbody>";
+    let table = format!(
+        "<table-wrap><label>Table 2</label><caption><p>Table 2: Speed.</p></caption><table>{rows}\
+         </table></table-wrap>"
+    );
+    assert_eq!(jats(&table), expected);
+    assert_eq!(
+        html(&format!(
+            "<table><caption>Table 2: Speed.</caption>{rows}</table>"
+        )),
+        expected
+    );
+    let figure =
+        format!("<figure><figcaption>Table 2: Speed.</figcaption><table>{rows}</table></figure>");
+    assert_eq!(html(&figure), expected);
+    let cells = |cells: [&str; 3]| {
+        let cells = cells.map(|cell| format!("<cell>{cell}</cell>"));
+        format!("<row>{}</row>", cells.concat())
+    };
+    let power = "10<hi rend='superscript'>4</hi>";
+    let rows = cells(["Model", "MRR", "R@5"])
+        + &cells(["BM25", "71.7", power])
+        + &cells(["Dense", "80", ""]);
+    assert_eq!(
+        tei(&format!(
+            "<figure type='table'><head>Table 2</head><figDesc>Table 2: Speed.</figDesc><table>{rows}\
+             </table></figure>"
+        )),
+        expected
+    );
+    let markdown =
+        "Table 2: Speed.\n\n|Model|MRR|R@5|\n|--|--|--|\n|BM25|71.7|10<sup>4</sup>|\n|Dense|80||\n";
+    assert_eq!(lines(markdown, DocumentFormat::Markdown), expected);
+}
+
+#[test]
+fn long_tables_are_bounded_and_reported() {
+    let rows: String = (0..1000)
+        .map(|n| format!("<tr><td>a{n}</td><td>{n}</td></tr>"))
+        .collect();
+    let page = format!("<h1>T</h1><p>Text.</p><table><tr><th>A<th>B</tr>{rows}</table><p>End.");
+    let reader = DocumentReader::default();
+    let file = reader
+        .read_bytes(page.as_bytes(), DocumentFormat::Html, "f", "f")
+        .unwrap();
+    let paper = &file.papers[0];
+    assert_eq!((paper.paragraphs().count(), paper.omitted_rows), (202, 800));
+    assert!(file.missing.contains(&MissingPart::TableRows));
+    assert_eq!(
+        MissingPart::TableRows.to_string(),
+        "rows of a table beyond the first 200"
+    );
 }
 
 /// Text after an element without end tag is not lost.

@@ -14,8 +14,9 @@ use ir_core::{
     Search,
 };
 use ir_data::LineReader;
-use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
-use ir_qa::{ChunkKind, Frame, highlight};
+use ir_qa::documents::SeenPapers;
+use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion, ScriptAnalyzer};
+use ir_qa::{Frame, highlight};
 use ir_system::SharedRetriever;
 use serde_json::json;
 use system_file::AnswerSystem;
@@ -32,7 +33,7 @@ use crate::shared::list_style::{
 };
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
-use crate::shared::paper_folder::{read_papers, warn};
+use crate::shared::paper_folder::{is_duplicate, read_papers, warn};
 use crate::shared::signals::stop_on_interrupt;
 #[cfg(feature = "dense")]
 use crate::shared::system_options::RERANKING;
@@ -52,7 +53,8 @@ Examples:
 Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read; its help has the formats. Markdown has
 title, authors and year in YAML front matter. Each answer is shown with its
-context.
+context. Rows of tables are answers, with the names of their columns. A paper
+with the DOI or the arXiv id of another one is left out, with a warning.
 
 --filter has the fields of the papers, such as title, authors, year and
 doc_id, the path of a paper. Papers without a year satisfy year>=2015: exclude
@@ -194,7 +196,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         OutputSink::colored_stdout()
     };
-    let analysis = Analysis::default().build()?;
+    let analysis = ScriptAnalyzer::new(Analysis::default().build()?);
     // Numbers of answers, and of those with an explanation.
     let (mut shown_answers, mut explained) = (0_usize, 0_usize);
     for question in &questions {
@@ -330,7 +332,7 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
 /// Reads frames, or papers and converts them.
 fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Result<Vec<Frame>> {
     let language = options.language;
-    let is_answer = |frame: &Frame| options.headings || frame.kind == ChunkKind::Content;
+    let is_answer = |frame: &Frame| options.headings || !frame.kind.is_heading();
     let mut frames = Vec::new();
     if papers
         .extension()
@@ -356,7 +358,11 @@ fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Res
     }
     let config = language.unwrap_or_default().scientific_frames();
     let mut count = 0;
+    let mut seen = SeenPapers::default();
     let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
+        if is_duplicate(&paper, &mut seen, console) {
+            return Ok(());
+        }
         count += 1;
         let mut of_paper = config.convert_paper(&paper).frames;
         of_paper.retain(is_answer);

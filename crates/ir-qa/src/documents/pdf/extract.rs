@@ -11,6 +11,7 @@ use pdf_oxide::layout::TextSpan;
 
 use super::{PdfConfig, PdfInformation, PdfLine, PdfPage, PdfRecord};
 use crate::documents::error::PdfError;
+use crate::documents::running_text::{Script, script_text};
 
 /// Distance of baselines, as a fraction of the font size, up to which spans are in one line:
 /// superscripts are.
@@ -18,6 +19,14 @@ const LINE_TOLERANCE: f32 = 0.5;
 
 /// Gap between spans, as a fraction of the font size, from which a space separates them.
 const WORD_GAP: f32 = 0.15;
+
+/// Maximum font size of a superscript or subscript, as a fraction of the font size of the line.
+const SCRIPT_SIZE: f32 = 0.85;
+
+/// Distances from the baseline, as fractions of the font size, from which a small text is a
+/// superscript above and a subscript below.
+const RAISED: f32 = 0.2;
+const LOWERED: f32 = 0.08;
 
 /// Extracts the text of a PDF from `input` and writes it to `out` as JSON lines: the work of the
 /// child process of [`PdfConfig::program`]. Errors of the PDF are written, too. A panic of the
@@ -242,16 +251,42 @@ impl LineInProgress {
             && span.bbox.x > end - LINE_TOLERANCE * size
     }
 
+    /// A superscript or subscript of numbers and signs in Unicode. `None` for other spans.
+    fn script(&self, span: &TextSpan) -> Option<String> {
+        let line = &self.line;
+        if line.text.ends_with(char::is_whitespace)
+            || line.text.is_empty()
+            || span.font_size > SCRIPT_SIZE * line.size
+        {
+            return None;
+        }
+        let distance = (span.bbox.y - line.y) / line.size.max(1.0);
+        let script = if distance > RAISED {
+            Script::Superscript
+        } else if distance < -LOWERED {
+            Script::Subscript
+        } else {
+            return None;
+        };
+        let (text, after) = match span.text.trim_end() {
+            text if text.len() < span.text.len() => (text, " "),
+            text => (text, ""),
+        };
+        Some(script_text(script, text)? + after)
+    }
+
     fn push(&mut self, span: &TextSpan) {
+        let script = self.script(span);
         let line = &mut self.line;
         let end = line.x + line.width;
         let gap = span.bbox.x - end;
-        let has_space =
-            line.text.ends_with(char::is_whitespace) || span.text.starts_with(char::is_whitespace);
+        let has_space = script.is_some()
+            || line.text.ends_with(char::is_whitespace)
+            || span.text.starts_with(char::is_whitespace);
         if !line.text.is_empty() && !has_space && gap > WORD_GAP * line.size.min(span.font_size) {
             line.text.push(' ');
         }
-        line.text.push_str(&span.text);
+        line.text.push_str(script.as_deref().unwrap_or(&span.text));
         line.width = (span.bbox.x + span.bbox.width - line.x).max(line.width);
         let font = (
             (span.font_size * 10.0).round() as i32,

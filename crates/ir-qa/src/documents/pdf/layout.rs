@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{PdfInformation, PdfLine, PdfPage, PdfText};
+use crate::documents::drop_caps::{DropCap, with_drop_cap};
 use crate::documents::hyphens::Hyphens;
 use crate::documents::paper::{Paper, single_spaced};
-use crate::documents::text::heading_level;
+use crate::documents::references::is_reference_heading;
+use crate::documents::text::{ends_references, heading_level};
 
 /// Minimum font size of headings, relative to the font size of the text.
 const HEADING_SIZE: f32 = 1.12;
@@ -30,14 +32,23 @@ const MARGIN: f32 = 0.1;
 /// Pages from which on a repeated line is a running head.
 const RUNNING_HEAD_PAGES: usize = 3;
 
+const SENTENCE_ENDS: [char; 6] = ['.', '?', '!', '。', '？', '！'];
+
 /// Line with its page from 1.
 struct PlacedLine {
     page: u32,
     line: PdfLine,
 }
 
-/// Builds the paper of a PDF. Running heads and page numbers are left out, hyphenated words are
-/// joined, and paragraphs continue over columns and pages.
+/// Minimum font size of an initial over several lines, relative to the font size of the text.
+const DROP_CAP_SIZE: f32 = 1.6;
+
+/// Builds the paper of a PDF. Running heads, page numbers and lists of references are left out,
+/// hyphenated words and initials over several lines are joined, and paragraphs continue over
+/// columns and pages.
+///
+/// A list of references ends at the heading of an appendix or of another part that follows it, or
+/// with the next number.
 ///
 /// The title is the title of the information dictionary if the first page with text contains it,
 /// or else the text of that page in the largest font. Authors are the authors of the dictionary
@@ -71,6 +82,8 @@ pub(super) fn paper(text: PdfText, id: &str) -> Paper {
         block: None,
         first_page: lines.first().map_or(0, |placed| placed.page),
         has_heading: false,
+        drop_cap: None,
+        references: None,
     };
     let mut previous: Option<&PlacedLine> = None;
     for (number, placed) in lines.iter().enumerate() {
@@ -191,7 +204,7 @@ fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
     if largest < HEADING_SIZE * body {
         return 0..0;
     }
-    let is_title = |line: &&PdfLine| line.size > largest - 0.6;
+    let is_title = |line: &&PdfLine| (line.size - largest).abs() < 0.6;
     let start = page
         .iter()
         .position(|line| is_title(line) && letters(&line.text).len() >= 4);
@@ -232,6 +245,10 @@ struct Builder {
     first_page: u32,
     /// If `true`, a heading was found.
     has_heading: bool,
+    /// Initial of the next paragraph.
+    drop_cap: Option<DropCap>,
+    /// Heading of the list of references, inside of one.
+    references: Option<String>,
 }
 
 impl Builder {
@@ -242,6 +259,12 @@ impl Builder {
         next: Option<&PlacedLine>,
     ) {
         let line = &placed.line;
+        let is_large = line.size >= DROP_CAP_SIZE * self.body;
+        if let Some(cap) = DropCap::new(&line.text).filter(|_| is_large && next.is_some()) {
+            self.end_block();
+            self.drop_cap = Some(cap);
+            return;
+        }
         let is_heading = self.is_heading(placed, previous, next);
         self.has_heading |= is_heading;
         let continues = self.block.as_ref().is_some_and(|block| {
@@ -265,8 +288,9 @@ impl Builder {
             }
             _ => {
                 self.end_block();
+                let cap = self.drop_cap.take();
                 self.block = Some(Block {
-                    text: line.text.clone(),
+                    text: with_drop_cap(cap, &line.text, &self.hyphens),
                     page: placed.page,
                     size: line.size,
                     is_bold: line.is_bold,
@@ -296,12 +320,18 @@ impl Builder {
         if !has_letters || line.text.chars().count() > MAX_HEADING {
             return false;
         }
+        let is_reference = is_reference_heading(&line.text);
+        let is_ended = |above: &PlacedLine| above.line.text.trim_end().ends_with(SENTENCE_ENDS);
+        if is_reference && previous.is_some_and(is_ended) {
+            return true;
+        }
         if line.size >= HEADING_SIZE * self.body {
             // Above the first heading are the names of the authors.
             let is_after_authors = self.has_heading || placed.page > self.first_page;
             return is_after_authors || heading_level(&line.text).is_some();
         }
-        if heading_level(&line.text).is_none() || line.size < 0.95 * self.body {
+        let is_named = is_reference || heading_level(&line.text).is_some();
+        if !is_named || line.size < 0.95 * self.body {
             return false;
         }
         // The size of the text: bold or alone.
@@ -335,7 +365,7 @@ impl Builder {
         previous: Option<&PlacedLine>,
     ) -> bool {
         let text = block.text.trim_end_matches(['"', '\'', ')', ']', '”', '’']);
-        let is_ended = text.ends_with(['.', '?', '!', ':', '。', '？', '！']);
+        let is_ended = text.ends_with(':') || text.ends_with(SENTENCE_ENDS);
         let line = &placed.line;
         let is_lowercase = line.text.starts_with(char::is_lowercase);
         let Some(gap) = previous.and_then(|above| self.gap(above, placed)) else {
@@ -351,44 +381,38 @@ impl Builder {
     }
 
     fn end_block(&mut self) {
-        let Some(block) = self.block.take() else {
+        let Some(Block {
+            text,
+            page,
+            is_heading,
+            ..
+        }) = self.block.take()
+        else {
             return;
         };
-        let text = expanded(&block.text);
-        if block.is_heading {
-            let level = heading_level(&text).unwrap_or(1);
-            self.paper.push_section(level, &text);
-            if let Some(section) = self.paper.sections.last_mut() {
-                section.page = Some(block.page);
+        if let Some(references) = &self.references {
+            if !(is_heading && ends_references(references, &text)) {
+                return;
             }
+            self.references = None;
+        }
+        if !is_heading {
+            self.paper.push_paragraph(&text, Some(page));
+        } else if is_reference_heading(&text) {
+            self.references = Some(text);
         } else {
-            self.paper.push_paragraph(&text, Some(block.page));
+            self.paper
+                .push_section(heading_level(&text).unwrap_or(1), &text);
+            if let Some(section) = self.paper.sections.last_mut() {
+                section.page = Some(page);
+            }
         }
     }
 
     fn finish(mut self) -> Paper {
         self.end_block();
-        self.paper.title = expanded(&self.paper.title);
         self.paper
     }
-}
-
-/// Text with letters for ligatures.
-fn expanded(text: &str) -> String {
-    let mut expanded = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\u{fb00}' => expanded.push_str("ff"),
-            '\u{fb01}' => expanded.push_str("fi"),
-            '\u{fb02}' => expanded.push_str("fl"),
-            '\u{fb03}' => expanded.push_str("ffi"),
-            '\u{fb04}' => expanded.push_str("ffl"),
-            // A soft hyphen within a line.
-            '\u{ad}' => {}
-            c => expanded.push(c),
-        }
-    }
-    expanded
 }
 
 #[cfg(test)]
@@ -432,13 +456,13 @@ mod tests {
             (50.0, 688.0, 10.0, "perature of a well-"),
             (50.0, 676.0, 10.0, "known tea in the low-"),
             (50.0, 664.0, 10.0, "temperature pot of Smith-"),
-            (50.0, 652.0, 10.0, "Jones, e\u{fb03}cient"),
+            (50.0, 652.0, 10.0, "Jones, hot"),
         ])]);
         assert_eq!(
             paragraphs(&paper),
             [
                 "The low well-known cup and the temperature of a well-known tea in the low-temperature pot of \
-              Smith-Jones, efficient"
+              Smith-Jones, hot"
             ]
         );
     }
@@ -490,6 +514,47 @@ mod tests {
         let first = &paper.sections[0].paragraphs;
         assert_eq!(first.len(), 1);
         assert_eq!(first[0].text, "Ada Cup, University of Tea");
+    }
+
+    #[test]
+    fn references_are_no_text() {
+        let paper = read(vec![page(&[
+            (50.0, 760.0, 16.0, "Cups and Pots"),
+            (50.0, 700.0, 10.0, "The cups are low."),
+            // In the font of the text, without a gap.
+            (50.0, 688.0, 10.0, "References"),
+            (50.0, 676.0, 10.0, "[1] E. Cup. Which cups are low? 2001."),
+            (50.0, 652.0, 12.0, "Pot, B. In the font of headings."),
+            (50.0, 610.0, 12.0, "Appendix"),
+            (50.0, 590.0, 10.0, "The pots are high."),
+        ])]);
+        let headings: Vec<&str> = paper.sections.iter().map(|s| &*s.heading).collect();
+        assert_eq!(headings, ["", "Appendix"]);
+        assert_eq!(
+            paragraphs(&paper),
+            ["The cups are low.", "The pots are high."]
+        );
+    }
+
+    #[test]
+    fn initials_over_several_lines_are_joined() {
+        let paper = read(vec![page(&[
+            (50.0, 760.0, 16.0, "Cups and Pots"),
+            (50.0, 730.0, 10.0, "Ada Cup of Tea"),
+            (50.0, 700.0, 32.0, "T"),
+            (70.0, 700.0, 10.0, "he cup is low, and this line is long."),
+            (70.0, 688.0, 10.0, "The pot is high. It is an analysis."),
+            (50.0, 640.0, 32.0, "A"),
+            (70.0, 640.0, 10.0, "cup is not a pot, as all of us know."),
+        ])]);
+        assert_eq!(
+            paragraphs(&paper),
+            [
+                "Ada Cup of Tea",
+                "The cup is low, and this line is long. The pot is high. It is an analysis.",
+                "A cup is not a pot, as all of us know.",
+            ]
+        );
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl QuestionGenerator for RuleQuestions {
     fn generate(&self, frames: &[&Frame]) -> Result<Vec<Vec<String>>, QuestionError> {
         let questions = frames.iter().map(|frame| match frame.kind {
             ChunkKind::Content => self.questions(&frame.answer, &frame.context),
-            ChunkKind::Title | ChunkKind::Section => Vec::new(),
+            _ => Vec::new(),
         });
         Ok(questions.collect())
     }

@@ -3,36 +3,28 @@
 //! The text of a page needs the order of tags, not a DOM with the repairs of browsers. html5gum
 //! implements the tokenizer of the standard without dependencies, in linear time on any input.
 
-use std::borrow::Cow;
+mod byline;
+mod formula;
+mod purpose;
+mod table;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
-use std::mem;
 
+use byline::Byline;
+use formula::Formulas;
 use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
+use purpose::{Purpose, attribute, is_citation_address, purpose, tracked_name};
+use table::{OpenTable, is_part};
 
 use super::paper::{Paper, single_spaced, year_in};
 use super::references::is_reference_heading;
-use super::running_text::{RunningText, Script, has_scripts, math_script};
+use super::running_text::{RunningText, Script};
 use crate::word_class::WordClass;
 
-/// Elements without text for readers: scripts, styles, navigation, controls, tables of numbers.
-static SKIPPED: WordClass = WordClass::new(
-    "annotation annotation-xml aside button canvas datalist footer iframe nav noscript object
-    pre script select style svg table template textarea",
-);
-/// Skipped elements that separate no words.
-static INVISIBLE: WordClass =
-    WordClass::new("annotation annotation-xml noscript script style svg template");
-/// Elements that may contain a list of references.
-static LISTS: WordClass = WordClass::new("div dl ol section ul");
-/// Classes and roles of lists of references.
-static REFERENCE_LISTS: WordClass = WordClass::new(
-    "bibliography biblist c-article-references citation-list csl-bib-body doc-bibliography
-    ltx_bibliography ltx_biblist ref-list reference-list references references-list reflist
-    thebibliography",
-);
-/// Maximum number of nested elements of a formula. Scripts of deeper ones are running text.
-const MAX_FORMULA_DEPTH: usize = 64;
+/// Skipped elements inside of paragraphs that separate words.
+static SEPARATING: WordClass =
+    WordClass::new("button canvas datalist iframe object select textarea");
 /// Skipped elements with raw text as content.
 const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
 /// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
@@ -47,14 +39,15 @@ static BLOCKS: WordClass = WordClass::new(
 pub(super) fn read(text: &str, id: &str) -> Paper {
     let mut page = PageReader {
         unclosed: unclosed_elements(text),
-        skippable: 0,
+        tracked: 0,
         paper: Paper::new(id),
         text: RunningText::default(),
-        formula: Vec::new(),
-        is_displayed: false,
+        formulas: Formulas::default(),
+        table: None,
         collecting: Collecting::Paragraph,
         references: None,
         skipped: None,
+        byline: None,
         page_title: String::new(),
         authors: BTreeSet::new(),
     };
@@ -62,9 +55,7 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         match token {
             Token::StartTag(tag) => page.start(&tag),
             Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
-            Token::String(text) if page.skipped.is_none() => {
-                page.push_text(&String::from_utf8_lossy(&text.value));
-            }
+            Token::String(text) => page.push_text(&String::from_utf8_lossy(&text.value)),
             _ => {}
         }
     }
@@ -94,15 +85,15 @@ enum Collecting {
     PageTitle,
 }
 
-/// Numbers of the start tags of [`SKIPPED`] and [`LISTS`] elements that no end tag closes, in the
-/// order of the text. [`RAW`] elements are not among them: they end with the page.
-fn unclosed_elements(text: &str) -> BTreeSet<u64> {
+/// Numbers of the start tags of tracked elements that no end tag closes, in the order of the text.
+/// [`RAW`] elements are not among them: they end with the page.
+fn unclosed_elements(text: &str) -> Vec<u64> {
     let mut open: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut number = 0;
     for token in tokens(text) {
         match token {
             Token::StartTag(tag) => {
-                if let Some(name) = skippable_name(&tag.name) {
+                if let Some(name) = tracked_name(&tag.name) {
                     if !tag.self_closing && !RAW.contains(&name) {
                         open.entry(name).or_default().push(number);
                     }
@@ -110,54 +101,37 @@ fn unclosed_elements(text: &str) -> BTreeSet<u64> {
                 }
             }
             Token::EndTag(tag) => {
-                if let Some(numbers) = skippable_name(&tag.name).and_then(|it| open.get_mut(it)) {
+                if let Some(numbers) = tracked_name(&tag.name).and_then(|it| open.get_mut(it)) {
                     numbers.pop();
                 }
             }
             _ => {}
         }
     }
-    open.into_values().flatten().collect()
-}
-
-fn skippable_name(name: &[u8]) -> Option<&'static str> {
-    let name = std::str::from_utf8(name).ok()?;
-    SKIPPED.get(name).or_else(|| LISTS.get(name))
-}
-
-/// Returns `true` for the start tag of a list of references.
-fn is_reference_list(tag: &StartTag<()>) -> bool {
-    let names = ["class", "role", "epub:type"].iter();
-    let mut values = names.filter_map(|name| attribute(tag, name));
-    values.any(|value| {
-        value
-            .split_whitespace()
-            .any(|word| REFERENCE_LISTS.has(word))
-    })
-}
-
-fn attribute<'t>(tag: &'t StartTag<()>, name: &str) -> Option<Cow<'t, str>> {
-    let value = tag.attributes.get(name.as_bytes())?;
-    Some(String::from_utf8_lossy(&value.value))
+    let mut unclosed: Vec<u64> = open.into_values().flatten().collect();
+    unclosed.sort_unstable();
+    unclosed
 }
 
 struct PageReader {
-    /// Numbers of the start tags of elements without end tag, which are not skipped.
-    unclosed: BTreeSet<u64>,
-    /// Number of start tags of [`SKIPPED`] and [`LISTS`] elements so far.
-    skippable: u64,
+    /// Numbers of the start tags of tracked elements without end tag, ascending. They are not
+    /// skipped.
+    unclosed: Vec<u64>,
+    /// Number of start tags of tracked elements so far.
+    tracked: u64,
     paper: Paper,
     text: RunningText,
-    /// Open elements of a formula in MathML, with their numbers of child elements so far.
-    formula: Vec<(String, usize)>,
-    /// If `true`, the formula is a block.
-    is_displayed: bool,
+    formulas: Formulas,
+    /// Open table with rows.
+    table: Option<OpenTable>,
     collecting: Collecting,
     /// Level of the heading of the list of references, which the next heading of this or a higher
     /// level ends.
     references: Option<u8>,
     /// Name of the outermost skipped element, and the number of open elements of this name.
     skipped: Option<(String, u64)>,
+    /// Metadata in the skipped element.
+    byline: Option<Byline>,
     page_title: String,
     /// Authors, which both kinds of metadata may name.
     authors: BTreeSet<String>,
@@ -166,24 +140,48 @@ struct PageReader {
 impl PageReader {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = String::from_utf8_lossy(&tag.name);
-        let is_closed = skippable_name(&tag.name).is_some() && {
-            self.skippable += 1;
-            !self.unclosed.contains(&(self.skippable - 1))
+        let is_closed = tracked_name(&tag.name).is_some() && {
+            self.tracked += 1;
+            let number = self.tracked - 1;
+            self.unclosed.binary_search(&number).is_err()
         };
         if let Some((skipped, open)) = &mut self.skipped {
             if *skipped == name && is_closed && !tag.self_closing {
                 *open += 1;
             }
+            if let Some(byline) = &mut self.byline {
+                byline.start(tag);
+            }
             return;
         }
-        if is_closed && (SKIPPED.contains(&name) || is_reference_list(tag)) {
+        let purpose = if is_closed {
+            purpose(&name, tag)
+        } else {
+            Purpose::Text
+        };
+        let is_table = name == "table" && is_closed && !tag.self_closing;
+        if is_table && matches!(purpose, Purpose::Text | Purpose::Table) {
+            let has_rows = purpose == Purpose::Table;
+            if self.table.is_some() || has_rows {
+                self.flush();
+            }
+            match &mut self.table {
+                Some(open) => open.start_inner(has_rows),
+                None if has_rows => self.table = Some(OpenTable::default()),
+                None => {}
+            }
+        } else if purpose != Purpose::Text {
             if BLOCKS.contains(&name) {
                 self.flush();
-            } else if !INVISIBLE.contains(&name) {
+            } else if SEPARATING.contains(&name) {
                 self.text.separate();
             }
             if !tag.self_closing {
                 self.skipped = Some((name.into_owned(), 1));
+                self.byline = match purpose {
+                    Purpose::Byline(kind) => Some(Byline::new(kind)),
+                    Purpose::Text | Purpose::Table | Purpose::Omitted => None,
+                };
             }
             return;
         }
@@ -194,8 +192,16 @@ impl PageReader {
             "sub" if !tag.self_closing => self.text.open(Script::Subscript),
             "a" => {
                 self.text.end_mark();
-                if attribute(tag, "href").is_some_and(|address| address.contains('#')) {
-                    self.text.start_mark();
+                let address = attribute(tag, "href");
+                if let Some(address) = address.filter(|address| address.contains('#')) {
+                    let is_citation = is_citation_address(&address) || self.text.is_raised();
+                    self.text.start_mark(is_citation);
+                }
+            }
+            part if self.table.is_some() && is_part(part) => {
+                self.flush();
+                if let Some(table) = &mut self.table {
+                    table.start(part, tag);
                 }
             }
             block if BLOCKS.contains(block) => {
@@ -206,57 +212,21 @@ impl PageReader {
                     _ => Collecting::Paragraph,
                 };
             }
-            "math" => {
-                self.start_of_formula(&name, tag);
-                if attribute(tag, "display").is_some_and(|display| display == "block") {
-                    self.is_displayed = true;
-                    self.text.separate();
-                }
+            name if name == "math" || self.formulas.is_open() => {
+                self.formulas.start(name, tag, &mut self.text);
             }
-            _ if !self.formula.is_empty() => self.start_of_formula(&name, tag),
             _ => {}
         }
     }
 
     fn push_text(&mut self, text: &str) {
-        let parent = self.formula.last();
-        if !parent.is_some_and(|(name, _)| has_scripts(name)) || !text.trim().is_empty() {
-            self.text.push(text);
-        }
-    }
-
-    /// Start tag of `math` or of an element inside of it.
-    fn start_of_formula(&mut self, name: &str, tag: &StartTag<()>) {
-        let script = self.formula.last_mut().and_then(|(parent, children)| {
-            *children += 1;
-            math_script(parent, *children)
-        });
-        if let Some(script) = script {
-            self.text.open(script);
-        }
-        if !tag.self_closing && self.formula.len() < MAX_FORMULA_DEPTH {
-            self.formula.push((name.to_owned(), 0));
-        } else if let Some(script) = script {
-            self.text.close(script);
-        }
-    }
-
-    /// End tag of `math` or of an element inside of it.
-    fn end_of_formula(&mut self, name: &str) {
-        let mut open = self.formula.iter();
-        let Some(at) = open.rposition(|(open, _)| open == name) else {
-            return;
-        };
-        while self.formula.len() > at {
-            self.formula.pop();
-            let parent = self.formula.last();
-            if let Some(script) = parent.and_then(|(name, children)| math_script(name, *children)) {
-                self.text.close(script);
+        if self.skipped.is_some() {
+            if let Some(byline) = &mut self.byline {
+                byline.push(text);
             }
+            return;
         }
-        if self.formula.is_empty() && mem::take(&mut self.is_displayed) {
-            self.text.separate();
-        }
+        self.formulas.push_text(text, &mut self.text);
     }
 
     fn end(&mut self, name: &str) {
@@ -264,9 +234,15 @@ impl PageReader {
             if skipped == name {
                 *open -= 1;
             }
+            if let Some(byline) = &mut self.byline {
+                byline.end(name);
+            }
             // The end of the page ends elements without end tag.
             if *open == 0 || name == "body" {
                 self.skipped = None;
+                if let Some(byline) = self.byline.take() {
+                    byline.finish(&mut self.paper);
+                }
             }
             return;
         }
@@ -274,20 +250,31 @@ impl PageReader {
             "sup" => self.text.close(Script::Superscript),
             "sub" => self.text.close(Script::Subscript),
             "a" => self.text.end_mark(),
+            part if self.table.is_some() && is_part(part) => {
+                self.flush();
+                let table = self.table.take_if(|table| table.end(part));
+                if let Some(table) = table.filter(|_| self.references.is_none()) {
+                    table.push_to(&mut self.paper);
+                }
+            }
             block if BLOCKS.contains(block) => {
                 self.flush();
                 self.collecting = Collecting::Paragraph;
             }
-            _ => self.end_of_formula(name),
+            _ => self.formulas.end(name, &mut self.text),
         }
     }
 
     /// Ends the paragraph or heading.
     fn flush(&mut self) {
         let text = self.text.take();
-        self.formula.clear();
-        self.is_displayed = false;
+        let formulas = self.formulas.take();
         if text.is_empty() {
+            return;
+        }
+        if let Some(table) = &mut self.table
+            && table.push_text(&text)
+        {
             return;
         }
         if let Some(list) = self.references {
@@ -298,7 +285,20 @@ impl PageReader {
             }
         }
         match self.collecting {
-            Collecting::Paragraph => self.paper.push_paragraph(&text, None),
+            Collecting::Paragraph if formulas.is_alone && formulas.displayed.is_empty() => {
+                self.paper.push_formula(&text, None, None);
+            }
+            Collecting::Paragraph if formulas.is_alone => {
+                for (text, markup) in formulas.displayed {
+                    self.paper.push_formula(&text, Some(markup), None);
+                }
+            }
+            Collecting::Paragraph => {
+                self.paper.push_paragraph(&text, None);
+                for (text, markup) in formulas.displayed {
+                    self.paper.keep_formula(&text, Some(markup), None);
+                }
+            }
             Collecting::PageTitle => self.page_title = text,
             Collecting::Heading(1) if self.paper.title.is_empty() => self.paper.title = text,
             // The heading that repeats the title of the metadata.
@@ -339,7 +339,10 @@ impl PageReader {
                 paper.year = paper.year.or_else(|| year_in(&content));
             }
             "citation_journal_title" | "citation_conference_title" => paper.venue = Some(content),
-            "citation_doi" => paper.metadata.set("doi", content),
+            "citation_doi" | "prism.doi" => paper.metadata.set("doi", content),
+            "dc.identifier" if content.contains("10.") && content.contains('/') => {
+                paper.metadata.set("doi", content);
+            }
             "citation_arxiv_id" => paper.metadata.set("arxiv", content),
             _ => {}
         }

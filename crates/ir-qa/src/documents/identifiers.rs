@@ -1,0 +1,145 @@
+//! DOIs and arXiv ids of papers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use ir_data::s2orc::PaperKeys;
+
+use super::format::DocumentFormat;
+use super::paper::Paper;
+
+/// Number of paragraphs at the start of a paper that may have its identifiers.
+const MAX_PARAGRAPHS: usize = 6;
+
+/// DOIs and arXiv ids of the papers so far.
+///
+/// ```
+/// use ir_qa::documents::{Paper, SeenPapers};
+/// let mut seen = SeenPapers::default();
+/// let mut paper = Paper::new("a.xml");
+/// paper.metadata.set("doi", "10.9/TEA.1");
+/// assert_eq!(seen.duplicate_of(&paper), None);
+/// let mut other = Paper::new("b.pdf");
+/// other.metadata.set("doi", "https://doi.org/10.9/tea.1");
+/// assert_eq!(seen.duplicate_of(&other), Some("a.xml"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct SeenPapers {
+    /// Ids of papers by their normalized identifiers.
+    papers: HashMap<String, String>,
+}
+
+impl SeenPapers {
+    /// Returns the id of an earlier paper of another file with the DOI or the arXiv id of a paper.
+    /// Without one, the paper is remembered. Records of one file may be parts of a paper.
+    pub fn duplicate_of(&mut self, paper: &Paper) -> Option<&str> {
+        let keys = keys(paper).normalized();
+        let is_other = |first: &String| file_of(first) != file_of(&paper.id);
+        let is_known = |key: &&String| self.papers.get(*key).is_some_and(is_other);
+        if let Some(key) = keys.iter().find(is_known) {
+            return self.papers.get(key).map(String::as_str);
+        }
+        for key in keys {
+            if let Entry::Vacant(entry) = self.papers.entry(key) {
+                entry.insert(paper.id.clone());
+            }
+        }
+        None
+    }
+}
+
+/// File of the id of a paper.
+fn file_of(id: &str) -> &str {
+    id.split_once('#').map_or(id, |(file, _)| file)
+}
+
+fn keys(paper: &Paper) -> PaperKeys {
+    let text = |name| paper.metadata.text(name).unwrap_or_default().to_owned();
+    PaperKeys {
+        title: String::new(),
+        doi: text("doi"),
+        arxiv: text("arxiv"),
+    }
+}
+
+/// Normalizes the identifiers of a paper, after a search for them at the start of text without
+/// metadata.
+pub(super) fn set_identifiers(paper: &mut Paper, format: DocumentFormat) {
+    let mut keys = keys(paper);
+    if matches!(format, DocumentFormat::Text | DocumentFormat::Pdf) {
+        for paragraph in paper.paragraphs().take(MAX_PARAGRAPHS) {
+            let text = &paragraph.text;
+            if keys.arxiv.is_empty() {
+                keys.arxiv = word_after(text, "arXiv:").unwrap_or_default();
+            }
+            if keys.doi.is_empty() {
+                let names = ["https://doi.org/", "doi:", "DOI:", "DOI"];
+                let mut found = names.iter().filter_map(|name| word_after(text, name));
+                keys.doi = found.find(|doi| doi.starts_with("10.")).unwrap_or_default();
+            }
+        }
+    }
+    for (name, value) in [
+        ("doi", keys.normalized_doi()),
+        ("arxiv", keys.normalized_arxiv()),
+    ] {
+        if let Some(value) = value {
+            paper.metadata.set(name, value);
+        }
+    }
+}
+
+/// Word after the first occurrence of a name, without punctuation behind it.
+fn word_after(text: &str, name: &str) -> Option<String> {
+    let (_, after) = text.split_once(name)?;
+    let word = after.split_whitespace().next()?;
+    Some(word.trim_end_matches(['.', ',', ';', ')']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_at_the_start_of_text() {
+        let mut paper = Paper::default();
+        paper.push_paragraph("arXiv:1606.05250v3 [cs.CL] 11 Oct 2016", None);
+        paper.push_paragraph("Available at https://doi.org/10.18653/v1/D16-1264.", None);
+        set_identifiers(&mut paper, DocumentFormat::Text);
+        assert_eq!(paper.metadata.text("arxiv"), Some("1606.05250"));
+        assert_eq!(paper.metadata.text("doi"), Some("10.18653/v1/d16-1264"));
+        let mut cited = Paper::default();
+        (0..10).for_each(|_| cited.push_paragraph("Tea is a drink.", None));
+        cited.push_paragraph("See doi: 10.9/x.", None);
+        set_identifiers(&mut cited, DocumentFormat::Text);
+        assert_eq!(cited.metadata.text("doi"), None);
+    }
+
+    #[test]
+    fn papers_with_one_identifier_in_common() {
+        let mut seen = SeenPapers::default();
+        let paper = |id: &str, doi: &str, arxiv: &str| {
+            let mut paper = Paper::new(id);
+            for (name, value) in [("doi", doi), ("arxiv", arxiv)] {
+                if !value.is_empty() {
+                    paper.metadata.set(name, value);
+                }
+            }
+            paper
+        };
+        assert_eq!(
+            seen.duplicate_of(&paper("a", "10.9/x", "1606.05250v1")),
+            None
+        );
+        assert_eq!(seen.duplicate_of(&paper("b", "", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("c", "", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("d", "10.9/X", "")), Some("a"));
+        assert_eq!(
+            seen.duplicate_of(&paper("e", "", "arXiv:1606.05250")),
+            Some("a")
+        );
+        assert_eq!(seen.duplicate_of(&paper("f#1", "10.9/y", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("f#2", "10.9/y", "")), None);
+        assert_eq!(seen.duplicate_of(&paper("g", "10.9/y", "")), Some("f#1"));
+    }
+}
