@@ -173,6 +173,21 @@ fn encodings_and_compression() {
     }
 }
 
+/// One entry per paper of all answers, in the order of the answers.
+#[test]
+fn answers_as_bibtex() {
+    let here = papers();
+    here.write("questions.txt", "Where does tea come from?\nWhat is tea?\n");
+    let ran = here
+        .ir("ask papers --questions questions.txt -k 1 --bibtex")
+        .ok();
+    let expected = "@misc{2019tea,\n  title = {On tea},\n  year = {2019},\n  \
+                    annote = {“It comes from Asia.” “Tea is a drink.”}\n}\n";
+    assert_eq!(ran.out, expected);
+    here.ir("ask papers tea --bibtex --json")
+        .fails(2, &["--bibtex", "--json"]);
+}
+
 #[test]
 fn bad_input() {
     let here = papers();

@@ -14,6 +14,7 @@ use ir_core::{
     Search,
 };
 use ir_data::LineReader;
+use ir_qa::citation::{bibtex, cite_answers};
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
 use ir_qa::{ChunkKind, Frame, highlight};
 use ir_system::SharedRetriever;
@@ -45,6 +46,7 @@ Examples:
   ir ask papers/ 'What is the learning rate?' --reader lexical
   ir ask papers/ 'What is the learning rate?' --system qld.toml
   ir ask papers/ --questions questions.txt --json > answers.jsonl
+  ir ask papers/ 'What is the learning rate?' --bibtex > cited.bib
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
 
 Papers are read as by `ir frames --scientific`, which saves them as frames and
@@ -125,6 +127,10 @@ pub(crate) struct Args {
     /// Print one JSON object per answer
     #[arg(long)]
     json: bool,
+
+    /// Print a BibTeX entry per paper of the answers, with the answers in the field `annote`
+    #[arg(long, conflicts_with_all = ["json", "explain", "reader"])]
+    bibtex: bool,
 }
 
 /// Default number of answers to a question.
@@ -170,7 +176,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (None, None) => HITS,
     };
     let style = ListStyle::for_stdout();
-    let mut out = if args.json {
+    let mut out = if args.json || args.bibtex {
         OutputSink::open(None)?
     } else {
         OutputSink::colored_stdout()
@@ -178,6 +184,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let analysis = Analysis::default().build()?;
     // Numbers of answers, and of those with an explanation.
     let (mut shown_answers, mut explained) = (0_usize, 0_usize);
+    let mut cited: Vec<&Frame> = Vec::new();
     for question in &questions {
         let mut search = Search::top(hits);
         if let Some(filter) = &filter {
@@ -186,6 +193,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let answers = index.ranked_answers(&ranked.search(question, &search)?);
         if answers.is_empty() {
             console.warn(format_args!("no answer to {question:?}"));
+        }
+        if args.bibtex {
+            cited.extend(answers.iter().map(|answer| answer.frame));
+            continue;
         }
         let mut write = || -> io::Result<()> {
             if !args.json && questions.len() > 1 {
@@ -240,6 +251,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             write().with_context(|| failed("standard output"))?;
         }
     }
+    let entries = bibtex(&cite_answers(cited));
+    out.write_all(entries.as_bytes())
+        .with_context(|| failed("standard output"))?;
     out.commit()?;
     if let Some(system) = &system {
         if args.explain && shown_answers > 0 && explained == 0 {
