@@ -1,4 +1,4 @@
-// Comfort for the pages, which work without it: auto-complete, keys for answers, selection of spans.
+// Comfort for the pages, which work without it: auto-complete, copies with citation, keys for answers, selection of spans.
 "use strict";
 
 // Auto-complete: a combobox with a list box, as in the ARIA Authoring Practices Guide.
@@ -112,19 +112,39 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
   input.addEventListener("blur", close);
 }
 
+// Sentences with their citation and permanent link, for the clipboard.
+for (const button of navigator.clipboard ? document.querySelectorAll("button[data-copy]") : []) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const link = button.parentElement.querySelector("a[data-sentence]");
+    const label = button.firstChild;
+    const text = label.textContent;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy + (link ? "\n" + link.href : ""));
+      label.textContent = "Copied";
+    } catch {
+      label.textContent = "Not copied";
+    }
+    setTimeout(() => { label.textContent = text; }, 2000);
+  });
+}
+
 // Answers of a document: next and previous without loading the page, and the keys n and p while the
 // focus is in the text or the links (WCAG 2.1.4). A click into the text sets the focus.
 const step = document.querySelector(".step[data-answers]");
 if (step) {
   const answers = [...document.querySelectorAll("mark[id^=answer-]")];
+  // By score, answers without a rank are last.
+  const rank = (answer) => Number(answer.dataset.rank ?? Infinity);
+  if (step.dataset.order === "score") answers.sort((a, b) => rank(a) - rank(b));
   const label = step.querySelector("[data-current]");
   let current = Math.max(0, answers.findIndex((answer) => answer.classList.contains("current")));
   const go = (next) => {
     if (answers.length === 0) return;
-    const of = (number) => document.querySelectorAll('mark[data-answer="' + number + '"]');
-    of(current + 1).forEach((part) => part.classList.remove("current"));
+    const of = (answer) => document.querySelectorAll('mark[data-answer="' + answer.dataset.answer + '"]');
+    of(answers[current]).forEach((part) => part.classList.remove("current"));
     current = (next + answers.length) % answers.length;
-    of(current + 1).forEach((part) => part.classList.add("current"));
+    of(answers[current]).forEach((part) => part.classList.add("current"));
     label.textContent = String(current + 1);
     answers[current].scrollIntoView({ block: "center" });
     answers[current].focus({ preventScroll: true });

@@ -38,6 +38,8 @@ pub enum ServiceError {
     NoReranker,
     #[error("document {id:?}: not found")]
     NoDocument { id: String },
+    #[error("answer {id:?}: not found")]
+    NoAnswer { id: String },
     #[error("expected a folder of papers, found none: the service was started without one")]
     NoFolder,
     #[error("the folder of papers is being read; wait for the end")]

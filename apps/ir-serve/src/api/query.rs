@@ -264,7 +264,7 @@ impl QueryRequest {
     path = "/v1/search/query",
     tag = "search",
     request_body = QueryRequest,
-    responses((status = 200, body = QueryResponse))
+    responses((status = 200, description = "Answers, the best first", body = QueryResponse))
 )]
 pub(super) async fn query(
     State(app): State<Arc<App>>,
@@ -326,7 +326,7 @@ pub(super) async fn query(
     path = "/v1/search/suggest",
     tag = "search",
     request_body = SuggestRequest,
-    responses((status = 200, body = SuggestResponse))
+    responses((status = 200, description = "Suggestions, the best first", body = SuggestResponse))
 )]
 pub(super) async fn suggest(
     State(app): State<Arc<App>>,

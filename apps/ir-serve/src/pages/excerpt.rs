@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use ir_bm25::analysis::{Analysis, AnalysisPipeline, Highlighter};
 use ir_core::{Explanation, MatchedText};
-use ir_qa::ChunkKind;
 use ir_qa::highlight::{matching_words, segments, segments_of, to_html};
 use maud::{Markup, html};
 
@@ -76,7 +75,7 @@ impl<'a> Excerpt<'a> {
         Self {
             answer,
             text,
-            section: place.and_then(|(document, place)| section(document, place.chunk)),
+            section: place.and_then(|(document, place)| document.section(place.chunk)),
         }
     }
 
@@ -127,16 +126,6 @@ fn around(document: &PublishedDocument, place: &AnswerPosition) -> Range<usize> 
         }
     }
     range
-}
-
-/// The last heading above a chunk.
-pub(super) fn section(document: &PublishedDocument, chunk: usize) -> Option<&str> {
-    let above = document.chunks.get(..chunk)?;
-    let heading = above
-        .iter()
-        .rev()
-        .find(|chunk| chunk.kind == ChunkKind::Section)?;
-    heading.text.as_deref()
 }
 
 /// Nested lists of the values that a score is computed from.

@@ -18,11 +18,11 @@ mod guard;
 mod insight;
 mod layout;
 mod open;
+mod papers;
 mod parameters;
 mod review;
 mod search;
 mod sign_in;
-mod urls;
 
 use std::sync::Arc;
 
@@ -82,6 +82,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/datasets/export/queries.jsonl", get(datasets::export))
         .route("/insight", get(insight::page))
         .route("/insight/export/{name}", get(insight::export))
+        .route("/papers", get(papers::page))
+        .route("/cite/{name}", get(papers::cite))
         .route("/files", get(files::page).post(files::rescan))
         .route("/review", get(review::page))
         .route("/review/{id}", post(review::review))

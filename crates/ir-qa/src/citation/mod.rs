@@ -145,7 +145,8 @@ impl Citation {
         self
     }
 
-    fn push_quote(&mut self, text: &str, page: Option<u32>) {
+    /// Adds a quoted sentence.
+    pub fn push_quote(&mut self, text: &str, page: Option<u32>) {
         let text = single_line(text);
         self.quotes.push(Quote { text, page });
     }
@@ -180,14 +181,38 @@ impl Citation {
         text
     }
 
+    /// The quoted sentences, each with its page, and the reference in a line below.
+    ///
+    /// ```
+    /// use ir_core::Attributes;
+    /// use ir_qa::citation::Citation;
+    /// let mut paper = Attributes::new();
+    /// paper.set("title", "On Tea");
+    /// let citation = Citation::from_attributes("p", &paper).with_quote("Tea grows.", Some(2));
+    /// assert_eq!(citation.quotation(), "“Tea grows.” (page 2)\nOn Tea.");
+    /// ```
+    #[must_use]
+    pub fn quotation(&self) -> String {
+        let quotes = self.quotes.iter().map(Quote::marked);
+        let lines: Vec<String> = quotes.chain([self.to_string()]).collect();
+        lines.join("\n")
+    }
+
+    /// Family names of the authors.
+    #[must_use]
+    pub fn family_names(&self) -> Vec<String> {
+        let authors = self.authors.iter();
+        authors.map(|name| PersonName::parse(name).family).collect()
+    }
+
     /// Family names of at most two authors, or of the first one with `et al.`
     fn author_text(&self) -> Option<String> {
-        let family = |name: &String| PersonName::parse(name).family;
-        Some(match self.authors.as_slice() {
+        let names = self.family_names();
+        Some(match names.as_slice() {
             [] => return None,
-            [one] => family(one),
-            [first, second] => format!("{} and {}", family(first), family(second)),
-            [first, ..] => format!("{} et al.", family(first)),
+            [one] => one.clone(),
+            [first, second] => format!("{first} and {second}"),
+            [first, ..] => format!("{first} et al."),
         })
     }
 
