@@ -10,6 +10,7 @@ mod files;
 mod generation;
 mod insight;
 mod loading;
+mod papers;
 mod review;
 mod search;
 mod security;
