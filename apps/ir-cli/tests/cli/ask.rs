@@ -206,6 +206,10 @@ fn bad_input() {
           1: nowhere.txt:
         ask papers tea --context-weight=-1
           2: --context-weight: expected 0 or 1e-9..=1e9, found -1
+        ask papers tea --near-questions=1.5
+          2: --near-questions: expected 0..=1, found 1.5
+        ask papers tea --function-words klingon
+          2: --function-words
         ask papers
           2: QUESTION
     ",

@@ -2,10 +2,6 @@
 
 use std::borrow::Cow;
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
-
-use super::TextRetriever;
-
 /// Text as it is indexed and searched. Subscripts are plain characters (`CO₂` is `CO2`). A power of
 /// a number is one term: `10⁴` and `10^4` are `10_4`, and `10⁻⁴` is `10__4`.
 pub(super) fn indexed_text(text: &str) -> Cow<'_, str> {
@@ -53,37 +49,6 @@ fn superscript(c: char) -> Option<char> {
         '⁻' => Some('_'),
         '⁰' | '⁴'..='⁹' => char::from_digit(u32::from(c) - 0x2070, 10),
         _ => None,
-    }
-}
-
-/// Searches an index of [`indexed_text`] with the texts of queries in the same form.
-pub(super) struct ScriptTerms(pub(super) TextRetriever);
-
-impl Retriever for ScriptTerms {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.0.ids()
-    }
-
-    ir_core::search_as_batch!();
-
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts: Vec<Cow<'_, str>> = queries.iter().map(|(text, _)| indexed_text(text)).collect();
-        let queries = queries.iter().zip(&texts);
-        let queries: Vec<(&str, Search<'_>)> = queries
-            .map(|((_, search), text)| (&**text, *search))
-            .collect();
-        self.0.search_batch(&queries)
-    }
-
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.0.explain(&indexed_text(query), doc, search)
     }
 }
 

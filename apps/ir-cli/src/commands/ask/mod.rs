@@ -61,7 +61,11 @@ them with the further condition --filter year.
 Without --model, the score is BM25 of the answer with the questions of
 annotators, plus --context-weight (1) times BM25 of its context. With --model,
 it is the cosine of the question and the answer plus --alpha (.05) times that;
-all answers are encoded first.
+all answers are encoded first. BM25 leaves out --function-words of the
+question, and its weight beside the cosine falls with the number of the other
+words (--length-exponent). Without --model, the answer to a question of an
+annotator that nearly equals the question comes first (--near-questions). A
+sentence that a paper repeats is an answer once.
 
 With --rerank, the first --candidates of these answers are ranked by the score
 of a cross-encoder, which reads question and answer together, or of a
