@@ -247,6 +247,42 @@ test("all papers, and answers by score", async () => {
   await check("document-by-score");
 });
 
+test("papers are added by files, and one question to all papers", async () => {
+  await page.goto("/papers");
+  await check("papers-add");
+  const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+  await page.getByLabel("Drop files here").setInputFiles([
+    file("kites.md", "---\ntitle: On kites\ndoi: 10.1000/182\n---\n\nKites of silk fly above the harbor.\n"),
+    file("kites.png", "PNG"),
+  ]);
+  await page.getByText("kites.md: added").waitFor();
+  await page.getByText("kites.png: kites.png: expected an extension").waitFor();
+  await page.getByRole("button", { name: "Publish" }).click();
+  await page.waitForURL(/\/jobs\//);
+  await page.getByText("finished").waitFor();
+  await page.goto("/?q=kites+of+silk");
+  await page.getByRole("link", { name: "Best answer of every paper" }).click();
+  await page.waitForURL(/\/table\?/);
+  assert.match(await page.getByRole("row").nth(1).textContent(), /On kites.*Kites of silk fly above the harbor/);
+  await check("table");
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "All as CSV" }).click();
+  const lines = readFileSync(await (await download).path(), "utf8").split("\r\n");
+  assert.match(lines[1], /^kites\.md,On kites,/);
+  assert.equal(lines.length, 23);
+});
+
+test("suggestions keep what was typed", async () => {
+  await page.goto("/");
+  await page.getByRole("combobox").pressSequentially("which recordi");
+  const options = page.getByRole("option");
+  await options.first().waitFor();
+  for (let number = 0; number < await options.count(); number++) {
+    await page.keyboard.press("ArrowDown");
+    assert.match(await page.getByRole("combobox").inputValue(), /^which recordi/);
+  }
+});
+
 test("annotation of a selected span", async () => {
   await page.goto("/document/harvestqa.xml");
   const text = "Volunteers wrote the questions";

@@ -33,7 +33,7 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     const options = list.children;
     if (active >= 0 && options[active]) options[active].setAttribute("aria-selected", "false");
     active = next;
-    mark(active >= 0);
+    mark(false);
     if (active < 0) {
       input.removeAttribute("aria-activedescendant");
       input.value = typed;
@@ -42,7 +42,11 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     options[active].setAttribute("aria-selected", "true");
     options[active].scrollIntoView({ block: "nearest" });
     input.setAttribute("aria-activedescendant", options[active].id);
-    input.value = options[active].dataset.text;
+    // Another text than a continuation replaces what was typed when it is chosen, not before.
+    const { text } = options[active].dataset;
+    const continues = text.toLowerCase().startsWith(typed.trim().toLowerCase());
+    mark(continues);
+    input.value = continues ? text : typed;
   };
   const choose = (text) => {
     input.value = text;
@@ -127,6 +131,36 @@ for (const button of navigator.clipboard ? document.querySelectorAll("button[dat
     }
     setTimeout(() => { label.textContent = text; }, 2000);
   });
+}
+
+// Files of papers, dropped or chosen, are sent one after the other.
+const drop = document.querySelector("[data-drop]");
+if (drop) {
+  drop.hidden = false;
+  const list = drop.querySelector("[data-added]");
+  const input = drop.querySelector("input[type=file]");
+  const add = async (files) => {
+    for (const file of files) {
+      const item = document.createElement("li");
+      item.textContent = file.name + ": …";
+      list.append(item);
+      try {
+        const url = drop.dataset.drop + "?name=" + encodeURIComponent(file.name);
+        const response = await fetch(url, { method: "POST", body: file });
+        const { doc_ids: added, error } = await response.json();
+        item.textContent = file.name + ": " + (added ? "added" : error.message);
+        if (added) drop.querySelector("form").hidden = false;
+      } catch {
+        item.textContent = file.name + ": not added";
+      }
+    }
+    input.value = "";
+  };
+  input.addEventListener("change", () => add([...input.files]));
+  for (const name of ["dragover", "drop"]) {
+    drop.addEventListener(name, (event) => event.preventDefault());
+  }
+  drop.addEventListener("drop", (event) => add([...event.dataTransfer.files]));
 }
 
 // Answers of a document: next and previous without loading the page, and the keys n and p while the

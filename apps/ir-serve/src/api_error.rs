@@ -105,6 +105,7 @@ impl From<ServiceError> for ApiError {
             ServiceError::NoFolder
             | ServiceError::ReadingFolder
             | ServiceError::NoReadableFiles { .. }
+            | ServiceError::DuplicateDoi { .. }
             | ServiceError::Store(StoreError::Conflict { .. }) => {
                 Self::new(StatusCode::CONFLICT, "conflict", message)
             }

@@ -27,6 +27,12 @@ pub enum ServiceError {
         first: usize,
         entry: usize,
     },
+    #[error("document {id:?}: expected another DOI than {doi}, found it in {known:?} too")]
+    DuplicateDoi {
+        id: String,
+        doi: String,
+        known: String,
+    },
     #[error("collection {name:?}: expected a unique name, found it twice")]
     DuplicateCollection { name: String },
     #[error(

@@ -63,6 +63,7 @@ pub(super) fn status_of(error: &ServiceError) -> StatusCode {
         ServiceError::NoFolder
         | ServiceError::ReadingFolder
         | ServiceError::NoReadableFiles { .. }
+        | ServiceError::DuplicateDoi { .. }
         | ServiceError::Document(_) => StatusCode::CONFLICT,
         ServiceError::Store(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
         ServiceError::NoDocument { .. }

@@ -20,9 +20,10 @@ pub(super) struct Page {
 }
 
 /// Paths and names of the navigation.
-const NAVIGATION: [(&str, &str); 7] = [
+const NAVIGATION: [(&str, &str); 8] = [
     ("/", "Search"),
     ("/papers", "Papers"),
+    ("/table", "Table"),
     ("/annotations", "Annotations"),
     ("/review", "Review"),
     ("/files", "Files"),

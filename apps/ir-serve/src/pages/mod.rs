@@ -23,6 +23,8 @@ mod parameters;
 mod review;
 mod search;
 mod sign_in;
+mod table;
+mod upload;
 
 use std::sync::Arc;
 
@@ -83,6 +85,12 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/insight", get(insight::page))
         .route("/insight/export/{name}", get(insight::export))
         .route("/papers", get(papers::page))
+        .route(
+            "/papers/add",
+            post(upload::add).layer(limit(app.service.limits().body_bytes)),
+        )
+        .route("/table", get(table::page))
+        .route("/table/answers.csv", get(table::csv))
         .route("/cite/{name}", get(papers::cite))
         .route("/files", get(files::page).post(files::rescan))
         .route("/review", get(review::page))

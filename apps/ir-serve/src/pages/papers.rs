@@ -11,9 +11,11 @@ use super::error::PageError;
 use super::export::file;
 use super::layout::{count, page_url, pagination, slice_of};
 use super::parameters::{Parameters, PathParameter, UrlParameters};
+use super::upload::drop_zone;
 use crate::app::App;
 use crate::papers::{CitationFormat, PaperOrder, citations, sorted_papers};
 use crate::published::PublishedDocument;
+use crate::store::KeyRole;
 use crate::urls::{document_url, url};
 
 /// Papers on a page.
@@ -72,7 +74,7 @@ impl ListView {
 /// Page of all papers.
 pub(super) async fn page(
     State(app): State<Arc<App>>,
-    _: Visitor,
+    visitor: Visitor,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
     let view = ListView::new(&parameters);
@@ -81,7 +83,11 @@ pub(super) async fn page(
         let papers = sorted_papers(&state, view.order, view.is_descending, &view.words);
         Ok(markup(&view, &papers))
     });
-    let content = page.await?;
+    let table = page.await?;
+    let content = html! {
+        (table)
+        @if visitor.role == KeyRole::Admin { (drop_zone()) }
+    };
     Ok(app.page("Papers").current("/papers").html(&content))
 }
 

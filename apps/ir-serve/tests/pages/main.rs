@@ -15,3 +15,4 @@ mod review;
 mod search;
 mod security;
 mod support;
+mod table;

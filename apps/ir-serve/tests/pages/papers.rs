@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use ir_serve::AccessConfig;
+use ir_serve::store::DocumentState;
 
 use crate::support::{HOSTILE, Site, assert_contains, document, link};
 
@@ -77,4 +78,79 @@ fn texts_are_escaped_and_visitors_sign_in() {
         assert_eq!(answer.status, StatusCode::SEE_OTHER, "{url}");
         assert!(answer.location().starts_with("/sign-in"), "{url}");
     }
+}
+
+#[test]
+fn files_are_added_and_published() {
+    let site = Site::new(vec![document("a", "x", 2020)], false);
+    let client = site.client();
+    let page = client.get("/papers");
+    page.has("data-drop=\"/papers/add\"");
+    let paper = "---\ntitle: On oolong\ndoi: 10.1000/182\n---\n\nOolong is steeped twice.\n";
+    // Folders before the name are left out.
+    let added = client.upload("/papers/add?name=..%2F..%2Fnotes.md", paper);
+    assert_eq!(
+        (added.status, &*added.body),
+        (StatusCode::OK, "{\"doc_ids\":[\"notes.md\"]}")
+    );
+    assert!(!client.get("/papers").ok().contains("On oolong"));
+    site.publish();
+    client.get("/papers").has("On oolong");
+    client
+        .get("/?q=oolong+steeped")
+        .has("<mark><b>Oolong</b> is <b>steeped</b> twice.</mark>");
+    // The same file again, and another one with its DOI.
+    assert_eq!(
+        client.upload("/papers/add?name=notes.md", paper).status,
+        StatusCode::OK
+    );
+    let changed = paper.replace("10.1000", "https://doi.org/10.1000");
+    for (name, body, status, part) in [
+        (
+            "copy.md",
+            changed.as_str(),
+            StatusCode::CONFLICT,
+            "found it in \\\"notes.md\\\" too",
+        ),
+        (
+            "logo.png",
+            paper,
+            StatusCode::BAD_REQUEST,
+            "logo.png: expected an extension",
+        ),
+        (
+            "notes.md.gz",
+            paper,
+            StatusCode::BAD_REQUEST,
+            "expected an extension",
+        ),
+        (
+            "..",
+            paper,
+            StatusCode::BAD_REQUEST,
+            "expected an extension",
+        ),
+        ("", paper, StatusCode::BAD_REQUEST, "expected an extension"),
+        ("bad.xml", "<article>", StatusCode::BAD_REQUEST, "bad.xml:"),
+    ] {
+        let answer = client.upload(&format!("/papers/add?name={name}"), body);
+        assert_eq!(answer.status, status, "{name}: {}", answer.body);
+        assert_contains(&answer.body, part);
+    }
+    // Only admins add papers.
+    let access = AccessConfig {
+        needs_session: true,
+        ..AccessConfig::default()
+    };
+    let site = Site::with_access(vec![document("a", "x", 2020)], access);
+    let answer = site.client().upload("/papers/add?name=notes.md", paper);
+    assert_ne!(answer.status, StatusCode::OK);
+    assert_eq!(
+        site.service
+            .store()
+            .documents(DocumentState::Added, 0, 9)
+            .unwrap()
+            .len(),
+        1
+    );
 }

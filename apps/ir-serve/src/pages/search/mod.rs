@@ -437,6 +437,7 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
                         }
                     }
                 }
+                p.actions { a href=(url("/table", &[("q", &form.question), ("query", "0")])) { "Best answer of every paper" } }
                 (pagination(form.page, has_next, |page| {
                     let mut parameters = form.with_question(&form.question);
                     parameters.push(("query", &query));
