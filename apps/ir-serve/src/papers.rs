@@ -14,14 +14,14 @@ use crate::published::{PublishedDocument, PublishedState};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PaperOrder {
-    /// Title, ignoring case.
+    /// Title, or the id of the document, ignoring case.
     #[default]
     Title,
     /// Family name of the first author, ignoring case.
     Authors,
-    /// Venue, ignoring case.
+    /// Journal or conference, ignoring case.
     Venue,
-    /// Year of publication.
+    /// Year of publication, the earliest first.
     Year,
     /// Number of answer sentences.
     Answers,
@@ -50,14 +50,14 @@ pub(crate) struct PaperRecord {
     answers: usize,
 }
 
-/// Format of citations.
+/// Format of a list of citations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CitationFormat {
-    /// BibTeX.
+    /// Entries of BibTeX, for LaTeX.
     #[default]
     Bibtex,
-    /// RIS.
+    /// Records of RIS, for reference managers.
     Ris,
 }
 

@@ -59,8 +59,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "SIMILARITY", default_value_t = AnswerConfig::default().near_questions.unwrap_or(0.0))]
     near_questions: f32,
 
-    /// Exponent p of the length of the question: beside the cosine, BM25 of n terms is multiplied by
-    /// (6 / n)^p [default: 0.5]
+    /// Exponent p of the length of the question: beside the cosine, BM25 of n terms is multiplied
+    /// by (6 / n)^p [default: 0.5]
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "P", requires = "model")]
     length_exponent: Option<f32>,

@@ -36,7 +36,7 @@ pub(super) struct ListRequest {
     title: String,
 }
 
-/// Published papers.
+/// Published papers in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ListResponse {
     /// Number of papers, without skip and limit.
@@ -48,7 +48,7 @@ pub(super) struct ListResponse {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object", deny_unknown_fields)]
 pub(super) struct CiteRequest {
-    /// Ids of documents.
+    /// Ids of the documents to cite.
     #[serde(default)]
     #[schema(example = json!(["tea.xml"]))]
     doc_ids: Vec<String>,
@@ -64,7 +64,7 @@ pub(super) struct CiteRequest {
 pub(super) struct CiteResponse {
     /// Entries in the format of the request.
     entries: String,
-    /// Number of entries.
+    /// Number of cited papers.
     papers: usize,
 }
 

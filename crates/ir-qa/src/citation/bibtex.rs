@@ -1,4 +1,4 @@
-//! BibTeX.
+//! BibTeX, the bibliography format of LaTeX.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

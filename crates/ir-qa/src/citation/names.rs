@@ -1,4 +1,4 @@
-//! Names of authors.
+//! Names of authors in the parts that bibliographies sort by.
 
 /// Name of an author in its parts, as in BibTeX.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ const DECISIVE: [&str; 16] = [
 /// Questions of annotators by their terms.
 pub(super) struct NearQuestions {
     analyzer: AnalysisPipeline,
-    /// Minimum similarity.
+    /// Minimum similarity of a near question.
     minimum: f32,
     /// Frames and terms of the questions.
     questions: Vec<(DocNum, QuestionTerms)>,

@@ -198,6 +198,27 @@ fn the_description_has_the_structure_of_the_specification() {
     }
 }
 
+/// The validator of the specification's schema. `.ci/peers` creates its environment.
+#[test]
+#[allow(clippy::print_stderr)]
+fn the_description_is_valid_for_another_validator() {
+    let Some(python) = std::env::var_os("IR_PYTHON") else {
+        eprintln!("SKIPPED: IR_PYTHON is not set");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openapi.json");
+    std::fs::write(&file, description(&TestServer::new()).1).unwrap();
+    let ran = std::process::Command::new(python)
+        .args(["-m", "openapi_spec_validator"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&ran.stdout);
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{messages}{errors}");
+}
+
 #[test]
 fn description_has_every_route() {
     let server = TestServer::new();
