@@ -8,6 +8,7 @@ mod endpoint;
 mod frames;
 mod json_documents;
 mod markup_documents;
+mod natural_questions;
 mod questions;
 mod reader;
 mod soco;
