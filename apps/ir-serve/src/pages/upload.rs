@@ -29,7 +29,7 @@ pub(super) fn drop_zone() -> Markup {
             label for="files" { "Drop files here, or choose them" }
             input #files type="file" multiple;
             p.hint { "Text, Markdown, HTML, JATS, TEI and JSON. Queries find them after the publication." }
-            ul role="status" data-added {}
+            div role="status" { ul data-added {} }
             form method="post" action="/publish" hidden { button { "Publish" } }
         }
     }
