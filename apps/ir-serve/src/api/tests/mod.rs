@@ -187,6 +187,9 @@ fn documents_are_added_published_and_found() {
     assert_eq!(results.len(), 2);
     let best = &results[0];
     assert_eq!(best["a"]["value"], ANSWER);
+    assert!(best["a"]["section"].is_string(), "{best}");
+    let link = best["a"]["link"].as_str().unwrap();
+    assert!(link.starts_with("/document/harvestqa.xml?frame="), "{link}");
     assert_eq!(best["meta"]["doc_id"], "harvestqa.xml");
     assert_eq!(best["meta"]["chunk_type"], "content");
     let (context, start) = (
