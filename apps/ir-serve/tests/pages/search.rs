@@ -34,7 +34,17 @@ fn answers_are_marked_in_context_with_title_year_score_and_explanation() {
     );
     assert!(page.contains("HarvestQA: Questions About Farming Leaflets</a></h3>"));
     assert!(page.contains("<span class=\"year\">2014</span>"));
-    assert!(page.contains("<summary>Why? Score "));
+    let (_, why) = page.split_once("<summary>Why? Score ").unwrap();
+    let (line, _) = why.split_once("</summary>").unwrap();
+    // The contributions are of words of the question, not of stems.
+    let (_, line) = line.split_once(": ").unwrap();
+    let words: Vec<&str> = line
+        .split(" + ")
+        .filter_map(|part| part.split(' ').next())
+        .collect();
+    for word in ["wrote", "questions", "visit", "farm"] {
+        assert!(words.contains(&word), "{line}");
+    }
     assert!(page.contains("<ul class=\"explanation\"><li><span class=\"value\">"));
     assert!(page.contains("<ol class=\"answers\" start=\"1\">"));
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, PreEscaped, html};
 
 use super::{SearchForm, count};
-use crate::pages::excerpt::{Excerpt, analysis, explanation};
+use crate::pages::excerpt::{Excerpt, analysis, contributions, explanation};
 use crate::pages::papers::citation_links;
 use crate::published::PublishedState;
 use crate::service::ScoredAnswer;
@@ -165,7 +165,11 @@ impl PaperHit<'_> {
             }
             @if let Some(why) = &answer.explanation {
                 details {
-                    summary { "Why? Score " (format!("{:.3}", answer.score)) }
+                    summary {
+                        "Why? Score " (format!("{:.3}", answer.score))
+                        @let line = contributions(why, &self.form.question);
+                        @if !line.is_empty() { ": " (line) }
+                    }
                     (explanation(why))
                 }
             }
