@@ -26,6 +26,7 @@ impl FunctionWords {
     /// let words = FunctionWords::English;
     /// assert_eq!(words.without("How many hours does it take?"), "hours take?");
     /// assert_eq!(words.without("Who sang \"How do you do\"?"), "sang \"How do you do\"?");
+    /// assert_eq!(words.without("Who leads the WHO in the US?"), "leads WHO US?");
     /// assert_eq!(words.without("What is it?"), "What is it?");
     /// assert_eq!(FunctionWords::None.without("What is tea?"), "What is tea?");
     /// ```
@@ -51,9 +52,13 @@ impl FunctionWords {
         }
     }
 
-    /// Returns `true` if a word without the punctuation around it is a function word, in any case.
+    /// Returns `true` if a word without the punctuation around it is a function word. Acronyms such
+    /// as "US" and "WHO" are none.
     pub(super) fn contains(self, word: &str) -> bool {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if word.chars().skip(1).any(char::is_uppercase) {
+            return false;
+        }
         match self {
             Self::None => false,
             Self::English => ENGLISH.contains(&*word.to_lowercase().replace('’', "'")),
