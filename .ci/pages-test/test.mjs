@@ -159,7 +159,7 @@ test("filters without a script", async () => {
   await bare.getByLabel("To year").fill("2014");
   await bare.getByRole("button", { name: "Search" }).click();
   await bare.getByRole("article").first().waitFor();
-  const years = await bare.locator(".place span:first-child").allTextContents();
+  const years = await bare.locator(".place .year").allTextContents();
   assert.ok(years.length > 0 && years.every((year) => year === "2014"), String(years));
   await bare.getByRole("link", { name: "View in document" }).first().click();
   await bare.getByRole("link", { name: "Next", exact: true }).click();
@@ -203,6 +203,84 @@ test("in-paper navigation by links and keys", async () => {
   await page.keyboard.press("n");
   assert.equal(Number(await current()), (start + 1) % total + 1);
   await check("document");
+});
+
+test("answers by paper, with citations and permanent links", async () => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
+  await page.goto("/?q=questions+about+farming+leaflets");
+  const papers = await page.getByRole("article").getByRole("heading").allTextContents();
+  assert.equal(new Set(papers).size, papers.length, "a paper is shown once");
+  const first = page.getByRole("article").first();
+  await page.locator("details.more summary").first().click();
+  await check("answers-by-paper");
+  await first.getByRole("button", { name: "Copy with citation" }).first().click();
+  await first.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = (await page.evaluate(() => navigator.clipboard.readText())).split("\n");
+  assert.equal(copied.length, 3);
+  assert.match(copied[0], /^“.+”$/);
+  await page.goto(copied[2]);
+  assert.equal(`“${await page.locator("mark.current").textContent()}”`, copied[0]);
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "BibTeX" }).click();
+  assert.match(readFileSync(await (await download).path(), "utf8"), /^@\w+\{[a-z0-9]+,\n {2}author = /);
+});
+
+test("all papers, and answers by score", async () => {
+  await page.goto("/");
+  await page.getByRole("link", { name: "Papers", exact: true }).click();
+  await page.getByRole("link", { name: "Year", exact: true }).click();
+  await page.waitForURL(/sort=year/);
+  const years = (await page.locator("tbody td:nth-child(4)").allTextContents()).map(Number);
+  assert.equal(years.length, 20);
+  assert.deepEqual(years, [...years].sort((a, b) => b - a));
+  await check("papers");
+  await page.goto("/document/harvestqa.xml?q=questions+about+farming+leaflets");
+  await page.getByRole("link", { name: "By score" }).click();
+  await page.waitForURL(/by=score/);
+  const rank = () => page.locator("mark.current").getAttribute("data-rank").then(Number);
+  const start = await rank();
+  await page.getByRole("link", { name: "Next", exact: true }).click();
+  assert.equal(await rank(), start + 1);
+  await page.waitForFunction(() => document.activeElement.matches("mark.current"));
+  await page.keyboard.press("p");
+  assert.equal(await rank(), start);
+  await check("document-by-score");
+});
+
+test("papers are added by files, and one question to all papers", async () => {
+  await page.goto("/papers");
+  await check("papers-add");
+  const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+  await page.getByLabel("Drop files here").setInputFiles([
+    file("kites.md", "---\ntitle: On kites\ndoi: 10.1000/182\n---\n\nKites of silk fly above the harbor.\n"),
+    file("kites.png", "PNG"),
+  ]);
+  await page.getByText("kites.md: added").waitFor();
+  await page.getByText("kites.png: kites.png: expected an extension").waitFor();
+  await page.getByRole("button", { name: "Publish" }).click();
+  await page.waitForURL(/\/jobs\//);
+  await page.getByText("finished").waitFor();
+  await page.goto("/?q=kites+of+silk");
+  await page.getByRole("link", { name: "Best answer of every paper" }).click();
+  await page.waitForURL(/\/table\?/);
+  assert.match(await page.getByRole("row").nth(1).textContent(), /On kites.*Kites of silk fly above the harbor/);
+  await check("table");
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "All as CSV" }).click();
+  const lines = readFileSync(await (await download).path(), "utf8").split("\r\n");
+  assert.match(lines[1], /^kites\.md,On kites,/);
+  assert.equal(lines.length, 23);
+});
+
+test("suggestions keep what was typed", async () => {
+  await page.goto("/");
+  await page.getByRole("combobox").pressSequentially("which recordi");
+  const options = page.getByRole("option");
+  await options.first().waitFor();
+  for (let number = 0; number < await options.count(); number++) {
+    await page.keyboard.press("ArrowDown");
+    assert.match(await page.getByRole("combobox").inputValue(), /^which recordi/);
+  }
 });
 
 test("annotation of a selected span", async () => {

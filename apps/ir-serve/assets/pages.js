@@ -1,4 +1,4 @@
-// Comfort for the pages, which work without it: auto-complete, keys for answers, selection of spans.
+// Comfort for the pages, which work without it: auto-complete, copies with citation, keys for answers, selection of spans.
 "use strict";
 
 // Auto-complete: a combobox with a list box, as in the ARIA Authoring Practices Guide.
@@ -33,7 +33,7 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     const options = list.children;
     if (active >= 0 && options[active]) options[active].setAttribute("aria-selected", "false");
     active = next;
-    mark(active >= 0);
+    mark(false);
     if (active < 0) {
       input.removeAttribute("aria-activedescendant");
       input.value = typed;
@@ -42,7 +42,11 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     options[active].setAttribute("aria-selected", "true");
     options[active].scrollIntoView({ block: "nearest" });
     input.setAttribute("aria-activedescendant", options[active].id);
-    input.value = options[active].dataset.text;
+    // Another text than a continuation replaces what was typed when it is chosen, not before.
+    const { text } = options[active].dataset;
+    const continues = text.toLowerCase().startsWith(typed.trim().toLowerCase());
+    mark(continues);
+    input.value = continues ? text : typed;
   };
   const choose = (text) => {
     input.value = text;
@@ -112,19 +116,69 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
   input.addEventListener("blur", close);
 }
 
+// Sentences with their citation and permanent link, for the clipboard.
+for (const button of navigator.clipboard ? document.querySelectorAll("button[data-copy]") : []) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const link = button.parentElement.querySelector("a[data-sentence]");
+    const label = button.firstChild;
+    const text = label.textContent;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy + (link ? "\n" + link.href : ""));
+      label.textContent = "Copied";
+    } catch {
+      label.textContent = "Not copied";
+    }
+    setTimeout(() => { label.textContent = text; }, 2000);
+  });
+}
+
+// Files of papers, dropped or chosen, are sent one after the other.
+const drop = document.querySelector("[data-drop]");
+if (drop) {
+  drop.hidden = false;
+  const list = drop.querySelector("[data-added]");
+  const input = drop.querySelector("input[type=file]");
+  const add = async (files) => {
+    for (const file of files) {
+      const item = document.createElement("li");
+      item.textContent = file.name + ": …";
+      list.append(item);
+      try {
+        const url = drop.dataset.drop + "?name=" + encodeURIComponent(file.name);
+        const response = await fetch(url, { method: "POST", body: file });
+        const { doc_ids: added, error } = await response.json();
+        item.textContent = file.name + ": " + (added ? "added" : error.message);
+        if (added) drop.querySelector("form").hidden = false;
+      } catch {
+        item.textContent = file.name + ": not added";
+      }
+    }
+    input.value = "";
+  };
+  input.addEventListener("change", () => add([...input.files]));
+  for (const name of ["dragover", "drop"]) {
+    drop.addEventListener(name, (event) => event.preventDefault());
+  }
+  drop.addEventListener("drop", (event) => add([...event.dataTransfer.files]));
+}
+
 // Answers of a document: next and previous without loading the page, and the keys n and p while the
 // focus is in the text or the links (WCAG 2.1.4). A click into the text sets the focus.
 const step = document.querySelector(".step[data-answers]");
 if (step) {
   const answers = [...document.querySelectorAll("mark[id^=answer-]")];
+  // By score, answers without a rank are last.
+  const rank = (answer) => Number(answer.dataset.rank ?? Infinity);
+  if (step.dataset.order === "score") answers.sort((a, b) => rank(a) - rank(b));
   const label = step.querySelector("[data-current]");
   let current = Math.max(0, answers.findIndex((answer) => answer.classList.contains("current")));
   const go = (next) => {
     if (answers.length === 0) return;
-    const of = (number) => document.querySelectorAll('mark[data-answer="' + number + '"]');
-    of(current + 1).forEach((part) => part.classList.remove("current"));
+    const of = (answer) => document.querySelectorAll('mark[data-answer="' + answer.dataset.answer + '"]');
+    of(answers[current]).forEach((part) => part.classList.remove("current"));
     current = (next + answers.length) % answers.length;
-    of(current + 1).forEach((part) => part.classList.add("current"));
+    of(answers[current]).forEach((part) => part.classList.add("current"));
     label.textContent = String(current + 1);
     answers[current].scrollIntoView({ block: "center" });
     answers[current].focus({ preventScroll: true });

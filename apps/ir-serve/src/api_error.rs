@@ -76,9 +76,9 @@ impl From<ServiceError> for ApiError {
             ServiceError::Search(SearchError::TimeLimit { .. }) => {
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message)
             }
-            ServiceError::NoCollection { .. } | ServiceError::NoDocument { .. } => {
-                Self::missing(message)
-            }
+            ServiceError::NoCollection { .. }
+            | ServiceError::NoDocument { .. }
+            | ServiceError::NoAnswer { .. } => Self::missing(message),
             ServiceError::Loading { .. } => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "loading", message)
             }
@@ -105,6 +105,7 @@ impl From<ServiceError> for ApiError {
             ServiceError::NoFolder
             | ServiceError::ReadingFolder
             | ServiceError::NoReadableFiles { .. }
+            | ServiceError::DuplicateDoi { .. }
             | ServiceError::Store(StoreError::Conflict { .. }) => {
                 Self::new(StatusCode::CONFLICT, "conflict", message)
             }

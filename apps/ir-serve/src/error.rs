@@ -27,6 +27,12 @@ pub enum ServiceError {
         first: usize,
         entry: usize,
     },
+    #[error("document {id:?}: expected another DOI than {doi}, found it in {known:?} too")]
+    DuplicateDoi {
+        id: String,
+        doi: String,
+        known: String,
+    },
     #[error("collection {name:?}: expected a unique name, found it twice")]
     DuplicateCollection { name: String },
     #[error(
@@ -38,6 +44,8 @@ pub enum ServiceError {
     NoReranker,
     #[error("document {id:?}: not found")]
     NoDocument { id: String },
+    #[error("answer {id:?}: not found")]
+    NoAnswer { id: String },
     #[error("expected a folder of papers, found none: the service was started without one")]
     NoFolder,
     #[error("the folder of papers is being read; wait for the end")]

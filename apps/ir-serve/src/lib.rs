@@ -12,6 +12,7 @@ mod error;
 mod host;
 mod metrics;
 mod pages;
+mod papers;
 mod published;
 mod publisher;
 mod query_log;
@@ -20,6 +21,7 @@ mod server;
 mod service;
 pub mod store;
 mod timed_writes;
+mod urls;
 mod watched_body;
 
 pub use api::openapi;

@@ -1,4 +1,23 @@
-//! Lists of stop words.
+//! Lists of stop words, and of function words of questions.
+
+/// English words that say what kind of answer a question asks for, or how its words belong
+/// together: interrogatives, auxiliaries, pronouns, determiners, prepositions. They say nothing
+/// about the topic. Negations, words of time and place such as "before" and "between", and "may",
+/// which is a month, too, are not among them.
+#[rustfmt::skip]
+pub const ENGLISH_FUNCTION_WORDS: [&str; 95] = [
+    "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "many", "much",
+    "am", "is", "are", "was", "were", "be", "been", "being", "do", "does", "did", "doing", "done",
+    "have", "has", "had", "having", "can", "could", "will", "would", "shall", "should",
+    "might", "must",
+    "a", "an", "the", "this", "that", "these", "those", "some", "any", "there",
+    "i", "me", "my", "you", "your", "we", "us", "our", "he", "him", "his", "she", "her", "it",
+    "its", "they", "them", "their",
+    "of", "in", "on", "at", "by", "for", "with", "to", "from", "as", "into", "about",
+    "and", "or", "if", "than", "then", "so",
+    "what's", "who's", "where's", "when's", "how's", "that's", "it's", "there's", "i'm", "i've",
+    "we're", "you're", "they're",
+];
 
 /// English stop words of NLTK in its order: 179 words, before the 2024 release added contractions.
 /// Used by the DataFinder experiments.

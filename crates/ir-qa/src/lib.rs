@@ -3,6 +3,7 @@
 
 mod bundled;
 mod chunk;
+pub mod citation;
 pub mod documents;
 mod frame;
 pub mod frames;

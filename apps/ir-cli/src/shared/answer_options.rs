@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args as _, Command, Id};
-use ir_qa::retrieval::{AnswerConfig, AnswerReranking};
+use ir_qa::retrieval::{AnswerConfig, AnswerReranking, FunctionWords};
 use ir_system::OpenReranker;
 
 use super::console::bail_usage;
@@ -50,6 +50,21 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "WEIGHT", default_value_t = AnswerConfig::default().context_weight)]
     context_weight: f32,
 
+    /// Function words of the question that BM25 leaves out, except between quotation marks
+    #[arg(long, value_name = "LANGUAGE", default_value = "english")]
+    function_words: FunctionWordsName,
+
+    /// Minimum similarity (Jaccard index of content words) of a question of an annotator to the
+    /// question for which its answer comes first; 0: only the question itself
+    #[arg(long, value_name = "SIMILARITY", default_value_t = AnswerConfig::default().near_questions.unwrap_or(0.0))]
+    near_questions: f32,
+
+    /// Exponent p of the length of the question: beside the cosine, BM25 of n terms is multiplied
+    /// by (6 / n)^p [default: 0.5]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "P", requires = "model")]
+    length_exponent: Option<f32>,
+
     /// Titles and headings are answers too
     #[arg(long)]
     pub(crate) headings: bool,
@@ -66,6 +81,13 @@ pub(crate) struct AnswerOptions {
     #[cfg(feature = "dense")]
     #[arg(long, help_heading = RERANKING, requires = "rerank")]
     rerank_context: bool,
+}
+
+/// Names of [`FunctionWords`].
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FunctionWordsName {
+    English,
+    None,
 }
 
 #[cfg(feature = "dense")]
@@ -95,6 +117,15 @@ impl AnswerOptions {
             bail_usage!("--context-weight: expected 0 or 1e-9..=1e9, found {weight}");
         }
         config.context_weight = weight;
+        config.function_words = match self.function_words {
+            FunctionWordsName::English => FunctionWords::English,
+            FunctionWordsName::None => FunctionWords::None,
+        };
+        let similarity = self.near_questions;
+        if !(0.0..=1.0).contains(&similarity) {
+            bail_usage!("--near-questions: expected 0..=1, found {similarity}");
+        }
+        config.near_questions = (similarity > 0.0).then_some(similarity);
         #[cfg(feature = "dense")]
         {
             config.encodes_context = self.encode_context;
@@ -103,6 +134,12 @@ impl AnswerOptions {
                     bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
                 }
                 config.alpha = alpha;
+            }
+            if let Some(exponent) = self.length_exponent {
+                if !(0.0..=2.0).contains(&exponent) {
+                    bail_usage!("--length-exponent: expected 0..=2, found {exponent}");
+                }
+                config.length_exponent = exponent;
             }
         }
         Ok(config)

@@ -173,6 +173,21 @@ fn encodings_and_compression() {
     }
 }
 
+/// One entry per paper of all answers, in the order of the answers.
+#[test]
+fn answers_as_bibtex() {
+    let here = papers();
+    here.write("questions.txt", "Where does tea come from?\nWhat is tea?\n");
+    let ran = here
+        .ir("ask papers --questions questions.txt -k 1 --bibtex")
+        .ok();
+    let expected = "@misc{2019tea,\n  title = {On tea},\n  year = {2019},\n  \
+                    annote = {“It comes from Asia.” “Tea is a drink.”}\n}\n";
+    assert_eq!(ran.out, expected);
+    here.ir("ask papers tea --bibtex --json")
+        .fails(2, &["--bibtex", "--json"]);
+}
+
 #[test]
 fn bad_input() {
     let here = papers();
@@ -191,6 +206,10 @@ fn bad_input() {
           1: nowhere.txt:
         ask papers tea --context-weight=-1
           2: --context-weight: expected 0 or 1e-9..=1e9, found -1
+        ask papers tea --near-questions=1.5
+          2: --near-questions: expected 0..=1, found 1.5
+        ask papers tea --function-words klingon
+          2: --function-words
         ask papers
           2: QUESTION
     ",

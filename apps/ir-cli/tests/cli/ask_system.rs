@@ -278,13 +278,18 @@ fn numbers_of_answers() {
 #[test]
 fn options_of_the_ranking_exclude_a_system() {
     let here = folder();
-    let mut options = vec!["--context-weight 2"];
+    let mut options = vec![
+        "--context-weight 2",
+        "--function-words none",
+        "--near-questions 1",
+    ];
     if cfg!(feature = "dense") {
         options.extend([
             "--model minilm",
             "--precision int8",
             "--encode-context",
             "--alpha 1",
+            "--length-exponent 1",
             "--rerank reranker",
             "--candidates 3",
             "--rerank-precision int8",

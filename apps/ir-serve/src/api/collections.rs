@@ -64,7 +64,7 @@ const fn hits() -> usize {
     get,
     path = "/v1/collections",
     tag = "collections",
-    responses((status = 200, body = CollectionList))
+    responses((status = 200, description = "Names of the collections", body = CollectionList))
 )]
 pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<CollectionList> {
     let collections = app.service.collections().map(str::to_owned).collect();
@@ -78,7 +78,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<Co
     tag = "collections",
     params(("name" = String, Path, description = "Name of the collection")),
     request_body = SearchRequest,
-    responses((status = 200, body = SearchResponse))
+    responses((status = 200, description = "Hits, the best first", body = SearchResponse))
 )]
 pub(super) async fn search(
     State(app): State<Arc<App>>,

@@ -44,7 +44,7 @@ pub(super) struct FilesResponse {
     path = "/v1/index/files",
     tag = "index",
     request_body = FilesRequest,
-    responses((status = 200, body = FilesResponse))
+    responses((status = 200, description = "Files with problems, and their numbers", body = FilesResponse))
 )]
 pub(super) async fn files(
     State(app): State<Arc<App>>,

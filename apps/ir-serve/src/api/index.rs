@@ -133,7 +133,7 @@ pub(super) fn check_page(limit: u64) -> Result<(), ApiError> {
     path = "/v1/index/add",
     tag = "index",
     request_body = AddRequest,
-    responses((status = 200, body = AddResponse))
+    responses((status = 200, description = "The documents were added", body = AddResponse))
 )]
 pub(super) async fn add(
     State(app): State<Arc<App>>,
@@ -194,7 +194,7 @@ pub(super) async fn read(
     path = "/v1/index/delete",
     tag = "index",
     request_body = DeleteRequest,
-    responses((status = 200, body = DeleteResponse))
+    responses((status = 200, description = "The documents were deleted", body = DeleteResponse))
 )]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
@@ -222,7 +222,7 @@ fn delete_documents(service: &Service, upload: UploadBody) -> Result<DeleteRespo
     path = "/v1/index/publish",
     tag = "index",
     request_body = PublishRequest,
-    responses((status = 200, body = PublishResponse))
+    responses((status = 200, description = "The publication waits or runs", body = PublishResponse))
 )]
 pub(super) async fn publish(
     State(app): State<Arc<App>>,
@@ -238,7 +238,7 @@ pub(super) async fn publish(
     post,
     path = "/v1/index/abort",
     tag = "index",
-    responses((status = 200, body = AbortResponse))
+    responses((status = 200, description = "The publications were aborted", body = AbortResponse))
 )]
 pub(super) async fn abort(
     State(app): State<Arc<App>>,

@@ -1,4 +1,4 @@
-//! REST interface: documents, publication, queries and collections as JSON.
+//! REST interface: documents, publication, queries, papers and collections as JSON.
 
 mod auth;
 mod body;
@@ -9,6 +9,7 @@ mod index;
 mod mcp;
 mod openapi;
 mod operations;
+mod papers;
 mod path;
 mod query;
 mod rerank;
@@ -46,6 +47,8 @@ pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
         .route("/v1/search/query", post(query::query))
         .route("/v1/search/suggest", post(query::suggest))
         .route("/v1/rerank", post(rerank::rerank))
+        .route("/v1/papers/list", post(papers::list))
+        .route("/v1/papers/cite", post(papers::cite))
         .route("/v1/index/read", post(index::read))
         .route("/v1/index/files", post(files::files))
         .route("/v1/index/publish", post(index::publish))

@@ -6,7 +6,7 @@ use utoipa::openapi::schema::Ref;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{collections, files, index, operations, query, rerank, rescan};
+use super::{collections, files, index, operations, papers, query, rerank, rescan};
 use crate::api_error::ErrorBody;
 use crate::base_path::RequestBase;
 
@@ -28,6 +28,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         query::query,
         query::suggest,
         rerank::rerank,
+        papers::list,
+        papers::cite,
         index::add,
         index::read,
         files::files,
@@ -69,14 +71,17 @@ impl Modify for Errors {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         for (path, item) in &mut openapi.paths.paths {
             let mut errors = vec![
-                ("4XX", ""),
+                (
+                    "4XX",
+                    "The request is invalid, is not permitted, exceeds a limit, or names what does not exist",
+                ),
                 (
                     "500",
                     "Internal error, or the disk fails; the log has the cause",
                 ),
                 ("504", "The time limit of a request is exceeded"),
             ];
-            if path.starts_with("/v1/search/") {
+            if path.starts_with("/v1/search/") || path.starts_with("/v1/papers/") {
                 errors.push(("503", "The published documents are not loaded"));
             }
             if path.starts_with("/v1/index/") {

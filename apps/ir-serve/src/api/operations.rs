@@ -82,7 +82,7 @@ impl From<Job> for JobRecord {
     path = "/v1/op/status/{op_id}",
     tag = "index",
     params(("op_id" = String, Path, description = "Id of the publication")),
-    responses((status = 200, body = StatusResponse))
+    responses((status = 200, description = "State and progress of the publication", body = StatusResponse))
 )]
 pub(super) async fn status(
     State(app): State<Arc<App>>,

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use ir_core::{AttributeValue, Attributes, Comparable, Conditions, Explanation, Predicate};
 use ir_qa::Frame;
 use serde::de::IgnoredAny;
@@ -16,8 +16,11 @@ use super::body::JsonBody;
 use super::document_schema::Filter;
 use crate::api_error::ApiError;
 use crate::app::App;
-use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Suggestion};
+use crate::base_path::RequestBase;
+use crate::published::PublishedState;
+use crate::service::{GeneratedAnswer, Question, ScoredAnswer, Suggestion};
 use crate::store::random_hex;
+use crate::urls::sentence_url;
 
 /// Body of `/v1/search/query`. Unknown fields are ignored. Fields of `query` beside it are a
 /// warning, and `filter` is an error.
@@ -159,6 +162,11 @@ struct AnswerFields {
     context: String,
     /// Offset of the answer in the context, in characters.
     answer_start: usize,
+    /// Heading above the answer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<String>,
+    /// Path of the answer in its paper, on the pages of the server.
+    link: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -264,11 +272,12 @@ impl QueryRequest {
     path = "/v1/search/query",
     tag = "search",
     request_body = QueryRequest,
-    responses((status = 200, body = QueryResponse))
+    responses((status = 200, description = "Answers, the best first", body = QueryResponse))
 )]
 pub(super) async fn query(
     State(app): State<Arc<App>>,
     _: QueryAccess,
+    base: Option<Extension<RequestBase>>,
     JsonBody(request): JsonBody<QueryRequest>,
 ) -> Result<Json<QueryResponse>, ApiError> {
     let start = Instant::now();
@@ -317,7 +326,19 @@ pub(super) async fn query(
         None
     };
     let generated = generated.map(|generated| GeneratedFields::new(generated, &list.answers));
-    Ok(Json(QueryResponse::new(list, generated, aggs)))
+    let state = app.service.published()?;
+    let base = base.as_ref().and_then(|Extension(base)| base.url());
+    let base = base.unwrap_or_default();
+    let results = std::mem::take(&mut list.answers).into_iter();
+    let results = results.map(|answer| QueryResult::new(answer, &state, base));
+    Ok(Json(QueryResponse {
+        results: results.collect(),
+        related: list.related,
+        query_id: list.query,
+        generated,
+        aggs,
+        warnings: list.warnings,
+    }))
 }
 
 /// Completes what a user has typed, with questions and phrases of the published documents.
@@ -326,7 +347,7 @@ pub(super) async fn query(
     path = "/v1/search/suggest",
     tag = "search",
     request_body = SuggestRequest,
-    responses((status = 200, body = SuggestResponse))
+    responses((status = 200, description = "Suggestions, the best first", body = SuggestResponse))
 )]
 pub(super) async fn suggest(
     State(app): State<Arc<App>>,
@@ -336,23 +357,6 @@ pub(super) async fn suggest(
     let complete = move |service: &crate::Service| service.complete(&request.query, request.n_best);
     let results = app.run_search(complete).await?;
     Ok(Json(SuggestResponse { results }))
-}
-
-impl QueryResponse {
-    fn new(
-        list: AnswerList,
-        generated: Option<GeneratedFields>,
-        aggs: BTreeMap<String, Vec<ValueCount>>,
-    ) -> Self {
-        Self {
-            results: list.answers.into_iter().map(QueryResult::from).collect(),
-            related: list.related,
-            query_id: list.query,
-            generated,
-            aggs,
-            warnings: list.warnings,
-        }
-    }
 }
 
 impl GeneratedFields {
@@ -375,8 +379,14 @@ impl GeneratedFields {
     }
 }
 
-impl From<ScoredAnswer> for QueryResult {
-    fn from(answer: ScoredAnswer) -> Self {
+impl QueryResult {
+    /// Answer with its section in a published state, and its link below a base path.
+    fn new(answer: ScoredAnswer, state: &PublishedState, base: &str) -> Self {
+        let frame = &answer.frame;
+        let paper = state.document(&frame.paper);
+        let section = paper.and_then(|paper| paper.section(paper.answer(&frame.id)?.chunk));
+        let section = section.map(str::to_owned);
+        let link = format!("{base}{}", sentence_url(frame));
         let Frame {
             id,
             kind,
@@ -402,6 +412,8 @@ impl From<ScoredAnswer> for QueryResult {
                 value,
                 context,
                 answer_start,
+                section,
+                link,
             },
             questions: questions
                 .map(|question| QuestionText {

@@ -66,7 +66,7 @@ struct RerankResult {
     path = "/v1/rerank",
     tag = "search",
     request_body = RerankRequest,
-    responses((status = 200, body = RerankResponse))
+    responses((status = 200, description = "Documents by score, the best first", body = RerankResponse))
 )]
 pub(super) async fn rerank(
     State(app): State<Arc<App>>,

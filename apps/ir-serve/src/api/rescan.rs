@@ -118,7 +118,7 @@ pub(super) async fn rescan(
     get,
     path = "/v1/index/rescan",
     tag = "index",
-    responses((status = 200, body = FolderStatus))
+    responses((status = 200, description = "State of the folder of papers", body = FolderStatus))
 )]
 pub(super) async fn status(
     State(app): State<Arc<App>>,

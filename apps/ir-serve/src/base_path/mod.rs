@@ -22,7 +22,14 @@ const FORWARDED_PREFIX: &str = "x-forwarded-prefix";
 const MAX_LENGTH: usize = 200;
 
 /// Attributes of pages with URLs.
-const URL_ATTRIBUTES: [&str; 5] = ["href", "src", "action", "formaction", "data-suggest"];
+const URL_ATTRIBUTES: [&str; 6] = [
+    "href",
+    "src",
+    "action",
+    "formaction",
+    "data-suggest",
+    "data-drop",
+];
 
 /// Path below which a server is reached, such as `/ir` or `/tools/ir`.
 ///

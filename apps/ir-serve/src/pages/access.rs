@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::error::PageError;
-use super::urls::url;
 use crate::app::App;
 use crate::store::{KeyRole, StoreError, random_hex, sha256};
+use crate::urls::url;
 
 /// Cookie with the token of a session.
 pub(super) const SESSION_COOKIE: &str = "ir_session";

@@ -14,11 +14,11 @@ use super::access::{Visitor, short_name};
 use super::error::PageError;
 use super::layout::{count, name_input, page_url, pagination, slice_of, time};
 use super::parameters::{FormParameters, Parameters, PathParameter, UrlParameters};
-use super::urls::document_url;
 use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::PublishedState;
 use crate::store::{Annotation, AnnotationStatus, NewAnnotation, StoreError};
+use crate::urls::document_url;
 
 /// Annotations on a page of the list.
 const PAGE: usize = 50;

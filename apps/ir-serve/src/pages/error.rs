@@ -63,9 +63,12 @@ pub(super) fn status_of(error: &ServiceError) -> StatusCode {
         ServiceError::NoFolder
         | ServiceError::ReadingFolder
         | ServiceError::NoReadableFiles { .. }
+        | ServiceError::DuplicateDoi { .. }
         | ServiceError::Document(_) => StatusCode::CONFLICT,
         ServiceError::Store(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
-        ServiceError::Store(StoreError::NoAnnotation { .. }) => StatusCode::NOT_FOUND,
+        ServiceError::NoDocument { .. }
+        | ServiceError::NoAnswer { .. }
+        | ServiceError::Store(StoreError::NoAnnotation { .. }) => StatusCode::NOT_FOUND,
         ServiceError::Store(StoreError::Conflict { .. }) => StatusCode::CONFLICT,
         ServiceError::Store(StoreError::NoMerge { .. }) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,11 +1,11 @@
 //! Answers in the text around them, and explanations of their scores.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use ir_bm25::analysis::{Analysis, AnalysisPipeline, Highlighter};
-use ir_core::{Explanation, MatchedText};
-use ir_qa::ChunkKind;
+use ir_core::{Analyzer as _, Explanation, MatchedText};
 use ir_qa::highlight::{matching_words, segments, segments_of, to_html};
 use maud::{Markup, html};
 
@@ -76,7 +76,7 @@ impl<'a> Excerpt<'a> {
         Self {
             answer,
             text,
-            section: place.and_then(|(document, place)| section(document, place.chunk)),
+            section: place.and_then(|(document, place)| document.section(place.chunk)),
         }
     }
 
@@ -129,14 +129,55 @@ fn around(document: &PublishedDocument, place: &AnswerPosition) -> Range<usize> 
     range
 }
 
-/// The last heading above a chunk.
-pub(super) fn section(document: &PublishedDocument, chunk: usize) -> Option<&str> {
-    let above = document.chunks.get(..chunk)?;
-    let heading = above
+/// Contributions to a score in a line, the largest first: of words of the question, summed over the
+/// fields, of the similarity of vectors, and of a question of the answer.
+pub(super) fn contributions(score: &Explanation, question: &str) -> String {
+    let mut words: HashMap<String, String> = HashMap::new();
+    analysis().analyze(question, &mut |token| {
+        let word = &question[token.start..token.end];
+        words
+            .entry(token.term.to_owned())
+            .or_insert(word.to_lowercase());
+    });
+    let mut found: Vec<(String, f64)> = Vec::new();
+    collect_contributions(score, 1.0, &mut |name, value| {
+        let name = words.get(name).map_or(name, String::as_str);
+        match found.iter_mut().find(|(other, _)| other == name) {
+            Some((_, sum)) => *sum += value,
+            None => found.push((name.to_owned(), value)),
+        }
+    });
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts: Vec<String> = found
         .iter()
-        .rev()
-        .find(|chunk| chunk.kind == ChunkKind::Section)?;
-    heading.text.as_deref()
+        .map(|(name, value)| format!("{name} {value:.2}"))
+        .collect();
+    parts.join(" + ")
+}
+
+/// Emits the leaves that a reader knows, with the weights of the nodes above.
+fn collect_contributions(node: &Explanation, weight: f64, emit: &mut dyn FnMut(&str, f64)) {
+    let (value, description) = (weight * node.value, node.description.as_str());
+    // A term of BM25 is `field:term: formula`.
+    if let Some((term, formula)) = description.split_once(": ")
+        && formula.starts_with("w - w / (")
+        && let Some((_, term)) = term.split_once(':')
+    {
+        emit(term, value);
+    } else if description.starts_with("cosine: inner product") {
+        emit("similarity", value);
+    } else if description.starts_with("a question of the answer") {
+        emit("question", value);
+    } else if description.ends_with("weight × score") || description == "product of" {
+        // The weight is the first node, and the weighted score the second one.
+        if let [factor, score] = node.details.as_slice() {
+            collect_contributions(score, weight * factor.value, emit);
+        }
+    } else {
+        for detail in &node.details {
+            collect_contributions(detail, weight, emit);
+        }
+    }
 }
 
 /// Nested lists of the values that a score is computed from.
@@ -157,5 +198,44 @@ fn explanation_item(node: &Explanation, depth: usize) -> Markup {
                 ul { @for detail in &node.details { (explanation_item(detail, depth + 1)) } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0.5 × (1.2 + 0.4) of a word in two fields, 0.5 × 2 of another one, and a cosine.
+    #[test]
+    fn contributions_are_of_words() {
+        let term = |name: &str, value: f64| {
+            Explanation::new(value, format!("{name}: w - w / (1 + tf / (k1 × length))"))
+                .with_detail(Explanation::new(9.0, "w = boost × idf"))
+        };
+        let bm25 = Explanation::new(3.6, "sum, in double precision, of")
+            .with_detail(term("answer:tea", 1.2))
+            .with_detail(term("context:tea", 0.4))
+            .with_detail(term("answer:leav", 2.0));
+        let scaled = Explanation::new(1.8, "product of")
+            .with_detail(Explanation::new(
+                0.5,
+                "factor of the length of the question",
+            ))
+            .with_detail(bm25);
+        let weighted = |name: &str, weight: f64, tree: Explanation| {
+            Explanation::new(weight * tree.value, format!("{name}: weight × score"))
+                .with_detail(Explanation::new(weight, "weight"))
+                .with_detail(tree)
+        };
+        let cosine = "cosine: inner product / (norm of the query × norm of the document)";
+        let cosine = Explanation::new(0.7, cosine).with_detail(Explanation::new(3.0, "sum"));
+        let tree = Explanation::new(2.5, "sum, in double precision, of")
+            .with_detail(weighted("BM25", 1.0, scaled))
+            .with_detail(weighted("cosine", 1.0, cosine));
+        let line = contributions(&tree, "Which Leaves make tea?");
+        assert_eq!(line, "leaves 1.00 + tea 0.80 + similarity 0.70");
+        let asked = Explanation::new(1_000.0, "a question of the answer is the query");
+        assert_eq!(contributions(&asked, "tea"), "question 1000.00");
+        assert_eq!(contributions(&Explanation::new(1.0, "other"), "tea"), "");
     }
 }

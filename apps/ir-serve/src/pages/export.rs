@@ -35,6 +35,9 @@ pub(super) fn file(name: &str, content: String) -> Response {
     let kind = match name.rsplit_once('.') {
         Some((_, "jsonl")) => "application/x-ndjson",
         Some((_, "json")) => "application/json",
+        Some((_, "csv")) => "text/csv; charset=utf-8",
+        Some((_, "bib")) => "application/x-bibtex; charset=utf-8",
+        Some((_, "ris")) => "application/x-research-info-systems; charset=utf-8",
         Some((_, "tsv")) => "text/tab-separated-values; charset=utf-8",
         _ => "text/plain; charset=utf-8",
     };

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::urls::document_url;
 use crate::published::PublishedState;
 use crate::service::{GeneratedAnswer, ScoredAnswer};
+use crate::urls::document_url;
 
 /// The generated answer with its sentences or, before it was asked for, the form that asks for it.
 /// Nothing without a model.

@@ -12,10 +12,10 @@ use super::access::Admin;
 use super::error::PageError;
 use super::export::{JudgedQuery, file, json_lines, judged_file};
 use super::parameters::{PathParameter, UrlParameters};
-use super::urls::url;
 use crate::app::App;
 use crate::published::PublishedState;
 use crate::store::{OpenedAnswer, QueryRecord, sha256};
+use crate::urls::url;
 
 /// Latest queries that the page is about.
 const WINDOW: u32 = 10_000;

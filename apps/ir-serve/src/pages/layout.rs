@@ -5,8 +5,8 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::access::Visitor;
 use super::assets;
-use super::urls::url;
 use crate::app::App;
+use crate::urls::url;
 
 /// Page without its content.
 #[derive(Debug, Clone)]
@@ -20,8 +20,10 @@ pub(super) struct Page {
 }
 
 /// Paths and names of the navigation.
-const NAVIGATION: [(&str, &str); 6] = [
+const NAVIGATION: [(&str, &str); 8] = [
     ("/", "Search"),
+    ("/papers", "Papers"),
+    ("/table", "Table"),
     ("/annotations", "Annotations"),
     ("/review", "Review"),
     ("/files", "Files"),

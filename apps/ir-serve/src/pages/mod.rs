@@ -18,11 +18,13 @@ mod guard;
 mod insight;
 mod layout;
 mod open;
+mod papers;
 mod parameters;
 mod review;
 mod search;
 mod sign_in;
-mod urls;
+mod table;
+mod upload;
 
 use std::sync::Arc;
 
@@ -82,6 +84,14 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/datasets/export/queries.jsonl", get(datasets::export))
         .route("/insight", get(insight::page))
         .route("/insight/export/{name}", get(insight::export))
+        .route("/papers", get(papers::page))
+        .route(
+            "/papers/add",
+            post(upload::add).layer(limit(app.service.limits().body_bytes)),
+        )
+        .route("/table", get(table::page))
+        .route("/table/answers.csv", get(table::csv))
+        .route("/cite/{name}", get(papers::cite))
         .route("/files", get(files::page).post(files::rescan))
         .route("/review", get(review::page))
         .route("/review/{id}", post(review::review))

@@ -10,8 +10,8 @@ use super::access::Visitor;
 use super::error::PageError;
 use super::guard::is_logged;
 use super::parameters::UrlParameters;
-use super::urls::document_url;
 use crate::app::App;
+use crate::urls::document_url;
 
 /// Logs a click of the visitor who asked the query, and redirects to the answer in its document.
 /// Requests of other sites are redirected only.

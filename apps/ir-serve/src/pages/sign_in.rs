@@ -13,8 +13,8 @@ use super::access::{SESSION_COOKIE, Sessions, cookie, cookie_value, session_cook
 use super::error::PageError;
 use super::layout::Page;
 use super::parameters::{FormParameters, UrlParameters};
-use super::urls::is_local;
 use crate::app::App;
+use crate::urls::is_local;
 
 /// Form for a key.
 pub(super) async fn page(UrlParameters(parameters): UrlParameters) -> Html<String> {

@@ -53,7 +53,8 @@ pub(super) struct QuestionSearch {
     pub(super) text: String,
     pub(super) limit: usize,
     pub(super) filter: Option<DocSet>,
-    /// If `true`, the reranker of the state, if there is one, ranks the answers.
+    /// If `true`, the reranker of the state, if there is one, ranks the answers, and a repeated
+    /// sentence is an answer once. Otherwise all answers have the order of the index.
     pub(super) reranks: bool,
     /// Held until the search has ended, which may wait and run after its request.
     pub(super) _permit: RequestPermit,
@@ -158,7 +159,12 @@ impl QuestionSearch {
                 }
             }
         }
-        let ranking = self.state.index().search(&self.text, search)?;
+        let index = self.state.index();
+        let ranking = if self.reranks {
+            index.search(&self.text, search)?
+        } else {
+            index.search_all(&self.text, search)?
+        };
         Ok((AnswerHits::Ranked(ranking), warning))
     }
 
@@ -188,9 +194,13 @@ fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<QuestionHits, ServiceErr
     };
     let of_one_state = searches.chunk_by(|a, b| Arc::ptr_eq(&a.state, &b.state));
     let results = of_one_state.flat_map(|searches| {
-        // Each question has its own time for reranking.
-        let reranks = searches.iter().any(|search| search.reranked().is_some());
-        let together = if reranks { None } else { caught(searches) };
+        // Each question has its own time for reranking, and the answers of a document are others.
+        let is_alone = |it: &QuestionSearch| it.reranked().is_some() || !it.reranks;
+        let together = if searches.iter().any(is_alone) {
+            None
+        } else {
+            caught(searches)
+        };
         match together {
             Some(Ok(found)) => found.into_iter().map(Ok).collect(),
             _ => searches.iter().map(alone).collect::<Vec<_>>(),

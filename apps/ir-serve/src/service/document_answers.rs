@@ -56,7 +56,8 @@ impl Service {
             text: question.text.clone(),
             limit: answers.len(),
             filter: Some(filter),
-            // Scores of a reranker may be negative, and a document has many sentences.
+            // Scores of a reranker may be negative, and a document has many sentences. Those that
+            // it repeats are marked, too.
             reranks: false,
             state: Arc::clone(state),
             _permit: RequestPermit::current(),

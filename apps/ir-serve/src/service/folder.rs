@@ -148,6 +148,12 @@ impl Service {
         self.folder.papers.as_ref().map(|papers| &*papers.path)
     }
 
+    /// Reader of the files of the folder, or the default one without a folder.
+    pub(super) fn reader(&self) -> DocumentReader {
+        let papers = self.folder.papers.as_ref();
+        papers.map_or_else(DocumentReader::default, |papers| papers.reader.clone())
+    }
+
     /// State of the reading of a folder.
     pub(crate) fn reading_state(&self) -> ReadingState {
         self.folder.lock().clone()

@@ -6,8 +6,10 @@ mod document_answers;
 mod folder;
 mod generation;
 mod keys;
+mod paper_answers;
 mod question;
 mod reranking;
+mod upload;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 use ir_core::{AttributeValue, Attributes, ConditionCheck, DocSet, Predicate, Retriever, Search};
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::suggest::{Completion, MatchKind};
 use tokio::sync::OwnedSemaphorePermit;
 
 use self::batched_search::{AnswerHits, BatchedSearch, QuestionHits, QuestionSearch};
@@ -27,6 +30,7 @@ pub(crate) use self::folder::ReadingState;
 pub use self::folder::{FolderRead, Rescan};
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
+pub(crate) use self::paper_answers::PaperAnswer;
 pub use self::question::{AnswerList, Question, ScoredAnswer, Suggestion};
 pub use self::reranking::RerankedText;
 use crate::config::{Collection, Limits, ServiceConfig, ServiceReranker};
@@ -257,20 +261,30 @@ impl Service {
         self.answer_list(question, &state, found, start)
     }
 
-    /// Completes a typed text: at most `limit` suggestions. Among those that match equally well,
-    /// the ones that users have asked come first, and other generated questions last.
+    /// Completes a typed text: at most `limit` suggestions. Those that start with the typed text
+    /// come first: questions, titles and phrases, then the typed text with a phrase in place of its
+    /// last word. Among suggestions that match equally well, the ones that users have asked come
+    /// first, and generated questions that nobody has asked last.
     ///
     /// # Errors
     /// A limit is exceeded, or nothing is published yet.
     pub fn complete(&self, typed: &str, limit: usize) -> Result<Vec<Suggestion>, ServiceError> {
         self.check_query(typed, limit)?;
         let state = self.published()?;
-        let completions = state.suggester().complete(typed, limit);
-        let suggestions = completions.iter().map(|completion| Suggestion {
-            text: completion.text.to_owned(),
-            generated: state.is_generated(completion.text),
-        });
-        Ok(suggestions.collect())
+        let suggester = state.suggester();
+        let completions = suggester.complete(typed, limit);
+        let start = completions.partition_point(|found| found.kind == MatchKind::Prefix);
+        let (prefixes, others) = completions.split_at(start);
+        let suggestion = |found: &Completion<'_>| Suggestion {
+            text: found.text.to_owned(),
+            generated: state.is_generated(found.text),
+        };
+        let mut suggestions: Vec<Suggestion> = prefixes.iter().map(suggestion).collect();
+        let continued = suggester.continuations(typed, limit - start);
+        suggestions.extend(continued.into_iter().map(Suggestion::new));
+        suggestions.extend(others.iter().map(suggestion));
+        suggestions.truncate(limit);
+        Ok(suggestions)
     }
 
     /// [`Service::ask`] for tasks: it blocks only if [`Service::blocks`].

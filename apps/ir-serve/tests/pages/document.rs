@@ -161,7 +161,7 @@ fn an_opened_answer_is_the_current_one() {
     let page = page.ok();
     assert_contains(
         page,
-        "<mark class=\"current\" id=\"answer-2\" data-answer=\"2\" tabindex=\"-1\">Black tea",
+        "<mark class=\"current\" id=\"answer-2\" data-answer=\"2\"",
     );
     assert!(page.contains("<b>steeped</b>"));
 }
@@ -265,4 +265,85 @@ fn sentences_without_answers_are_counted() {
     page.has("Too long to be answers: 1 sentence.");
     let page = Site::new(vec![document("p", "x", 2020)], false);
     assert!(!page.client().get("/document/p").ok().contains("Too long"));
+}
+
+/// A permanent link names the sentence, whatever the number of its paragraph is.
+#[test]
+fn permanent_links_find_their_sentence() {
+    let site = Site::new(vec![document("a", "x", 2020)], false);
+    let client = site.client();
+    let page = client.get("/?q=boiling+water");
+    let link = link(page.ok(), "/document/a?frame=");
+    let target = link.split('#').next().unwrap();
+    let is_marked = |page: &str| {
+        let (_, rest) = page.split_once("<mark class=\"current\"").unwrap();
+        rest.starts_with(" id=\"answer-1\"") && rest.contains(">Black tea needs boiling water.")
+    };
+    assert!(is_marked(client.get(target).ok()));
+    let mut changed = document("a", "x", 2020);
+    let SocoContent::Document(chunks) = &mut changed.content else {
+        unreachable!()
+    };
+    chunks.insert(
+        1,
+        Chunk::new(ChunkKind::Content, "A new sentence about cups."),
+    );
+    site.service.add(vec![changed]).unwrap();
+    site.publish();
+    assert!(is_marked(client.get(target).ok()));
+    let mut gone = document("a", "y", 2020);
+    let SocoContent::Document(chunks) = &mut gone.content else {
+        unreachable!()
+    };
+    chunks.truncate(2);
+    chunks.push(Chunk::new(ChunkKind::Content, "Cups hold tea."));
+    site.service.add(vec![gone]).unwrap();
+    site.publish();
+    let page = client.get(target);
+    page.has("The sentence of this link is not in the published text any more.");
+    assert!(!page.body.contains("<mark"), "{}", page.body);
+}
+
+#[test]
+fn the_ten_best_answers_are_marked_strongly_and_stepped_through_by_score() {
+    let site = Site::new(vec![sentences([30, 0, 0])], false);
+    let client = site.client();
+    let page = client.get("/document/a?q=tea+number+7");
+    let page = page.ok();
+    assert_eq!(page.matches("<mark").count(), 30);
+    assert_eq!(page.matches(" data-faint").count(), 20);
+    // The best answer is in the middle of the text, and the first step by score.
+    let best = "<mark class=\"current\" id=\"answer-8\" data-answer=\"8\" data-rank=\"1\"";
+    assert_contains(page, best);
+    assert_contains(page, "Answer <span data-current>8</span> of 30");
+    let by_score = link(
+        page,
+        "/document/a?q=tea+number+7&amp;query=0&amp;at=8&amp;by=score",
+    );
+    let page = client.get(by_score.split('#').next().unwrap());
+    assert_contains(page.ok(), best);
+    assert_contains(&page.body, "Answer <span data-current>1</span> of 30");
+    assert_contains(&page.body, "data-order=\"score\"");
+    // The next answer by score is the one of rank 2.
+    let (_, rest) = page.body.split_once("data-step=\"-1\"").unwrap();
+    let next = link(rest, "/document/a?q=tea+number+7&amp;query=0&amp;at=");
+    let page = client.get(next.split('#').next().unwrap());
+    let (_, rest) = page.ok().split_once("<mark class=\"current\"").unwrap();
+    let (mark, _) = rest.split_once('>').unwrap();
+    assert!(mark.contains("data-rank=\"2\""), "{mark}");
+}
+
+#[test]
+fn sections_are_links() {
+    let site = Site::bundled();
+    let page = site.client().get("/document/harvestqa.xml");
+    let (_, outline) = page
+        .ok()
+        .split_once("<nav aria-label=\"Sections\">")
+        .unwrap();
+    let (outline, _) = outline.split_once("</nav>").unwrap();
+    assert!(
+        outline.matches("<a href=\"#chunk-").count() > 1,
+        "{outline}"
+    );
 }

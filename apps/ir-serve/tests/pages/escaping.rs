@@ -112,7 +112,8 @@ proptest! {
             format!("/document?id={encoded}x"), format!("/annotate?document={encoded}&span={encoded}&question={encoded}"),
             "/annotations".to_owned(), "/annotations/1".to_owned(), "/annotations/2".to_owned(), "/review".to_owned(),
             "/datasets".to_owned(), "/datasets/1".to_owned(), "/insight".to_owned(), format!("/jobs/{}", encoded.replace('+', "%20")),
-            format!("/sign-in?next={encoded}"),
+            format!("/sign-in?next={encoded}"), "/papers".to_owned(), format!("/papers?titles={encoded}&sort={encoded}"),
+            format!("/table?q=green+{encoded}"), format!("/document?id={encoded_id}&frame={encoded}&sentence={encoded}&by=score"),
         ] {
             let page = client.get(&url);
             prop_assert!(!page.status.is_server_error(), "{url}: {}", page.body);

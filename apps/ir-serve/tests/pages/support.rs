@@ -210,6 +210,12 @@ impl Client<'_> {
         self.send(request, Body::from(body))
     }
 
+    /// Sends a body as a script of the pages does.
+    pub(crate) fn upload(&self, url: &str, body: &str) -> Answer {
+        let request = Request::post(url).header(header::ORIGIN, "http://localhost:8080");
+        self.send(request, Body::from(body.to_owned()))
+    }
+
     fn send(&self, request: axum::http::request::Builder, body: Body) -> Answer {
         let pair = |(name, value): &(String, String)| format!("{name}={value}");
         let cookies: Vec<String> = self.cookies.borrow().iter().map(pair).collect();

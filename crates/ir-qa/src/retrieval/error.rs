@@ -10,6 +10,12 @@ use ir_knn::VectorError;
 pub enum AnswerIndexError {
     #[error("frame {id:?}: expected a unique id, found another frame with it")]
     DuplicateFrame { id: String },
+    #[error("{name}: expected {expected}, found {found}")]
+    Parameter {
+        name: &'static str,
+        expected: &'static str,
+        found: f32,
+    },
     #[error("index of the answers: {0}")]
     Index(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("weights of the answers: {0}")]

@@ -6,12 +6,14 @@ use ir_bm25::analysis::{Analysis, CjkBigrams};
 use ir_bm25::{Bm25, DocOrder, FieldNames, Index, IndexConfig, IndexedFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::{
-    DocFilter, DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress,
-    Predicate, Progress, Ranking, Retriever, Search, SearchError, Side,
+    Distinct, DocFilter, DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow,
+    NoProgress, Predicate, Progress, Ranking, Retriever, Rewritten, Search, SearchError, Side,
 };
 use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 
-use super::scripts::{ScriptTerms, indexed_text};
+use super::distinct_sentences::SentenceIds;
+use super::length::LengthScaled;
+use super::scripts::indexed_text;
 use super::verbatim::VerbatimFirst;
 use super::{Answer, AnswerConfig, AnswerIndexError, FrameVectors, RelatedQuestion, TextRetriever};
 use crate::frame::{Frame, FrameQuestion};
@@ -43,7 +45,10 @@ use crate::sentences::is_caseless;
 pub struct AnswerIndex {
     /// By ascending id, which is the order of document numbers.
     frames: Vec<Frame>,
+    /// Answers, of which repeated sentences are returned once.
     answers: TextRetriever,
+    /// All answers, for explanations and the answers of a single paper.
+    all_answers: TextRetriever,
     questions: TextRetriever,
     /// Frame and question that the documents of `questions` are.
     question_places: Vec<(usize, usize)>,
@@ -56,20 +61,24 @@ impl AnswerIndex {
     /// Indexes frames for BM25 of the answer and of its context. The questions of an answer, but
     /// for generated ones, are appended to it (document expansion): it is found by their words. If
     /// a query is a question of an answer, up to case and punctuation, this answer comes first:
-    /// 1,000 is added to its score.
+    /// 1,000 is added to its score, and up to 500 for a near question
+    /// ([`AnswerConfig::near_questions`]).
     ///
     /// # Errors
-    /// Frames with equal ids, and a context weight outside its range.
+    /// Frames with equal ids, and a parameter outside its range.
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
+        config.check()?;
         let frames = sorted_by_id(frames)?;
-        let answers = bm25_of_fields(&frames, config.context_weight)?;
-        let answers = Arc::new(VerbatimFirst::new(answers, &frames));
+        let answers = bm25_of_fields(&frames, config)?;
+        let near = config.near_questions;
+        let answers: TextRetriever = Arc::new(VerbatimFirst::new(answers, &frames, near));
         let question_places = shown_questions(&frames);
         let questions = question_texts(&frames, &question_places);
         let questions = bm25(questions, config_for(&frames))?;
         Ok(Self {
+            answers: distinct(&answers, &frames, config),
+            all_answers: answers,
             frames,
-            answers,
             questions,
             question_places,
         })
@@ -80,8 +89,8 @@ impl AnswerIndex {
     /// are encoded here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
-    /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
-    /// range; encoding fails, or `progress` stops it.
+    /// Frames with equal ids, an α that is negative or not finite, a parameter outside its range;
+    /// encoding fails, or `progress` stops it.
     pub fn with_encoder(
         frames: Vec<Frame>,
         config: &AnswerConfig,
@@ -105,19 +114,28 @@ impl AnswerIndex {
     /// what users ask.
     ///
     /// # Errors
-    /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
-    /// range, and another number of vectors than of answers and questions.
+    /// Frames with equal ids, an α that is negative or not finite, a parameter outside its range,
+    /// and another number of vectors than of answers and questions.
     pub fn with_vectors(
         frames: Vec<Frame>,
         config: &AnswerConfig,
         encoder: Arc<dyn Encoder>,
         vectors: FrameVectors,
     ) -> Result<Self, AnswerIndexError> {
+        config.check()?;
         let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
-        let answers = bm25_of_fields(&frames, config.context_weight)?;
+        let scaled = |scores| -> TextRetriever {
+            let (exponent, words) = (config.length_exponent, config.function_words);
+            if exponent == 0.0 {
+                scores
+            } else {
+                Arc::new(LengthScaled::new(scores, exponent, words))
+            }
+        };
+        let answers = scaled(bm25_of_fields(&frames, config)?);
         let question_places = shown_questions(&frames);
         let questions = question_texts(&frames, &question_places);
-        let questions = bm25(questions, config_for(&frames))?;
+        let questions = scaled(bm25(questions, config_for(&frames))?);
 
         let all = || {
             let frames = frames.iter();
@@ -141,9 +159,11 @@ impl AnswerIndex {
         let names = ["BM25", "cosine"];
         let answers = WeightedSum::new([(answers, config.alpha), (answer_vectors, 1.0)])?;
         let questions = WeightedSum::new([(questions, config.alpha), (question_vectors, 1.0)])?;
+        let answers: TextRetriever = Arc::new(answers.with_names(names));
         Ok(Self {
+            answers: distinct(&answers, &frames, config),
+            all_answers: answers,
             frames,
-            answers: Arc::new(answers.with_names(names)),
             questions: Arc::new(questions.with_names(names)),
             question_places,
         })
@@ -174,6 +194,15 @@ impl AnswerIndex {
             search = search.within(filter);
         }
         Ok(self.ranked_answers(&self.answers.search(question, &search)?))
+    }
+
+    /// Returns the ranking of a search in all answers, with repeated sentences
+    /// ([`AnswerConfig::distinct_sentences`]).
+    ///
+    /// # Errors
+    /// If the encoder fails.
+    pub fn search_all(&self, question: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.all_answers.search(question, search)
     }
 
     /// Returns the answers of a ranking, with its scores. The documents of the ranking are the
@@ -287,7 +316,7 @@ impl Retriever for AnswerIndex {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
-        self.answers.ids()
+        self.all_answers.ids()
     }
 
     fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
@@ -304,7 +333,7 @@ impl Retriever for AnswerIndex {
         doc: DocNum,
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        let mut explanation = self.answers.explain(query, doc, search)?;
+        let mut explanation = self.all_answers.explain(query, doc, search)?;
         if let Some(cosine) = explanation.as_mut().and_then(cosine_of) {
             self.name_question(query, doc, cosine)?;
         }
@@ -443,7 +472,7 @@ fn without_question_words(question: &str) -> String {
 /// Few questions in a field of their own would have an idf near 0.
 fn bm25_of_fields(
     frames: &[Frame],
-    context_weight: f32,
+    config: &AnswerConfig,
 ) -> Result<TextRetriever, AnswerIndexError> {
     let document = |frame: &Frame| {
         let questions = frame.questions.iter();
@@ -460,12 +489,27 @@ fn bm25_of_fields(
     };
     let documents: Vec<Document> = frames.iter().map(document).collect();
     let fields = FieldNames::new(FIELDS).map_err(index_error)?;
-    let config = config_for(frames).with_fields(IndexedFields::Named(fields));
-    let index = Index::build(&documents, &config, &mut NoProgress)?;
+    let indexing = config_for(frames).with_fields(IndexedFields::Named(fields));
+    let index = Index::build(&documents, &indexing, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE).map_err(index_error)?;
-    let searcher = searcher.with_weights(&[(FIELDS[1], context_weight)]);
+    let searcher = searcher.with_weights(&[(FIELDS[1], config.context_weight)]);
     let searcher = searcher.map_err(index_error)?;
-    Ok(Arc::new(ScriptTerms(Arc::new(searcher))))
+    let words = config.function_words;
+    Ok(Arc::new(Rewritten::new(searcher, move |question: &str| {
+        Ok(indexed_text(&words.without(question)).into_owned())
+    })))
+}
+
+/// Answers of which repeated sentences are returned once, if the configuration says so.
+fn distinct(answers: &TextRetriever, frames: &[Frame], config: &AnswerConfig) -> TextRetriever {
+    let repeated = config.distinct_sentences;
+    let ids = repeated
+        .then(|| SentenceIds::new(answers, frames))
+        .flatten();
+    match ids {
+        Some(ids) => Arc::new(Distinct(ids)),
+        None => Arc::clone(answers),
+    }
 }
 
 /// Configuration of an index of frames, in their order.
@@ -490,7 +534,9 @@ fn bm25(
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE);
     let searcher = searcher.map_err(index_error)?;
-    Ok(Arc::new(ScriptTerms(Arc::new(searcher))))
+    Ok(Arc::new(Rewritten::new(searcher, |question: &str| {
+        Ok(indexed_text(question).into_owned())
+    })))
 }
 
 fn index_error(error: impl std::error::Error + Send + Sync + 'static) -> AnswerIndexError {

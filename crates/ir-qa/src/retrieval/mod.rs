@@ -7,8 +7,12 @@
 //! SQuAD, R@5 with all-MiniLM-L6-v2 is 87.5 with contexts and 83.6 without (the experiment
 //! `minilm-squad-sentences`). Without an encoder, answers are ranked by BM25 alone.
 
+mod distinct_sentences;
 mod error;
+mod function_words;
 mod index;
+mod length;
+mod near_questions;
 mod reranking;
 mod scripts;
 #[cfg(test)]
@@ -22,6 +26,7 @@ use std::sync::Arc;
 use ir_core::Retriever;
 
 pub use error::AnswerIndexError;
+pub use function_words::FunctionWords;
 pub use index::AnswerIndex;
 pub use reranking::{AnswerReranking, RerankedAnswers};
 pub use scripts::ScriptAnalyzer;
@@ -44,6 +49,21 @@ pub struct AnswerConfig {
     /// the answer alone. For encoders that were trained on such texts, as in the experiment
     /// `dual-encoder-squad-sentences`. Default: false.
     pub encodes_context: bool,
+    /// Function words of the question, which BM25 leaves out; words between quotation marks score.
+    /// Default: English.
+    pub function_words: FunctionWords,
+    /// Exponent p of the length of the question: with an encoder, BM25 of a question of n scoring
+    /// terms is multiplied by (6 / n)^p, because BM25 is a sum over the terms, and the cosine is
+    /// not. 0: α is the same for all questions. Range: 0..=2. Default: 0.5.
+    pub length_exponent: f32,
+    /// Minimum similarity of a question of an annotator to the query for which its answer comes
+    /// first: the Jaccard index of their content words. Interrogatives, negations and numbers must
+    /// be equal. Without effect if there is an encoder. Range: above 0, at most 1; `None`: only the
+    /// question itself. Default: 0.8.
+    pub near_questions: Option<f32>,
+    /// If `true`, a sentence that is repeated in a paper, up to case and punctuation, is an answer
+    /// once: where it scores highest. Default: true.
+    pub distinct_sentences: bool,
 }
 
 impl Default for AnswerConfig {
@@ -52,11 +72,36 @@ impl Default for AnswerConfig {
             alpha: 0.05,
             context_weight: 1.0,
             encodes_context: false,
+            function_words: FunctionWords::default(),
+            length_exponent: 0.5,
+            near_questions: Some(0.8),
+            distinct_sentences: true,
         }
     }
 }
 
 impl AnswerConfig {
+    /// Checks the ranges of the parameters that the index does not check.
+    fn check(&self) -> Result<(), AnswerIndexError> {
+        let out_of_range = |name, expected, found| AnswerIndexError::Parameter {
+            name,
+            expected,
+            found,
+        };
+        if !(0.0..=2.0).contains(&self.length_exponent) {
+            let found = self.length_exponent;
+            return Err(out_of_range("length_exponent", "0..=2", found));
+        }
+        match self.near_questions {
+            Some(found) if !(found > 0.0 && found <= 1.0) => Err(out_of_range(
+                "near_questions",
+                "a number above 0, at most 1",
+                found,
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The text of a frame that is encoded: the answer or, with
     /// [`AnswerConfig::encodes_context`], `answer [SEP] context`. The answer comes first, so that
     /// answers of one paragraph differ, and a long context is truncated.

@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use ir_core::{
-    Analyzer, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, Token,
-};
-
-use super::TextRetriever;
+use ir_core::{Analyzer, Token};
 
 /// Maximum length of a power in TeX or HTML, in bytes.
 const MAX_POWER: usize = 40;
@@ -157,37 +153,6 @@ impl<A: Analyzer> Analyzer for ScriptAnalyzer<A> {
                 ..token
             });
         });
-    }
-}
-
-/// Searches an index of [`indexed_text`] with the texts of queries in the same form.
-pub(super) struct ScriptTerms(pub(super) TextRetriever);
-
-impl Retriever for ScriptTerms {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.0.ids()
-    }
-
-    ir_core::search_as_batch!();
-
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts: Vec<Cow<'_, str>> = queries.iter().map(|(text, _)| indexed_text(text)).collect();
-        let queries = queries.iter().zip(&texts);
-        let queries: Vec<(&str, Search<'_>)> = queries
-            .map(|((_, search), text)| (&**text, *search))
-            .collect();
-        self.0.search_batch(&queries)
-    }
-
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.0.explain(&indexed_text(query), doc, search)
     }
 }
 

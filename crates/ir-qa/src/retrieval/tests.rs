@@ -104,6 +104,8 @@ fn scores_are_the_best_cosine_and_weighted_bm25() {
             alpha,
             context_weight: weight,
             encodes_context,
+            length_exponent: 0.0,
+            ..AnswerConfig::default()
         };
         let encoder = Arc::new(Letters);
         let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
@@ -306,6 +308,176 @@ fn verbatim_questions_come_first() {
     assert!(related.unwrap().is_empty());
 }
 
+/// A near question finds its answer first, after the answers of verbatim questions; the addition
+/// to the score is explained.
+#[test]
+fn near_questions_come_after_verbatim_ones() {
+    let mut frames = frames();
+    for (id, question) in [
+        ("n0", "Which helpers wrote the harvest questions?"),
+        ("n1", "Which helpers wrote the long harvest questions?"),
+    ] {
+        let mut frame = frame(id, "By the farm.", "By the farm.", &[]);
+        frame.paper = id.to_owned();
+        frame.questions.push(FrameQuestion::new(question));
+        frames.push(frame);
+    }
+    // More of the words, without a question.
+    let text = "Helpers wrote harvest questions, and questions of the long harvest.";
+    frames.push(frame("other", text, text, &[]));
+    let asked = "which helpers wrote the harvest questions";
+    let scores = |near_questions| -> Vec<(String, f32)> {
+        let config = AnswerConfig {
+            near_questions,
+            ..AnswerConfig::default()
+        };
+        let index = AnswerIndex::lexical(frames.clone(), &config).unwrap();
+        let ranking = index.search(asked, &Search::top(3)).unwrap();
+        let hits = ranking.iter().map(|hit| {
+            let tree = index.explain(asked, hit.doc, &Search::top(3)).unwrap();
+            assert_eq!(tree.unwrap().score().to_bits(), hit.score.to_bits());
+            (index.ids().id(hit.doc).to_owned(), hit.score)
+        });
+        hits.collect()
+    };
+    let found = scores(Some(0.8));
+    let ids: Vec<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["n0", "n1", "other"]);
+    // Four of five words: 500 times 4/5.
+    assert!((400.0..500.0).contains(&found[1].1), "{found:?}");
+    for near in [Some(0.81), None] {
+        let found = scores(near);
+        assert!(found[0].1 > 1_000.0 && found[1].1 < 400.0, "{found:?}");
+    }
+}
+
+/// Function words of the question do not score: only the second sentence has another word of it.
+#[test]
+fn function_words_do_not_score() {
+    let frames = || {
+        vec![
+            frame(
+                "f0",
+                "Who does what, how and where?",
+                "Who does what, how and where?",
+                &[],
+            ),
+            frame(
+                "f1",
+                "Volunteers picked apples.",
+                "Volunteers picked apples.",
+                &[],
+            ),
+        ]
+    };
+    let found = |function_words, question: &str| -> Vec<String> {
+        let config = AnswerConfig {
+            function_words,
+            ..AnswerConfig::default()
+        };
+        let index = AnswerIndex::lexical(frames(), &config).unwrap();
+        let answers = index.answers(question, 5, None).unwrap();
+        answers.iter().map(|it| it.frame.id.clone()).collect()
+    };
+    let asked = "Who picked what, and how?";
+    assert_eq!(found(FunctionWords::English, asked), ["f1"]);
+    assert_eq!(found(FunctionWords::None, asked).len(), 2);
+    // Quoted words, and words of a question without others.
+    let quoted = "picked \"who does what\"";
+    assert_eq!(found(FunctionWords::English, quoted)[0], "f0");
+    assert_eq!(found(FunctionWords::English, "who does what?"), ["f0"]);
+}
+
+/// With an encoder, BM25 of a question of n terms is multiplied by (6 / n)^p.
+#[test]
+fn the_weight_of_bm25_depends_on_the_length_of_the_question() {
+    let score = |length_exponent, alpha, question: &str| -> f64 {
+        let config = AnswerConfig {
+            length_exponent,
+            alpha,
+            ..AnswerConfig::default()
+        };
+        let encoder = Arc::new(Letters);
+        let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
+        let doc = index.ids().get("f0").unwrap();
+        let only: DocSet = [doc].into_iter().collect();
+        let search = Search::top(1).within(&only);
+        let hit = index.search(question, &search).unwrap().hits()[0];
+        let tree = index.explain(question, doc, &search).unwrap().unwrap();
+        assert_eq!(tree.score().to_bits(), hit.score.to_bits());
+        f64::from(hit.score)
+    };
+    // Two terms, six, and eight: "is", "what" and "a" do not count.
+    for (question, terms) in [
+        ("what is a tea drink", 2.0_f64),
+        ("tea drink cup leaf milk pot", 6.0),
+        ("tea drink cup leaf milk pot jar lid", 8.0),
+    ] {
+        let cosine = score(0.5, 0.0, question);
+        let same = score(0.0, 0.1, question) - cosine;
+        let scaled = score(0.5, 0.1, question) - cosine;
+        let expected = same * (6.0 / terms).sqrt();
+        assert!(
+            (scaled - expected).abs() < 1e-6,
+            "{question}: {scaled} {expected}"
+        );
+    }
+}
+
+/// A sentence that a paper repeats is an answer once, where it scores highest; in other papers, and
+/// for a filter without the best place, it is an answer, too.
+#[test]
+fn repeated_sentences_of_a_paper_are_found_once() {
+    let frames = || {
+        let text = "Green tea grows.";
+        let mut frames = vec![
+            frame(
+                "a/0",
+                text,
+                "Green tea grows. It is far away from all of the old towns.",
+                &[],
+            ),
+            frame("a/1", "green tea grows", "green tea grows", &[]),
+            frame("a/2", "Green tea is drunk.", "Green tea is drunk.", &[]),
+            frame("b/0", text, text, &[]),
+        ];
+        frames[3].paper = "b".to_owned();
+        frames
+    };
+    let config = AnswerConfig::default();
+    let repeats = AnswerConfig {
+        distinct_sentences: false,
+        ..AnswerConfig::default()
+    };
+    let found = |config: &AnswerConfig, search: &Search<'_>| -> Vec<String> {
+        let index = AnswerIndex::lexical(frames(), config).unwrap();
+        let ranking = index.search("green tea grows", search).unwrap();
+        for hit in &ranking {
+            assert!(
+                index
+                    .explain("green tea grows", hit.doc, search)
+                    .unwrap()
+                    .is_some()
+            );
+        }
+        ranking
+            .iter()
+            .map(|hit| index.ids().id(hit.doc).to_owned())
+            .collect()
+    };
+    assert_eq!(found(&repeats, &Search::top(9)).len(), 4);
+    let once = found(&config, &Search::top(9));
+    assert_eq!(once, ["a/1", "b/0", "a/2"]);
+    assert_eq!(found(&config, &Search::top(2)), ["a/1", "b/0"]);
+    let index = AnswerIndex::lexical(frames(), &config).unwrap();
+    let only: DocSet = [index.ids().get("a/0").unwrap()].into_iter().collect();
+    assert_eq!(found(&config, &Search::top(9).within(&only)), ["a/0"]);
+    let all = index
+        .search_all("green tea grows", &Search::top(9))
+        .unwrap();
+    assert_eq!(all.len(), 4);
+}
+
 /// The explanation of a score names the question with the most similar vector.
 #[test]
 fn explanations_name_the_question_that_matches() {
@@ -452,7 +624,11 @@ fn contract() {
         };
         documents.iter().map(frame).collect()
     };
-    let config = AnswerConfig::default();
+    // The contract is of retrievers that return all documents, also those with equal texts.
+    let config = AnswerConfig {
+        distinct_sentences: false,
+        ..AnswerConfig::default()
+    };
     ir_testkit::check_text(|documents| AnswerIndex::lexical(frames(documents), &config).unwrap());
     ir_testkit::check_text(|documents| {
         let encoder = Arc::new(Letters);
@@ -480,6 +656,25 @@ fn errors() {
         error.contains("weight: expected 0 or a number from 1e-9"),
         "{error}"
     );
+    for (config, expected) in [
+        (
+            AnswerConfig {
+                length_exponent: -1.0,
+                ..AnswerConfig::default()
+            },
+            "length_exponent: expected 0..=2, found -1",
+        ),
+        (
+            AnswerConfig {
+                near_questions: Some(f32::NAN),
+                ..AnswerConfig::default()
+            },
+            "near_questions: expected a number above 0, at most 1, found NaN",
+        ),
+    ] {
+        let error = AnswerIndex::lexical(frames(), &config).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
     let empty = AnswerIndex::lexical(Vec::new(), &config).unwrap();
     assert!(empty.answers("tea", 5, None).unwrap().is_empty());
 }

@@ -1,28 +1,35 @@
-//! Answers to questions that are asked verbatim.
+//! Answers to questions that are asked verbatim, or nearly so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ir_core::{
     DocFilter, DocIds, DocNum, DocSet, Explanation, Hit, Ranking, Retriever, Search, SearchError,
 };
 
+use super::near_questions::NearQuestions;
 use super::{TextRetriever, letters};
 use crate::frame::Frame;
 
 /// Addition to the score of an answer if its question is asked. BM25 of questions is less.
 const ADDITION: f32 = 1_000.0;
 
+/// Addition to the score of an answer with a near question, times its similarity, which is at most
+/// 1: the answers of verbatim questions come first.
+const NEAR_ADDITION: f32 = 500.0;
+
 /// Adds [`ADDITION`] to the scores of answers with a question that is the query, up to case and
-/// punctuation. Generated questions do not count.
+/// punctuation, and [`NEAR_ADDITION`] for a near question. Generated questions do not count.
 pub(super) struct VerbatimFirst {
     scores: TextRetriever,
     /// Frames by the letters of their questions, ascending.
     frames: HashMap<String, Vec<DocNum>>,
+    near: Option<NearQuestions>,
 }
 
 impl VerbatimFirst {
-    /// `scores` has the frames as documents, in their order.
-    pub(super) fn new(scores: TextRetriever, frames: &[Frame]) -> Self {
+    /// `scores` has the frames as documents, in their order. `near` is the minimum similarity of
+    /// near questions; with `None`, there are none.
+    pub(super) fn new(scores: TextRetriever, frames: &[Frame], near: Option<f32>) -> Self {
         let mut by_question: HashMap<String, Vec<DocNum>> = HashMap::new();
         for (doc, frame) in (0..).map(DocNum::new).zip(frames) {
             let questions = frame.questions.iter();
@@ -36,6 +43,7 @@ impl VerbatimFirst {
         Self {
             scores,
             frames: by_question,
+            near: near.map(|minimum| NearQuestions::new(frames, minimum)),
         }
     }
 
@@ -49,6 +57,18 @@ impl VerbatimFirst {
         }
     }
 
+    /// Additions to the scores of the frames with the question, or with a near one.
+    fn additions(&self, question: &str) -> BTreeMap<DocNum, f32> {
+        let near = self.near.as_ref().map(|near| near.near(question));
+        let mut additions = near.unwrap_or_default();
+        for similarity in additions.values_mut() {
+            *similarity *= NEAR_ADDITION;
+        }
+        let verbatim = self.with_question(question).iter();
+        additions.extend(verbatim.map(|&doc| (doc, ADDITION)));
+        additions
+    }
+
     /// Adds to the scores of a ranking of BM25.
     fn with_additions(
         &self,
@@ -56,17 +76,21 @@ impl VerbatimFirst {
         query: &str,
         search: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
-        let first = self.with_question(query).iter().copied();
-        let first: DocSet = first.filter(|&doc| search.allows(doc)).collect();
-        let Some(count) = first.count().filter(|&count| count > 0) else {
+        let mut additions = self.additions(query);
+        additions.retain(|&doc, _| search.allows(doc));
+        if additions.is_empty() {
             return Ok(ranking);
-        };
+        }
+        let first: DocSet = additions.keys().copied().collect();
         let scored = self
             .scores
-            .search(query, &Search::top(count).within(&first))?;
+            .search(query, &Search::top(additions.len()).within(&first))?;
         let scored: HashMap<DocNum, f32> = scored.iter().map(|hit| (hit.doc, hit.score)).collect();
-        let score = |doc| ADDITION + scored.get(&doc).copied().unwrap_or(0.0);
-        let mut hits: Vec<Hit> = first.iter().map(|doc| Hit::new(doc, score(doc))).collect();
+        let hits = additions.iter().map(|(&doc, addition)| {
+            let score = scored.get(&doc).copied().unwrap_or(0.0);
+            Hit::new(doc, addition + score)
+        });
+        let mut hits: Vec<Hit> = hits.collect();
         hits.extend(ranking.iter().filter(|hit| !first.contains(hit.doc)));
         Ok(Ranking::from_hits(hits)?.top(search.k()))
     }
@@ -97,11 +121,17 @@ impl Retriever for VerbatimFirst {
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let tree = self.scores.explain(query, doc, search)?;
-        if !(self.with_question(query).contains(&doc) && search.allows(doc)) {
+        let additions = self.additions(query);
+        let Some(&addition) = additions.get(&doc).filter(|_| search.allows(doc)) else {
             return Ok(tree);
-        }
-        let score = ADDITION + tree.as_ref().map_or(0.0, Explanation::score);
-        let addition = Explanation::new(ADDITION, "a question of the answer is the query");
+        };
+        let score = addition + tree.as_ref().map_or(0.0, Explanation::score);
+        let description = if addition == ADDITION {
+            "a question of the answer is the query"
+        } else {
+            "a question of the answer is near the query: 500 times the similarity"
+        };
+        let addition = Explanation::new(addition, description);
         let sum = Explanation::new(score, "sum of").with_detail(addition);
         Ok(Some(match tree {
             None => sum,

@@ -105,6 +105,12 @@ pub enum MatchKind {
 /// Maximum number of edits in a word.
 const MAX_EDITS: u8 = 2;
 
+/// Suggestions that start with a word and are examined as continuations.
+const MAX_CONTINUATIONS: usize = 1_000;
+
+/// Maximum number of words of a continuation.
+const CONTINUED_WORDS: usize = 3;
+
 impl Suggester {
     /// Creates a suggester of texts and their popularity, such as how often a question was asked.
     ///
@@ -232,6 +238,46 @@ impl Suggester {
             }
         };
         found.entries.into_iter().map(completion).collect()
+    }
+}
+
+impl Suggester {
+    /// Returns at most `limit` texts that start with the typed text, which has at least two words,
+    /// and complete its last word by a suggestion in lower case, such as a frequent phrase, of at
+    /// most three words: the most popular ones first.
+    ///
+    /// ```
+    /// use ir_qa::suggest::Suggester;
+    /// let suggester = Suggester::new([("crop rotation", 5), ("crows", 3), ("Crop yields", 9)]);
+    /// let typed = "How many Cro";
+    /// let expected = ["How many Crop rotation", "How many Crows"];
+    /// assert_eq!(suggester.continuations(typed, 5), expected);
+    /// assert!(suggester.continuations("cro", 5).is_empty());
+    /// assert!(suggester.continuations("How many cro ", 5).is_empty());
+    /// ```
+    pub fn continuations(&self, typed: &str, limit: usize) -> Vec<String> {
+        let (mut words, mut last, mut end) = (0, String::new(), 0);
+        self.analyzer.analyze(typed, &mut |token| {
+            words += 1;
+            token.term.clone_into(&mut last);
+            end = token.end;
+        });
+        if words < 2 || end < typed.len() {
+            return Vec::new();
+        }
+        let found = BestFirst::new(&self.texts, Str::new(&last).starts_with());
+        let entries = found
+            .take(MAX_CONTINUATIONS)
+            .map(|entry| &self.entries[entry as usize]);
+        // The text has the words of the analyzer, and nothing else.
+        let phrases = entries.filter(|entry| {
+            entry.text == entry.normalized && entry.text.split(' ').count() <= CONTINUED_WORDS
+        });
+        let rest = phrases.filter_map(|entry| entry.text.strip_prefix(last.as_str()));
+        rest.filter(|rest| !rest.is_empty())
+            .take(limit)
+            .map(|rest| format!("{typed}{rest}"))
+            .collect()
     }
 }
 

@@ -9,6 +9,7 @@ mod frames;
 mod golden;
 mod json_documents;
 mod markup_documents;
+mod natural_questions;
 mod questions;
 mod reader;
 mod soco;

@@ -36,6 +36,8 @@ pub struct CleaningEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopWordList {
+    /// English function words of questions.
+    FunctionWords,
     /// NLTK's English stop words.
     Nltk,
     /// No stop words are removed.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ir_bm25::analysis::{QueryCleaning, StopWords};
+use ir_core::stop_words::ENGLISH_FUNCTION_WORDS;
 use ir_core::{Rewritten, SearchError};
 use ir_studies::part_of_speech::{PartOfSpeechFilter, TaggedTexts, TaggingError};
 
@@ -49,6 +50,7 @@ impl CleaningEntry {
             .with_punctuation_removed(self.punctuation)
             .with_lower_case(self.lower_case)
             .with_stop_words(match self.stop_words {
+                StopWordList::FunctionWords => StopWords::custom(ENGLISH_FUNCTION_WORDS),
                 StopWordList::Nltk => StopWords::Nltk179,
                 StopWordList::None => StopWords::None,
             });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ir_core::Encoder;
-use ir_core::stop_words::NLTK;
+use ir_core::stop_words::{ENGLISH_FUNCTION_WORDS, NLTK};
 use ir_knn::{
     DocFrequency, NeighborAggregation, TfidfConfig, TrainingQueryKnn, TrainingQueryKnnConfig,
     VectorSimilarity,
@@ -118,6 +118,7 @@ impl KnnSystem {
             .with_min_df(DocFrequency::Count(self.min_df.unwrap_or(MIN_DF)))
             .with_ngrams(1, self.max_n.unwrap_or(MAX_N));
         match self.stop_words.unwrap_or(StopWordList::Nltk) {
+            StopWordList::FunctionWords => config.with_stop_words(ENGLISH_FUNCTION_WORDS),
             StopWordList::Nltk => config.with_stop_words(NLTK),
             StopWordList::None => config,
         }

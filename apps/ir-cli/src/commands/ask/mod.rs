@@ -14,6 +14,7 @@ use ir_core::{
     Search,
 };
 use ir_data::LineReader;
+use ir_qa::citation::{bibtex, cite_answers};
 use ir_qa::documents::SeenPapers;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion, ScriptAnalyzer};
 use ir_qa::{Frame, highlight};
@@ -48,6 +49,7 @@ Examples:
   ir ask papers/ 'What is the learning rate?' --reader lexical
   ir ask papers/ 'What is the learning rate?' --system qld.toml
   ir ask papers/ --questions questions.txt --json > answers.jsonl
+  ir ask papers/ 'What is the learning rate?' --bibtex > cited.bib
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
 
 Papers are read as by `ir frames --scientific`, which saves them as frames and
@@ -63,7 +65,11 @@ them with the further condition --filter year.
 Without --model, the score is BM25 of the answer with the questions of
 annotators, plus --context-weight (1) times BM25 of its context. With --model,
 it is the cosine of the question and the answer plus --alpha (.05) times that;
-all answers are encoded first.
+all answers are encoded first. BM25 leaves out --function-words of the
+question, and its weight beside the cosine falls with the number of the other
+words (--length-exponent). Without --model, the answer to a question of an
+annotator that nearly equals the question comes first (--near-questions). A
+sentence that a paper repeats is an answer once.
 
 With --rerank, the first --candidates of these answers are ranked by the score
 of a cross-encoder, which reads question and answer together, or of a
@@ -142,6 +148,10 @@ pub(crate) struct Args {
     /// Print one JSON object per answer
     #[arg(long)]
     json: bool,
+
+    /// Print a BibTeX entry per paper of the answers, with the answers in the field `annote`
+    #[arg(long, conflicts_with_all = ["json", "explain", "reader"])]
+    bibtex: bool,
 }
 
 /// Default number of answers to a question.
@@ -191,7 +201,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (None, None) => HITS,
     };
     let style = ListStyle::for_stdout();
-    let mut out = if args.json {
+    let mut out = if args.json || args.bibtex {
         OutputSink::open(None)?
     } else {
         OutputSink::colored_stdout()
@@ -199,6 +209,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let analysis = ScriptAnalyzer::new(Analysis::default().build()?);
     // Numbers of answers, and of those with an explanation.
     let (mut shown_answers, mut explained) = (0_usize, 0_usize);
+    let mut cited: Vec<&Frame> = Vec::new();
     for question in &questions {
         let mut search = Search::top(hits);
         if let Some(filter) = &filter {
@@ -207,6 +218,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let answers = index.ranked_answers(&ranked.search(question, &search)?);
         if answers.is_empty() {
             console.warn(format_args!("no answer to {question:?}"));
+        }
+        if args.bibtex {
+            cited.extend(answers.iter().map(|answer| answer.frame));
+            continue;
         }
         let mut write = || -> io::Result<()> {
             if !args.json && questions.len() > 1 {
@@ -261,6 +276,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             write().with_context(|| failed("standard output"))?;
         }
     }
+    let entries = bibtex(&cite_answers(cited));
+    out.write_all(entries.as_bytes())
+        .with_context(|| failed("standard output"))?;
     out.commit()?;
     if let Some(system) = &system {
         if args.explain && shown_answers > 0 && explained == 0 {

@@ -25,7 +25,7 @@ fn agents_find_answers_and_read_papers() {
         .iter()
         .map(|tool| &tool["name"])
         .collect();
-    assert_eq!(names, ["find_answers", "read_paper"]);
+    assert_eq!(names, ["find_answers", "read_paper", "list_papers"]);
     let tool = |name: &str, arguments: Value| {
         call("tools/call", json!({"name": name, "arguments": arguments}))
     };
@@ -39,11 +39,24 @@ fn agents_find_answers_and_read_papers() {
         "find_answers",
         json!({"question": QUESTION, "filter": ["year>=2000"]}),
     );
-    let found: Value = serde_json::from_str(&text(&found)).unwrap();
+    let structured = &found["result"]["structuredContent"];
+    let serialized: Value = serde_json::from_str(&text(&found)).unwrap();
+    assert_eq!(structured, &serialized);
+    let first = &structured["answers"][0];
     assert_eq!(
-        (&found[0]["answer"], &found[0]["doc_id"]),
-        (&json!(ANSWER), &json!("harvestqa.xml"))
+        (&first["answer"], &first["doc_id"], &first["title"]),
+        (
+            &json!(ANSWER),
+            &json!("harvestqa.xml"),
+            &json!("HarvestQA: Questions About Farming Leaflets")
+        )
     );
+    assert!(first["section"].is_string(), "{first}");
+    // Without a host, links are paths. They open the sentence.
+    let link = first["link"].as_str().unwrap();
+    assert!(link.starts_with("/document/harvestqa.xml?frame="), "{link}");
+    let page = server.page(link.split('#').next().unwrap());
+    assert!(page.contains("<mark class=\"current\""), "{page}");
     let misspelled = json!({"question": QUESTION, "filter": ["yaer>=2000"]});
     let warning = &tool("find_answers", misspelled)["result"]["content"][1]["text"];
     assert_eq!(
@@ -52,6 +65,11 @@ fn agents_find_answers_and_read_papers() {
     );
     let paper = tool("read_paper", json!({"doc_id": "harvestqa.xml"}));
     assert!(text(&paper).contains(ANSWER));
+    let page = &paper["result"]["structuredContent"];
+    assert_eq!((&page["start"], &page["next"]), (&json!(0), &json!(null)));
+    let rest = tool("read_paper", json!({"doc_id": "harvestqa.xml", "start": 1}));
+    let title = "# HarvestQA: Questions About Farming Leaflets\n\n";
+    assert_eq!(text(&paper), format!("{title}{}", text(&rest)));
     let unknown = tool("read_paper", json!({"doc_id": "x"}));
     assert_eq!(unknown["result"]["isError"], true);
     for (body, code) in [
@@ -63,6 +81,8 @@ fn agents_find_answers_and_read_papers() {
             ),
             -32602,
         ),
+        (tool("list_papers", json!({"limit": 1_001})), -32602),
+        (tool("list_papers", json!({"sort": "size"})), -32602),
         (tool("other", json!({})), -32602),
         (call("other", json!({})), -32601),
     ] {
@@ -92,4 +112,58 @@ fn agents_find_answers_and_read_papers() {
     }
     assert_eq!(server.status("POST", "/mcp", None), 401);
     assert_eq!(server.status("GET", "/mcp", Some(&server.query)), 405);
+}
+
+#[test]
+fn agents_read_long_papers_in_pages() {
+    let server = TestServer::new();
+    let paragraph = "Tea grows in Asia. ".repeat(400);
+    let chunk = json!({"type": "content", "text": paragraph});
+    let record = json!({
+        "doc_type": "soco_doc",
+        "meta": {"doc_id": "long"},
+        "data": vec![chunk; 7],
+    });
+    let body = json!({"data": [record], "auto_index": true});
+    server.wait_for(&server.success("/v1/index/add", &server.admin, &body));
+    let read = |start: u64| {
+        let arguments = json!({"doc_id": "long", "start": start});
+        let params = json!({"name": "read_paper", "arguments": arguments});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let result = server.success("/mcp", &server.query, &body);
+        result["result"]["structuredContent"].clone()
+    };
+    // Three paragraphs of 7,600 bytes exceed 20,000.
+    let (mut next, mut pages, mut text) = (Some(0), Vec::new(), String::new());
+    while let Some(start) = next {
+        let page = read(start);
+        assert_eq!(page["paragraphs"], 7);
+        text += page["text"].as_str().unwrap();
+        pages.push(start);
+        next = page["next"].as_u64();
+    }
+    assert_eq!(pages, [0, 3, 6]);
+    assert_eq!(text.matches("Tea grows").count(), 7 * 400);
+    assert_eq!(read(99)["text"], "");
+}
+
+#[test]
+fn agents_list_papers() {
+    let server = TestServer::with_bundled_papers();
+    let list = |arguments: Value| {
+        let params = json!({"name": "list_papers", "arguments": arguments});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let result = server.success("/mcp", &server.query, &body);
+        result["result"]["structuredContent"].clone()
+    };
+    let all = list(json!({}));
+    assert_eq!(all["total"], 20);
+    assert_eq!(all["papers"].as_array().unwrap().len(), 20);
+    let found = list(json!({"title": "bird", "limit": 1}));
+    let paper = &found["papers"][0];
+    assert_eq!(
+        (&found["total"], &paper["doc_id"]),
+        (&json!(1), &json!("bird-calls.xml"))
+    );
+    assert_eq!(paper["authors"], json!(["Rosa Ibarra", "Chike Obi"]));
 }

@@ -1,8 +1,8 @@
 //! Search: answer sentences in their contexts.
 
+mod paper_hit;
 mod without_answers;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,22 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use ir_core::{AttributeValue, Attributes, Predicate};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::access::Visitor;
 use super::error::{PageError, status_of};
-use super::excerpt::{Excerpt, analysis, explanation};
 use super::generated::generation_of;
 use super::guard::is_logged;
 use super::layout::{count, page_url, pagination, slice_of};
 use super::parameters::{FormParameters, Parameters, UrlParameters};
-use super::urls::url;
 use crate::api_error::ApiError;
 use crate::app::App;
 use crate::error::ServiceError;
+use crate::papers::has_title_words;
 use crate::published::{PublishedState, is_displayed};
-use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service, Suggestion};
+use crate::service::{AnswerList, GeneratedAnswer, Question, Service, Suggestion};
+use crate::urls::url;
+use paper_hit::{PaperHit, papers, paragraphs};
 use without_answers::{home, no_answers};
 
 /// Answers on a page.
@@ -128,7 +129,8 @@ impl SearchForm {
             ([], "") => None,
             ([], _) => {
                 let titled = state.documents().iter();
-                let titled = titled.filter(|document| self.has_title_words(document.title()));
+                let titled =
+                    titled.filter(|document| has_title_words(document.title(), &self.titles));
                 Some(titled.map(|document| &document.id).collect())
             }
             (selected, _) => Some(selected.iter().collect()),
@@ -141,13 +143,6 @@ impl SearchForm {
             });
         }
         Ok(filters)
-    }
-
-    /// Returns `true` if a title contains all words of the filter of titles, as parts of its words.
-    fn has_title_words(&self, title: &str) -> bool {
-        let title = title.to_lowercase();
-        let mut words = self.titles.split_whitespace().map(str::to_lowercase);
-        words.all(|word| title.contains(&word))
     }
 
     fn has_filters(&self) -> bool {
@@ -344,7 +339,7 @@ fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
     let lists_all = documents.len() <= PAPERS || has_words;
     let listed: Vec<_> = others
         .by_ref()
-        .filter(|document| lists_all && form.has_title_words(document.title()))
+        .filter(|document| lists_all && has_title_words(document.title(), &form.titles))
         .take(PAPERS)
         .collect();
     html! {
@@ -435,11 +430,14 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
                     (generation_of(&result.state, result.model.as_deref(), result.generated.as_ref(), answers, &parameters))
                 }
                 ol.answers start=((form.page - 1) * ANSWERS + 1) {
-                    @for paragraph in &paragraphs(&result.state, answers) {
-                        @let rank = (form.page - 1) * ANSWERS + paragraph.first + 1;
-                        li value=(rank) { (answer_of(form, &result.state, paragraph, rank, &query)) }
+                    @for paper in &papers(paragraphs(&result.state, answers)) {
+                        @let rank = (form.page - 1) * ANSWERS + paper.best.first + 1;
+                        li value=(rank) {
+                            (PaperHit { form, state: &result.state, paper, first_rank: (form.page - 1) * ANSWERS + 1, query: &query }.markup())
+                        }
                     }
                 }
+                p.actions { a href=(url("/table", &[("q", &form.question), ("query", "0")])) { "Best answer of every paper" } }
                 (pagination(form.page, has_next, |page| {
                     let mut parameters = form.with_question(&form.question);
                     parameters.push(("query", &query));
@@ -467,98 +465,6 @@ fn question_link(form: &SearchForm, suggestion: &Suggestion) -> Markup {
     html! {
         a href=(url("/", &parameters)) { (suggestion.text) }
         @if suggestion.generated { " " span.hint { "(generated)" } }
-    }
-}
-
-/// Answers of a paragraph, which is shown once.
-struct ParagraphAnswers<'a> {
-    /// Position of the best answer among the answers of the page.
-    first: usize,
-    best: &'a ScoredAnswer,
-    /// Further answers, the best first.
-    others: Vec<&'a ScoredAnswer>,
-}
-
-/// Groups answers by paragraph, in the order of the best ones.
-fn paragraphs<'a>(
-    state: &PublishedState,
-    answers: &'a [ScoredAnswer],
-) -> Vec<ParagraphAnswers<'a>> {
-    let mut paragraphs: Vec<ParagraphAnswers<'a>> = Vec::new();
-    let mut known: HashMap<(&str, usize), usize> = HashMap::new();
-    for (first, answer) in answers.iter().enumerate() {
-        let paper = answer.frame.paper.as_str();
-        let chunk = state
-            .document(paper)
-            .and_then(|document| document.answer(&answer.frame.id))
-            .map(|place| place.chunk);
-        let place = chunk.and_then(|chunk| known.get(&(paper, chunk)));
-        if let Some(&place) = place {
-            paragraphs[place].others.push(answer);
-            continue;
-        }
-        if let Some(chunk) = chunk {
-            known.insert((paper, chunk), paragraphs.len());
-        }
-        paragraphs.push(ParagraphAnswers {
-            first,
-            best: answer,
-            others: Vec::new(),
-        });
-    }
-    paragraphs
-}
-
-fn answer_of(
-    form: &SearchForm,
-    state: &PublishedState,
-    paragraph: &ParagraphAnswers<'_>,
-    rank: usize,
-    query: &str,
-) -> Markup {
-    let answer = paragraph.best;
-    let frame = &answer.frame;
-    let document = state.document(&frame.paper);
-    let others = &paragraph.others;
-    let excerpt = Excerpt::new(document, answer, others);
-    let title = document.map_or(frame.paper.as_str(), |document| document.title());
-    let year = document.and_then(|document| document.meta.year());
-    let rank_text = rank.to_string();
-    let open = url(
-        "/open",
-        &[
-            ("query", query),
-            ("frame", &frame.id),
-            ("rank", &rank_text),
-            ("q", &form.question),
-        ],
-    );
-    let only = {
-        let mut parameters = vec![("q", form.question.as_str()), ("doc", &frame.paper)];
-        parameters.retain(|(_, value)| !value.is_empty());
-        url("/", &parameters)
-    };
-    html! {
-        article aria-labelledby={ "answer-" (rank) } {
-            h3 id={ "answer-" (rank) } { a href=(open) { (title) } }
-            p.place {
-                @if let Some(year) = year { span { (year) } }
-                @if let Some(section) = excerpt.section { span { "Section “" (section) "”" } }
-                @if let Some(page) = frame.page { span { "Page " (page) } }
-                @if !others.is_empty() { span { (count(others.len() + 1, "answer")) " in this paragraph" } }
-            }
-            p.context { (PreEscaped(excerpt.html(analysis(), &form.question))) }
-            p.actions {
-                a href=(open) { "View in document" span.visually-hidden { ": " (title) } }
-                a href=(only) { "Only this paper" span.visually-hidden { ": " (title) } }
-            }
-            @if let Some(why) = &answer.explanation {
-                details {
-                    summary { "Why? Score " (format!("{:.3}", answer.score)) }
-                    (explanation(why))
-                }
-            }
-        }
     }
 }
 

@@ -69,3 +69,27 @@ fn the_query_log_keeps_the_last_queries() {
     ask(&service, 10..=10);
     wait(&service, &[9, 10]);
 }
+
+/// The last word of a typed text is completed by phrases of the papers; nothing that was typed is
+/// replaced.
+#[test]
+fn phrases_complete_the_last_word() {
+    let (_data, service) = empty_service();
+    let text = "Crop rotation is old. We like crop rotation. No crop rotation is bad. Crows fly.";
+    add(&service, "crops", text);
+    publish(&service);
+    let complete = |typed: &str, limit| -> Vec<String> {
+        let suggestions = service.complete(typed, limit).unwrap().into_iter();
+        suggestions.map(|suggestion| suggestion.text).collect()
+    };
+    let expected = ["How many Crop", "How many Crop rotation"];
+    assert_eq!(complete("How many Cro", 5)[..2], expected);
+    assert_eq!(complete("How many Cro", 1), expected[..1]);
+    for typed in ["cro", "how many crop rotations "] {
+        let found = complete(typed, 5);
+        assert!(
+            found.iter().all(|text| !text.starts_with("How many")),
+            "{found:?}"
+        );
+    }
+}

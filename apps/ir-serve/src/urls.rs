@@ -1,6 +1,9 @@
-//! URLs of the pages.
+//! URLs of pages, for pages and agents.
 
+use ir_qa::Frame;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::store::sha256;
 
 /// Characters of a path segment that are percent-encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -10,7 +13,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// URL of a path with parameters.
-pub(super) fn url(path: &str, parameters: &[(&str, &str)]) -> String {
+pub(crate) fn url(path: &str, parameters: &[(&str, &str)]) -> String {
     if parameters.is_empty() {
         return path.to_owned();
     }
@@ -25,7 +28,7 @@ pub(super) fn url(path: &str, parameters: &[(&str, &str)]) -> String {
 }
 
 /// URL of a document. Ids may have any characters.
-pub(super) fn document_url(id: &str, parameters: &[(&str, &str)]) -> String {
+pub(crate) fn document_url(id: &str, parameters: &[(&str, &str)]) -> String {
     // Clients resolve dot segments, encoded ones too.
     if matches!(id, "" | "." | "..") {
         let mut all = vec![("id", id)];
@@ -36,8 +39,22 @@ pub(super) fn document_url(id: &str, parameters: &[(&str, &str)]) -> String {
     url(&path, parameters)
 }
 
+/// Permanent URL of an answer: it has the hash of the sentence, so that the sentence is found when
+/// its frame has another id.
+pub(crate) fn sentence_url(frame: &Frame) -> String {
+    let hash = sentence_hash(&frame.answer);
+    let parameters = [("frame", frame.id.as_str()), ("sentence", &hash)];
+    format!("{}#current", document_url(&frame.paper, &parameters))
+}
+
+/// First 16 digits of the SHA-256 of a sentence.
+pub(crate) fn sentence_hash(sentence: &str) -> String {
+    let hash = sha256(sentence.as_bytes());
+    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns `true` if a URL is a path of this server, so that a redirect does not leave it.
-pub(super) fn is_local(url: &str) -> bool {
+pub(crate) fn is_local(url: &str) -> bool {
     let mut characters = url.chars();
     characters.next() == Some('/')
         && !matches!(characters.next(), Some('/' | '\\'))

@@ -1,6 +1,8 @@
 //! In-paper search: the text of a document with all answers to a question marked, up to
 //! [`DOCUMENT_ANSWERS`], and its annotations.
 
+mod marked_text;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,14 +19,16 @@ use super::error::{PageError, status_of};
 use super::excerpt::analysis;
 use super::guard::is_logged;
 use super::layout::{count, name_input};
+use super::papers::citation_links;
 use super::parameters::{Parameters, PathParameter, UrlParameters};
 use super::search::question_input;
-use super::urls::{document_url, url};
 use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::{AnswerPosition, PublishedDocument, PublishedState};
 use crate::service::{DOCUMENT_ANSWERS, DocumentAnswers, Question, Service};
 use crate::store::{Annotation, AnnotationStatus};
+use crate::urls::{document_url, sentence_hash, url};
+use marked_text::{is_language, marked, text_of};
 
 /// Parameters of the page.
 #[derive(Debug)]
@@ -33,6 +37,10 @@ struct View {
     question: String,
     /// Frame of the answer to start at.
     frame: String,
+    /// Hash of the sentence of the frame, in permanent links.
+    sentence: String,
+    /// If `true`, next and previous follow the ranks of the answers instead of the text.
+    by_score: bool,
     /// Number of the answer to start at, from 1 in the order of the text.
     at: Option<usize>,
     /// Number of the query that is continued.
@@ -81,10 +89,12 @@ async fn show(
     parameters: &Parameters,
 ) -> Result<Response, PageError> {
     let repair = parameters.number("repair");
-    let view = View {
+    let mut view = View {
         id,
         question: parameters.text("q").to_owned(),
         frame: parameters.raw("frame").to_owned(),
+        sentence: parameters.text("sentence").to_owned(),
+        by_score: parameters.text("by") == "score",
         at: parameters.number("at"),
         query: parameters.number("query"),
         is_annotating: repair.is_some() || parameters.text("annotate") == "1",
@@ -106,6 +116,7 @@ async fn show(
             view.id
         )));
     };
+    let is_gone = !view.find_sentence(document);
     let status = found.error.as_ref().map_or(StatusCode::OK, status_of);
     let content = DocumentPage {
         view: &view,
@@ -113,9 +124,31 @@ async fn show(
         found: &found,
         visitor: &visitor,
         answers: answers_of(&view, document, &found.answers),
+        is_gone,
     };
     let page = app.page(document.title());
     Ok((status, page.html(&content.markup(parameters))).into_response())
+}
+
+impl View {
+    /// Sets the frame to the answer with the sentence of a permanent link. Returns `false` if the
+    /// document has no such answer.
+    fn find_sentence(&mut self, document: &PublishedDocument) -> bool {
+        if self.sentence.is_empty() {
+            return true;
+        }
+        let is_sentence = |place: &&AnswerPosition| {
+            let text = document.chunks[place.chunk].text.as_deref();
+            let text = text.and_then(|text| text.get(place.range.clone()));
+            text.is_some_and(|text| sentence_hash(text) == self.sentence)
+        };
+        let of_frame = document.answer(&self.frame).filter(is_sentence);
+        let place = of_frame.or_else(|| document.answers.iter().find(is_sentence));
+        let frame = place.map(|place| place.frame.clone());
+        let is_found = frame.is_some();
+        self.frame = frame.unwrap_or_default();
+        is_found
+    }
 }
 
 fn find(service: &Service, id: &str, question: &Question) -> Result<InPaperResult, ServiceError> {
@@ -148,7 +181,12 @@ struct MarkedAnswers {
     all: Vec<(usize, Option<usize>)>,
     /// Index of the current answer.
     current: usize,
+    /// Indexes in the order of next and previous.
+    steps: Vec<usize>,
 }
+
+/// Number of the best answers that are marked more strongly than others.
+const STRONG: usize = 10;
 
 fn answers_of(
     view: &View,
@@ -170,9 +208,14 @@ fn answers_of(
     let best = all.iter().position(|&(_, rank)| rank == Some(1));
     let at = view.at.and_then(|at| at.checked_sub(1));
     let current = at.filter(|&at| at < all.len()).or(opened).or(best);
+    let mut steps: Vec<usize> = (0..all.len()).collect();
+    if view.by_score {
+        steps.sort_by_key(|&index| all[index].1.unwrap_or(usize::MAX));
+    }
     MarkedAnswers {
         all,
         current: current.unwrap_or(0),
+        steps,
     }
 }
 
@@ -182,6 +225,8 @@ struct DocumentPage<'a> {
     found: &'a InPaperResult,
     visitor: &'a Visitor,
     answers: MarkedAnswers,
+    /// If `true`, the sentence of a permanent link is not in the document.
+    is_gone: bool,
 }
 
 impl DocumentPage<'_> {
@@ -225,6 +270,10 @@ impl DocumentPage<'_> {
                     a href=(url("/", &[("q", &self.view.question)])) { "Search all papers" }
                 }
             }
+            @if self.is_gone {
+                p.hint role="status" { "The sentence of this link is not in the published text any more." }
+            }
+            (self.outline())
             @if let Some(error) = &self.found.error {
                 p.error role="alert" { "The search failed: " (error) "." }
             } @else if !self.view.question.is_empty() && self.answers.all.is_empty() {
@@ -265,9 +314,34 @@ impl DocumentPage<'_> {
             let value = text_of(meta.get(name)?)?;
             (!value.is_empty()).then_some(value)
         });
+        let frame = Some(self.view.frame.as_str());
+        let frame = frame.filter(|frame| self.document.answer(frame).is_some());
         html! {
             p.place {
                 @for field in fields { span { (field) } }
+            }
+            p.place { (citation_links(self.document, frame)) }
+        }
+    }
+
+    /// Links to the headings of the sections, if there are several.
+    fn outline(&self) -> Markup {
+        let chunks = self.document.chunks.iter().enumerate();
+        let headings: Vec<(usize, &str)> = chunks
+            .filter(|(_, chunk)| chunk.kind == ChunkKind::Section)
+            .filter_map(|(number, chunk)| Some((number, chunk.text.as_deref()?)))
+            .filter(|(_, text)| !text.trim().is_empty())
+            .collect();
+        html! {
+            @if headings.len() > 1 {
+                details.outline {
+                    summary { "Sections" }
+                    nav aria-label="Sections" {
+                        ul {
+                            @for (number, text) in headings { li { a href={ "#chunk-" (number) } { (text) } } }
+                        }
+                    }
+                }
             }
         }
     }
@@ -334,7 +408,9 @@ impl DocumentPage<'_> {
                 @match self.answers.all.binary_search_by_key(&position, |&(position, _)| position) {
                     Ok(number) => {
                         @if number == self.answers.current { span #current {} }
-                        mark id={ "answer-" (number + 1) } data-answer=(number + 1) tabindex="-1"
+                        @let rank = self.answers.all[number].1;
+                        mark id={ "answer-" (number + 1) } data-answer=(number + 1) data-rank=[rank] tabindex="-1"
+                            data-faint[rank.is_some_and(|rank| rank > STRONG)]
                             .current[number == self.answers.current] { (body) }
                     }
                     Err(_) => (body),
@@ -432,20 +508,32 @@ impl DocumentPage<'_> {
         if total == 0 {
             return html! {};
         }
+        let steps = &self.answers.steps;
         let current = self.answers.current;
-        let link = |number: usize| {
-            let at = (number + 1).to_string();
+        let current = steps.iter().position(|&index| index == current);
+        let current = current.unwrap_or_default();
+        let link = |step: usize, by_score: bool| {
+            let at = (steps[step] + 1).to_string();
             let mut parameters = vec![("at", at.as_str())];
+            if by_score {
+                parameters.push(("by", "score"));
+            }
             if self.view.is_annotating {
                 parameters.push(("annotate", "1"));
             }
             format!("{}#answer-{at}", self.url(&parameters))
         };
+        let by_score = self.view.by_score;
+        let order = by_score.then_some("score");
         html! {
-            nav.step aria-label="Answers" data-answers=(total) {
-                a.button.plain href=(link((current + total - 1) % total)) data-step="-1" accesskey="p" { "Previous" }
-                a.button.plain href=(link((current + 1) % total)) data-step="1" accesskey="n" { "Next" }
+            nav.step aria-label="Answers" data-answers=(total) data-order=[order] {
+                a.button.plain href=(link((current + total - 1) % total, by_score)) data-step="-1" accesskey="p" { "Previous" }
+                a.button.plain href=(link((current + 1) % total, by_score)) data-step="1" accesskey="n" { "Next" }
                 span role="status" { "Answer " span data-current { (current + 1) } " of " (total) }
+                @if total > 1 {
+                    a href=(link(current, false)) aria-current=[(!by_score).then_some("true")] { "In the text" }
+                    a href=(link(current, true)) aria-current=[by_score.then_some("true")] { "By score" }
+                }
                 span.hint { "Keys in the text: n and p" }
             }
         }
@@ -492,89 +580,5 @@ fn question_of(annotation: &Annotation, visitor: &Visitor) -> Markup {
                 "Edit" span.visually-hidden { " question: " (annotation.question) }
             }
         }
-    }
-}
-
-/// Part of a text with the matching words and annotated spans in it.
-fn marked(
-    text: &str,
-    range: Range<usize>,
-    words: &[Range<usize>],
-    notes: &[Range<usize>],
-) -> Markup {
-    let first = words.partition_point(|word| word.end <= range.start);
-    let last = words.partition_point(|word| word.start < range.end);
-    let words = words.get(first..last).unwrap_or_default();
-    let edges = words.iter().chain(notes);
-    let mut edges: Vec<usize> = edges
-        .flat_map(|other| [other.start, other.end])
-        .filter(|edge| range.contains(edge))
-        .chain([range.start, range.end])
-        .collect();
-    edges.sort_unstable();
-    edges.dedup();
-    html! {
-        @for edge in edges.windows(2) {
-            @let part = text.get(edge[0]..edge[1]).unwrap_or_default();
-            @let next = words.partition_point(|word| word.end <= edge[0]);
-            @let is_word = words.get(next).is_some_and(|word| word.start <= edge[0]);
-            @let is_note = notes.iter().any(|note| note.contains(&edge[0]));
-            @match (is_note, is_word) {
-                (true, true) => span.annotated { b { (part) } },
-                (true, false) => span.annotated { (part) },
-                (false, true) => b { (part) },
-                (false, false) => (part),
-            }
-        }
-    }
-}
-
-/// Text of a value of metadata; lists are joined.
-fn text_of(value: &ir_core::AttributeValue) -> Option<String> {
-    use ir_core::AttributeValue::{Bool, Float, Int, List, Map, Text};
-    match value {
-        Text(text) => Some(text.clone()),
-        Int(number) => Some(number.to_string()),
-        Float(number) => Some(number.to_string()),
-        List(values) => {
-            let texts: Vec<String> = values.iter().filter_map(text_of).collect();
-            Some(texts.join(", "))
-        }
-        Bool(_) | Map(_) => None,
-    }
-}
-
-/// Returns `true` if a text is a language tag such as `en` or `zh-Hans`.
-fn is_language(text: &str) -> bool {
-    let mut parts = text.split('-');
-    let first = parts.next().unwrap_or_default();
-    (2..=3).contains(&first.len())
-        && first.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && parts.all(|part| {
-            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_cover_the_text_and_are_escaped() {
-        let words = [0..3, 4..7];
-        let notes = [2..6, 5..7];
-        assert_eq!(
-            marked("tea <b> &", 0..9, &words, &notes).into_string(),
-            "<b>te</b><span class=\"annotated\"><b>a</b></span><span class=\"annotated\"> </span>\
-             <span class=\"annotated\"><b>&lt;</b></span><span class=\"annotated\"><b>b</b></span>\
-             <span class=\"annotated\"><b>&gt;</b></span> &amp;"
-        );
-        assert_eq!(marked("tea", 1..1, &words, &notes).into_string(), "");
-        assert!(
-            is_language("zh-Hans")
-                && is_language("eng")
-                && !is_language("x\" y")
-                && !is_language("")
-        );
     }
 }
