@@ -3,7 +3,7 @@
 /// A format: what it is recognized by, and what of it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// What files of the format have: documents, queries, judgments, runs or vectors.
+    /// What files of the format have: documents, queries, judgments, runs, an index or vectors.
     pub content: &'static str,
     /// Name of the format.
     pub name: &'static str,
@@ -21,7 +21,7 @@ pub struct Format {
 const UTF8: &str = "UTF-8, UTF-16";
 const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1, Windows-1252";
 
-/// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
+/// Formats of documents, queries, judgments, runs, indexes and vectors, in the order in which they are
 /// tried. Every file may be compressed by gzip or zstd, except Parquet and
 /// Arrow.
 ///
@@ -181,6 +181,14 @@ pub const FORMATS: &[Format] = &[
         fields: "qid, query_id, query-id, q_id, topic, topic_id, query; docno, doc_id, docid, corpus-id, document_id, passage_id, pid, doc, document; score, scores, similarity, or rank with the score 1 / rank; tag, run_tag, run, run_id",
         encodings: UTF8,
         skipped: "other columns",
+    },
+    Format {
+        content: "index",
+        name: "CIFF",
+        recognized_by: ".ciff; `ir index --from-ciff` reads any name",
+        fields: "version, num_postings_lists, num_docs, description; term, df, cf, postings of gaps and frequencies; docid, collection_docid, doclength",
+        encodings: "binary",
+        skipped: "the average document length",
     },
     Format {
         content: "vectors",

@@ -53,7 +53,7 @@ pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{
     Compression, DataFile, byte_order_mark, create, decompress, detect_compression, is_plain, open,
-    unsupported_compression,
+    open_bytes, unsupported_compression,
 };
 pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions};
 pub use error::{DataError, InvalidText};

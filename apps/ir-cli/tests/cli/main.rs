@@ -12,6 +12,7 @@ mod ask_system;
 mod bad_input;
 mod basic;
 mod biocaddie;
+mod ciff;
 mod collections;
 mod common;
 mod compare;

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use ir_bm25::CiffReader;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
@@ -47,7 +48,7 @@ formats.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Files or folders of documents, queries, judgments, runs or vectors
+    /// Files or folders of documents, queries, judgments, runs, vectors or indexes
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -148,6 +149,10 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
         documents.check_encoding(args.text.encoding)?;
         return of_collection(&documents, args, console);
     }
+    if is_ciff(file) {
+        tables::check_encoding(args.text.encoding, name, "CIFF")?;
+        return of_ciff(file, name);
+    }
     let kind = FileKind::detect(file)?;
     if let Some(found) = tables::utf8_format(kind, file) {
         tables::check_encoding(args.text.encoding, name, found)?;
@@ -195,6 +200,39 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
             ..Inspection::default()
         }),
     }
+}
+
+/// Returns `true` for the names of files in the Common Index File Format, which has no magic number.
+fn is_ciff(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    let compressed = [".gz", ".zst"].into_iter();
+    let plain = compressed.filter_map(|end| name.strip_suffix(end)).next();
+    plain.unwrap_or(&name).ends_with(".ciff")
+}
+
+fn of_ciff(file: &Path, name: &str) -> Result<Inspection> {
+    let reader = CiffReader::new(ir_data::open_bytes(file)?, name)?;
+    let header = reader.header();
+    let analysis = match header.analysis() {
+        Some(analysis) => format!("analyzer {analysis}"),
+        None => "no analyzer of `ir export`".to_owned(),
+    };
+    Ok(Inspection {
+        kind: "index",
+        format: "CIFF".to_owned(),
+        reason: "the name and the header".to_owned(),
+        counts: vec![
+            ("documents", u64::from(header.documents)),
+            ("terms", u64::from(header.posting_lists)),
+            ("tokens", header.tokens),
+        ],
+        notes: vec![
+            format!("description {:?}: {analysis}", header.description),
+            "option --from-ciff of `ir index` reads and checks the posting lists".to_owned(),
+        ],
+        ..Inspection::default()
+    })
 }
 
 fn of_vectors(file: &Path, format: &str) -> Result<Inspection> {
