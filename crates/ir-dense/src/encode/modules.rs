@@ -84,9 +84,21 @@ impl VectorModules {
         truncate_dim: Option<usize>,
         output: &str,
     ) -> Result<Self, ModelError> {
-        let mut read = Self::new(input);
         // After Transformer and Pooling.
-        for (position, entry) in (2..).zip(entries) {
+        Self::read_from(2, folder, entries, input, truncate_dim, output)
+    }
+
+    /// [`Self::read`] of modules from the position `first` of `modules.json` on.
+    pub(crate) fn read_from(
+        first: usize,
+        folder: &Path,
+        entries: &[SentenceTransformersModule],
+        input: usize,
+        truncate_dim: Option<usize>,
+        output: &str,
+    ) -> Result<Self, ModelError> {
+        let mut read = Self::new(input);
+        for (position, entry) in (first..).zip(entries) {
             let name = entry.name();
             let names = ["Dense", "LayerNorm", "Normalize", "Dropout"];
             if !names.contains(&name) {
@@ -94,7 +106,7 @@ impl VectorModules {
                 return Err(entry.unexpected(folder, position, expected));
             }
             let own = entry.folder(folder, position)?;
-            let is_last = position == entries.len() + 1;
+            let is_last = position + 1 == first + entries.len();
             let writes = if is_last && name == "Dense" {
                 output
             } else {
