@@ -214,4 +214,12 @@ pub const FORMATS: &[Format] = &[
         encodings: UTF8,
         skipped: "other fields",
     },
+    Format {
+        content: "vectors",
+        name: "sparse vectors in JSON lines",
+        recognized_by: "{ at the start, an id and the object vector, without texts; systems of type sparse read texts beside it",
+        fields: "id, _id or docid; vector, weights by token, each at least 0",
+        encodings: UTF8,
+        skipped: "other fields",
+    },
 ];

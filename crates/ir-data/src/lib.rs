@@ -39,6 +39,7 @@ pub mod sentences;
 #[cfg(feature = "html")]
 pub mod sgml;
 pub mod smart;
+mod sparse_vectors;
 pub mod squad;
 mod template;
 mod templated_corpus;
@@ -68,6 +69,7 @@ pub use parser_message::parser_message;
 pub use parts::check_parts;
 pub use qrels::{parse_qrels_any, read_qrels_any, read_split_qrels};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
+pub use sparse_vectors::{SPARSE_VECTORS, SparseVectorReader, SparseVectorRecord};
 pub use template::{DocTemplate, TemplateError};
 pub use templated_corpus::TemplatedCorpus;
 pub use text_encoding::TextEncoding;

@@ -280,6 +280,7 @@ impl SentenceTransformersConfig {
     fn with_static_embeddings(mut self) -> Self {
         self.is_static = true;
         self.has_modules = true;
+        self.is_sentence_transformers = true;
         self.texts.is_unchanged = true;
         self
     }

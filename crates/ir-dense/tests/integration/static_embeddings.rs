@@ -1,6 +1,8 @@
 //! Static embeddings: folders of model2vec and of the module StaticEmbedding, written here, with
 //! vectors computed by hand.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 
@@ -194,8 +196,8 @@ fn quantized_vocabularies_map_tokens_to_weighted_rows() {
     ] {
         let tensors = [
             ("embeddings", "F32", &[2, 2][..], rows.clone()),
-            ("mapping", element, &[4], mapping),
-            ("weights", "F32", &[4], f32s(&[1.0, 0.5, 2.0, 4.0])),
+            ("mapping", element, &[4][..], mapping),
+            ("weights", "F32", &[4][..], f32s(&[1.0, 0.5, 2.0, 4.0])),
         ];
         let encoder = open(&model2vec(json!({"vocabulary_quantization": 2}), &tensors));
         assert_eq!(encode(&encoder, "green"), [0.0, 1.0]);
@@ -206,7 +208,7 @@ fn quantized_vocabularies_map_tokens_to_weighted_rows() {
     // Weights without a mapping.
     let tensors = [
         ("embeddings", "F32", &[4, 2][..], f32s(&ROWS)),
-        ("weights", "F32", &[4], f32s(&[1.0, 0.5, 2.0, 4.0])),
+        ("weights", "F32", &[4][..], f32s(&[1.0, 0.5, 2.0, 4.0])),
     ];
     assert_eq!(
         encode(&open(&model2vec(json!({}), &tensors)), "green tea"),

@@ -14,7 +14,7 @@ use ir_core::{Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
 use ir_data::{
     ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
-    RecordKind,
+    RecordKind, SPARSE_VECTORS, SparseVectorReader,
 };
 use ir_system::saved_vectors::{open_tokens, open_vectors};
 use serde_json::{Map, Value, json};
@@ -191,6 +191,7 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
             found => found,
         },
         FileKind::Run => of_run(name, run, args, console),
+        FileKind::Vectors(SPARSE_VECTORS) => of_sparse_vectors(file, name),
         FileKind::Vectors(format) => of_vectors(file, format),
         FileKind::Unclear(kinds) => Ok(Inspection {
             kind: "unclear",
@@ -246,6 +247,23 @@ fn of_vectors(file: &Path, format: &str) -> Result<Inspection> {
             ("dimensions", vectors.dim() as u64),
         ],
         notes: vec!["option --vectors of `ir search` reads vectors".to_owned()],
+        ..Inspection::default()
+    })
+}
+
+fn of_sparse_vectors(file: &Path, name: &str) -> Result<Inspection> {
+    let mut reader = SparseVectorReader::new(ir_data::open(file)?, name);
+    let (mut vectors, mut weights) = (0, 0);
+    while let Some(record) = reader.read()? {
+        vectors += 1;
+        weights += record.weights.len() as u64;
+    }
+    Ok(Inspection {
+        kind: "vectors",
+        format: SPARSE_VECTORS.to_owned(),
+        reason: "an id, and the object vector".to_owned(),
+        counts: vec![("vectors", vectors), ("weights", weights)],
+        notes: vec!["systems of type sparse read sparse vectors".to_owned()],
         ..Inspection::default()
     })
 }
