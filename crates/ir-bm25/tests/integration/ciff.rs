@@ -325,6 +325,7 @@ fn repeated_ids_and_reading_errors_are_reported() {
         "{error}"
     );
 
+    #[derive(Debug)]
     struct Fails;
     impl Read for Fails {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -242,12 +242,17 @@ impl VectorModules {
 
     /// Dimension of the vectors.
     pub(crate) fn dim(&self) -> usize {
+        self.truncate_dim.unwrap_or(self.full_dim())
+    }
+
+    /// Dimension of the vectors before truncation.
+    pub(crate) fn full_dim(&self) -> usize {
         let outputs = |module: &VectorModule| match &module.operation {
             Operation::Dense(dense) => Some(dense.outputs()),
             _ => None,
         };
         let output = self.modules.iter().rev().find_map(outputs);
-        self.truncate_dim.unwrap_or(output.unwrap_or(self.input))
+        output.unwrap_or(self.input)
     }
 
     /// Dimension of pooled vectors or of the hidden states of tokens.

@@ -67,12 +67,22 @@ impl Tower {
         side: Option<Side>,
     ) -> Result<Self, ModelError> {
         let files = SentenceTransformersConfig::read(folder, side)?;
-        let (entries, truncate_dim) = (files.modules.clone(), files.truncate_dim);
+        let entries = files.modules.clone();
+        let truncate_dim = config.truncate_dim.or(files.truncate_dim);
         let (side_tokens, is_static) = (files.side_tokens, files.is_static);
         let tower = Self::from_files(folder, config, files, |width| {
             let output = SENTENCE_EMBEDDING;
             let first = if is_static { 1 } else { 2 };
-            VectorModules::read_from(first, folder, &entries, width, truncate_dim, output)
+            let modules =
+                VectorModules::read_from(first, folder, &entries, width, truncate_dim, output)?;
+            match config.truncate_dim {
+                Some(found) if !(1..=modules.full_dim()).contains(&found) => {
+                    let expected =
+                        format!("1 to {}, the dimension of the model", modules.full_dim());
+                    Err(ModelError::setting(folder, "truncate_dim", expected, found))
+                }
+                _ => Ok(modules),
+            }
         })?;
         let path = tower.transformer_folder.join("sentence_bert_config.json");
         for (tokens, field) in side_tokens
