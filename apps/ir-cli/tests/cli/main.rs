@@ -70,6 +70,8 @@ mod search_messages;
 mod several_runs;
 mod shards;
 mod signals;
+#[cfg(feature = "dense")]
+mod small_vectors;
 mod stats;
 mod structured;
 mod sweep_grid;

@@ -284,6 +284,33 @@ fn descriptions_and_fingerprints_distinguish_folders() {
     assert_eq!(encode(&encoder, "green tea"), [2.0, -1.0]);
 }
 
+/// `truncate_dim` of the configuration keeps the first dimensions, before normalization at the end.
+#[test]
+fn vectors_are_truncated_by_the_configuration() {
+    let folder = plain(json!({}));
+    let open = |config: &EncoderConfig| BiEncoder::open_with(folder.path(), config);
+    let config = EncoderConfig::default().with_truncate_dim(1);
+    let encoder = open(&config).unwrap();
+    assert_eq!(encoder.dim(), 1);
+    let whole = EncoderConfig::default().with_truncate_dim(2);
+    let whole = open(&whole).unwrap();
+    assert_eq!(
+        encode(&encoder, "green tea"),
+        encode(&whole, "green tea")[..1]
+    );
+    let fingerprints = [&encoder, &whole].map(|it| it.fingerprint(Side::Document).model);
+    assert_ne!(fingerprints[0], fingerprints[1]);
+    let encoder = open(&config.with_normalize(true)).unwrap();
+    assert_eq!(encode(&encoder, "green tea"), [1.0]);
+    for dim in [0, 3] {
+        let config = EncoderConfig::default().with_truncate_dim(dim);
+        let error = open(&config).unwrap_err().to_string();
+        let expected =
+            format!("truncate_dim is {dim}, expected 1 to 2, the dimension of the model");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
 #[test]
 fn invalid_folders_are_errors() {
     let floats = |values: &[f32]| f32s(values);
