@@ -8,7 +8,6 @@ mod neighbors;
 #[cfg(feature = "npy")]
 pub mod npy;
 mod quantize;
-mod quantize;
 mod recommend;
 #[allow(
     unsafe_code,
@@ -37,9 +36,6 @@ pub use index::{
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};
 pub use matrix::{CsrMatrix, Matrix, MatrixError, MatrixView, normalize_rows};
 pub use neighbors::Neighbor;
-pub use quantize::{
-    QuantizationError, QuantizedFormat, QuantizedVectors, quantization_ranges, quantize_vectors,
-};
 pub use quantize::{
     QuantizationError, QuantizedFormat, QuantizedVectors, quantization_ranges, quantize_vectors,
 };

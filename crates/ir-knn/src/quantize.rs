@@ -110,7 +110,7 @@ pub fn quantize_vectors(
     let codes = match format {
         QuantizedFormat::Int8 | QuantizedFormat::Uint8 => {
             let own = ranges.is_none().then(|| quantization_ranges(vectors));
-            let ranges = ranges.or(own.as_ref().map(Array2::view));
+            let ranges = ranges.or(own.as_ref().map(|ranges| ranges.view()));
             ranges.map_or_else(|| Array2::zeros((0, dim)), |ranges| scaled(vectors, ranges))
         }
         QuantizedFormat::Binary | QuantizedFormat::Ubinary => packed(vectors),

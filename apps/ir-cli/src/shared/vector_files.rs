@@ -58,7 +58,7 @@ pub(crate) fn write_npy(
     let written = match quantization {
         None => npy::write(index.vectors(), &mut out),
         Some(Quantization { format, ranges }) => {
-            let ranges = ranges.as_ref().map(Array2::view);
+            let ranges = ranges.as_ref().map(|ranges| ranges.view());
             match quantize_vectors(index.vectors(), *format, ranges)? {
                 QuantizedVectors::Signed(codes) => npy::write(codes.view(), &mut out),
                 QuantizedVectors::Unsigned(codes) => npy::write(codes.view(), &mut out),

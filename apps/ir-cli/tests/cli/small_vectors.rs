@@ -15,7 +15,7 @@ fn array(here: &Folder, name: &str) -> Array2<f64> {
 fn codes(vectors: &Array2<f64>, format: QuantizedFormat, of: Option<&Array2<f64>>) -> Array2<f64> {
     let vectors = vectors.mapv(|value| value as f32);
     let ranges = of.map(|of| ir_knn::quantization_ranges(of.mapv(|value| value as f32).view()));
-    let ranges = ranges.as_ref().map(Array2::view);
+    let ranges = ranges.as_ref().map(|ranges| ranges.view());
     match quantize_vectors(vectors.view(), format, ranges).unwrap() {
         QuantizedVectors::Signed(codes) => codes.mapv(f64::from),
         QuantizedVectors::Unsigned(codes) => codes.mapv(f64::from),
