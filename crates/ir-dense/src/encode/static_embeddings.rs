@@ -12,6 +12,7 @@
 //! | unknown tokens | left out, except of Unigram | their vector |
 //! | maximum length | 512 tokens, of 512 times the median length of a token in characters | none |
 //!
+//! Both apply `truncation` of `tokenizer.json`, before unknown tokens are left out.
 //! Sums are f32 in the order of the tokens. model2vec rounds means of f16 tables to f16, which is
 //! not done here, and adds 1e-32 to norms, which differs for norms below 1e-12 only.
 

@@ -35,6 +35,8 @@ pub struct ModelTokenizer {
     padding: u32,
     /// If `true`, long texts lose their beginning.
     truncates_left: bool,
+    /// Maximum number of tokens in `tokenizer.json`, which static embeddings apply.
+    truncation: Option<usize>,
     pub(super) boundaries: WordBoundaries,
     /// Changes of texts before tokenization.
     pub(super) texts: TextRules,
@@ -107,12 +109,14 @@ impl ModelTokenizer {
             ));
         }
         let truncates_left = settings.truncates_left(&json)?;
+        let truncation = json["truncation"]["max_length"].as_u64();
         settings.apply(&mut json)?;
         if texts.lowercase && texts.is_unchanged {
             add_lowercasing(&mut json);
         }
         let mut tokenizer = Self::new(path, &json, &settings)?;
         tokenizer.truncates_left = truncates_left;
+        tokenizer.truncation = truncation.and_then(|limit| usize::try_from(limit).ok());
         tokenizer.texts = texts;
         Ok(tokenizer)
     }
@@ -148,6 +152,7 @@ impl ModelTokenizer {
             mask: named("mask_token").or_else(masks).or(named("eos_token")),
             texts: TextRules::default(),
             truncates_left: false,
+            truncation: None,
             pads_left: settings.pads_left(),
             bag: None,
             model_max_length,
@@ -219,10 +224,18 @@ impl ModelTokenizer {
         let end = characters.and_then(|count| text.char_indices().nth(count));
         let cut = end.map_or(text, |(end, _)| &text[..end]);
         let encoding = self.encode_part(cut)?;
-        let tokens = encoding.get_ids().iter().copied();
+        let tokens = encoding.get_ids();
+        let beyond = tokens
+            .len()
+            .saturating_sub(self.truncation.unwrap_or(usize::MAX));
+        let kept = if self.truncates_left {
+            &tokens[beyond..]
+        } else {
+            &tokens[..tokens.len() - beyond]
+        };
         ids.clear();
-        ids.extend(tokens.filter(|&id| rules.removed != Some(id)));
-        let is_cut = cut.len() < text.len() || ids.len() > limit;
+        ids.extend(kept.iter().filter(|&&id| rules.removed != Some(id)));
+        let is_cut = cut.len() < text.len() || beyond > 0 || ids.len() > limit;
         ids.truncate(limit);
         Ok(is_cut)
     }

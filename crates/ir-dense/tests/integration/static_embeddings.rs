@@ -42,12 +42,12 @@ fn write_weights(path: &Path, tensors: &[Tensor<'_>]) {
     fs::write(path, file).unwrap();
 }
 
-/// Words between white space: [UNK] 0, green 1, tea 2, milk 3, and [CLS] around texts, which static
-/// embeddings leave out.
-fn write_tokenizer(folder: &Path) {
+/// Words between white space: [UNK] 0, green 1, tea 2, milk 3, and a special token before texts,
+/// which static embeddings leave out.
+fn write_tokenizer(folder: &Path, truncation: Value) {
     let tokenizer = json!({
         "version": "1.0",
-        "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
+        "truncation": truncation,
         "padding": null,
         "added_tokens": [],
         "normalizer": null,
@@ -84,7 +84,7 @@ fn model2vec(config: Value, tensors: &[Tensor<'_>]) -> TempDir {
     let fields = config.as_object().unwrap().clone();
     all.as_object_mut().unwrap().extend(fields);
     fs::write(folder.path().join("config.json"), all.to_string()).unwrap();
-    write_tokenizer(folder.path());
+    write_tokenizer(folder.path(), Value::Null);
     write_weights(&folder.path().join("model.safetensors"), tensors);
     folder
 }
@@ -98,7 +98,7 @@ fn module(others: &[Value], settings: Value) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join("0_StaticEmbedding");
     fs::create_dir_all(&own).unwrap();
-    write_tokenizer(&own);
+    write_tokenizer(&own, Value::Null);
     let tensor = ("embedding.weight", "F32", &[4, 2][..], f32s(&ROWS));
     write_weights(&own.join("model.safetensors"), &[tensor]);
     let first = json!({
@@ -238,6 +238,25 @@ fn long_texts_are_truncated() {
     let long = "tea ".repeat(600) + &"milk ".repeat(600);
     let encoder = open(&folder);
     assert_eq!(encode(&encoder, &long), [3.0, -4.0]);
+}
+
+/// The libraries apply the truncation of `tokenizer.json`, before unknown tokens are left out.
+#[test]
+fn truncation_of_the_tokenizer_is_applied() {
+    let truncation = |direction: &str| json!({"direction": direction, "max_length": 2, "strategy": "LongestFirst", "stride": 0});
+    let folder = plain(json!({}));
+    write_tokenizer(folder.path(), truncation("Right"));
+    assert_eq!(encode(&open(&folder), "ocean tea milk"), [3.0, -4.0]);
+    write_tokenizer(folder.path(), truncation("Left"));
+    let encoder = open(&folder);
+    assert_eq!(encode(&encoder, "green tea ocean"), [3.0, -4.0]);
+    assert_eq!(encoder.truncated_texts(Side::Document), 1);
+    let folder = module(&[], json!({}));
+    write_tokenizer(
+        &folder.path().join("0_StaticEmbedding"),
+        truncation("Right"),
+    );
+    assert_eq!(encode(&open(&folder), "tea milk green"), [1.75, -2.0]);
 }
 
 #[test]
