@@ -9,7 +9,9 @@ use libfuzzer_sys::fuzz_target;
 fn import(bytes: &[u8]) -> Option<Index> {
     let reader = CiffReader::new(bytes, "fuzz").ok()?;
     let _ = reader.header().analysis();
-    reader.build(Analysis::whitespace(), 1 << 16, &mut NoProgress).ok()
+    reader
+        .build(Analysis::whitespace(), 1 << 16, &mut NoProgress)
+        .ok()
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,7 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     index.verify().expect("a valid index");
     let searcher = index.searcher(Bm25::ANSERINI).expect("a searcher");
-    let ranking = searcher.search("tea milk a", &Search::top(3)).expect("a ranking");
+    let ranking = searcher
+        .search("tea milk a", &Search::top(3))
+        .expect("a ranking");
     assert!(ranking.len() <= 3);
     let mut file = Vec::new();
     index
