@@ -21,8 +21,8 @@ pub struct Format {
 const UTF8: &str = "UTF-8, UTF-16";
 const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1, Windows-1252";
 
-/// Formats of documents, queries, judgments, runs, indexes and vectors, in the order in which they are
-/// tried. Every file may be compressed by gzip or zstd, except Parquet and
+/// Formats of documents, queries, judgments, runs, indexes and vectors, in the order in which they
+/// are tried. Every file may be compressed by gzip or zstd, except Parquet and
 /// Arrow.
 ///
 /// ```

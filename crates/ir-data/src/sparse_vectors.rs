@@ -5,8 +5,8 @@
 //!
 //! ```
 //! use ir_data::SparseVectorReader;
-//! let lines = "{\"id\": \"7\", \"contents\": \"Green tea\", \"vector\": {\"tea\": 1.5, \"green\": 0.25}}\n\
-//!              {\"id\": 8, \"vector\": {}}\n";
+//! let lines = "{\"id\": \"7\", \"vector\": {\"tea\": 1.5, \"green\": 0.25}}\n\
+//!              {\"id\": 8, \"contents\": \"Milk\", \"vector\": {}}\n";
 //! let mut vectors = SparseVectorReader::new(lines.as_bytes(), "splade.jsonl");
 //! let first = vectors.read()?.ok_or("no vector")?;
 //! assert_eq!(first.id, "7");

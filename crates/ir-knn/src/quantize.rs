@@ -1,14 +1,15 @@
-//! Vectors in 8 bits and in one bit per dimension, in the formats of sentence-transformers'
+//! Quantized vectors, int8 and binary, in the formats of sentence-transformers'
 //! `quantize_embeddings` (version 6.2), with the same codes.
 //!
 //! | format | code of a component x |
 //! |---|---|
-//! | `uint8` | ⌊(x − min) / step⌋ from 0 to 255, with step = (max − min) / 255 of its dimension, or 1 if that is 0 |
+//! | `uint8` | ⌊(x − min) / step⌋, clipped to 0 to 255 |
 //! | `int8` | the same minus 128 |
 //! | `ubinary` | the bit x > 0; eight dimensions in a byte, the first in the highest bit |
 //! | `binary` | the bytes of `ubinary` minus 128 |
 //!
-//! Arithmetic is f32.
+//! The minimum, the maximum and step = (max − min) / 255 belong to a dimension; a step of 0 counts
+//! as 1. Arithmetic is f32.
 //!
 //! ```
 //! use ir_knn::{QuantizedFormat, QuantizedVectors, quantize_vectors};
@@ -47,12 +48,12 @@ pub enum QuantizedVectors {
     Unsigned(Array2<u8>),
 }
 
-/// Error quantizing vectors.
+/// Error of [`quantize_vectors`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum QuantizationError {
-    /// The ranges are not those of the dimensions of the vectors.
+    /// The ranges do not have two rows, or not the dimension of the vectors.
     #[error(
         "ranges: expected the minimum and the maximum of {dim} dimensions, found the shape {found:?}"
     )]

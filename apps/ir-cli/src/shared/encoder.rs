@@ -40,8 +40,8 @@ pub(crate) struct EncoderOptions {
     #[arg(long, value_name = "true|false")]
     normalize: Option<bool>,
 
-    /// Number of dimensions that are kept of every vector (Matryoshka), at most those of the model;
-    /// documents and queries need the same [default: from the model]
+    /// Number of dimensions that are kept of every vector (Matryoshka), up to the dimension of the
+    /// model; documents and queries need the same [default: from the model]
     #[arg(long, value_parser = positive, value_name = "N")]
     truncate_dim: Option<usize>,
 

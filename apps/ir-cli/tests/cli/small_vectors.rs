@@ -11,7 +11,7 @@ fn array(here: &Folder, name: &str) -> Array2<f64> {
     npy::read(&fs::read(here.at(name)).unwrap()[..], name).unwrap()
 }
 
-/// Codes of the vectors of a file, with the ranges of those of another one.
+/// Codes of vectors, with the ranges of other vectors.
 fn codes(vectors: &Array2<f64>, format: QuantizedFormat, of: Option<&Array2<f64>>) -> Array2<f64> {
     let vectors = vectors.mapv(|value| value as f32);
     let ranges = of.map(|of| ir_knn::quantization_ranges(of.mapv(|value| value as f32).view()));

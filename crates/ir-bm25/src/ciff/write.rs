@@ -14,8 +14,8 @@ use crate::postings::Posting;
 const REPORTED: u64 = 1 << 12;
 
 impl Index {
-    /// Writes a field of the index in the Common Index File Format ([`CiffReader`](crate::CiffReader)
-    /// reads it). Document numbers and exact document lengths are kept. The description of the
+    /// Writes a field of the index in the Common Index File Format, which
+    /// [`CiffReader`](crate::CiffReader) reads. Document numbers and exact document lengths are kept. The description of the
     /// header has the program, the field and the analysis as JSON.
     ///
     /// ```
@@ -37,9 +37,9 @@ impl Index {
     /// ```
     ///
     /// # Errors
-    /// Returns [`CiffError::UnknownField`] for a field that the index lacks, [`CiffError::TooLarge`]
-    /// if a number exceeds 31 bits, [`CiffError::Damaged`], [`CiffError::Write`] and
-    /// [`CiffError::Canceled`].
+    /// Returns [`CiffError::UnknownField`] for a field that the index lacks,
+    /// [`CiffError::TooLarge`] if a number exceeds 31 bits, [`CiffError::Damaged`],
+    /// [`CiffError::Write`] and [`CiffError::Canceled`].
     pub fn write_ciff<W: Write>(
         &self,
         field: &str,

@@ -19,7 +19,6 @@ pub(crate) struct PostingListBuilder {
     run: RunWriter,
     /// Key of the last list of the run.
     last: Vec<u8>,
-    /// Number of postings.
     postings: u64,
     memory: usize,
 }
@@ -70,7 +69,7 @@ impl PostingListBuilder {
         lengths.map(|&length| u64::from(length)).sum()
     }
 
-    /// Number of postings.
+    /// Number of postings of all lists.
     pub(crate) const fn postings(&self) -> u64 {
         self.postings
     }

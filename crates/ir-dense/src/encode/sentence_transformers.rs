@@ -261,7 +261,7 @@ impl SentenceTransformersConfig {
             config.transformer = inner_path(&path, folder, &modules[0].path, field(0))?;
             let pooling = inner_path(&path, folder, &modules[1].path, field(1))?;
             (config.pooling, config.include_prompt) = read_pooling(&pooling.join("config.json"))?;
-        } else if Model2VecConfig::read(folder)?.is_model2vec() {
+        } else if Model2VecConfig::is_in(folder)? {
             return Ok(config.with_static_embeddings());
         } else if ModelClass::read(folder)?.is_causal_lm() {
             config.pooling = Pooling::LastToken.into();

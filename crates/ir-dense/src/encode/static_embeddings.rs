@@ -7,10 +7,10 @@
 //!
 //! | | model2vec | StaticEmbedding |
 //! |---|---|---|
-//! | tensor | `embeddings`, optionally `weights` and `mapping` of vocabulary quantization | `embedding.weight` |
+//! | tensor | `embeddings`, optionally `weights` and `mapping` | `embedding.weight` |
 //! | normalization | `normalize` of `config.json` | module Normalize |
 //! | unknown tokens | left out, except of Unigram | their vector |
-//! | maximum length | 512 tokens, of 512 times the median length of a token in characters | none |
+//! | maximum length | 512 tokens, of 512 × the median length of a token | none |
 //!
 //! Both apply `truncation` of `tokenizer.json`, before unknown tokens are left out.
 //! Sums are f32 in the order of the tokens. model2vec rounds means of f16 tables to f16, which is

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::weights::check_finite;
 use super::{
     Architecture, LayerConfig, TensorSource, TensorValues, TransformerConfig, WeightFile, read_json,
@@ -33,7 +35,7 @@ pub(crate) struct StaticTable {
     tensor: &'static str,
     /// Rows and columns of the tensor.
     shape: [usize; 2],
-    /// Number of tokens.
+    /// Number of tokens: of the mapping, or else of the rows.
     tokens: usize,
 }
 
@@ -202,7 +204,6 @@ impl TensorSource for StaticTable {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(default)]
 pub(crate) struct Model2VecConfig {
-    model_type: Option<String>,
     /// If `true`, vectors are L2-normalized.
     normalize: Option<bool>,
 }
@@ -217,9 +218,10 @@ impl Model2VecConfig {
         Ok(config.unwrap_or_default())
     }
 
-    /// Returns `true` if the folder is one of model2vec according to `model_type`.
-    pub(crate) fn is_model2vec(&self) -> bool {
-        self.model_type.as_deref() == Some("model2vec")
+    /// Returns `true` for a folder of model2vec, according to `model_type` of `config.json`.
+    pub(crate) fn is_in(folder: &Path) -> Result<bool, ModelError> {
+        let config = read_json::<Value>(&folder.join("config.json"))?;
+        Ok(config.is_some_and(|config| config["model_type"] == "model2vec"))
     }
 
     /// Returns `true` if vectors are L2-normalized.

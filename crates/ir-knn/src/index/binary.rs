@@ -17,8 +17,8 @@ const WORD: usize = u64::BITS as usize;
 /// Flat index with a binary code per vector: one bit per dimension, set if the component is
 /// positive, 1/32 of the bytes.
 ///
-/// A search reads all codes, and the vectors of the candidates only: the documents with the smallest
-/// Hamming distances to the code of the query. Their scores are those of the flat index. Rankings
+/// A search reads all codes. The documents with the smallest Hamming distances to the code of the
+/// query are candidates, and only their vectors are read, for the scores of the flat index. Rankings
 /// are approximate, and equal the rankings of the flat index if all documents are candidates.
 ///
 /// Codes are computed when the index is built, and are not saved.
@@ -49,7 +49,7 @@ pub struct BinaryIndex {
 #[derive(Debug)]
 struct BinaryIndexData {
     flat: FlatIndex,
-    /// Words per code.
+    /// Number of 64-bit words of a code.
     words: usize,
     codes: Vec<u64>,
 }

@@ -1,5 +1,5 @@
-//! Vector indexes: exact search (flat, sparse), approximate search (HNSW, binary codes), segments of both, FAISS,
-//! and stores of token vectors for late interaction.
+//! Vector indexes: exact search (flat, sparse), approximate search (HNSW, binary codes), segments,
+//! FAISS, and stores of token vectors for late interaction.
 
 /// Accessors of an index. Its field `inner` has `ids`; `inner` itself or the named field of it has
 /// `dim` and `similarity`.

@@ -12,7 +12,7 @@ fn flat(ids: DocIds, rows: &[Vec<f32>], similarity: VectorSimilarity) -> FlatInd
     FlatIndex::from_row_major(ids, dim, rows.concat(), similarity).unwrap()
 }
 
-/// With all documents as candidates, the ranking is that of the flat index.
+/// With all documents as candidates, the flat index ranks.
 #[test]
 fn contract() {
     for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {

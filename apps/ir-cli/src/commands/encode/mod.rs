@@ -130,8 +130,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(QUANTIZED_FORMATS), value_name = "FORMAT")]
     quantize: Option<QuantizedFormat>,
 
-    /// Vectors from which int8 and uint8 take the minimum and maximum of every dimension, such as
-    /// those of the documents for queries: a .npy file [default: the encoded vectors]
+    /// Vectors from which int8 and uint8 take the minimum and maximum of every dimension, a .npy
+    /// file: for queries, the vectors of the documents [default: the encoded vectors]
     #[arg(long, value_name = "FILE", requires = "quantize")]
     calibration: Option<PathBuf>,
 

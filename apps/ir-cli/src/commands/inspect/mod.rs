@@ -203,7 +203,7 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
     }
 }
 
-/// Returns `true` for the names of files in the Common Index File Format, which has no magic number.
+/// Returns `true` for names of files in the Common Index File Format, which has no magic number.
 fn is_ciff(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
