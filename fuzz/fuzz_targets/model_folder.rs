@@ -28,10 +28,42 @@ fn models() -> &'static Vec<Vec<ModelFile>> {
             });
             files.collect()
         };
-        ["bert", "bert-pytorch", "distilbert", "mpnet", "roberta"]
-            .map(read)
-            .into()
+        let models = ["bert", "bert-pytorch", "distilbert", "mpnet", "roberta"].map(read);
+        models.into_iter().chain([static_embeddings()]).collect()
     })
+}
+
+/// A folder of model2vec: three rows of int8 for four tokens, with weights and mapping.
+fn static_embeddings() -> Vec<ModelFile> {
+    let tokenizer = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": null, "decoder": null,
+        "model": {
+            "type": "WordLevel",
+            "vocab": {"[UNK]": 0, "the": 1, "cat": 2, "ship": 3},
+            "unk_token": "[UNK]",
+        },
+    });
+    let header = serde_json::json!({
+        "embeddings": {"dtype": "I8", "shape": [3, 2], "data_offsets": [0, 6]},
+        "weights": {"dtype": "F16", "shape": [4], "data_offsets": [6, 14]},
+        "mapping": {"dtype": "I32", "shape": [4], "data_offsets": [14, 30]},
+    });
+    let header = header.to_string();
+    let mut weights = (header.len() as u64).to_le_bytes().to_vec();
+    weights.extend(header.as_bytes());
+    weights.extend([1, 2, 3, 4, 5, 6]);
+    // 1 and 2 in half precision.
+    weights.extend([0, 0x3c, 0, 0x40, 0, 0x3c, 0, 0x3c]);
+    weights.extend([0_i32, 1, 2, 1].map(i32::to_le_bytes).concat());
+    let config = "{\"model_type\": \"model2vec\", \"normalize\": true}";
+    vec![
+        ("config.json".to_owned(), config.into()),
+        ("tokenizer.json".to_owned(), tokenizer.to_string().into()),
+        ("model.safetensors".to_owned(), weights),
+    ]
 }
 
 fuzz_target!(|input: &[u8]| {

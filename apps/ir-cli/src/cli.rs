@@ -15,8 +15,8 @@ use crate::commands::pdf_text;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    agree, ask, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index,
-    inspect, interleave, knn_accuracy, map, merge, mine, overlap, pool, reproduce, run, search,
+    agree, ask, buckets, compare, datasets, diff, eval, export, frames, fuse, import_results,
+    index, inspect, interleave, knn_accuracy, map, merge, mine, overlap, pool, reproduce, run, search,
     stats, sweep, worker,
 };
 #[cfg(feature = "dense")]
@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Pool(pool::Args),
     /// Measure inter-assessor agreement
     Agree(agree::Args),
+    /// Export an index to other search engines, in the Common Index File Format
+    Export(export::Args),
     /// Estimate a tuned parameter's score by leave-one-query-out cross-validation
     Sweep(Box<sweep::Args>),
     /// Report recall by frequency of the documents in training data
@@ -216,6 +218,7 @@ impl Command {
             #[cfg(feature = "remote")]
             Self::Load(args) => load::run(args, console),
             Self::Worker(args) => worker::run(args, console),
+            Self::Export(args) => export::run(args, console),
             Self::Ask(args) => ask::run(args, console),
             Self::Frames(args) => frames::run(args, console),
             #[cfg(feature = "serve")]

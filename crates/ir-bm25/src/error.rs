@@ -71,6 +71,15 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// The term of a merge of posting lists that has two of them; [`None`] for other errors.
+    #[cfg(feature = "ciff")]
+    pub(crate) fn repeated_term(&self) -> Option<String> {
+        match self {
+            Self::Spill(error) => crate::indexer::RepeatedTerm::term(error),
+            _ => None,
+        }
+    }
+
     /// Converts the error of writing the index file.
     pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Write {

@@ -62,6 +62,8 @@ macro_rules! retrieve_rewritten {
 }
 
 pub mod analysis;
+#[cfg(feature = "ciff")]
+mod ciff;
 mod codec;
 mod config;
 mod error;
@@ -82,6 +84,8 @@ mod synonyms;
 mod term_dictionary;
 
 pub use analysis::Analysis;
+#[cfg(feature = "ciff")]
+pub use ciff::{CiffError, CiffHeader, CiffReader};
 pub use config::{
     BlankDocs, DocOrder, DuplicateIds, FieldNames, FieldNamesError, IndexConfig, IndexedFields,
     StoredFields,

@@ -3,7 +3,7 @@
 /// A format: what it is recognized by, and what of it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// What files of the format have: documents, queries, judgments, runs or vectors.
+    /// What files of the format have: documents, queries, judgments, runs, an index or vectors.
     pub content: &'static str,
     /// Name of the format.
     pub name: &'static str,
@@ -21,8 +21,8 @@ pub struct Format {
 const UTF8: &str = "UTF-8, UTF-16";
 const UTF8_LATIN1: &str = "UTF-8, UTF-16, Latin-1, Windows-1252";
 
-/// Formats of documents, queries, judgments, runs and vectors, in the order in which they are
-/// tried. Every file may be compressed by gzip or zstd, except Parquet and
+/// Formats of documents, queries, judgments, runs, indexes and vectors, in the order in which they
+/// are tried. Every file may be compressed by gzip or zstd, except Parquet and
 /// Arrow.
 ///
 /// ```
@@ -191,6 +191,14 @@ pub const FORMATS: &[Format] = &[
         skipped: "other columns",
     },
     Format {
+        content: "index",
+        name: "CIFF",
+        recognized_by: ".ciff; `ir index --from-ciff` reads any name",
+        fields: "version, num_postings_lists, num_docs, description; term, df, cf, postings of gaps and frequencies; docid, collection_docid, doclength",
+        encodings: "binary",
+        skipped: "the average document length",
+    },
+    Format {
         content: "vectors",
         name: "vector index",
         recognized_by: "ir-flat, ir-half, ir-hnsw or ir-sprs at the start, or a folder of `ir encode --add`",
@@ -211,6 +219,14 @@ pub const FORMATS: &[Format] = &[
         name: "vectors in JSON lines, Parquet or Arrow",
         recognized_by: "{, PAR1, ARROW1 or a message of Arrow at the start",
         fields: "id; vector, embedding, embeddings, emb or values, in any case, a list of numbers",
+        encodings: UTF8,
+        skipped: "other fields",
+    },
+    Format {
+        content: "vectors",
+        name: "sparse vectors in JSON lines",
+        recognized_by: "{ at the start, an id and the object vector, without texts; systems of type sparse read texts beside it",
+        fields: "id, _id or docid; vector, weights by token, each at least 0",
         encodings: UTF8,
         skipped: "other fields",
     },

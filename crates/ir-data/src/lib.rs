@@ -39,6 +39,7 @@ pub mod sentences;
 #[cfg(feature = "html")]
 pub mod sgml;
 pub mod smart;
+mod sparse_vectors;
 pub mod squad;
 mod template;
 mod templated_corpus;
@@ -54,7 +55,7 @@ pub use catalog::open_path_or_name;
 pub use collection::{Collection, CountedCorpus, InMemoryJudgedQueries, JudgedQueries};
 pub use compression::{
     Compression, DataFile, byte_order_mark, create, decompress, detect_compression, is_plain, open,
-    unsupported_compression,
+    open_bytes, unsupported_compression,
 };
 pub use documents::{DocumentFile, DocumentFiles, DocumentFormat, ReadOptions};
 pub use error::{DataError, InvalidText};
@@ -69,6 +70,7 @@ pub use parser_message::parser_message;
 pub use parts::check_parts;
 pub use qrels::{parse_qrels_any, read_qrels_any, read_split_qrels};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
+pub use sparse_vectors::{SPARSE_VECTORS, SparseVectorReader, SparseVectorRecord};
 pub use template::{DocTemplate, TemplateError};
 pub use templated_corpus::TemplatedCorpus;
 pub use text_encoding::TextEncoding;

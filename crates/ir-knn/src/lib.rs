@@ -7,6 +7,7 @@ mod matrix;
 mod neighbors;
 #[cfg(feature = "npy")]
 pub mod npy;
+mod quantize;
 mod recommend;
 #[allow(
     unsafe_code,
@@ -24,18 +25,22 @@ pub use classify::{
     SmallClass, StratifiedFolds, StratifiedFoldsError,
 };
 pub use index::{
-    EfSearch, EncodedSparse, EncodedSparseError, FlatIndex, FlatIndexWriteError, FlatIndexWriter,
-    HnswConfig, HnswError, HnswIndex, HnswSearcher, LateInteraction, LateInteractionError,
-    PutOutcome, SaveVectorIndexError, SegmentStats, SegmentedHnswSearcher, SegmentedTokenStore,
-    SegmentedTokenStoreWriter, SegmentedVectorIndex, SparseIndex, SparseVector, SparseVectorError,
-    TokenCodebook, TokenCodebookConfig, TokenEncoding, TokenStore, TokenStoreConfig,
-    TokenStoreError, TokenStoreWriter, TopCandidates, VectorError, VectorIndexConfig,
-    VectorIndexWriter, VectorIndexWriterError, explain_max_sim, matched_words, max_sim,
+    BinaryIndex, BinarySearcher, EfSearch, EncodedSparse, EncodedSparseError, FlatIndex,
+    FlatIndexWriteError, FlatIndexWriter, HnswConfig, HnswError, HnswIndex, HnswSearcher,
+    LateInteraction, LateInteractionError, PutOutcome, SaveVectorIndexError, SegmentStats,
+    SegmentedHnswSearcher, SegmentedTokenStore, SegmentedTokenStoreWriter, SegmentedVectorIndex,
+    SparseIndex, SparseVector, SparseVectorError, TokenCodebook, TokenCodebookConfig,
+    TokenEncoding, TokenStore, TokenStoreConfig, TokenStoreError, TokenStoreWriter, TopCandidates,
+    VectorError, VectorIndexConfig, VectorIndexWriter, VectorIndexWriterError, explain_max_sim,
+    matched_words, max_sim,
 };
 #[cfg(feature = "faiss")]
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};
 pub use matrix::{CsrMatrix, Matrix, MatrixError, MatrixView, normalize_rows};
 pub use neighbors::Neighbor;
+pub use quantize::{
+    QuantizationError, QuantizedFormat, QuantizedVectors, quantization_ranges, quantize_vectors,
+};
 pub use recommend::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQuery, TrainingQueryKnn,
     TrainingQueryKnnConfig, TrainingQueryKnnError,

@@ -214,17 +214,27 @@ fn sparse_vectors_are_ranked_by_inner_product() {
         (
             "vectors",
             format!("{vectors}{{\"id\": \"a\", \"vector\": {{}}}}\n"),
-            "vectors:4: expected different ids, found \"a\" twice",
+            "vectors:4: expected a unique id, found \"a\", which is also on line 1",
         ),
         (
             "queries",
             format!("{queries}{{\"id\": \"q2\", \"vector\": {{}}}}\n"),
-            "queries:3: expected different ids, found \"q2\" twice",
+            "queries:3: expected a unique id, found \"q2\", which is also on line 2",
         ),
         (
             "queries",
             "{\"id\": \"q1\", \"vector\": {\"other\": 1e39}}\n".to_owned(),
-            "queries:1: ",
+            "queries:1: expected finite weights of at least 0",
+        ),
+        (
+            "vectors",
+            "{\"id\": \"a\", \"vector\": {\"x\": -0.5}}\n".to_owned(),
+            "vectors:1: expected finite weights of at least 0, found \"-0.5 of token x\"",
+        ),
+        (
+            "vectors",
+            "{\"id\": \"a\", \"vector\": {\"x\": 1, \"x\": 2}}\n".to_owned(),
+            "vectors:1: expected one field \"x\", found two",
         ),
         (
             "vectors",

@@ -274,7 +274,7 @@ mod vectors {
             .with_user_metadata(serde_json::to_string(&origin)?)
             .finish()?;
         if is_npy(output) {
-            write_npy(&path, output)?;
+            write_npy(&path, output, None)?;
             fs::remove_file(&path).with_context(|| failed(path.display()))?;
         }
         ids.map_or(Ok(()), OutputSink::commit)?;

@@ -9,6 +9,7 @@ pub(crate) mod diff;
 #[cfg(feature = "dense")]
 pub(crate) mod encode;
 pub(crate) mod eval;
+pub(crate) mod export;
 pub(crate) mod frames;
 pub(crate) mod fuse;
 pub(crate) mod import_results;

@@ -144,6 +144,8 @@ pub(super) const COMMON: [(&str, &[&str]); 9] = [
             "max-tokens",
             "pooling",
             "normalize",
+            "truncate-dim",
+            "quantize",
             "precision",
             "backend",
             "add",

@@ -40,6 +40,11 @@ pub(crate) struct EncoderOptions {
     #[arg(long, value_name = "true|false")]
     normalize: Option<bool>,
 
+    /// Number of dimensions that are kept of every vector (Matryoshka), up to the dimension of the
+    /// model; documents and queries need the same [default: from the model]
+    #[arg(long, value_parser = positive, value_name = "N")]
+    truncate_dim: Option<usize>,
+
     /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
     /// same name [default: cpu]
     #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME")]
@@ -58,6 +63,7 @@ impl EncoderOptions {
             ("--max-tokens", self.max_tokens.is_some()),
             ("--pooling", self.pooling.is_some()),
             ("--normalize", self.normalize.is_some()),
+            ("--truncate-dim", self.truncate_dim.is_some()),
             ("--backend", self.backend.is_some()),
             ("--precision", self.precision.is_some()),
         ])
@@ -68,6 +74,7 @@ impl EncoderOptions {
         first_set([
             ("--pooling", self.pooling.is_some()),
             ("--normalize", self.normalize.is_some()),
+            ("--truncate-dim", self.truncate_dim.is_some()),
         ])
     }
 
@@ -96,6 +103,9 @@ impl EncoderOptions {
         }
         if let Some(normalize) = self.normalize {
             set("normalize", normalize.into());
+        }
+        if let Some(dim) = self.truncate_dim {
+            set("truncate_dim", i64::try_from(dim)?.into());
         }
         let precision = self.precision.map(|precision| {
             let names = PRECISIONS.map(|(name, _, known)| (name, known == precision));
@@ -126,6 +136,7 @@ impl EncoderOptions {
         config.precision = self.precision.unwrap_or_default();
         config.pooling = self.pooling;
         config.normalize = self.normalize;
+        config.truncate_dim = self.truncate_dim;
         match side {
             Side::Query => config.with_query(of),
             Side::Document => config.with_document(of),
@@ -227,6 +238,11 @@ pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEn
         }
         ModelError::Tokenizer(TokenizerError::Limit { .. }) if is_limited => {
             Usage(format!("--max-tokens: {error}")).into()
+        }
+        ModelError::Setting { field, .. }
+            if field == "truncate_dim" && config.truncate_dim.is_some() =>
+        {
+            Usage(format!("--truncate-dim: {error}")).into()
         }
         ModelError::Precision { .. } => Usage(format!("--precision: {error}")).into(),
         _ => error.into(),

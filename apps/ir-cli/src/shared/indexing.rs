@@ -254,10 +254,15 @@ pub(crate) fn index_keys(
 }
 
 impl IndexOptions {
+    /// The analysis with its changes, if one of its options is given.
+    pub(crate) fn given_analysis(&self) -> Result<Option<Analysis>> {
+        let is_given = self.analysis.is_some() || self.changes.first_set().is_some();
+        is_given.then(|| self.analyzer()).transpose()
+    }
+
     /// Keys of a system that the given options describe, before the index is built.
     pub(crate) fn keys(&self) -> Result<Table> {
-        let is_given = self.analysis.is_some() || self.changes.first_set().is_some();
-        let analysis = is_given.then(|| self.analyzer()).transpose()?;
+        let analysis = self.given_analysis()?;
         index_keys(
             analysis.as_ref(),
             self.fields,

@@ -10,7 +10,7 @@ fn help_lists_examples() {
     let here = Folder::new();
     let help = here.ir("--help").ok().out;
     let commands = words(
-        "index search eval compare diff fuse ask frames import-results interleave overlap \
+        "index search export eval compare diff fuse ask frames import-results interleave overlap \
         pool agree sweep buckets knn-accuracy datasets stats",
     );
     for command in commands {

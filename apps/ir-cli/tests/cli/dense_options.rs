@@ -342,8 +342,8 @@ fn system_files_compare_the_encoder_and_the_texts() {
         ["search tiny --system s.toml", "run e.toml --cache cache"].map(|it| here.ir(it))
     };
     for ran in system(&model, ", pooling = \"cls\"") {
-        let settings = "docs.ir: expected pooling cls, found mean (give the model, pooling, normalize \
-                        and precision of `ir encode`, and query_prefix, the prefix of queries; \
+        let settings = "docs.ir: expected pooling cls, found mean (give the model, pooling, normalize, \
+                        truncate_dim and precision of `ir encode`, and query_prefix, the prefix of queries; \
                         any_encoder = true searches all the same)";
         ran.fails(1, &["systems[0].encoder: ", settings]);
     }

@@ -191,6 +191,7 @@ fn help_lists_all_formats() {
         "CSV or TSV with a header line",
         "TREC qrels",
         "NumPy, fvecs",
+        "CIFF",
     ] {
         assert!(help.contains(&format!("{format} (")), "{help}");
     }

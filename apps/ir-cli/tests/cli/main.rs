@@ -12,6 +12,7 @@ mod ask_system;
 mod bad_input;
 mod basic;
 mod biocaddie;
+mod ciff;
 mod collections;
 mod common;
 mod compare;
@@ -70,6 +71,8 @@ mod search_messages;
 mod several_runs;
 mod shards;
 mod signals;
+#[cfg(feature = "dense")]
+mod small_vectors;
 mod stats;
 mod structured;
 mod sweep_grid;

@@ -14,7 +14,7 @@ const RERANKER: &str = concat!(
 
 /// Types with keys that suffice. `words` and `vectors` are the systems of [`PARTS`]; rows with
 /// `MODEL` or `RERANKER` need the feature `dense`.
-const TYPES: [(&str, &str); 14] = [
+const TYPES: [(&str, &str); 15] = [
     ("bm25", ""),
     ("bm25", "feedback = \"rm3(docs=2,terms=3)\""),
     ("knn", "min_df = 1"),
@@ -24,6 +24,10 @@ const TYPES: [(&str, &str); 14] = [
         "vectors = \"files/vectors.jsonl\"\nqueries = \"files/queries.jsonl\"",
     ),
     ("hnsw", "encoder = { model = \"MODEL\" }\nm = 4"),
+    (
+        "binary",
+        "encoder = { model = \"MODEL\", truncate_dim = 8 }\nrescore_multiplier = 4",
+    ),
     (
         "sparse",
         "vectors = \"files/sparse.jsonl\"\nqueries = \"files/sparse-queries.jsonl\"",
@@ -182,12 +186,13 @@ fn repeated_ids_rank_as_in_experiments() {
 }
 
 /// Types without options of their own: files and `--type` name them.
-const FILES_ONLY: [(&str, &str); 8] = [
+const FILES_ONLY: [(&str, &str); 9] = [
     ("knn", "recommends what training queries found"),
     (
         "hnsw",
         "--vectors searches the graphs of `ir encode --hnsw`",
     ),
+    ("binary", "--vectors searches vectors or graphs"),
     ("sparse", "--vectors are dense"),
     ("tfidf", "--model tfidf is Lucene's"),
     ("lsi", "built from the documents of a task"),

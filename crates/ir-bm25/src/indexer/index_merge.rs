@@ -12,7 +12,7 @@ use crate::postings::{END, Posting};
 use crate::{BuildError, DuplicateIds, Index, IndexConfig, StoredFields};
 
 /// Size in bytes from which a run is handed to the merge.
-const RUN_BYTES: usize = 4 << 20;
+pub(super) const RUN_BYTES: usize = 4 << 20;
 
 /// Merges indexes with equal configurations, in their order, into the file `path`. The file has the
 /// bytes of an index that is built from the documents that are not in the set beside their index.
@@ -107,7 +107,7 @@ fn gather(
 }
 
 /// Writes and opens the merged index.
-fn write(
+pub(super) fn write(
     indexed: IndexedDocs,
     config: &IndexConfig,
     analyzer: Option<&str>,
@@ -199,7 +199,8 @@ fn add_index(
     Ok(())
 }
 
-fn spill(indexed: &mut IndexedDocs, memory: usize) -> Result<(), BuildError> {
+/// Spills what exceeds the memory budget.
+pub(super) fn spill(indexed: &mut IndexedDocs, memory: usize) -> Result<(), BuildError> {
     if indexed.runs.in_memory() + indexed.stored.in_memory() > memory {
         let new_file = || new_file(None);
         indexed.runs.spill(&new_file).map_err(BuildError::Spill)?;

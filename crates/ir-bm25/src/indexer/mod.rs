@@ -9,6 +9,8 @@
 mod index_merge;
 mod index_writer;
 mod inverter;
+#[cfg(feature = "ciff")]
+mod posting_list_builder;
 mod record_spool;
 mod sorted_run;
 mod workers;
@@ -25,7 +27,11 @@ use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, Progress};
 use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
 pub(crate) use index_merge::merge_indexes;
 use inverter::InvertedChunk;
+#[cfg(feature = "ciff")]
+pub(crate) use posting_list_builder::PostingListBuilder;
 use record_spool::RecordSpool;
+#[cfg(feature = "ciff")]
+pub(crate) use sorted_run::RepeatedTerm;
 use sorted_run::SortedRuns;
 use workers::{DocChunk, InversionConfig, Workers};
 

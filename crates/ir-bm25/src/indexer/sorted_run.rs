@@ -9,6 +9,8 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::error::Error;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
@@ -100,9 +102,51 @@ pub(super) struct SortedRuns {
     spilled: Vec<(File, u64)>,
     memory: Vec<Vec<u8>>,
     in_memory: usize,
+    /// If `true`, a term in two runs is an error ([`RepeatedTerm`]).
+    unique_terms: bool,
 }
 
+/// A term that occurs in two runs, where each has one list.
+#[derive(Debug)]
+pub(crate) struct RepeatedTerm {
+    key: Vec<u8>,
+}
+
+impl RepeatedTerm {
+    /// The term that an error of a merge names; [`None`] for other errors.
+    #[cfg(feature = "ciff")]
+    pub(crate) fn term(error: &io::Error) -> Option<String> {
+        let repeated = error.get_ref()?.downcast_ref::<Self>()?;
+        Some(repeated.text())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(self.key.get(1..).unwrap_or_default()).into_owned()
+    }
+}
+
+impl fmt::Display for RepeatedTerm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "expected one posting list of {:?}, found two",
+            self.text()
+        )
+    }
+}
+
+impl Error for RepeatedTerm {}
+
 impl SortedRuns {
+    /// Runs in which each term has one list.
+    #[cfg(feature = "ciff")]
+    pub(super) fn with_unique_terms() -> Self {
+        Self {
+            unique_terms: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn push(&mut self, run: Vec<u8>) {
         self.in_memory += run.len();
         self.memory.push(run);
@@ -121,10 +165,12 @@ impl SortedRuns {
             return Ok(());
         }
         let sources = runs.into_iter().map(RunReader::memory).collect();
-        self.spilled.push(merge_to_file(sources, new_file()?)?);
+        let merge = RunMerge::new(sources, self.unique_terms)?;
+        self.spilled.push(merge_to_file(merge, new_file()?)?);
         if self.spilled.len() >= MERGE_FACTOR {
             let sources = Self::files(&mut self.spilled)?;
-            self.spilled.push(merge_to_file(sources, new_file()?)?);
+            let merge = RunMerge::new(sources, self.unique_terms)?;
+            self.spilled.push(merge_to_file(merge, new_file()?)?);
         }
         Ok(())
     }
@@ -140,12 +186,11 @@ impl SortedRuns {
     pub(super) fn merge(mut self) -> io::Result<RunMerge> {
         let mut sources = Self::files(&mut self.spilled)?;
         sources.extend(self.memory.into_iter().map(RunReader::memory));
-        RunMerge::new(sources)
+        RunMerge::new(sources, self.unique_terms)
     }
 }
 
-fn merge_to_file(sources: Vec<RunReader>, file: File) -> io::Result<(File, u64)> {
-    let mut merge = RunMerge::new(sources)?;
+fn merge_to_file(mut merge: RunMerge, file: File) -> io::Result<(File, u64)> {
     let mut to = BufWriter::with_capacity(1 << 18, file);
     let (mut term, mut entry) = (MergedTerm::default(), Vec::new());
     let mut size = 0;
@@ -316,6 +361,7 @@ fn read_bytes(from: &mut impl Read, n: u64, to: &mut Vec<u8>) -> io::Result<()> 
 pub(super) struct RunMerge {
     sources: Vec<RunReader>,
     heap: BinaryHeap<HeapEntry>,
+    unique_terms: bool,
 }
 
 /// The current key of a run. Ordered in reverse for the max-heap: smallest key, then first run.
@@ -338,10 +384,11 @@ impl PartialOrd for HeapEntry {
 }
 
 impl RunMerge {
-    fn new(sources: Vec<RunReader>) -> io::Result<Self> {
+    fn new(sources: Vec<RunReader>, unique_terms: bool) -> io::Result<Self> {
         let mut merge = Self {
             sources,
             heap: BinaryHeap::new(),
+            unique_terms,
         };
         for source in 0..merge.sources.len() {
             merge.advance(source, Vec::new())?;
@@ -370,6 +417,11 @@ impl RunMerge {
                 term.key.clone_from(&next.key);
             } else if next.key != term.key {
                 break;
+            } else if self.unique_terms {
+                let repeated = RepeatedTerm {
+                    key: next.key.clone(),
+                };
+                return Err(io::Error::new(io::ErrorKind::InvalidData, repeated));
             }
             let Some(HeapEntry { key, source }) = self.heap.pop() else {
                 break;

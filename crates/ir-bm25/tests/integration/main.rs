@@ -4,6 +4,8 @@ mod analysis;
 mod analysis_properties;
 mod analysis_streams;
 mod bm25_f;
+#[cfg(feature = "ciff")]
+mod ciff;
 mod common;
 mod contract;
 mod feedback;

@@ -138,8 +138,11 @@ pub fn byte_order_mark(path: impl AsRef<Path>) -> Result<Option<&'static str>, D
     Ok(utf16::unit_of(&head).map(|_| "UTF-16"))
 }
 
-/// Opens a file as [`open`] does, without conversion of UTF-16.
-pub(crate) fn open_bytes(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
+/// Opens a binary file as [`open`] does, without conversion of UTF-16.
+///
+/// # Errors
+/// Returns the errors of [`open`].
+pub fn open_bytes(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let name = name_of(path);
     let file = File::open(path).map_err(read_error(path))?;
     if file.metadata().map_err(read_error(path))?.is_dir() {

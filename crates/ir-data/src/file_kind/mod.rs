@@ -17,6 +17,7 @@ use crate::head::{ColumnarFormat, FirstElements, has_extension, vector_format};
 use crate::json::RecordKind;
 use crate::judgments;
 use crate::qrels::{self, table};
+use crate::sparse_vectors::SPARSE_VECTORS;
 
 /// Number of bytes by which the kind of a file is detected.
 const HEAD: u64 = 1 << 16;
@@ -77,6 +78,7 @@ impl FileKind {
     /// | JSON or columns with the names of queries only | queries |
     /// | vector index, NumPy array, `.fvecs` | vectors |
     /// | JSON, Parquet or Arrow with vectors and without texts | vectors |
+    /// | JSON with `vector`, an object of weights, and without texts | vectors |
     /// | otherwise | documents |
     ///
     /// ```
@@ -392,6 +394,15 @@ fn of_json(head: &str) -> FileKind {
     if judgments::are_record_names(&names) {
         return FileKind::Judgments;
     }
+    let has = |name: &str| members.contains_key(name);
+    let is_text = RecordKind::Document.text_names().any(has);
+    if let Some(Value::Object(weights)) = members.get("vector")
+        && weights.values().all(Value::is_number)
+        && ["id", "_id", "docid"].into_iter().any(has)
+        && !is_text
+    {
+        return FileKind::Vectors(SPARSE_VECTORS);
+    }
     // An object of objects: {"q1": {"d1": 1.
     let inner = record
         .strip_prefix('{')
@@ -416,12 +427,10 @@ fn of_json(head: &str) -> FileKind {
             _ => FileKind::Documents,
         };
     }
-    let has = |name: &str| members.contains_key(name);
     let is_vector = members.iter().any(|(name, value)| {
         let is_name = |known: &str| name.eq_ignore_ascii_case(known);
         value.is_array() && columnar::VECTOR_NAMES.into_iter().any(is_name)
     });
-    let is_text = RecordKind::Document.text_names().any(has);
     if is_vector && !is_text {
         return FileKind::Vectors(if head.starts_with('[') {
             "JSON array of vectors"

@@ -74,6 +74,18 @@ fn kinds() {
             r#"[{"docno": "d", "Embeddings": [0.5]}]"#,
             Vectors("JSON array of vectors"),
         ),
+        (
+            r#"{"id": "d", "vector": {"tea": 0.5}}"#,
+            Vectors("JSON lines of sparse vectors"),
+        ),
+        (
+            r#"{"vector": {"tea": 0.5}, "_id": 1}"#,
+            Vectors("JSON lines of sparse vectors"),
+        ),
+        (
+            r#"{"id": "d", "contents": "", "vector": {"tea": 0.5}}"#,
+            Documents,
+        ),
         ("\n<DOC>\n<DOCNO>", Documents),
         (
             "<?xml version='1.0'?>\n<topics>\n<topic number='1'>",

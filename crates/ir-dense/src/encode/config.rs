@@ -36,6 +36,13 @@ pub struct EncoderConfig {
     /// modules at the end are skipped. If it is set, the similarity function of the folder does not
     /// default to the cosine. Default: as in the folder.
     pub normalize: Option<bool>,
+    /// Number of dimensions that are kept of every vector (Matryoshka), before normalization at the
+    /// end, in place of `truncate_dim` of the folder. Range: 1 to the dimension of the model.
+    /// Late-interaction models have [`MultiVectorConfig::truncate_dim`]. Default: as in the folder.
+    ///
+    /// [`MultiVectorConfig::truncate_dim`]: crate::MultiVectorConfig::truncate_dim
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncate_dim: Option<usize>,
     /// Configuration of the query side.
     pub query: SideConfig,
     /// Configuration of the document side.
@@ -68,6 +75,7 @@ impl Default for EncoderConfig {
             precision: Precision::default(),
             pooling: None,
             normalize: None,
+            truncate_dim: None,
             query: SideConfig::default(),
             document: SideConfig::default(),
             batch_tokens: 2048,
@@ -82,6 +90,7 @@ impl EncoderConfig {
         with_precision: precision, Precision;
         with_pooling: Some(pooling), Pooling;
         with_normalize: Some(normalize), bool;
+        with_truncate_dim: Some(truncate_dim), usize;
         with_query: query, SideConfig;
         with_document: document, SideConfig;
         with_batch_tokens: batch_tokens, usize;

@@ -220,13 +220,18 @@ impl ModelWeights {
                 let problems = tensor_problems(config, file)?;
                 Ok(problems.iter().map(ModelError::to_string).collect())
             }
-            Self::Module(_) => Ok(Vec::new()),
+            Self::Module(_) | Self::Static { .. } => Ok(Vec::new()),
         }
     }
 
     pub(crate) fn describe(&self) -> Result<WeightDescription, ModelError> {
         let (mut format, mut files, mut precisions) = ("memory", Vec::new(), BTreeMap::new());
-        if let Self::File { file, .. } = self {
+        let file = match self {
+            Self::File { file, .. } => Some(file),
+            Self::Static { table, .. } => Some(table.file()),
+            Self::Module(_) => None,
+        };
+        if let Some(file) = file {
             (format, files) = file.files();
             precisions = file.element_counts()?;
         }

@@ -20,6 +20,7 @@ mod pooling;
 mod router;
 mod save;
 pub(crate) mod sentence_transformers;
+mod static_embeddings;
 mod stream;
 mod text_groups;
 pub(crate) mod tokenizer;

@@ -84,9 +84,21 @@ impl VectorModules {
         truncate_dim: Option<usize>,
         output: &str,
     ) -> Result<Self, ModelError> {
-        let mut read = Self::new(input);
         // After Transformer and Pooling.
-        for (position, entry) in (2..).zip(entries) {
+        Self::read_from(2, folder, entries, input, truncate_dim, output)
+    }
+
+    /// [`Self::read`] of modules from the position `first` of `modules.json` on.
+    pub(crate) fn read_from(
+        first: usize,
+        folder: &Path,
+        entries: &[SentenceTransformersModule],
+        input: usize,
+        truncate_dim: Option<usize>,
+        output: &str,
+    ) -> Result<Self, ModelError> {
+        let mut read = Self::new(input);
+        for (position, entry) in (first..).zip(entries) {
             let name = entry.name();
             let names = ["Dense", "LayerNorm", "Normalize", "Dropout"];
             if !names.contains(&name) {
@@ -94,7 +106,7 @@ impl VectorModules {
                 return Err(entry.unexpected(folder, position, expected));
             }
             let own = entry.folder(folder, position)?;
-            let is_last = position == entries.len() + 1;
+            let is_last = position + 1 == first + entries.len();
             let writes = if is_last && name == "Dense" {
                 output
             } else {
@@ -230,12 +242,17 @@ impl VectorModules {
 
     /// Dimension of the vectors.
     pub(crate) fn dim(&self) -> usize {
+        self.truncate_dim.unwrap_or(self.full_dim())
+    }
+
+    /// Dimension of the vectors before truncation.
+    pub(crate) fn full_dim(&self) -> usize {
         let outputs = |module: &VectorModule| match &module.operation {
             Operation::Dense(dense) => Some(dense.outputs()),
             _ => None,
         };
         let output = self.modules.iter().rev().find_map(outputs);
-        self.truncate_dim.unwrap_or(output.unwrap_or(self.input))
+        output.unwrap_or(self.input)
     }
 
     /// Dimension of pooled vectors or of the hidden states of tokens.

@@ -12,6 +12,7 @@ use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
 use crate::error::ModelError;
 use crate::model_folder::{create_folder, write_folder, write_json};
+use crate::transformer::ModelWeights;
 
 impl BiEncoder {
     /// Writes a folder in the layout of sentence-transformers, which sentence-transformers and
@@ -43,6 +44,9 @@ impl BiEncoder {
     }
 
     fn write(&self, tower: &Tower, sides: &[Side], folder: &Path) -> Result<(), ModelError> {
+        if matches!(tower.weights, ModelWeights::Static { .. }) {
+            tower.transformer()?;
+        }
         create_folder(folder)?;
         tower.write_config(folder)?;
         let limit = |side| tower.limit(side, self.config().side(side));

@@ -12,7 +12,9 @@ use super::tokenizer_files::TextRules;
 use super::transformer_module::TransformerModule;
 use super::{Pooling, PoolingModes, router};
 use crate::error::ModelError;
-use crate::model_folder::{create_folder, from_value, inner_path, read_json, write_json};
+use crate::model_folder::{
+    Model2VecConfig, create_folder, from_value, inner_path, read_json, write_json,
+};
 use crate::similarity;
 
 /// First version of sentence-transformers that does not remove white space around a text, and
@@ -45,6 +47,8 @@ pub(crate) struct SentenceTransformersConfig {
     pub(crate) pooling: PoolingModes,
     /// If `false`, the tokens of the prompt are not pooled.
     pub(crate) include_prompt: bool,
+    /// If `true`, the folder has static embeddings in place of a transformer.
+    pub(crate) is_static: bool,
     /// If `true`, `modules.json` names pooling and modules.
     pub(crate) has_modules: bool,
     /// Values of the files without effect, one sentence each.
@@ -229,6 +233,12 @@ impl SentenceTransformersConfig {
             config.is_sentence_transformers = true;
             config.has_modules = true;
             let mut modules = router::resolve(folder, modules, side)?;
+            if modules.first().map(|it| it.name()) == Some("StaticEmbedding") {
+                config.modules = modules.split_off(1);
+                let field = || "path of module 0".to_owned();
+                config.transformer = inner_path(&path, folder, &modules[0].path, field)?;
+                return Ok(config.with_static_embeddings());
+            }
             for (position, expected) in ["Transformer", "Pooling"].into_iter().enumerate() {
                 let found = modules.get(position);
                 if found.is_none_or(|module| module.name() != expected) {
@@ -251,6 +261,8 @@ impl SentenceTransformersConfig {
             config.transformer = inner_path(&path, folder, &modules[0].path, field(0))?;
             let pooling = inner_path(&path, folder, &modules[1].path, field(1))?;
             (config.pooling, config.include_prompt) = read_pooling(&pooling.join("config.json"))?;
+        } else if Model2VecConfig::is_in(folder)? {
+            return Ok(config.with_static_embeddings());
         } else if ModelClass::read(folder)?.is_causal_lm() {
             config.pooling = Pooling::LastToken.into();
         }
@@ -263,12 +275,24 @@ impl SentenceTransformersConfig {
     }
 }
 
+impl SentenceTransformersConfig {
+    /// Configuration of static embeddings: texts are tokenized unchanged, and pooled by the mean.
+    fn with_static_embeddings(mut self) -> Self {
+        self.is_static = true;
+        self.has_modules = true;
+        self.is_sentence_transformers = true;
+        self.texts.is_unchanged = true;
+        self
+    }
+}
+
 impl Default for SentenceTransformersConfig {
     fn default() -> Self {
         Self {
             transformer: PathBuf::new(),
             pooling: Pooling::Mean.into(),
             include_prompt: true,
+            is_static: false,
             has_modules: false,
             notes: Vec::new(),
             modules: Vec::new(),

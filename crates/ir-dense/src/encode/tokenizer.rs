@@ -35,6 +35,8 @@ pub struct ModelTokenizer {
     padding: u32,
     /// If `true`, long texts lose their beginning.
     truncates_left: bool,
+    /// Maximum number of tokens in `tokenizer.json`, which static embeddings apply.
+    truncation: Option<usize>,
     pub(super) boundaries: WordBoundaries,
     /// Changes of texts before tokenization.
     pub(super) texts: TextRules,
@@ -44,6 +46,18 @@ pub struct ModelTokenizer {
     pub(crate) mask: Option<u32>,
     /// If `true`, texts are padded at their beginning.
     pub(crate) pads_left: bool,
+    /// Rules of static embeddings, which have no special tokens.
+    pub(super) bag: Option<BagRules>,
+}
+
+/// How texts of static embeddings are tokenized: without special tokens, so that a text may have no
+/// token.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BagRules {
+    /// Token that is removed.
+    pub(super) removed: Option<u32>,
+    /// Number of characters per token of the limit to which a text is cut before it is tokenized.
+    pub(super) characters: Option<usize>,
 }
 
 /// Token ids of a text, with special tokens.
@@ -95,12 +109,14 @@ impl ModelTokenizer {
             ));
         }
         let truncates_left = settings.truncates_left(&json)?;
+        let truncation = json["truncation"]["max_length"].as_u64();
         settings.apply(&mut json)?;
         if texts.lowercase && texts.is_unchanged {
             add_lowercasing(&mut json);
         }
         let mut tokenizer = Self::new(path, &json, &settings)?;
         tokenizer.truncates_left = truncates_left;
+        tokenizer.truncation = truncation.and_then(|limit| usize::try_from(limit).ok());
         tokenizer.texts = texts;
         Ok(tokenizer)
     }
@@ -136,7 +152,9 @@ impl ModelTokenizer {
             mask: named("mask_token").or_else(masks).or(named("eos_token")),
             texts: TextRules::default(),
             truncates_left: false,
+            truncation: None,
             pads_left: settings.pads_left(),
+            bag: None,
             model_max_length,
             boundaries: caught(&path, || WordBoundaries::new(&tokenizer))?,
             tokenizer,
@@ -175,6 +193,9 @@ impl ModelTokenizer {
         limit: usize,
         ids: &mut Vec<u32>,
     ) -> Result<bool, TokenizerError> {
+        if let Some(rules) = self.bag {
+            return self.tokenize_bag(text, limit, rules, ids);
+        }
         let text = self.stripped(text);
         let truncated = self.truncate(text, limit, |part| self.encode_part(part))?;
         let [before, after] = &self.special;
@@ -189,6 +210,34 @@ impl ModelTokenizer {
             ids.push(self.padding);
         }
         Ok(truncated.is_cut)
+    }
+
+    /// Replaces `ids` by the tokens of a text of static embeddings.
+    fn tokenize_bag(
+        &self,
+        text: &str,
+        limit: usize,
+        rules: BagRules,
+        ids: &mut Vec<u32>,
+    ) -> Result<bool, TokenizerError> {
+        let characters = rules.characters.map(|it| it.saturating_mul(limit));
+        let end = characters.and_then(|count| text.char_indices().nth(count));
+        let cut = end.map_or(text, |(end, _)| &text[..end]);
+        let encoding = self.encode_part(cut)?;
+        let tokens = encoding.get_ids();
+        let beyond = tokens
+            .len()
+            .saturating_sub(self.truncation.unwrap_or(usize::MAX));
+        let kept = if self.truncates_left {
+            &tokens[beyond..]
+        } else {
+            &tokens[..tokens.len() - beyond]
+        };
+        ids.clear();
+        ids.extend(kept.iter().filter(|&&id| rules.removed != Some(id)));
+        let is_cut = cut.len() < text.len() || beyond > 0 || ids.len() > limit;
+        ids.truncate(limit);
+        Ok(is_cut)
     }
 
     /// [`Self::encode`] of `prefix` and `text`, which must be tokenized as they are, and the range
@@ -372,6 +421,36 @@ impl ModelTokenizer {
             ModelWrapper::BPE(_) => "BPE",
             ModelWrapper::Unigram(_) => "Unigram",
             ModelWrapper::WordLevel(_) => "WordLevel",
+        }
+    }
+
+    /// The tokenizer without special tokens around a text.
+    pub(super) fn with_bag(mut self, rules: BagRules) -> Self {
+        self.special = Default::default();
+        self.bag = Some(rules);
+        self
+    }
+
+    /// Id of the token of unknown words; [`None`] for Unigram and vocabularies without one.
+    pub(super) fn unknown_token(&self) -> Option<u32> {
+        let token = match self.tokenizer.get_model() {
+            ModelWrapper::WordPiece(model) => Some(&model.unk_token),
+            ModelWrapper::BPE(model) => model.unk_token.as_ref(),
+            ModelWrapper::WordLevel(model) => Some(&model.unk_token),
+            ModelWrapper::Unigram(_) => None,
+        };
+        token.and_then(|token| self.token_id(token))
+    }
+
+    /// Median number of characters of the tokens, rounded down.
+    pub(super) fn median_token_length(&self) -> usize {
+        let tokens = self.tokenizer.get_vocab(true);
+        let mut lengths: Vec<usize> = tokens.keys().map(|token| token.chars().count()).collect();
+        lengths.sort_unstable();
+        match lengths.len() {
+            0 => 0,
+            count if count % 2 == 1 => lengths[count / 2],
+            count => (lengths[count / 2 - 1] + lengths[count / 2]) / 2,
         }
     }
 

@@ -11,6 +11,7 @@ use super::module_config::SENTENCE_EMBEDDING;
 use super::modules::VectorModules;
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
+use super::static_embeddings::StaticEmbeddings;
 use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, PoolingModes, SideConfig};
 use crate::error::ModelError;
@@ -66,11 +67,22 @@ impl Tower {
         side: Option<Side>,
     ) -> Result<Self, ModelError> {
         let files = SentenceTransformersConfig::read(folder, side)?;
-        let (entries, truncate_dim) = (files.modules.clone(), files.truncate_dim);
-        let side_tokens = files.side_tokens;
+        let entries = files.modules.clone();
+        let truncate_dim = config.truncate_dim.or(files.truncate_dim);
+        let (side_tokens, is_static) = (files.side_tokens, files.is_static);
         let tower = Self::from_files(folder, config, files, |width| {
             let output = SENTENCE_EMBEDDING;
-            VectorModules::read(folder, &entries, width, truncate_dim, output)
+            let first = if is_static { 1 } else { 2 };
+            let modules =
+                VectorModules::read_from(first, folder, &entries, width, truncate_dim, output)?;
+            match config.truncate_dim {
+                Some(found) if !(1..=modules.full_dim()).contains(&found) => {
+                    let expected =
+                        format!("1 to {}, the dimension of the model", modules.full_dim());
+                    Err(ModelError::setting(folder, "truncate_dim", expected, found))
+                }
+                _ => Ok(modules),
+            }
         })?;
         let path = tower.transformer_folder.join("sentence_bert_config.json");
         for (tokens, field) in side_tokens
@@ -93,7 +105,14 @@ impl Tower {
         modules: impl FnOnce(usize) -> Result<VectorModules, ModelError>,
     ) -> Result<Self, ModelError> {
         let device = transformer::checked_device(config.backend, config.precision)?;
-        let shape = TransformerConfig::read(&files.transformer)?;
+        let embeddings = files
+            .is_static
+            .then(|| StaticEmbeddings::open(&files.transformer));
+        let embeddings = embeddings.transpose()?;
+        let shape = match &embeddings {
+            Some(embeddings) => embeddings.config(),
+            None => TransformerConfig::read(&files.transformer)?,
+        };
         let mut notes = std::mem::take(&mut files.notes);
         if !files.has_modules {
             ModelClass::read(&files.transformer)?.check_encoder()?;
@@ -104,10 +123,16 @@ impl Tower {
                 ));
             }
         }
-        let tokenizer = ModelTokenizer::open_with(&files.transformer, files.texts)?;
+        let mut tokenizer = ModelTokenizer::open_with(&files.transformer, files.texts)?;
+        if let Some(embeddings) = &embeddings {
+            tokenizer = embeddings.tokenizer(tokenizer);
+        }
         notes.extend(tokenizer.check_vocabulary(shape.vocab_size)?);
         let folder_limit = (files.transformer.as_path(), files.max_tokens);
-        let max_tokens = max_tokens(&shape, folder_limit, &tokenizer, &mut notes)?;
+        let max_tokens = match &embeddings {
+            Some(embeddings) => embeddings.max_tokens(),
+            None => max_tokens(&shape, folder_limit, &tokenizer, &mut notes)?,
+        };
         let mut side_limits = side_limits(folder, &shape, &tokenizer)?;
         for (limit, file) in side_limits.iter_mut().zip(files.side_tokens) {
             *limit = limit.or(file.map(|tokens| tokens.min(shape.position_limit())));
@@ -118,13 +143,20 @@ impl Tower {
         // Normalization before truncation does not give normalized vectors.
         let is_last = modules.truncate_dim().is_none() || config.normalize == Some(false);
         let normalizes = is_last && modules.remove_last_normalize();
+        let of_model2vec = embeddings.as_ref().and_then(StaticEmbeddings::normalizes);
+        let normalizes = of_model2vec.unwrap_or(normalizes);
         let normalize = config.normalize.unwrap_or(normalizes);
         let defaults_to_cosine =
             files.is_sentence_transformers && config.normalize.is_none() && !normalize;
         let similarity = files.similarity;
         let similarity = similarity.or(defaults_to_cosine.then_some(VectorSimilarity::Cosine));
-        let (weights, file) = ModelWeights::open(&files.transformer, shape, device)?;
-        if let Some(adapter) = file.adapter_path() {
+        let weights = match embeddings {
+            Some(embeddings) => embeddings.into_weights(),
+            None => ModelWeights::open(&files.transformer, shape, device)?.0,
+        };
+        if let ModelWeights::File { file, .. } = &weights
+            && let Some(adapter) = file.adapter_path()
+        {
             let (adapter, base) = (adapter.display(), file.path().display());
             notes.push(match &weights.config().layer.adapter {
                 None => format!("the LoRA adapter {adapter} is merged into {base}"),
@@ -161,7 +193,7 @@ impl Tower {
 
     /// Returns `true` if the weights of both towers are the same.
     pub(super) fn has_weights_of(&self, other: &Self) -> bool {
-        let from_file = |tower: &Self| matches!(tower.weights, ModelWeights::File { .. });
+        let from_file = |tower: &Self| !matches!(tower.weights, ModelWeights::Module(_));
         std::ptr::eq(self, other)
             || (from_file(self)
                 && from_file(other)

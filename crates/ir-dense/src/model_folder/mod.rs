@@ -4,6 +4,7 @@
 //! - `remote_code`: error of an unknown architecture, and code in the folder
 //! - `weights`: reader of `model.safetensors`, its shards, and `pytorch_model.bin`
 //! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
+//! - `static_table`: reader of static embeddings
 //! - `adapter`: adapters of a folder, with the configuration `adapter_config`: `lora` is added to
 //!   the weights, `bottleneck` adds layers
 //! - `hub_cache`: folders of models in the cache of the hub
@@ -18,6 +19,7 @@ pub(crate) mod hub_cache;
 mod lora;
 pub(crate) mod remote_code;
 pub(crate) mod safetensors;
+mod static_table;
 mod tensor_values;
 mod weights;
 
@@ -37,6 +39,7 @@ pub use config::{
     NormPlacement, Rotary, RotaryScaling, SharedLayers, TransformerConfig,
 };
 pub(crate) use safetensors::NamedTensor;
+pub(crate) use static_table::{Model2VecConfig, StaticTable};
 pub(crate) use tensor_values::{TensorValues, transposed};
 pub(crate) use weights::{SAFETENSORS_INDEX, TensorSource, WeightFile, shard_names};
 

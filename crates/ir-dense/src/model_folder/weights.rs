@@ -403,7 +403,7 @@ impl WeightFile {
     }
 
     /// Returns the element type of a tensor in lower case, such as `bf16`, and its shape.
-    fn info(&self, name: &str) -> Result<(String, &[usize]), ModelError> {
+    pub(crate) fn info(&self, name: &str) -> Result<(String, &[usize]), ModelError> {
         let info = match &self.format {
             WeightFormat::SafeTensors { header, .. } => header
                 .info(name)

@@ -195,6 +195,10 @@ impl TrainingConfig {
                 found,
             })
         };
+        if let Some(found) = self.encoder.truncate_dim {
+            let expected = "none: a model of late interaction has late_interaction.truncate_dim";
+            return setting("encoder.truncate_dim", expected, found.to_string());
+        }
         if let Some(found) = self.encoder.pooling {
             let expected = "none, as late interaction has a vector per token";
             return setting("encoder.pooling", expected, found.to_string());

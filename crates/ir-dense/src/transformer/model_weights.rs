@@ -11,7 +11,7 @@ use super::tensor_names::count_layers;
 use crate::backend::Backend;
 use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
-use crate::model_folder::{TransformerConfig, WeightFile, base_folder};
+use crate::model_folder::{StaticTable, TransformerConfig, WeightFile, base_folder};
 use crate::precision::Precision;
 
 /// Weights of a transformer. Those of a file are in memory only as what was loaded of them.
@@ -23,6 +23,11 @@ pub(crate) enum ModelWeights {
         device: Device,
     },
     Module(Box<Transformer>),
+    /// Static embeddings: an encoder without layers.
+    Static {
+        table: StaticTable,
+        config: Box<TransformerConfig>,
+    },
 }
 
 /// Weights of a transformer as inference needs them.
@@ -76,7 +81,7 @@ impl ModelWeights {
 
     pub(crate) fn config(&self) -> &TransformerConfig {
         match self {
-            Self::File { config, .. } => config,
+            Self::File { config, .. } | Self::Static { config, .. } => config,
             Self::Module(model) => model.config(),
         }
     }
@@ -90,6 +95,12 @@ impl ModelWeights {
                 device,
             } => Transformer::load((**config).clone(), &**file, device),
             Self::Module(model) => Ok((**model).clone()),
+            Self::Static { table, .. } => Err(ModelError::setting(
+                table.file().path(),
+                "the model",
+                "a transformer: static embeddings are neither trained nor saved",
+                "static embeddings",
+            )),
         }
     }
 
@@ -97,7 +108,7 @@ impl ModelWeights {
     pub(crate) fn check_unread(&self) -> Result<(), ModelError> {
         match self {
             Self::File { file, .. } => file.check_unread(),
-            Self::Module(_) => Ok(()),
+            Self::Module(_) | Self::Static { .. } => Ok(()),
         }
     }
 
@@ -115,6 +126,7 @@ impl ModelWeights {
             } if *device == Device::flex() => CpuTransformer::load(config, &**file, precision)?,
             Self::File { .. } => None,
             Self::Module(model) => CpuTransformer::new(model, precision),
+            Self::Static { table, config } => CpuTransformer::load(config, table, precision)?,
         };
         let model = match cpu {
             Some(cpu) => Some(InferenceModel::Cpu(Box::new(cpu))),

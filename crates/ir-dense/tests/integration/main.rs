@@ -26,4 +26,5 @@ mod reranking;
 mod same_bytes;
 mod saved_folders;
 mod sentence_transformers;
+mod static_embeddings;
 mod training;

@@ -1,5 +1,5 @@
-//! Vector indexes: exact search (flat, sparse), approximate search (HNSW), segments of both, FAISS,
-//! and stores of token vectors for late interaction.
+//! Vector indexes: exact search (flat, sparse), approximate search (HNSW, binary codes), segments,
+//! FAISS, and stores of token vectors for late interaction.
 
 /// Accessors of an index. Its field `inner` has `ids`; `inner` itself or the named field of it has
 /// `dim` and `similarity`.
@@ -62,6 +62,7 @@ macro_rules! snapshot_accessors {
     };
 }
 
+mod binary;
 mod buffer;
 mod error;
 mod explain;
@@ -78,6 +79,7 @@ mod sparse;
 mod tokens;
 mod validate;
 
+pub use binary::{BinaryIndex, BinarySearcher};
 pub use error::{SaveVectorIndexError, VectorError};
 #[cfg(feature = "faiss")]
 pub use faiss::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};

@@ -1,6 +1,7 @@
 //! Tests of vector indexes, token stores, TF-IDF, LSI and kNN. One program, which is linked once.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod binary;
 mod cases;
 #[cfg(feature = "lsi")]
 mod explanations;

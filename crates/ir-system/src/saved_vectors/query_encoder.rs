@@ -63,12 +63,12 @@ impl QueryEncoder<'_> {
                 Ok(())
             }
             Some(differences) => {
-                let settings = ["pooling", "normalize", "precision"];
-                let [pooling, normalize, precision] =
+                let settings = ["pooling", "normalize", "truncate_dim", "precision"];
+                let [pooling, normalize, truncate_dim, precision] =
                     settings.map(|key| name(&format!("encoder.{key}")));
                 let accepts = self.source.flag_name(DENSE, "any_encoder");
                 let message = format!(
-                    "{path}: {differences} (give the model, {pooling}, {normalize} and {precision} \
+                    "{path}: {differences} (give the model, {pooling}, {normalize}, {truncate_dim} and {precision} \
                      of `ir encode`, and {prefix}, the prefix of queries; {accepts} searches all \
                      the same)"
                 );

@@ -1,5 +1,6 @@
 //! Built-in types of systems.
 
+mod binary;
 mod bm25;
 mod candidate_texts;
 mod cleaning;
@@ -38,6 +39,7 @@ pub use crate::entries::{
     RerankerTrainingEntry, StopWordList, StopWordsEntry, TeacherEntry, TrainingEntry,
     TrainingPrecisionName, TrainingPreset, WindowsName, unknown_encoder,
 };
+pub use binary::BinarySystem;
 pub use cleaning::Cleaner;
 use existing_file::existing_file;
 pub use hnsw::HnswSystem;
@@ -79,6 +81,10 @@ fn register(registry: &mut Registry) {
     registry.register::<HnswSystem>(
         "hnsw",
         "Dense retrieval with a bi-encoder, by approximate search of a graph (HNSW).",
+    );
+    registry.register::<BinarySystem>(
+        "binary",
+        "Dense retrieval with a bi-encoder, by binary codes that are rescored by the vectors.",
     );
     registry.register::<SparseSystem>(
         "sparse",

@@ -1,10 +1,10 @@
 //! The type `sparse`: sparse vectors of documents and queries from files.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
-use ir_data::{LineReader, parser_message};
+use ir_data::{DataError, SparseVectorReader};
 use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,10 @@ use crate::system::{OpenSystem, System, SystemContext};
 
 /// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///
-/// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
-/// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. Ids are unique in a file. A query
-/// without a vector has no hits, and vectors of documents that the collection lacks are left out,
-/// both with a warning.
+/// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini, BMP and
+/// Seismic write them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. Ids are unique in a
+/// file, tokens in a vector, and weights are at least 0. A query without a vector has no hits, and
+/// vectors of documents that the collection lacks are left out, both with a warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SparseSystem {
@@ -33,14 +33,6 @@ pub struct SparseSystem {
     /// Order of documents with equal scores. An index has its own. Default: the order of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<DocOrderName>,
-}
-
-/// Line of a file of vectors.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(alias = "_id", alias = "docid")]
-    id: String,
-    vector: HashMap<String, f32>,
 }
 
 /// Vectors of a file, by id, in its order. `column` numbers the tokens.
@@ -54,42 +46,23 @@ fn read(
     let name = path.display().to_string();
     let reader = ir_data::open(&path).map_err(SystemError::stage("opening vectors"))?;
     let mut vectors = Vec::new();
-    let mut ids = HashSet::new();
-    let mut lines = LineReader::new(reader, &name);
-    while let Some(line) = lines
-        .read()
-        .map_err(SystemError::stage("reading vectors"))?
-    {
-        if line.text.trim().is_empty() {
-            continue;
+    let mut records = SparseVectorReader::new(reader, &name);
+    while let Some(record) = records.read().map_err(|error| match error {
+        error @ (DataError::ReadLine { .. } | DataError::Read { .. }) => {
+            SystemError::stage("reading vectors")(error)
         }
-        let number = line.number;
-        let invalid =
-            |message: String| SystemError::parameter(key, format!("{name}:{number}: {message}"));
-        let line: Line = serde_json::from_str(line.text).map_err(|error| {
-            let error = parser_message(&error.to_string(), "an object");
-            invalid(format!("expected id and vector of weights: {error}"))
-        })?;
-        if !ids.insert(line.id.clone()) {
-            let id = &line.id;
-            return Err(invalid(format!(
-                "expected different ids, found {id:?} twice"
-            )));
-        }
-        if let Some((token, weight)) = line.vector.iter().find(|(_, weight)| !weight.is_finite()) {
-            return Err(invalid(format!(
-                "expected finite weights, found {weight} of {token:?}"
-            )));
-        }
-        let weights = line.vector.iter().filter(|(_, weight)| **weight != 0.0);
+        error => SystemError::parameter(key, error.to_string()),
+    })? {
+        let weights = record.weights.iter().filter(|(_, weight)| *weight != 0.0);
         let mut weights: Vec<(u32, f32)> = weights
             .filter_map(|(token, weight)| Some((column(token)?, *weight)))
             .collect();
         weights.sort_unstable_by_key(|(column, _)| *column);
         let (columns, values) = weights.into_iter().unzip();
-        let vector =
-            SparseVector::new(columns, values).map_err(|error| invalid(error.to_string()))?;
-        vectors.push((line.id, vector));
+        let vector = SparseVector::new(columns, values).map_err(|error| {
+            SystemError::parameter(key, format!("{name}:{}: {error}", record.line))
+        })?;
+        vectors.push((record.id, vector));
     }
     Ok(vectors)
 }

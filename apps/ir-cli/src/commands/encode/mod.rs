@@ -12,7 +12,7 @@ use clap::ValueHint;
 use ir_core::{CorpusError, Document, Encoder, Flow, Progress, Shard, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, MultiVectorEncoder, encode_stream};
-use ir_knn::{HnswConfig, TokenEncoding};
+use ir_knn::{HnswConfig, QuantizedFormat, TokenEncoding};
 use ir_system::saved_vectors::{TextHashes, VectorOrigin};
 use output::{EncodingJob, VectorOutput};
 
@@ -31,12 +31,14 @@ use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::signals::{Interrupted, stop_on_interrupt};
 use crate::shared::updates::WaitOption;
-use crate::shared::vector_files::is_npy;
+use crate::shared::vector_files::{Quantization, is_npy};
 
 const EXAMPLES: &str = "\
 Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus -o docs.npy --ids docs.ids
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
+  ir encode all-MiniLM-L6-v2 beir/nfcorpus -o docs.npy --quantize ubinary
+  ir encode all-MiniLM-L6-v2 beir/nfcorpus -o small.ir --truncate-dim 128
   ir encode all-MiniLM-L6-v2 makg --queries --split train -o train-queries.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
   ir encode all-MiniLM-L6-v2 ~/notes -o notes.vectors --add
@@ -123,6 +125,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with_all = OPTIONS_OF_QUERIES)]
     template: Option<DocTemplate>,
 
+    /// Quantize the vectors of a .npy file, with the codes of sentence-transformers'
+    /// quantize_embeddings
+    #[arg(long, value_parser = choice(QUANTIZED_FORMATS), value_name = "FORMAT")]
+    quantize: Option<QuantizedFormat>,
+
+    /// Vectors from which int8 and uint8 take the minimum and maximum of every dimension, a .npy
+    /// file: for queries, the vectors of the documents [default: the encoded vectors]
+    #[arg(long, value_name = "FILE", requires = "quantize")]
+    calibration: Option<PathBuf>,
+
     /// Encoding of the vectors of tokens, for a late-interaction model [default: f16]
     #[arg(long, value_parser = choice(TOKEN_ENCODINGS), value_name = "ENCODING", conflicts_with_all = OPTIONS_OF_QUERIES)]
     token_encoding: Option<TokenEncoding>,
@@ -193,9 +205,40 @@ const OPTIONS_OF_QUERIES: [&str; 5] = [
 
 /// Options of vectors that are written to a file.
 fn file_options() -> Vec<&'static str> {
-    let others = ["ids", "restart", "shard", "token_encoding"];
+    let others = [
+        "ids",
+        "restart",
+        "shard",
+        "token_encoding",
+        "quantize",
+        "calibration",
+    ];
     [&OPTIONS_OF_QUERIES[..], &others].concat()
 }
+
+/// Formats of quantized vectors: name, help and value of `--quantize`.
+const QUANTIZED_FORMATS: [(&str, &str, QuantizedFormat); 4] = [
+    (
+        "int8",
+        "8 bits per dimension, from -128 to 127",
+        QuantizedFormat::Int8,
+    ),
+    (
+        "uint8",
+        "8 bits per dimension, from 0 to 255",
+        QuantizedFormat::Uint8,
+    ),
+    (
+        "binary",
+        "1 bit per dimension, in bytes from -128 to 127",
+        QuantizedFormat::Binary,
+    ),
+    (
+        "ubinary",
+        "1 bit per dimension, in bytes from 0 to 255",
+        QuantizedFormat::Ubinary,
+    ),
+];
 
 /// Encodings of token vectors: name, help and value of `--token-encoding`.
 const TOKEN_ENCODINGS: [(&str, &str, TokenEncoding); 5] = [
@@ -238,6 +281,15 @@ impl Args {
         config.m = self.m.unwrap_or(config.m);
         config.ef_construction = self.ef_construction.unwrap_or(config.ef_construction);
         self.hnsw.then_some(config)
+    }
+
+    /// Quantization of vectors of `dim` dimensions.
+    fn quantization(&self, dim: usize) -> Result<Option<Quantization>> {
+        let calibration = self.calibration.as_deref();
+        let quantization = self
+            .quantize
+            .map(|format| Quantization::new(format, calibration, dim));
+        quantization.transpose()
     }
 
     fn side(&self) -> Side {
@@ -322,6 +374,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "--shard {shard}: expected a vector index, found .npy or --ids, which `ir merge` writes"
         );
     }
+    if args.quantize.is_some() && !is_npy(output) {
+        bail_usage!(
+            "--quantize: expected a .npy file, found the vector index {}, which has vectors in f32",
+            output.display()
+        );
+    }
     output::check(output, args.ids.as_ref())?;
     check_order(model, collection)?;
     let mut hashes = TextHashes::default();
@@ -400,6 +458,7 @@ fn encode(
     let mut source = texts.texts()?;
     let encoder = open_encoder(&found.folder, &found.with_catalog_defaults(args.config()))?;
     print_notes(&encoder, model, console);
+    let quantization = args.quantization(encoder.dim())?;
     let side = args.side();
     let total = Some(texts.hashes.len() as u64);
     let origin = VectorOrigin::new(model, &encoder.fingerprint(side), texts.template)?;
@@ -453,7 +512,7 @@ fn encode(
         return Err(error);
     }
     let count = output.len() as u64;
-    output.finish(&job)?;
+    output.finish(&job, quantization.as_ref())?;
     if let Some(part) = texts.part {
         part.write_record(
             &args.output,

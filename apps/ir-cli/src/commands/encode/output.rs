@@ -17,7 +17,7 @@ use crate::shared::console::Resumable;
 use crate::shared::encoder::probe;
 use crate::shared::format::grouped;
 use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed};
-use crate::shared::vector_files::{index_path, is_npy, with_suffix, write_npy};
+use crate::shared::vector_files::{Quantization, index_path, is_npy, with_suffix, write_npy};
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -224,7 +224,11 @@ impl VectorOutput {
     }
 
     /// Completes the output and renames it into place.
-    pub(super) fn finish(mut self, job: &EncodingJob) -> Result<()> {
+    pub(super) fn finish(
+        mut self,
+        job: &EncodingJob,
+        quantization: Option<&Quantization>,
+    ) -> Result<()> {
         if let Some(ids) = self.ids.take() {
             ids.write_with(|out| self.names().iter().try_for_each(|id| writeln!(out, "{id}")))?;
         }
@@ -233,7 +237,7 @@ impl VectorOutput {
             writer.with_user_metadata(origin).finish()?;
         }
         if is_npy(&self.path) {
-            write_npy(&self.index, &self.path)?;
+            write_npy(&self.index, &self.path, quantization)?;
             fs::remove_file(&self.index).with_context(|| failed(self.index.display()))?;
         }
         fs::remove_file(&self.job).with_context(|| failed(self.job.display()))

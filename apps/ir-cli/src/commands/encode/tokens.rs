@@ -88,6 +88,7 @@ fn check_options(args: &Args, model: &Path) -> Result<()> {
         ("--queries", args.queries),
         ("--ids", args.ids.is_some()),
         ("--shard", args.shard.shard.is_some()),
+        ("--quantize", args.quantize.is_some()),
     ]);
     let model = model.display();
     if let Some(option) = options.or_else(|| args.encoder.first_of_one_vector()) {

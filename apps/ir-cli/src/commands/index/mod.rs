@@ -1,10 +1,12 @@
 //! `ir index`: builds and saves a BM25 index, or updates one.
 
+mod ciff;
 mod update;
 
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use clap::ValueHint;
 use indicatif::HumanBytes;
 use ir_bm25::StoredFields;
 use ir_data::DocTemplate;
@@ -39,6 +41,10 @@ An index that changes is a folder of segments:
   ir index ~/notes -o notes.index --add --prune   and delete other documents
   ir index -o notes.index --delete gone.txt       delete the ids in a file
   ir index -o notes.index --compact               merge all segments into one
+
+Indexes of other programs (Anserini, PISA, Terrier) in CIFF, and back:
+  ir index --from-ciff robust04.ciff.gz -o r.ir --analysis anserini
+  ir export corpus.ir -o corpus.ciff
 
 Parts of a large collection, in one process each:
   ir index corpus.jsonl -o part-2.ir --shard 2/8  one of 8 parts
@@ -86,7 +92,7 @@ pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR or SMART folder, JSON, CSV, TSV, Parquet,
     /// Arrow, TREC (`<DOC>`) or SMART (`.I`) file, records of bioCADDIE, folder of TREC, Parquet,
     /// Arrow or JSON files, such records or notes
-    #[arg(required_unless_present_any = ["delete", "compact"])]
+    #[arg(required_unless_present_any = ["delete", "compact", "from_ciff"])]
     collection: Option<String>,
 
     /// Output index file; with --add, --delete or --compact, the folder of the index
@@ -101,6 +107,12 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     rule: TextRuleOption,
+
+    /// Read the index of another program from a file in the Common Index File Format, in place of a
+    /// collection. The analyzer of queries is --analysis [default: the analyzer that `ir export`
+    /// has recorded, otherwise porter]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Index", conflicts_with_all = CIFF_CONFLICTS)]
+    from_ciff: Option<String>,
 
     /// Store the positions of terms, for phrases and windows (`ir search --syntax`). An index
     /// without stored texts grows by a factor of 1.4 for one-line documents, of 1.9 for paragraphs
@@ -146,6 +158,25 @@ pub(crate) struct Args {
     #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     threads: Option<usize>,
 }
+
+/// Arguments that read or change documents.
+const CIFF_CONFLICTS: [&str; 15] = [
+    "collection",
+    "encoding",
+    "id_field",
+    "text_field",
+    "title_field",
+    "fields",
+    "order",
+    "text_rule",
+    "positions",
+    "template",
+    "store",
+    "add",
+    "delete",
+    "compact",
+    "shard",
+];
 
 const STORED: [(&str, &str, StoredFields); 3] = [
     ("nothing", "Ids and years only", StoredFields::Nothing),
@@ -218,6 +249,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     if args.wait.wait.is_some() && !args.is_update() {
         bail_usage!("--wait: expected --add, --delete or --compact, which lock an index");
+    }
+    if let Some(file) = &args.from_ciff {
+        return ciff::run(file, args, console);
     }
     let collection = match &args.collection {
         Some(collection) if !args.is_update() => collection,

@@ -8,13 +8,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use ir_bm25::CiffReader;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Skipped};
 use ir_data::biocaddie::BioCaddieCorpus;
 use ir_data::squad::SquadFile;
 use ir_data::{
     ColumnarFormat, DataError, DocumentFile, DocumentFormat, FieldNames, FileKind, QueryFormat,
-    RecordKind,
+    RecordKind, SPARSE_VECTORS, SparseVectorReader,
 };
 use ir_system::saved_vectors::{open_tokens, open_vectors};
 use serde_json::{Map, Value, json};
@@ -48,7 +49,7 @@ formats.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Files or folders of documents, queries, judgments, runs or vectors
+    /// Files or folders of documents, queries, judgments, runs, vectors or indexes
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -149,6 +150,10 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
         documents.check_encoding(args.text.encoding)?;
         return of_collection(&documents, args, console);
     }
+    if is_ciff(file) {
+        tables::check_encoding(args.text.encoding, name, "CIFF")?;
+        return of_ciff(file, name);
+    }
     let options = DocumentOptions::from(args.text.read_options());
     if options.given_name().is_none()
         && let Some(questions) = SquadFile::detect(file)?
@@ -193,6 +198,7 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
             found => found,
         },
         FileKind::Run => of_run(name, run, args, console),
+        FileKind::Vectors(SPARSE_VECTORS) => of_sparse_vectors(file, name),
         FileKind::Vectors(format) => of_vectors(file, format),
         FileKind::Unclear(kinds) => Ok(Inspection {
             kind: "unclear",
@@ -202,6 +208,39 @@ fn inspect_content(file: &Path, name: &str, args: &Args, console: &Console) -> R
             ..Inspection::default()
         }),
     }
+}
+
+/// Returns `true` for names of files in the Common Index File Format, which has no magic number.
+fn is_ciff(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    let compressed = [".gz", ".zst"].into_iter();
+    let plain = compressed.filter_map(|end| name.strip_suffix(end)).next();
+    plain.unwrap_or(&name).ends_with(".ciff")
+}
+
+fn of_ciff(file: &Path, name: &str) -> Result<Inspection> {
+    let reader = CiffReader::new(ir_data::open_bytes(file)?, name)?;
+    let header = reader.header();
+    let analysis = match header.analysis() {
+        Some(analysis) => format!("analyzer {analysis}"),
+        None => "no analyzer of `ir export`".to_owned(),
+    };
+    Ok(Inspection {
+        kind: "index",
+        format: "CIFF".to_owned(),
+        reason: "the name and the header".to_owned(),
+        counts: vec![
+            ("documents", u64::from(header.documents)),
+            ("terms", u64::from(header.posting_lists)),
+            ("tokens", header.tokens),
+        ],
+        notes: vec![
+            format!("description {:?}: {analysis}", header.description),
+            "option --from-ciff of `ir index` reads and checks the posting lists".to_owned(),
+        ],
+        ..Inspection::default()
+    })
 }
 
 fn of_vectors(file: &Path, format: &str) -> Result<Inspection> {
@@ -215,6 +254,23 @@ fn of_vectors(file: &Path, format: &str) -> Result<Inspection> {
             ("dimensions", vectors.dim() as u64),
         ],
         notes: vec!["option --vectors of `ir search` reads vectors".to_owned()],
+        ..Inspection::default()
+    })
+}
+
+fn of_sparse_vectors(file: &Path, name: &str) -> Result<Inspection> {
+    let mut reader = SparseVectorReader::new(ir_data::open(file)?, name);
+    let (mut vectors, mut weights) = (0, 0);
+    while let Some(record) = reader.read()? {
+        vectors += 1;
+        weights += record.weights.len() as u64;
+    }
+    Ok(Inspection {
+        kind: "vectors",
+        format: SPARSE_VECTORS.to_owned(),
+        reason: "an id, and the object vector".to_owned(),
+        counts: vec![("vectors", vectors), ("weights", weights)],
+        notes: vec!["systems of type sparse read sparse vectors".to_owned()],
         ..Inspection::default()
     })
 }

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use ir_core::VectorSimilarity;
 use ir_dense::{
-    ComputationDescription, CrossEncoderDescription, LateInteractionDescription, ModelDescription,
-    Precision, TokenizerDescription, TowerDescription, TransformerConfig, WeightDescription,
-    describe, describe_cross_encoder,
+    Architecture, ComputationDescription, CrossEncoderDescription, LateInteractionDescription,
+    ModelDescription, Precision, TokenizerDescription, TowerDescription, TransformerConfig,
+    WeightDescription, describe, describe_cross_encoder,
 };
 use serde_json::{Value, json};
 
@@ -219,16 +219,18 @@ fn late_interaction_rows(model: &LateInteractionDescription) -> [[String; 2]; 3]
     ]
 }
 
-fn transformer_rows(
-    transformer: &TransformerConfig,
-    weights: &WeightDescription,
-    tokenizer: &TokenizerDescription,
-) -> Vec<[String; 2]> {
-    let shape = format!(
-        "{}: {} of dimension {}, {}, feed-forward dimension {}",
+fn architecture_rows(transformer: &TransformerConfig) -> Vec<[String; 2]> {
+    let (name, dim) = (
         transformer.architecture,
-        counted(transformer.layers as u64, "layer"),
         grouped(transformer.hidden_size as u64),
+    );
+    if name == Architecture::STATIC {
+        let shape = format!("{name}: one vector of dimension {dim} per token, no layers");
+        return vec![row("architecture", shape)];
+    }
+    let shape = format!(
+        "{name}: {} of dimension {dim}, {}, feed-forward dimension {}",
+        counted(transformer.layers as u64, "layer"),
         counted(transformer.heads as u64, "head"),
         grouped(transformer.intermediate_size as u64),
     );
@@ -240,6 +242,15 @@ fn transformer_rows(
     let set: Vec<String> = set.map(|(name, value)| format!("{name} {value}")).collect();
     let lines = set.chunks(LAYER_SETTINGS);
     rows.extend(lines.map(|line| row("layers", line.join(", "))));
+    rows
+}
+
+fn transformer_rows(
+    transformer: &TransformerConfig,
+    weights: &WeightDescription,
+    tokenizer: &TokenizerDescription,
+) -> Vec<[String; 2]> {
+    let mut rows = architecture_rows(transformer);
     let precisions = weights.precisions.iter();
     let precisions: Vec<String> = match precisions.len() {
         1 => precisions.map(|(name, _)| name.clone()).collect(),

@@ -56,9 +56,9 @@ Dense retrieval and hybrid search (feature `dense`):
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
 
-Repeat --pooling, --normalize and --precision of `ir encode` here: vectors of
-another model, pooling, normalization or precision, or of other texts, are an
-error. --prefix and --max-tokens are those of queries here, and those of
+Repeat --pooling, --normalize, --truncate-dim and --precision of `ir encode`
+here: vectors of another model, pooling, normalization, dimension or precision,
+or of other texts, are an error. --prefix and --max-tokens are those of queries here, and those of
 documents in `ir encode`.
 
 Reranking by a cross-encoder or by late interaction (feature `dense`). On a

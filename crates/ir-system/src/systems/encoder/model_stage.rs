@@ -206,6 +206,7 @@ impl EncoderEntry {
         let mut encoder = self.options().with_precision(Precision::F32);
         encoder.pooling = encoder.pooling.or(config.encoder.pooling);
         encoder.normalize = encoder.normalize.or(config.encoder.normalize);
+        encoder.truncate_dim = encoder.truncate_dim.or(config.encoder.truncate_dim);
         [encoder.query.max_tokens, encoder.document.max_tokens] = lengths;
         config.encoder = self.with_catalog_defaults(context, encoder)?;
         Ok(config)

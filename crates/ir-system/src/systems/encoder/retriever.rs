@@ -186,6 +186,7 @@ impl EncoderEntry {
             PoolingName::WeightedMean => Pooling::WeightedMean,
         });
         config.normalize = self.normalize;
+        config.truncate_dim = self.truncate_dim;
         config.precision = self.precision.map(Precision::from).unwrap_or_default();
         config
     }
@@ -229,6 +230,11 @@ impl EncoderEntry {
     fn opening_error(&self, error: ModelError) -> SystemError {
         let key = match &error {
             ModelError::Setting { field, .. } if field == "max_tokens" => "max_tokens",
+            ModelError::Setting { field, .. }
+                if field == "truncate_dim" && self.truncate_dim.is_some() =>
+            {
+                "truncate_dim"
+            }
             ModelError::Tokenizer(TokenizerError::Limit { .. }) if self.max_tokens.is_some() => {
                 "max_tokens"
             }

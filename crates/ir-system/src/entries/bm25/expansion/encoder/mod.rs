@@ -37,6 +37,10 @@ pub struct EncoderEntry {
     pub pooling: Option<PoolingName>,
     /// Normalizes vectors to unit length. Default: from the model.
     pub normalize: Option<bool>,
+    /// Number of dimensions that are kept of every vector (Matryoshka), up to the dimension of the
+    /// model. Range: ≥ 1. Default: from the model.
+    #[schemars(range(min = 1))]
+    pub truncate_dim: Option<usize>,
     /// Number format of the linear layers when encoding; `training` has its own. Default: `f32`.
     pub precision: Option<PrecisionName>,
 }
