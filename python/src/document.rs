@@ -1,4 +1,4 @@
-//! Documents from dictionaries.
+//! Conversion of dictionaries of Python to documents, and back.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,9 @@ const METADATA: &str = "metadata";
 
 /// Converts a dictionary. `row` counts documents from 0, for errors.
 ///
-/// Keys are those of JSON files: an id (`_id`, `id`, `docno`, ...), a text (`text`, `contents`, ...), `title`. The others,
-/// and the members of `metadata`, are attributes; None, NaN and missing values of pandas are left out.
+/// Keys are those of JSON files: an id (`_id`, `id`, `docno`, ...), a text (`text`, `contents`,
+/// ...), `title`. The others, and the members of `metadata`, are attributes; None, NaN and missing
+/// values of pandas are left out.
 pub(crate) fn document(record: &Bound<'_, PyAny>, row: usize) -> PyResult<Document> {
     let name = |field: &str| format!("document {row}: {field}");
     let Ok(record) = record.cast::<PyDict>() else {

@@ -1,4 +1,4 @@
-//! Encoders and cross-encoders.
+//! Classes of encoders and of cross-encoders.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -54,8 +54,8 @@ pub(crate) fn with_overrides<T: Serialize + DeserializeOwned>(
 
 #[pymethods]
 impl Encoder {
-    /// Opens a model: a folder, or a name in the cache of the Hugging Face hub. `config` is JSON of an encoder
-    /// configuration.
+    /// Opens a model: a folder, or a name in the cache of the Hugging Face hub. `config` is JSON of
+    /// an encoder configuration.
     #[new]
     fn new(py: Python<'_>, model: PathBuf, config: String) -> PyResult<Self> {
         interruptible(py, None, None, move |_| {
@@ -194,7 +194,8 @@ pub(crate) struct CrossEncoder(CoreCrossEncoder);
 
 #[pymethods]
 impl CrossEncoder {
-    /// Opens a model: a folder, or a name in the cache of the Hugging Face hub. `config` is JSON of its configuration.
+    /// Opens a model: a folder, or a name in the cache of the Hugging Face hub. `config` is JSON of
+    /// its configuration.
     #[new]
     fn new(py: Python<'_>, model: PathBuf, config: String) -> PyResult<Self> {
         interruptible(py, None, None, move |_| {
@@ -236,7 +237,7 @@ impl CrossEncoder {
         scores.into_pyarray(py).reshape([rows, labels])
     }
 
-    /// Number of labels.
+    /// Number of labels: scores per pair.
     #[getter]
     fn labels(&self) -> usize {
         self.0.labels()

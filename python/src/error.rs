@@ -14,8 +14,8 @@ create_exception!(
      found. Files that cannot be opened raise OSError."
 );
 
-/// Converts an error with its sources: `OSError` or a subclass if a source is an error of the operating system,
-/// otherwise [`IrError`].
+/// Converts an error with its sources: `OSError` or a subclass if a source is an error of the
+/// operating system, otherwise [`IrError`].
 pub(crate) fn raise<E: Error + 'static>(error: E) -> PyErr {
     raise_dyn(&error)
 }

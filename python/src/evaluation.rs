@@ -19,8 +19,8 @@ use crate::work::interruptible;
 
 /// Values of a run: means, and values per query. `irrs.evaluate` makes it.
 ///
-/// `report["nDCG@10"]` is a mean. Measures have the names of `report.measures`, and the names of ir_measures and
-/// trec_eval are accepted.
+/// `report["nDCG@10"]` is a mean. Measures have the names of `report.measures`, and the names of
+/// ir_measures and trec_eval are accepted.
 #[pyclass(frozen, module = "irrs", from_py_object)]
 #[derive(Debug, Clone)]
 pub(crate) struct Report(CoreReport);
@@ -84,7 +84,8 @@ pub(crate) fn evaluate_run(
     Ok(Report(report))
 }
 
-/// Evaluates a run file; `irrs.evaluate` describes the parameters. Returns the report and warnings about the file.
+/// Evaluates a run file; `irrs.evaluate` describes the parameters. Returns the report and warnings
+/// about the file.
 #[pyfunction]
 #[pyo3(signature = (qrels, path, measures, rules = None))]
 pub(crate) fn evaluate_file(
@@ -253,12 +254,14 @@ impl Report {
     }
 }
 
-/// Comparison of systems: scores with confidence intervals, significance tests, effect sizes. `irrs.compare` makes it.
+/// Comparison of systems: scores with confidence intervals, significance tests, effect sizes.
+/// `irrs.compare` makes it.
 #[pyclass(frozen, module = "irrs")]
 #[derive(Debug)]
 pub(crate) struct Comparison(CoreComparison);
 
-/// Compares reports of the same judgments; `config` is JSON of the keys of `[comparison]` in experiment files.
+/// Compares reports of the same judgments; `config` is JSON of the keys of `[comparison]` in
+/// experiment files.
 #[pyfunction]
 #[pyo3(signature = (reports, config, progress = None))]
 pub(crate) fn compare_reports(
@@ -284,7 +287,8 @@ impl Comparison {
         from_json("comparison", json).map(Self)
     }
 
-    /// Returns everything as JSON: configuration, measures, queries, systems with values per query, tests.
+    /// Returns everything as JSON: configuration, measures, queries, systems with values per query,
+    /// tests.
     fn to_json(&self) -> PyResult<String> {
         serde_json::to_string(&self.0).map_err(raise)
     }

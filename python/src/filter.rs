@@ -9,7 +9,8 @@ use pyo3::types::PyString;
 use crate::error::{invalid, raise};
 use crate::ids::id_text;
 
-/// Documents that a search may return. `Index.select` makes it of a condition; it can be reused for many searches.
+/// Documents that a search may return. `Index.select` makes it of a condition; it can be reused for
+/// many searches.
 #[pyclass(frozen, module = "irrs", from_py_object)]
 #[derive(Debug, Clone)]
 pub(crate) struct DocFilter {
@@ -39,8 +40,8 @@ pub(crate) fn select(index: &SegmentedIndex, condition: &str) -> PyResult<DocFil
     })
 }
 
-/// Converts the argument `filter`: a [`DocFilter`], a condition, a Boolean array of all documents, or an iterable of ids.
-/// Conditions need an index.
+/// Converts the argument `filter`: a [`DocFilter`], a condition, a Boolean array of all documents,
+/// or an iterable of ids. Conditions need an index.
 pub(crate) fn filter_of(
     filter: &Bound<'_, PyAny>,
     ids: &DocIds,

@@ -1,4 +1,4 @@
-//! Results of searches.
+//! Results of searches, as sequences and arrays.
 
 use std::sync::Arc;
 
@@ -122,7 +122,8 @@ impl Results {
 
 #[pymethods]
 impl Results {
-    /// Ids of the queries: the keys of a dictionary, the column `qid` of a data frame, otherwise "0", "1", ...
+    /// Ids of the queries: the keys of a dictionary, the column `qid` of a data frame, otherwise
+    /// "0", "1", ...
     #[getter]
     fn queries(&self) -> Vec<&str> {
         self.queries.iter().map(String::as_str).collect()
@@ -139,7 +140,8 @@ impl Results {
         PyList::new(py, lists)
     }
 
-    /// Scores, float32 of shape [queries, length of the longest list]; -inf where a list is shorter.
+    /// Scores, float32 of shape [queries, length of the longest list]; -inf where a list is
+    /// shorter.
     #[getter]
     fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let all = self.padded(f32::NEG_INFINITY, |hit| hit.score);
@@ -147,7 +149,8 @@ impl Results {
             .reshape([self.rankings.len(), self.columns()])
     }
 
-    /// Document numbers, int64 of shape [queries, length of the longest list]; -1 where a list is shorter.
+    /// Document numbers, int64 of shape [queries, length of the longest list]; -1 where a list is
+    /// shorter.
     #[getter]
     fn docs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let all = self.padded(-1, |hit| i64::from(hit.doc.get()));
@@ -155,8 +158,8 @@ impl Results {
             .reshape([self.rankings.len(), self.columns()])
     }
 
-    /// Returns the run as a dictionary from query ids to dictionaries from document ids to scores, for `irrs.evaluate`,
-    /// pytrec_eval and ranx.
+    /// Returns the run as a dictionary from query ids to dictionaries from document ids to scores,
+    /// for `irrs.evaluate`, pytrec_eval and ranx.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         for (query, ranking) in self.queries.iter().zip(&self.rankings) {
@@ -190,7 +193,8 @@ impl Results {
         Ok(columns)
     }
 
-    /// Returns a pandas data frame with the columns qid, docno, score, rank (from 0), as in PyTerrier.
+    /// Returns a pandas data frame with the columns qid, docno, score, rank (from 0), as in
+    /// PyTerrier.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pandas = py.import("pandas")?;
         pandas.call_method1("DataFrame", (self.to_columns(py)?,))

@@ -1,4 +1,4 @@
-//! Full-text indexes.
+//! The class of full-text indexes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -28,8 +28,8 @@ const CHUNK: usize = 1000;
 
 /// Full-text index with BM25.
 ///
-/// `Index.build` makes one of documents, `Index.open` opens a saved one. `search` uses BM25 with k1 = 0.9 and b = 0.4;
-/// `System.open(index)` searches by other systems.
+/// `Index.build` makes one of documents, `Index.open` opens a saved one. `search` uses BM25 with k1
+/// = 0.9 and b = 0.4; `System.open(index)` searches by other systems.
 ///
 /// Examples
 /// --------
@@ -164,14 +164,15 @@ impl Index {
     /// Parameters
     /// ----------
     /// documents : iterable of dict, path or pandas.DataFrame
-    ///     Dictionaries with an id (`_id`, `id`, `docno`, `doc_id`, ...), a text (`text`, `contents`, `body`, ...) and
-    ///     optionally a `title`; other keys and the members of `metadata` are attributes for filters. An iterator is read
-    ///     once, in chunks. A path is a file (JSON lines, CSV, TSV, Parquet, TREC), a BEIR folder or the name of a
-    ///     collection.
+    ///     Dictionaries with an id (`_id`, `id`, `docno`, `doc_id`, ...), a text (`text`,
+    ///     `contents`, `body`, ...) and optionally a `title`; other keys and the members of
+    ///     `metadata` are attributes for filters. An iterator is read once, in chunks. A path is a
+    ///     file (JSON lines, CSV, TSV, Parquet, TREC), a BEIR folder or the name of a collection.
     /// path : path, optional
     ///     File of the index. None keeps it in memory.
     /// analyzer : str or dict
-    ///     porter, anserini, english, lucene-standard, whitespace, lucene-cjk, or a dictionary of an analysis chain.
+    ///     porter, anserini, english, lucene-standard, whitespace, lucene-cjk, or a dictionary of
+    ///     an analysis chain.
     /// fields : str or list of str
     ///     Indexed fields: "one" (title and text as one), "text", "separate", or names of fields.
     /// store : str
@@ -277,12 +278,13 @@ impl Index {
     /// Parameters
     /// ----------
     /// queries : str, list of str, dict or pandas.DataFrame
-    ///     A text; or several: a list, a dictionary from ids to texts, or a data frame with the columns qid and query.
+    ///     A text; or several: a list, a dictionary from ids to texts, or a data frame with the
+    ///     columns qid and query.
     /// k : int
     ///     Maximum number of hits per query.
     /// filter : str, DocFilter, iterable of ids or numpy.ndarray of bool, optional
-    ///     Documents that may be returned: a condition on attributes such as "year>=2015", ids, or an array of shape
-    ///     [documents]. `select` makes a condition reusable.
+    ///     Documents that may be returned: a condition on attributes such as "year>=2015", ids, or
+    ///     an array of shape [documents]. `select` makes a condition reusable.
     ///
     /// Returns
     /// -------

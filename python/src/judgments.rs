@@ -11,8 +11,8 @@ use crate::error::{invalid, raise};
 use crate::ids::{expected, id_text};
 use crate::work::interruptible;
 
-/// Relevance judgments of queries. `irrs.evaluate` makes them of dictionaries, data frames and files; build them once
-/// to evaluate many runs.
+/// Relevance judgments of queries. `irrs.evaluate` makes them of dictionaries, data frames and
+/// files; build them once to evaluate many runs.
 #[pyclass(frozen, module = "irrs")]
 #[derive(Debug)]
 pub(crate) struct Qrels(AnyQrels);
@@ -70,7 +70,8 @@ impl Qrels {
         Ok(Self(AnyQrels::Plain(qrels)))
     }
 
-    /// Builds judgments of columns: query ids, document ids, grades and, for diversity measures, subtopics.
+    /// Builds judgments of columns: query ids, document ids, grades and, for diversity measures,
+    /// subtopics.
     #[staticmethod]
     #[pyo3(signature = (queries, docs, grades, subtopics = None))]
     fn from_columns(
@@ -105,7 +106,8 @@ impl Qrels {
         }))
     }
 
-    /// Reads a file in TREC, BEIR or JSON format, possibly compressed. `kind` is "grades", "subtopics" or "strata".
+    /// Reads a file in TREC, BEIR or JSON format, possibly compressed. `kind` is "grades",
+    /// "subtopics" or "strata".
     #[staticmethod]
     #[pyo3(signature = (path, kind = "grades"))]
     fn from_file(py: Python<'_>, path: PathBuf, kind: &str) -> PyResult<Self> {
@@ -157,7 +159,8 @@ impl Qrels {
     }
 }
 
-/// Grade: an integer, or a number without fraction, as pandas makes of integers beside missing values.
+/// Grade: an integer, or a number without fraction, as pandas makes of integers beside missing
+/// values.
 fn grade_of(grade: &Bound<'_, PyAny>, query: &str, doc: &str) -> PyResult<Grade> {
     if !grade.is_instance_of::<PyBool>() {
         if let Ok(grade) = grade.extract::<Grade>() {

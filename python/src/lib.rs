@@ -1,5 +1,5 @@
-//! Extension module `irrs._irrs`: the parts of the Python package `irrs` that compute. Conversions of data frames and of
-//! objects of other packages are in the Python files beside it.
+//! Extension module `irrs._irrs`: the parts of the Python package `irrs` that compute. Conversions
+//! of data frames and of objects of other packages are in the Python files beside it.
 
 mod document;
 mod encoder;

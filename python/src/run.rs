@@ -209,7 +209,7 @@ impl Run {
         &self.tag
     }
 
-    /// Number of queries.
+    /// Number of queries with a list.
     fn __len__(&self) -> usize {
         self.queries.len()
     }

@@ -136,13 +136,15 @@ fn parse(spec: &str) -> PyResult<SystemSpec> {
     Ok(spec)
 }
 
-/// Checks the parameters of a system and its parts, JSON with the keys of a system file. Returns the file's text.
+/// Checks the parameters of a system and its parts, JSON with the keys of a system file. Returns
+/// the file's text.
 #[pyfunction]
 pub(crate) fn check_system(spec: &str) -> PyResult<String> {
     parse(spec)?.to_toml().map_err(raise)
 }
 
-/// System that is open on an index. `System.open` makes it; `search` has the parameters of `Index.search`.
+/// System that is open on an index. `System.open` makes it; `search` has the parameters of
+/// `Index.search`.
 #[pyclass(frozen, module = "irrs")]
 #[derive(Debug)]
 pub(crate) struct Retriever {

@@ -19,8 +19,8 @@ use crate::work::interruptible;
 /// Queries that are mined between two looks for Ctrl-C.
 const QUERIES: usize = 256;
 
-/// Mines negatives of queries; `irrs.mine` describes the parameters. Returns the ids of hard negatives with their scores,
-/// and of random ones.
+/// Mines negatives of queries; `irrs.mine` describes the parameters. Returns the ids of hard
+/// negatives with their scores, and of random ones.
 #[pyfunction]
 #[pyo3(signature = (retriever, queries, positives, config, progress = None))]
 #[allow(clippy::type_complexity, reason = "lists of lists for Python")]
@@ -76,8 +76,8 @@ pub(crate) fn mine_negatives(
     })
 }
 
-/// Trains an encoder; `irrs.train` describes the parameters. `examples` are JSON, one per line. Returns the history as
-/// JSON.
+/// Trains an encoder; `irrs.train` describes the parameters. `examples` are JSON, one per line.
+/// Returns the history as JSON.
 #[pyfunction]
 #[pyo3(signature = (model, output, examples, config, checkpoints = None, threads = None, progress = None))]
 #[allow(clippy::too_many_arguments, reason = "parameters of irrs.train")]

@@ -23,16 +23,17 @@ struct SharedArray {
     len: usize,
 }
 
-// SAFETY: `data` points into the array that `_array` keeps alive; it is only read. `irrs._inputs.shared_vectors` has made
-// the array read-only.
+// SAFETY: `data` points into the array that `_array` keeps alive; it is only read.
+// `irrs._inputs.shared_vectors` has made the array read-only.
 unsafe impl Send for SharedArray {}
 // SAFETY: as above; reads of several threads do not conflict.
 unsafe impl Sync for SharedArray {}
 
 impl AsRef<[f32]> for SharedArray {
     fn as_ref(&self) -> &[f32] {
-        // SAFETY: `SharedArray::new` took address and length of a C-contiguous array of float32, which `_array` keeps
-        // alive. An array with references from here cannot be resized, and its owner made it read-only.
+        // SAFETY: `SharedArray::new` took address and length of a C-contiguous array of float32,
+        // which `_array` keeps alive. An array with references from here cannot be resized, and its
+        // owner made it read-only.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 }
@@ -208,8 +209,9 @@ fn path_to_pickle(path: Option<&PathBuf>) -> PyResult<PathBuf> {
 
 /// Exact nearest neighbors of vectors.
 ///
-/// An array of C-contiguous float32 that owns its memory is not copied: the index shares it and makes it read-only. Do not
-/// write through views that were made before. Other arrays are converted to a copy.
+/// An array of C-contiguous float32 that owns its memory is not copied: the index shares it and
+/// makes it read-only. Do not write through views that were made before. Other arrays are converted
+/// to a copy.
 ///
 /// Parameters
 /// ----------
@@ -217,10 +219,11 @@ fn path_to_pickle(path: Option<&PathBuf>) -> PyResult<PathBuf> {
 /// ids : iterable of str, optional
 ///     Default: "0", "1", ...
 /// similarity : str
-///     "cosine", "inner-product" or "dot", "euclidean" or "l2". Scores of Euclidean distances are negative and squared.
+///     "cosine", "inner-product" or "dot", "euclidean" or "l2". Scores of Euclidean distances are
+///     negative and squared.
 /// codes : bool
-///     Add 8-bit codes, a quarter of the size of the vectors, by which single searches become several times faster.
-///     Results do not change.
+///     Add 8-bit codes, a quarter of the size of the vectors, by which single searches become
+///     several times faster. Results do not change.
 ///
 /// Examples
 /// --------
@@ -271,8 +274,9 @@ impl FlatIndex {
         Ok(Self::wrap(index, Some(path)))
     }
 
-    /// Searches one vector of shape [dim], which returns Hits, or several of shape [queries, dim], which return Results.
-    /// `filter` is an iterable of ids or a Boolean array of shape [documents].
+    /// Searches one vector of shape [dim], which returns Hits, or several of shape [queries, dim],
+    /// which return Results. `filter` is an iterable of ids or a Boolean array of shape
+    /// [documents].
     #[pyo3(signature = (queries, k = 10, filter = None))]
     fn search<'py>(
         &self,
@@ -444,7 +448,8 @@ impl HnswIndex {
         Ok(Self::wrap(index, Some(path), ef_search))
     }
 
-    /// Searches one vector of shape [dim], which returns Hits, or several of shape [queries, dim], which return Results.
+    /// Searches one vector of shape [dim], which returns Hits, or several of shape [queries, dim],
+    /// which return Results.
     #[pyo3(signature = (queries, k = 10, filter = None))]
     fn search<'py>(
         &self,

@@ -57,7 +57,8 @@ pub(crate) fn set_threads(threads: Option<u32>) -> PyResult<()> {
     Ok(())
 }
 
-/// Pool for a computation; `None` for rayon's global one. After a fork, the child process has pools of its own.
+/// Pool for a computation; `None` for rayon's global one. After a fork, the child process has pools
+/// of its own.
 fn pool(threads: Option<usize>) -> PyResult<Option<Arc<ThreadPool>>> {
     let process = std::process::id();
     let threads = threads.unwrap_or(THREADS.load(Ordering::Relaxed) as usize);
@@ -88,7 +89,7 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     }))
 }
 
-/// Progress of a computation, which may be told to stop.
+/// Progress of a computation that Ctrl-C stops.
 pub(crate) struct Task<'a> {
     stop: &'a AtomicBool,
     callback: Option<Py<PyAny>>,
@@ -183,8 +184,8 @@ fn progress_function(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Op
     }
 }
 
-/// Runs a long computation in a thread without the GIL, while this thread checks signals: Ctrl-C stops the computation
-/// at its next report of progress, and raises `KeyboardInterrupt`.
+/// Runs a long computation in a thread without the GIL, while this thread checks signals: Ctrl-C
+/// stops the computation at its next report of progress, and raises `KeyboardInterrupt`.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
