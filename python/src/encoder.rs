@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use ir_core::{Encoder as _, Side};
+use ir_core::{Encoder as _, Flow, Progress, Side};
 use ir_dense::{
     BiEncoder, CrossEncoder as CoreCrossEncoder, CrossEncoderConfig, EncoderConfig, ModelFolder,
 };
@@ -15,10 +15,13 @@ use serde_json::Value;
 
 use crate::error::{invalid, raise};
 use crate::evaluation::from_json;
-use crate::work::interruptible;
+use crate::work::{detached, interruptible};
 
 /// Texts that are encoded between two looks for Ctrl-C.
 const TEXTS: usize = 512;
+
+/// Texts that are encoded without looking for Ctrl-C, which costs the start of a thread.
+const FEW_TEXTS: usize = 8;
 
 /// Encoder of texts as vectors. `irrs.Encoder` describes it.
 #[pyclass(frozen, module = "irrs._irrs")]
@@ -27,6 +30,8 @@ pub(crate) struct Encoder {
     encoder: BiEncoder,
     config: EncoderConfig,
     folder: PathBuf,
+    /// Prompts of queries and of documents.
+    prompts: [String; 2],
     /// Encoder without prompts, opened when it is first used.
     plain: OnceLock<BiEncoder>,
 }
@@ -63,10 +68,13 @@ impl Encoder {
             let base = found.known.map(|known| known.config()).unwrap_or_default();
             let config: EncoderConfig = with_overrides("encoder", &base, &config)?;
             let encoder = BiEncoder::open_with(&found.folder, &config).map_err(raise)?;
+            let prompts =
+                [Side::Query, Side::Document].map(|side| encoder.fingerprint(side).prefix);
             Ok(Self {
                 encoder,
                 config,
                 folder: found.folder,
+                prompts,
                 plain: OnceLock::new(),
             })
         })
@@ -83,31 +91,33 @@ impl Encoder {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (rows, dim) = (texts.len(), self.encoder.dim());
-        let values = interruptible(py, threads, progress, |task| {
-            let (encoder, side) = match side {
-                "query" => (&self.encoder, Side::Query),
-                "document" => (&self.encoder, Side::Document),
-                "" => (self.without_prompt()?, Side::Document),
-                other => {
-                    return Err(invalid(format!(
-                        "side: expected query or document, found {other:?}"
-                    )));
-                }
-            };
-            let mut values = vec![0.0; rows * dim];
-            let mut done = 0;
-            for (texts, out) in texts.chunks(TEXTS).zip(values.chunks_mut(TEXTS * dim)) {
-                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                encoder.encode_into(side, &texts, out).map_err(raise)?;
-                done += texts.len();
-                if ir_core::Progress::report(task, "encoding", done as u64, Some(rows as u64))
-                    == ir_core::Flow::Stop
-                {
-                    break;
-                }
+        let (encoder, side) = match side {
+            "query" => (&self.encoder, Side::Query),
+            "document" => (&self.encoder, Side::Document),
+            "" => (self.without_prompt()?, Side::Document),
+            other => {
+                return Err(invalid(format!(
+                    "side: expected query or document, found {other:?}"
+                )));
             }
-            Ok(values)
-        })?;
+        };
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let values = if rows <= FEW_TEXTS && threads.is_none() {
+            detached(py, || encoder.encode(side, &texts))?.map_err(raise)?
+        } else {
+            interruptible(py, threads, progress, |task| {
+                let mut values = vec![0.0; rows * dim];
+                let mut done = 0;
+                for (texts, out) in texts.chunks(TEXTS).zip(values.chunks_mut(TEXTS * dim)) {
+                    encoder.encode_into(side, texts, out).map_err(raise)?;
+                    done += texts.len() as u64;
+                    if task.report("encoding", done, Some(rows as u64)) == Flow::Stop {
+                        break;
+                    }
+                }
+                Ok(values)
+            })?
+        };
         values.into_pyarray(py).reshape([rows, dim])
     }
 
@@ -119,8 +129,8 @@ impl Encoder {
 
     /// Prompts of queries and of documents.
     #[getter]
-    fn prompts(&self) -> (String, String) {
-        (self.prompt(Side::Query), self.prompt(Side::Document))
+    fn prompts(&self) -> (&str, &str) {
+        (&self.prompts[0], &self.prompts[1])
     }
 
     /// Maximum sequence lengths in tokens, of queries and of documents.
@@ -168,13 +178,9 @@ impl Encoder {
 }
 
 impl Encoder {
-    fn prompt(&self, side: Side) -> String {
-        self.encoder.fingerprint(side).prefix
-    }
-
     /// Encoder of texts without a side: documents without their prompt.
     fn without_prompt(&self) -> PyResult<&BiEncoder> {
-        if self.prompt(Side::Document).is_empty() {
+        if self.prompts[Side::Document as usize].is_empty() {
             return Ok(&self.encoder);
         }
         if let Some(plain) = self.plain.get() {
@@ -225,9 +231,7 @@ impl CrossEncoder {
                     .collect();
                 scores.extend(self.0.predict(&chunk).map_err(raise)?.into_iter().flatten());
                 let done = (n * TEXTS + chunk.len()) as u64;
-                if ir_core::Progress::report(task, "scoring", done, Some(rows as u64))
-                    == ir_core::Flow::Stop
-                {
+                if task.report("scoring", done, Some(rows as u64)) == Flow::Stop {
                     scores.resize(rows * labels, f32::NAN);
                     break;
                 }

@@ -123,6 +123,7 @@ impl Report {
         from_json("report", json).map(Self)
     }
 
+    /// Returns everything as JSON: rules, measures, values per query.
     fn to_json(&self) -> PyResult<String> {
         serde_json::to_string(&self.0).map_err(raise)
     }

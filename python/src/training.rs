@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use ir_bm25::StoredFields;
-use ir_core::DocNum;
 use ir_core::training::TrainingExample;
 use ir_core::training::mining::{MiningConfig, MiningQuery};
+use ir_core::{DocNum, Flow, Progress};
 use ir_dense::ModelFolder;
 use ir_dense::train::{Trainer, TrainingConfig};
 use pyo3::prelude::*;
@@ -68,7 +68,7 @@ pub(crate) fn mine_negatives(
                 mined.push((hard.collect(), random.collect()));
             }
             let (done, total) = (mined.len() as u64, all.len() as u64);
-            if ir_core::Progress::report(task, "mining", done, Some(total)) == ir_core::Flow::Stop {
+            if task.report("mining", done, Some(total)) == Flow::Stop {
                 break;
             }
         }

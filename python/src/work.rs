@@ -93,7 +93,8 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
 pub(crate) struct Task<'a> {
     stop: &'a AtomicBool,
     callback: Option<Py<PyAny>>,
-    reported: Instant,
+    /// Time of the last call of `callback`.
+    reported: Option<Instant>,
     error: Option<PyErr>,
 }
 
@@ -139,8 +140,9 @@ impl Task<'_> {
 
 impl Progress for Task<'_> {
     fn report(&mut self, stage: &str, done: u64, total: Option<u64>) -> Flow {
-        if self.reported.elapsed() >= INTERVAL || total == Some(done) {
-            self.reported = Instant::now();
+        let is_due = self.reported.is_none_or(|last| last.elapsed() >= INTERVAL);
+        if is_due || total == Some(done) {
+            self.reported = Some(Instant::now());
             self.call(stage, done, total);
         }
         if self.is_stopped() {
@@ -206,7 +208,7 @@ pub(crate) fn interruptible<T: Send>(
                 let mut task = Task {
                     stop,
                     callback: progress,
-                    reported: Instant::now(),
+                    reported: None,
                     error: None,
                 };
                 let result = match pool {

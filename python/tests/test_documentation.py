@@ -28,9 +28,7 @@ def objects():
 
 
 def test_docstrings():
-    missing = [name for name, text in objects() if not text]
-    # Restoring of pickles.
-    assert missing == [] or set(missing) <= {"Report.to_json"}
+    assert [name for name, text in objects() if not text] == []
 
 
 def run(text, name):

@@ -185,7 +185,7 @@ def test_options_of_an_index(notes):
         ({"store": "some"}, "store: expected one of all, attributes, nothing, found \"some\""),
         ({"fields": "x"}, "fields: expected one of one, text, separate"),
         ({"analyzer": "germanic"}, "analyzer: "),
-        ({"analyzer": {"stemmer": "x"}}, "analyzer: "),
+        ({"analyzer": {"stemmer": "x"}}, "stemmer|analyzer"),
     ]:
         with pytest.raises(irrs.IrError, match=text):
             irrs.Index.build(notes, **options)
@@ -225,7 +225,7 @@ def test_signatures_and_documentation_of_systems():
         for name in inspect.signature(function).parameters:
             assert name == "name" or f"\n{name} : " in documentation
     assert "k1" in inspect.signature(systems.bm25).parameters
-    assert "Range: ≥ 0" in irrs.System.describe("bm25")
+    assert "Range: ≥ 0" in " ".join(irrs.System.describe("bm25").split())
     assert "bm25" in dir(systems)
     with pytest.raises(AttributeError):
         systems.bm26
