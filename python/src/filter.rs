@@ -8,6 +8,7 @@ use pyo3::types::PyString;
 
 use crate::error::{invalid, raise};
 use crate::ids::id_text;
+use crate::work::detached;
 
 /// Documents that a search may return. `Index.select` makes it of a condition; it can be reused for
 /// many searches.
@@ -64,7 +65,8 @@ pub(crate) fn filter_of(
                 "filter: expected ids or a Boolean array; a vector index has no attributes for a condition",
             ));
         };
-        return select(index, condition.to_str()?);
+        let condition = condition.to_str()?;
+        return detached(filter.py(), || select(index, condition))?;
     }
     if let Ok(mask) = filter.extract::<PyReadonlyArray1<'_, bool>>() {
         let mask = mask.as_array();

@@ -283,8 +283,9 @@ impl Index {
     /// k : int
     ///     Maximum number of hits per query.
     /// filter : str, DocFilter, iterable of ids or numpy.ndarray of bool, optional
-    ///     Documents that may be returned: a condition on attributes such as "year>=2015", ids, or
-    ///     an array of shape [documents]. `select` makes a condition reusable.
+    ///     Documents that may be returned: a condition on attributes such as "year>=2015", which
+    ///     documents without the attribute satisfy, ids, or an array of shape [documents]. `select`
+    ///     makes a condition reusable.
     ///
     /// Returns
     /// -------
@@ -323,12 +324,17 @@ impl Index {
 
     /// Explains the score of a document for a query, as text; None if the document is no hit.
     #[pyo3(signature = (query, id))]
-    fn explain(&self, query: &str, id: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    fn explain(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        id: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<String>> {
         let open = self.get()?;
         let id = id_text(id, "id")?;
         let number = open.index.ids().get(&id);
         let number = number.ok_or_else(|| PyKeyError::new_err(id.clone().into_owned()))?;
-        open.retriever.explain(query, number)
+        open.retriever.explain(py, query, number)
     }
 
     /// Ids of the documents, a list in the order of the document numbers.

@@ -243,7 +243,7 @@ fn score_of(score: &Bound<'_, PyAny>, query: &str, doc: &str) -> PyResult<f64> {
 #[allow(clippy::too_many_arguments, reason = "parameters of irrs.fuse")]
 pub(crate) fn fuse_runs(
     py: Python<'_>,
-    runs: Vec<PyRef<'_, Run>>,
+    runs: Vec<Py<Run>>,
     method: &str,
     normalization: Option<&str>,
     weights: Option<Vec<f64>>,
@@ -253,8 +253,8 @@ pub(crate) fn fuse_runs(
 ) -> PyResult<Run> {
     let fusion = fusion(method, normalization, k)?;
     let weights = weights.unwrap_or_else(|| vec![1.0; runs.len()]);
-    let runs: Vec<CoreRun> = runs.iter().map(|run| run.to_core()).collect();
     interruptible(py, None, None, |task| {
+        let runs: Vec<CoreRun> = runs.iter().map(|run| run.get().to_core()).collect();
         let mut fused = fuse_weighted_runs(tag, &runs, &weights, fusion, task).map_err(raise)?;
         if let Some(depth) = depth {
             fused.truncate(depth);

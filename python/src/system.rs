@@ -41,13 +41,15 @@ impl TextRetriever {
     }
 
     /// Text of the explanation of a score.
-    pub(crate) fn explain(&self, query: &str, doc: DocNum) -> PyResult<Option<String>> {
+    pub(crate) fn explain(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        doc: DocNum,
+    ) -> PyResult<Option<String>> {
         let all = Search::top(self.ids.len());
-        let explanation = self
-            .retriever
-            .explain(query, doc, &all)
-            .map_err(search_error)?;
-        Ok(explanation.map(|it| it.to_string()))
+        let explanation = detached(py, || self.retriever.explain(query, doc, &all))?;
+        Ok(explanation.map_err(search_error)?.map(|it| it.to_string()))
     }
 }
 
