@@ -16,8 +16,8 @@ use crate::commands::pdf_text;
 use crate::commands::serve;
 use crate::commands::{
     agree, ask, buckets, compare, datasets, diff, eval, export, frames, fuse, import_results,
-    index, inspect, interleave, knn_accuracy, map, merge, mine, overlap, pool, reproduce, run, search,
-    stats, sweep, worker,
+    index, inspect, interleave, knn_accuracy, map, merge, mine, overlap, pool, reproduce, run,
+    search, stats, sweep, worker,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train, train_reader};
