@@ -15,8 +15,8 @@ const REPORTED: u64 = 1 << 12;
 
 impl Index {
     /// Writes a field of the index in the Common Index File Format, which
-    /// [`CiffReader`](crate::CiffReader) reads. Document numbers and exact document lengths are kept. The description of the
-    /// header has the program, the field and the analysis as JSON.
+    /// [`CiffReader`](crate::CiffReader) reads. Document numbers and exact document lengths are
+    /// kept. The description of the header has the program, the field and the analysis as JSON.
     ///
     /// ```
     /// use ir_bm25::{Bm25, CiffReader, Index, IndexConfig};

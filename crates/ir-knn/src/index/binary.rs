@@ -18,8 +18,9 @@ const WORD: usize = u64::BITS as usize;
 /// positive, 1/32 of the bytes.
 ///
 /// A search reads all codes. The documents with the smallest Hamming distances to the code of the
-/// query are candidates, and only their vectors are read, for the scores of the flat index. Rankings
-/// are approximate, and equal the rankings of the flat index if all documents are candidates.
+/// query are candidates, and only their vectors are read, for the scores of the flat index.
+/// Rankings are approximate. They equal the rankings of the flat index if all documents are
+/// candidates.
 ///
 /// Codes are computed when the index is built, and are not saved.
 ///

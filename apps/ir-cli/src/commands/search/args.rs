@@ -57,9 +57,9 @@ Dense retrieval and hybrid search (feature `dense`):
       --prefix 'query: '
 
 Repeat --pooling, --normalize, --truncate-dim and --precision of `ir encode`
-here: vectors of another model, pooling, normalization, dimension or precision,
-or of other texts, are an error. --prefix and --max-tokens are those of queries here, and those of
-documents in `ir encode`.
+here: vectors of another model, pooling, normalization, dimension or
+precision, or of other texts, are an error. --prefix and --max-tokens are
+those of queries here, and those of documents in `ir encode`.
 
 Reranking by a cross-encoder or by late interaction (feature `dense`). On a
 terminal, the words of the query are in color; with late interaction, the
