@@ -60,7 +60,7 @@ pub(crate) struct AnswerOptions {
     near_questions: f32,
 
     /// Exponent p of the length of the question: beside the cosine, BM25 of n terms is multiplied
-    /// by (6 / n)^p [default: 0.5]
+    /// by (6 / n)^p [default: 0]
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "P", requires = "model")]
     length_exponent: Option<f32>,

@@ -54,7 +54,7 @@ pub struct AnswerConfig {
     pub function_words: FunctionWords,
     /// Exponent p of the length of the question: with an encoder, BM25 of a question of n scoring
     /// terms is multiplied by (6 / n)^p, because BM25 is a sum over the terms, and the cosine is
-    /// not. 0: α is the same for all questions. Range: 0..=2. Default: 0.5.
+    /// not. Range: 0..=2. Default: 0, the same α for all questions.
     pub length_exponent: f32,
     /// Minimum similarity of a question of an annotator to the query for which its answer comes
     /// first: the Jaccard index of their content words. Interrogatives, negations and numbers must
@@ -73,7 +73,7 @@ impl Default for AnswerConfig {
             context_weight: 1.0,
             encodes_context: false,
             function_words: FunctionWords::default(),
-            length_exponent: 0.5,
+            length_exponent: 0.0,
             near_questions: Some(0.8),
             distinct_sentences: true,
         }
