@@ -283,11 +283,11 @@ class BottleneckOutput(torch.nn.Module):
 
 @contextlib.contextmanager
 def without_bottleneck(folder):
-    """The folder, or a copy without its adapter; and what applies the adapter to a transformer."""
+    """The folder and None, or a copy without its adapter and what applies the adapter to a transformer."""
     path = folder / ADAPTER_CONFIG
     adapter = json.loads(path.read_text()) if path.exists() else {}
     if "config" not in adapter:
-        yield folder, lambda encoder: None
+        yield folder, None
         return
     with tempfile.TemporaryDirectory() as temporary:
         copied = Path(shutil.copytree(folder, Path(temporary) / "model"))
@@ -550,7 +550,8 @@ def expected(name, folder, dtype=torch.float32):
     # The base model of an adapter is relative to its folder.
     with contextlib.chdir(folder), without_bottleneck(folder) as (own, adapt):
         model = SentenceTransformer(str(own), device="cpu", model_kwargs={"dtype": dtype})
-        adapt(model[0].model)
+        if adapt:
+            adapt(model[0].model)
         model = model.to(dtype).eval()
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 
