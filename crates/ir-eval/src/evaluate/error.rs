@@ -18,6 +18,9 @@ pub enum EvalError {
     /// A query's list contains a document twice.
     #[error("query {query:?}: document {doc:?} is listed twice")]
     Repeated { query: String, doc: String },
+    /// A query has two lists.
+    #[error("query {query:?}: expected one list, found two")]
+    RepeatedQuery { query: String },
     /// Two documents have equal scores under [`TieBreak::Reject`](crate::TieBreak::Reject).
     #[error("query {query:?}: documents {first:?} and {second:?} have the same score {score}")]
     Tie {

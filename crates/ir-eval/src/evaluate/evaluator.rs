@@ -1,11 +1,12 @@
 //! The evaluator: judgments and measures, prepared once for any number of runs.
 
+use std::mem;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use ir_core::{Grade, Judgments, Run, ScoredDoc};
+use ir_core::{Grade, Judgments, Run};
 
 use super::error::EvalError;
 use super::report::{QueryValues, Report};
@@ -190,32 +191,66 @@ impl<'q> Evaluator<'q> {
     /// If no query of the run has judgments, if a list has a NaN score or a document twice, or if
     /// scores are equal and the rules reject ties.
     pub fn evaluate(&self, run: &Run) -> Result<Report, EvalError> {
+        let lists = run.iter().map(|(query, list)| {
+            let scored = list.iter().map(|it| (it.doc.as_str(), it.score));
+            (query, scored)
+        });
+        self.evaluate_lists(&run.tag, lists)
+    }
+
+    /// Evaluates the lists of a run that is not a [`Run`]: query ids in any order, each with its
+    /// documents and scores. `tag` names the run in the report.
+    ///
+    /// ```
+    /// use ir_eval::{Evaluator, Measure, Qrels};
+    /// let mut qrels = Qrels::new();
+    /// qrels.insert("q1", "d1", 1);
+    /// let evaluator = Evaluator::new(&qrels, &[Measure::RR])?;
+    /// let report = evaluator.evaluate_lists("mine", [("q1", [("d2", 9.1), ("d1", 8.7)])])?;
+    /// assert_eq!(report.summary(Measure::RR), Some(0.5));
+    /// # Ok::<(), ir_eval::EvalError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Evaluator::evaluate`], and an error if a judged query has two lists.
+    pub fn evaluate_lists<'l, L>(
+        &self,
+        tag: &str,
+        lists: impl IntoIterator<Item = (&'l str, L)>,
+    ) -> Result<Report, EvalError>
+    where
+        L: IntoIterator<Item = (&'l str, f64)>,
+    {
         let mut evaluated = Vec::with_capacity(self.queries.len());
+        let mut unjudged = Vec::new();
+        let mut is_evaluated = vec![false; self.queries.len()];
         let mut buffers = QueryBuffers::default();
-        for (n, query) in self.queries.iter().enumerate() {
-            if let Some(scored) = run.get(query.id) {
-                buffers.list.start(Some(query));
-                for (line, ScoredDoc { doc, score }) in (1..).zip(scored) {
-                    let ids = || (query.id.to_owned(), doc.clone());
-                    if score.is_nan() {
-                        let (query, doc) = ids();
-                        return Err(EvalError::NanScore { query, doc });
-                    }
-                    if buffers.list.push(doc, *score, line, Some(query)).is_err() {
-                        let (query, doc) = ids();
-                        return Err(EvalError::Repeated { query, doc });
-                    }
-                }
-                evaluated.push((n, Ok(self.evaluate_list(n, &mut buffers)?)));
+        for (id, list) in lists {
+            let Some(n) = self.query_number(id) else {
+                unjudged.push(id.to_owned());
+                continue;
+            };
+            if mem::replace(&mut is_evaluated[n], true) {
+                return Err(EvalError::RepeatedQuery {
+                    query: id.to_owned(),
+                });
             }
+            let query = &self.queries[n];
+            buffers.list.start(Some(query));
+            for (line, (doc, score)) in (1..).zip(list) {
+                let ids = || (id.to_owned(), doc.to_owned());
+                if score.is_nan() {
+                    let (query, doc) = ids();
+                    return Err(EvalError::NanScore { query, doc });
+                }
+                if buffers.list.push(doc, score, line, Some(query)).is_err() {
+                    let (query, doc) = ids();
+                    return Err(EvalError::Repeated { query, doc });
+                }
+            }
+            evaluated.push((n, Ok(self.evaluate_list(n, &mut buffers)?)));
         }
-        let queries = run.iter().map(|(query, _)| query);
-        let unjudged = queries.filter(|query| self.query_number(query).is_none());
-        self.report(
-            run.tag.clone(),
-            evaluated,
-            unjudged.map(str::to_owned).collect(),
-        )
+        self.report(tag.to_owned(), evaluated, unjudged)
     }
 
     /// Number of a judged query.

@@ -8,6 +8,7 @@ mod custom;
 mod diversity;
 mod gdeval_sample_eval;
 mod groups;
+mod lists;
 mod names;
 mod oracle;
 mod other_tools;

@@ -1,6 +1,8 @@
 //! Numbers in memory or in a mapped file.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use ir_core::store::SectionBytes;
@@ -13,6 +15,17 @@ pub(super) enum NumberBuffer<T> {
     Owned(Vec<T>),
     Aligned(AlignedBytes),
     Mapped(SectionBytes),
+    Shared(SharedNumbers<T>),
+}
+
+/// Numbers in memory of the application.
+pub(super) struct SharedNumbers<T>(pub(super) Arc<dyn AsRef<[T]> + Send + Sync>);
+
+impl<T> fmt::Debug for SharedNumbers<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len = (*self.0).as_ref().len();
+        f.debug_struct("SharedNumbers").field("len", &len).finish()
+    }
 }
 
 impl<T: Pod> NumberBuffer<T> {
@@ -34,6 +47,7 @@ impl<T: Pod> NumberBuffer<T> {
             Self::Owned(values) => values,
             Self::Aligned(bytes) => bytemuck::try_cast_slice(bytes.as_ref()).unwrap_or_default(),
             Self::Mapped(section) => bytemuck::try_cast_slice(section.as_ref()).unwrap_or_default(),
+            Self::Shared(numbers) => (*numbers.0).as_ref(),
         }
     }
 

@@ -13,7 +13,7 @@ use ndarray::{ArrayView2, CowArray, Ix2};
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
 use super::row_numbers::{ALL_ROWS, RowNumbers};
 use super::search::{FlatScan, ScanSegment};
-use crate::index::buffer::NumberBuffer;
+use crate::index::buffer::{NumberBuffer, SharedNumbers};
 use crate::index::error::{SaveVectorIndexError, VectorError};
 use crate::index::file::{FLAT, VectorFile, section, write_file, write_ids_and_metadata};
 use crate::index::similarity::explain_score;
@@ -128,6 +128,50 @@ impl FlatIndex {
         values: Vec<f32>,
         similarity: VectorSimilarity,
     ) -> Result<Self, VectorError> {
+        Self::from_numbers(ids, dim, NumberBuffer::Owned(values), similarity)
+    }
+
+    /// Builds an index of row-major vectors in memory of the application, such as an array of
+    /// another language, without a copy. `as_ref` must always return the same slice, and the
+    /// vectors must not change while the index or a clone of it exists.
+    ///
+    /// # Shapes
+    /// `values`: row-major `[ids.len(), dim]`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use ir_core::{Retriever, Search};
+    /// use ir_knn::{FlatIndex, VectorSimilarity};
+    ///
+    /// let values: Arc<Vec<f32>> = Arc::new(vec![0.0, 1.0, 1.0, 0.0]);
+    /// let ids = ["north", "east"].into_iter().collect();
+    /// let index = FlatIndex::from_shared(ids, 2, values.clone(), VectorSimilarity::Cosine)?;
+    /// assert_eq!(index.vectors().as_ptr(), values.as_ptr());
+    /// let ranking = index.search(&[0.9, 0.1], &Search::top(1))?;
+    /// assert_eq!(index.ids().id(ranking.hits()[0].doc), "east");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`FlatIndex::from_row_major`].
+    pub fn from_shared(
+        ids: DocIds,
+        dim: usize,
+        values: Arc<dyn AsRef<[f32]> + Send + Sync>,
+        similarity: VectorSimilarity,
+    ) -> Result<Self, VectorError> {
+        let values = NumberBuffer::Shared(SharedNumbers(values));
+        Self::from_numbers(ids, dim, values, similarity)
+    }
+
+    fn from_numbers(
+        ids: DocIds,
+        dim: usize,
+        rows: NumberBuffer<f32>,
+        similarity: VectorSimilarity,
+    ) -> Result<Self, VectorError> {
+        let values = rows.get();
         if dim == 0 && !ids.is_empty() {
             return Err(MatrixError::NoDimensions.into());
         }
@@ -141,13 +185,15 @@ impl FlatIndex {
         for (row, values) in values.chunks_exact(dim.max(1)).enumerate() {
             check_vector(row, dim, values, similarity)?;
         }
-        huge_pages::advise(bytemuck::cast_slice(&values));
+        if let NumberBuffer::Owned(values) = &rows {
+            huge_pages::advise(bytemuck::cast_slice(values));
+        }
         Ok(Self::from(FlatIndexData {
             cpu: Cpu::detect(),
             similarity,
             dim,
             ids,
-            rows: Arc::new(NumberBuffer::Owned(values)),
+            rows: Arc::new(rows),
             codes: None,
             user_metadata: None,
             fingerprints: None,
@@ -575,6 +621,35 @@ mod tests {
             assert!(matches!(&codes.codes, NumberBuffer::Mapped(_)));
             assert!(matches!(&codes.stats, NumberBuffer::Mapped(_)));
         }
+    }
+
+    #[test]
+    fn shared_memory_is_not_copied() {
+        let values: Arc<Vec<f32>> = Arc::new((0..40).map(|n| (n % 7) as f32).collect());
+        let ids = || (0..10).map(|n| n.to_string()).collect();
+        let similarity = VectorSimilarity::Euclidean;
+        let shared = FlatIndex::from_shared(ids(), 4, values.clone(), similarity).unwrap();
+        assert_eq!(shared.values().as_ptr(), values.as_ptr());
+        let owned = FlatIndex::from_row_major(ids(), 4, values.to_vec(), similarity).unwrap();
+        for (shared, owned) in [
+            (shared.clone(), owned.clone()),
+            (shared.clone().with_codes(), owned.clone().with_codes()),
+        ] {
+            let search = Search::top(10);
+            let found = shared.search(&[1.0, 2.0, 3.0, 4.0], &search).unwrap();
+            assert_eq!(found, owned.search(&[1.0, 2.0, 3.0, 4.0], &search).unwrap());
+            let folder = tempfile::tempdir().unwrap();
+            let paths = [folder.path().join("shared"), folder.path().join("owned")];
+            shared.save(&paths[0]).unwrap();
+            owned.save(&paths[1]).unwrap();
+            let [shared, owned] = paths.map(|path| std::fs::read(path).unwrap());
+            assert_eq!(shared, owned);
+        }
+        drop(shared);
+        assert_eq!(Arc::strong_count(&values), 1);
+        assert!(FlatIndex::from_shared(ids(), 3, values.clone(), similarity).is_err());
+        let nan = Arc::new(vec![f32::NAN; 40]);
+        assert!(FlatIndex::from_shared(ids(), 4, nan, similarity).is_err());
     }
 
     #[test]
