@@ -39,7 +39,7 @@ pub(crate) struct Encoder {
     plain: OnceLock<Box<BiEncoder>>,
 }
 
-/// Overrides fields of a configuration by those of a JSON object, also within tables.
+/// Overrides fields of a configuration by members of a JSON object, also within tables.
 pub(crate) fn with_overrides<T: Serialize + DeserializeOwned>(
     name: &str,
     base: &T,

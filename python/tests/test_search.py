@@ -95,6 +95,17 @@ def test_documents_of_files_frames_and_iterators(tmp_path, notes):
     assert index.search("tea bread", filter="year=2020").ids == ["bread"]
 
 
+def test_warnings_about_documents(tmp_path, caplog):
+    path = tmp_path / "docs.trec"
+    path.write_bytes(b"<DOC><DOCNO>a</DOCNO><TEXT>te\0a</TEXT></DOC>\n")
+    assert irrs.Index.build(path).search("tea").ids == ["a"]
+    irrs.Index.build([{"id": "a", "text": "tea", "year": "last"}])
+    assert caplog.messages == [
+        "documents: 1 NUL bytes skipped",
+        '1 documents with an attribute "year" that is neither a year nor a date',
+    ]
+
+
 def test_attributes_of_numpy_and_dates():
     import datetime
 
@@ -196,7 +207,9 @@ def test_options_of_an_index(notes):
 
 
 def test_explanation(index):
+    score = dict(index.search("green tea"))["tea"]
     text = index.explain("green tea", "tea")
+    assert float(text.split()[0]) == pytest.approx(score, rel=1e-5), text
     assert "green" in text
     assert index.explain("bread", "tea") is None
 
