@@ -329,10 +329,10 @@ def with_ntk(encoder, config):
 
 @contextlib.contextmanager
 def without_bottleneck(folder):
-    """The folder, or a copy without its adapter; and what applies the adapter to a transformer."""
+    """The folder and None, or a copy without its adapter and what applies the adapter to a transformer."""
     adapter = adapter_config(folder)
     if "config" not in adapter:
-        yield folder, lambda encoder: None
+        yield folder, None
         return
     with tempfile.TemporaryDirectory() as temporary:
         copied = Path(shutil.copytree(folder, Path(temporary) / "model"))
@@ -597,7 +597,8 @@ def expected(name, folder, dtype=torch.float32):
     # The base model of an adapter is relative to its folder.
     with contextlib.chdir(folder), for_transformers(folder) as (own, adapt):
         model = SentenceTransformer(str(own), device="cpu", model_kwargs={"dtype": dtype})
-        adapt(model[0].model)
+        if adapt:
+            adapt(model[0].model)
         model = model.to(dtype).eval()
     return [encode(TEXTS, batch_size=len(TEXTS)) for encode in (model.encode_query, model.encode_document)]
 

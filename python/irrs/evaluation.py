@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,8 +11,6 @@ from . import _inputs
 from ._irrs import Comparison, Qrels, Report, Results, Run, compare_reports as _compare, evaluate_file, evaluate_run
 from ._irrs import fuse_runs
 from ._progress import Progress
-
-_LOGGER = logging.getLogger("irrs")
 
 
 def qrels(source: Any, kind: str = "grades") -> Qrels:
@@ -85,16 +82,15 @@ def run(source: Any, name: str | None = None) -> Run:
     >>> irrs.run({"q1": {"d1": 9.5, "d2": 7}}, name="mine")
     Run("mine", 1 queries, 2 results)
     """
-    if isinstance(source, Run):
-        return source
-    if _inputs.is_path(source):
-        return Run.from_file(os.fspath(source))
-    given = name if name is not None else getattr(source, "name", None)
-    tag = given if isinstance(given, str) else ""
+    if isinstance(source, Run) or _inputs.is_path(source):
+        found = source if isinstance(source, Run) else Run.from_file(os.fspath(source))
+        return found if name is None else found.with_name(name)
     if _inputs.is_frame(source):
         columns = [_inputs.QUERY_COLUMNS, _inputs.DOC_COLUMNS, ("score", "sim")]
         queries, docs, scores = (_inputs.column(source, names, "run") for names in columns)
-        return Run.from_columns(queries, docs, scores, tag if name is not None else "")
+        return Run.from_columns(queries, docs, scores, name or "")
+    given = name if name is not None else getattr(source, "name", None)
+    tag = given if isinstance(given, str) else ""
     if isinstance(source, Results) or (not isinstance(source, Mapping) and hasattr(source, "to_dict")):
         source = source.to_dict()
     if isinstance(source, Mapping):
@@ -169,9 +165,7 @@ def evaluate(
     judgments = _qrels(qrels)
     names = _measures(measures)
     if _inputs.is_path(run):
-        report, warnings = evaluate_file(judgments, os.fspath(run), names, _rules(rules))
-        for warning in warnings:
-            _LOGGER.warning("%s", warning)
+        report = evaluate_file(judgments, os.fspath(run), names, _rules(rules))
     else:
         report = evaluate_run(judgments, _run(run, name), names, _rules(rules))
     return report if name is None else report.with_name(name)
@@ -190,7 +184,7 @@ def compare(
     Parameters
     ----------
     qrels, measures, rules
-        As those of :func:`irrs.evaluate`.
+        As in :func:`irrs.evaluate`.
     runs : dict or list
         Runs by the names of their systems; or a list of files or runs with names. The first is the baseline.
     **options
@@ -272,7 +266,7 @@ def fuse(
     *,
     normalization: str | None = None,
     weights: Sequence[float] | None = None,
-    k: float = 60.0,
+    k: float | None = None,
     depth: int | None = 1000,
     name: str = "fused",
 ) -> Run:
@@ -285,11 +279,11 @@ def fuse(
     method : str
         "rrf" (reciprocal rank fusion), "combsum", "combmnz", "combanz", "combmax", "combmin", "combmed" or "borda".
     normalization : str, optional
-        "min-max", "z-score", "sum" or "none", before scores are combined.
+        "min-max", "z-score", "sum" or "none", before the scores of a comb method are combined. Default: "min-max".
     weights : list of float, optional
         Weight of each run. Default: 1 each.
-    k : float
-        Damping constant of "rrf".
+    k : float, optional
+        Damping constant of "rrf". Default: 60.
     depth : int, optional
         Maximum number of documents per query. None keeps all.
     name : str
@@ -307,4 +301,4 @@ def fuse(
     """
     converted = [run(lists) for lists in runs]
     given = None if weights is None else [float(weight) for weight in weights]
-    return fuse_runs(converted, method, normalization, given, float(k), depth, name)
+    return fuse_runs(converted, method, normalization, given, k, depth, name)

@@ -15,7 +15,7 @@ const METADATA: &str = "metadata";
 
 /// Converts a dictionary. `row` counts documents from 0, for errors.
 ///
-/// Keys are those of JSON files: an id (`_id`, `id`, `docno`, ...), a text (`text`, `contents`,
+/// Keys are as in JSON files: an id (`_id`, `id`, `docno`, ...), a text (`text`, `contents`,
 /// ...), `title`. The others, and the members of `metadata`, are attributes; None, NaN and missing
 /// values of pandas are left out.
 pub(crate) fn document(record: &Bound<'_, PyAny>, row: usize) -> PyResult<Document> {

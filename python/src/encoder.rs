@@ -23,20 +23,23 @@ const TEXTS: usize = 512;
 /// Texts that are encoded without looking for Ctrl-C, which costs the start of a thread.
 const FEW_TEXTS: usize = 8;
 
+// Python aligns objects to 16 bytes. Models have buffers that are aligned to cache lines.
+const _: () = assert!(align_of::<Encoder>() <= 16 && align_of::<CrossEncoder>() <= 16);
+
 /// Encoder of texts as vectors. `irrs.Encoder` describes it.
 #[pyclass(frozen, module = "irrs._irrs")]
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    encoder: BiEncoder,
+    encoder: Box<BiEncoder>,
     config: EncoderConfig,
     folder: PathBuf,
     /// Prompts of queries and of documents.
     prompts: [String; 2],
     /// Encoder without prompts, opened when it is first used.
-    plain: OnceLock<BiEncoder>,
+    plain: OnceLock<Box<BiEncoder>>,
 }
 
-/// Overrides fields of a configuration by those of a JSON object, also within tables.
+/// Overrides fields of a configuration by members of a JSON object, also within tables.
 pub(crate) fn with_overrides<T: Serialize + DeserializeOwned>(
     name: &str,
     base: &T,
@@ -71,7 +74,7 @@ impl Encoder {
             let prompts =
                 [Side::Query, Side::Document].map(|side| encoder.fingerprint(side).prefix);
             Ok(Self {
-                encoder,
+                encoder: Box::new(encoder),
                 config,
                 folder: found.folder,
                 prompts,
@@ -92,8 +95,8 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (rows, dim) = (texts.len(), self.encoder.dim());
         let (encoder, side) = match side {
-            "query" => (&self.encoder, Side::Query),
-            "document" => (&self.encoder, Side::Document),
+            "query" => (&*self.encoder, Side::Query),
+            "document" => (&*self.encoder, Side::Document),
             "" => (self.without_prompt()?, Side::Document),
             other => {
                 return Err(invalid(format!(
@@ -189,14 +192,14 @@ impl Encoder {
         let document = self.config.document.clone().with_prefix("");
         let config = self.config.clone().with_document(document);
         let opened = BiEncoder::open_with(&self.folder, &config).map_err(raise)?;
-        Ok(self.plain.get_or_init(|| opened))
+        Ok(self.plain.get_or_init(|| Box::new(opened)))
     }
 }
 
 /// Cross-encoder. `irrs.CrossEncoder` describes it.
 #[pyclass(frozen, module = "irrs._irrs")]
 #[derive(Debug)]
-pub(crate) struct CrossEncoder(CoreCrossEncoder);
+pub(crate) struct CrossEncoder(Box<CoreCrossEncoder>);
 
 #[pymethods]
 impl CrossEncoder {
@@ -208,7 +211,7 @@ impl CrossEncoder {
             let found = ModelFolder::find(&model).map_err(raise)?;
             let config = with_overrides("cross_encoder", &CrossEncoderConfig::default(), &config)?;
             let model = CoreCrossEncoder::open_with(&found.folder, &config).map_err(raise)?;
-            Ok(Self(model))
+            Ok(Self(Box::new(model)))
         })
     }
 

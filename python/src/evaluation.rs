@@ -84,8 +84,7 @@ pub(crate) fn evaluate_run(
     Ok(Report(report))
 }
 
-/// Evaluates a run file; `irrs.evaluate` describes the parameters. Returns the report and warnings
-/// about the file.
+/// Evaluates a run file; `irrs.evaluate` describes the parameters.
 #[pyfunction]
 #[pyo3(signature = (qrels, path, measures, rules = None))]
 pub(crate) fn evaluate_file(
@@ -94,24 +93,20 @@ pub(crate) fn evaluate_file(
     path: PathBuf,
     measures: Vec<String>,
     rules: Option<&str>,
-) -> PyResult<(Report, Vec<String>)> {
+) -> PyResult<Report> {
     let (measures, rules) = (parse_measures(&measures)?, parse_rules(rules)?);
-    interruptible(py, None, None, |_| {
+    interruptible(py, None, None, |task| {
         let evaluator =
             Evaluator::with_rules(qrels.judgments(), &measures, rules).map_err(raise)?;
-        let (report, warnings) = if ir_data::is_plain(&path).map_err(raise)? {
+        if ir_data::is_plain(&path).map_err(raise)? {
             let read = evaluator.evaluate_file(&path, RunFileOptions::default());
             let read = read.map_err(raise)?;
-            (read.data, read.warnings)
-        } else {
-            let read = ir_data::read_run(&path, HeaderLine::AsData).map_err(raise)?;
-            (
-                evaluator.evaluate(&read.data).map_err(raise)?,
-                read.warnings,
-            )
-        };
-        let warnings = warnings.iter().map(ToString::to_string).collect();
-        Ok((Report(report), warnings))
+            task.warn_all(&read.warnings);
+            return Ok(Report(read.data));
+        }
+        let read = ir_data::read_run(&path, HeaderLine::AsData).map_err(raise)?;
+        task.warn_all(&read.warnings);
+        evaluator.evaluate(&read.data).map_err(raise).map(Report)
     })
 }
 

@@ -8,8 +8,6 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::error::raise;
-
 /// Hits of one query, best first: a sequence of pairs of id and score.
 ///
 /// Attributes `ids`, `scores` (float32, [hits]) and `docs` (uint32 document numbers, [hits]).
@@ -113,10 +111,10 @@ impl Results {
         all
     }
 
-    /// Number of columns of the arrays: k, unless no list is so long.
+    /// Number of columns of the arrays: the length of the longest list.
     fn columns(&self) -> usize {
         let longest = self.rankings.iter().map(Ranking::len).max();
-        longest.unwrap_or(0).min(self.k)
+        longest.unwrap_or(0)
     }
 }
 
@@ -222,12 +220,4 @@ impl Results {
     fn __repr__(&self) -> String {
         format!("Results({} queries, k={})", self.rankings.len(), self.k)
     }
-}
-
-/// Searches of a batch between two looks for Ctrl-C.
-pub(crate) const BATCH: usize = 256;
-
-/// Converts a search error.
-pub(crate) fn search_error(error: ir_core::SearchError) -> PyErr {
-    raise(error)
 }

@@ -1,10 +1,13 @@
-//! Ids of queries and documents: strings, and integers in decimal form.
+//! Arguments: ids of queries and documents, which are strings or integers in decimal form, and
+//! values that have names.
 
 use std::borrow::Cow;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+
+use crate::error::invalid;
 
 /// Text of an id: a string, or an integer (also of numpy) in decimal form.
 pub(crate) fn id_text<'a>(id: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<'a, str>> {
@@ -17,6 +20,18 @@ pub(crate) fn id_text<'a>(id: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<
         return Ok(Cow::Owned(number.str()?.to_str()?.to_owned()));
     }
     Err(expected(name, "a string or an integer", id))
+}
+
+/// Value of a parameter by its name.
+pub(crate) fn choice<T: Copy>(name: &str, found: &str, values: &[(&str, T)]) -> PyResult<T> {
+    let value = values.iter().find(|(known, _)| *known == found);
+    value.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = values.iter().map(|(known, _)| *known).collect();
+        invalid(format!(
+            "{name}: expected one of {}, found {found:?}",
+            known.join(", ")
+        ))
+    })
 }
 
 /// `TypeError` of a value, with its type.

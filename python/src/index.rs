@@ -1,7 +1,7 @@
 //! The class of full-text indexes.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocOrder, DuplicateIds, FieldNames, Index as CoreIndex,
@@ -11,15 +11,16 @@ use ir_core::{Corpus, DocIds, Document, Progress};
 use ir_data::{DocumentFile, ReadOptions};
 use ir_experiment::SharedRetriever;
 use ir_experiment::systems::AnalyzerEntry;
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyString};
 
+use crate::closable::Closable;
 use crate::document::{document, to_dict};
 use crate::error::{invalid, raise};
 use crate::evaluation::from_json;
 use crate::filter::{DocFilter, filter_of, select};
-use crate::ids::{expected, id_text};
+use crate::ids::{choice, expected, id_text};
 use crate::system::{TextRetriever, single_or_batch};
 use crate::work::{Task, interruptible};
 
@@ -49,16 +50,13 @@ const CHUNK: usize = 1000;
 /// ['bread']
 #[pyclass(frozen, module = "irrs")]
 #[derive(Debug)]
-pub(crate) struct Index {
-    open: RwLock<Option<Arc<OpenIndex>>>,
-}
+pub(crate) struct Index(Closable<OpenIndex>);
 
 /// Index and its default retriever.
 #[derive(Debug)]
 pub(crate) struct OpenIndex {
     pub(crate) index: SegmentedIndex,
     retriever: TextRetriever,
-    path: Option<PathBuf>,
 }
 
 impl Index {
@@ -66,21 +64,12 @@ impl Index {
         let searcher = index.searcher(Bm25::ANSERINI).map_err(raise)?;
         let retriever: SharedRetriever = Arc::new(searcher);
         let retriever = TextRetriever::new(retriever);
-        let open = OpenIndex {
-            index,
-            retriever,
-            path,
-        };
-        Ok(Self {
-            open: RwLock::new(Some(Arc::new(open))),
-        })
+        Ok(Self(Closable::new(OpenIndex { index, retriever }, path)))
     }
 
     /// Returns the index, or the error of a closed one.
     pub(crate) fn get(&self) -> PyResult<Arc<OpenIndex>> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.clone()
-            .ok_or_else(|| invalid("expected an open index, found a closed one"))
+        self.0.get()
     }
 }
 
@@ -90,18 +79,6 @@ fn open_path(path: &Path) -> PyResult<SegmentedIndex> {
         return SegmentedIndex::open(path).map_err(raise);
     }
     Ok(CoreIndex::open(path).map_err(raise)?.into())
-}
-
-/// One of the values that a parameter has by name.
-fn choice<T: Copy>(name: &str, found: &str, values: &[(&str, T)]) -> PyResult<T> {
-    let value = values.iter().find(|(known, _)| *known == found);
-    value.map(|(_, value)| *value).ok_or_else(|| {
-        let known: Vec<&str> = values.iter().map(|(known, _)| *known).collect();
-        invalid(format!(
-            "{name}: expected one of {}, found {found:?}",
-            known.join(", ")
-        ))
-    })
 }
 
 /// Adds documents of an iterator to a builder. Exceptions of the iterator are passed on.
@@ -135,26 +112,42 @@ fn push_records(
     }
 }
 
-/// Documents of a path: a file, a folder, or the name of a collection.
-fn open_corpus(path: &Path) -> PyResult<Box<dyn Corpus>> {
+/// Adds the documents of a path: a file, a folder, or the name of a collection.
+fn push_path(builder: &mut IndexBuilder, path: &Path, task: &mut Task<'_>) -> PyResult<()> {
     if path.is_file() {
-        let file = DocumentFile::open(path, &ReadOptions::default());
-        return Ok(Box::new(file.map_err(raise)?));
+        let file = DocumentFile::open(path, &ReadOptions::default()).map_err(raise)?;
+        return push_corpus(builder, &file, task);
     }
     let collection = ir_data::open_path_or_name(&path.to_string_lossy()).map_err(raise)?;
-    Ok(Box::new(CollectionCorpus(collection)))
+    push_corpus(builder, collection.corpus(), task)
 }
 
-struct CollectionCorpus(ir_data::Collection);
-
-impl Corpus for CollectionCorpus {
-    fn open(&self) -> Result<Box<dyn ir_core::DocReader + '_>, ir_core::CorpusError> {
-        self.0.corpus().open()
-    }
-
-    fn len_hint(&self) -> Option<u64> {
-        self.0.corpus().len_hint()
-    }
+/// Adds all documents, with a warning of what their reader has skipped.
+fn push_corpus(
+    builder: &mut IndexBuilder,
+    corpus: &dyn Corpus,
+    task: &mut Task<'_>,
+) -> PyResult<()> {
+    builder.push_all(corpus, task).map_err(raise)?;
+    let skipped = corpus.skipped();
+    let parts = [
+        (skipped.nul_bytes, "NUL bytes skipped"),
+        (skipped.repeated_ids, "repeated records skipped"),
+        (
+            skipped.commented_documents,
+            "commented-out documents skipped",
+        ),
+        (
+            skipped.joined_rows,
+            "rows with the text of other rows, as after an unpaired quotation mark",
+        ),
+    ];
+    let found = parts.into_iter().filter(|(count, _)| *count > 0);
+    let texts: Vec<String> = found
+        .map(|(count, text)| format!("documents: {count} {text}"))
+        .collect();
+    task.warn_all(&texts);
+    Ok(())
 }
 
 #[pymethods]
@@ -251,12 +244,15 @@ impl Index {
         let output = path.clone();
         let index = interruptible(py, threads, progress, move |task| {
             match (source, records) {
-                (Some(source), _) => {
-                    let corpus = open_corpus(&source)?;
-                    builder.push_all(&*corpus, task).map_err(raise)?;
-                }
+                (Some(source), _) => push_path(&mut builder, &source, task)?,
                 (None, Some(records)) => push_records(&mut builder, &records, task)?,
                 (None, None) => {}
+            }
+            let invalid_years = builder.invalid_years();
+            if invalid_years > 0 {
+                task.warn_all(&[format!(
+                    "{invalid_years} documents with an attribute \"year\" that is neither a year nor a date"
+                )]);
             }
             match output {
                 Some(path) => builder.finish_to(path, task).map_err(raise),
@@ -347,7 +343,8 @@ impl Index {
     /// Path from which the index was opened; None for an index in memory.
     #[getter]
     fn path(&self) -> PyResult<Option<PathBuf>> {
-        Ok(self.get()?.path.clone())
+        self.get()?;
+        Ok(self.0.path().cloned())
     }
 
     /// Writes an index in memory, or another one of a single file, to a file.
@@ -363,7 +360,7 @@ impl Index {
 
     /// Closes the index. Retrievers that were opened on it stay open.
     fn close(&self) {
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.close();
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -385,11 +382,7 @@ impl Index {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (PathBuf,))> {
-        let Some(path) = self.get()?.path.clone() else {
-            let text = "expected an index in a file, which can be pickled by its path, found an index in memory; build it \
-                        with path=, or save and open it";
-            return Err(PyTypeError::new_err(text));
-        };
+        let path = self.0.path_to_pickle()?;
         Ok((py.get_type::<Self>().getattr("open")?, (path,)))
     }
 
@@ -397,10 +390,8 @@ impl Index {
         match self.get() {
             Err(_) => "Index(closed)".to_owned(),
             Ok(open) => {
-                let path = open
-                    .path
-                    .as_ref()
-                    .map(|path| format!(", path={:?}", path.display().to_string()));
+                let path = self.0.path();
+                let path = path.map(|path| format!(", path={:?}", path.display().to_string()));
                 format!(
                     "Index({} documents{})",
                     open.index.len(),

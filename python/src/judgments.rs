@@ -113,19 +113,22 @@ impl Qrels {
     fn from_file(py: Python<'_>, path: PathBuf, kind: &str) -> PyResult<Self> {
         let header = HeaderLine::AsData;
         let source = path.display().to_string();
-        let qrels = interruptible(py, None, None, |_| match kind {
+        let qrels = interruptible(py, None, None, |task| match kind {
             "grades" => {
                 let read = ir_data::read_qrels_any(&path, header).map_err(raise)?;
+                task.warn_all(&read.warnings);
                 Ok(AnyQrels::Plain(read.data))
             }
             "subtopics" => {
                 let file = ir_data::open(&path).map_err(raise)?;
                 let read = trec::read_subtopic_qrels(file, &source, header).map_err(raise)?;
+                task.warn_all(&read.warnings);
                 Ok(AnyQrels::Subtopics(read.data))
             }
             "strata" => {
                 let file = ir_data::open(&path).map_err(raise)?;
                 let read = trec::read_stratified_qrels(file, &source, header).map_err(raise)?;
+                task.warn_all(&read.warnings);
                 Ok(AnyQrels::Strata(read.data))
             }
             other => Err(invalid(format!(

@@ -1,6 +1,7 @@
 //! Extension module `irrs._irrs`: the parts of the Python package `irrs` that compute. Conversions
 //! of data frames and of objects of other packages are in the Python files beside it.
 
+mod closable;
 mod document;
 mod encoder;
 mod error;
@@ -12,6 +13,7 @@ mod ids;
 mod index;
 mod judgments;
 mod run;
+mod search;
 mod system;
 mod training;
 mod vectors;

@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList};
 
 use crate::error::{invalid, raise};
-use crate::ids::{expected, id_text};
+use crate::ids::{choice, expected, id_text};
 use crate::judgments::check_lengths;
 use crate::work::interruptible;
 
 /// Ranked lists of a system by query id.
 #[pyclass(frozen, module = "irrs")]
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Run {
     tag: String,
     queries: Vec<QueryList>,
@@ -27,7 +27,7 @@ pub(crate) struct Run {
 }
 
 /// List of a query: rows of `scored`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct QueryList {
     query: String,
     rows: std::ops::Range<usize>,
@@ -177,8 +177,9 @@ impl Run {
     /// Reads a run file in TREC format, possibly compressed.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        interruptible(py, None, None, |_| {
+        interruptible(py, None, None, |task| {
             let read = ir_data::read_run(&path, HeaderLine::AsData).map_err(raise)?;
+            task.warn_all(&read.warnings);
             Ok(Self::from_core(&read.data))
         })
     }
@@ -201,6 +202,14 @@ impl Run {
             all.set_item(query, scores)?;
         }
         Ok(all)
+    }
+
+    /// Returns the run with another name of the system.
+    fn with_name(&self, name: &str) -> Self {
+        Self {
+            tag: name.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// Name of the system.
@@ -247,7 +256,7 @@ pub(crate) fn fuse_runs(
     method: &str,
     normalization: Option<&str>,
     weights: Option<Vec<f64>>,
-    k: f64,
+    k: Option<f64>,
     depth: Option<usize>,
     tag: &str,
 ) -> PyResult<Run> {
@@ -263,39 +272,49 @@ pub(crate) fn fuse_runs(
     })
 }
 
-fn fusion(method: &str, normalization: Option<&str>, k: f64) -> PyResult<Fusion> {
-    let normalization = match normalization {
-        None | Some("none") => ScoreNormalization::None,
-        Some("min-max") => ScoreNormalization::MinMax,
-        Some("z-score") => ScoreNormalization::ZScore,
-        Some("sum") => ScoreNormalization::Sum,
-        Some(other) => {
-            return Err(invalid(format!(
-                "normalization: expected one of none, min-max, z-score, sum, found {other:?}"
-            )));
-        }
-    };
-    let combination = match method {
-        "rrf" => ScoreCombination::Rrf { k },
-        "combsum" | "borda" => ScoreCombination::Sum,
-        "combmnz" => ScoreCombination::Mnz,
-        "combanz" => ScoreCombination::Anz,
-        "combmax" => ScoreCombination::Max,
-        "combmin" => ScoreCombination::Min,
-        "combmed" => ScoreCombination::Med,
-        other => {
-            return Err(invalid(format!(
-                "method: expected one of rrf, combsum, combmnz, combanz, combmax, combmin, combmed, borda, found {other:?}"
-            )));
-        }
-    };
-    let normalization = if method == "borda" {
-        ScoreNormalization::Borda
-    } else {
-        normalization
-    };
-    Ok(Fusion {
-        normalization,
+/// Methods by their names, as in `ir fuse`.
+const METHODS: [(&str, Fusion); 8] = [
+    ("rrf", Fusion::RRF),
+    ("combsum", Fusion::COMB_SUM),
+    ("combmnz", Fusion::COMB_MNZ),
+    ("combanz", min_max(ScoreCombination::Anz)),
+    ("combmax", min_max(ScoreCombination::Max)),
+    ("combmin", min_max(ScoreCombination::Min)),
+    ("combmed", min_max(ScoreCombination::Med)),
+    ("borda", Fusion::BORDA),
+];
+
+const fn min_max(combination: ScoreCombination) -> Fusion {
+    Fusion {
+        normalization: ScoreNormalization::MinMax,
         combination,
-    })
+    }
+}
+
+const NORMALIZATIONS: [(&str, ScoreNormalization); 4] = [
+    ("min-max", ScoreNormalization::MinMax),
+    ("z-score", ScoreNormalization::ZScore),
+    ("sum", ScoreNormalization::Sum),
+    ("none", ScoreNormalization::None),
+];
+
+fn fusion(method: &str, normalization: Option<&str>, k: Option<f64>) -> PyResult<Fusion> {
+    let mut fusion = choice("method", method, &METHODS)?;
+    if let Some(k) = k {
+        if method != "rrf" {
+            return Err(invalid(format!(
+                "k: expected the method rrf, found {method:?}, which has no constant"
+            )));
+        }
+        fusion.combination = ScoreCombination::Rrf { k };
+    }
+    if let Some(normalization) = normalization {
+        if !method.starts_with("comb") {
+            return Err(invalid(format!(
+                "normalization: expected a comb method, found {method:?}, which uses ranks only"
+            )));
+        }
+        fusion.normalization = choice("normalization", normalization, &NORMALIZATIONS)?;
+    }
+    Ok(fusion)
 }

@@ -11,8 +11,8 @@ use pyo3::types::PyString;
 use crate::error::raise;
 use crate::evaluation::from_json;
 use crate::filter::{DocFilter, filter_of};
-use crate::hits::{BATCH, Hits, Results, search_error};
 use crate::index::{Index, OpenIndex};
+use crate::search::Searcher;
 use crate::work::{detached, interruptible};
 
 /// Text retriever with its ids, shared with results.
@@ -49,7 +49,7 @@ impl TextRetriever {
     ) -> PyResult<Option<String>> {
         let all = Search::top(self.ids.len());
         let explanation = detached(py, || self.retriever.explain(query, doc, &all))?;
-        Ok(explanation.map_err(search_error)?.map(|it| it.to_string()))
+        Ok(explanation.map_err(raise)?.map(|it| it.to_string()))
     }
 }
 
@@ -61,48 +61,21 @@ pub(crate) fn single_or_batch<'py>(
     k: usize,
     filter: Option<DocFilter>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let within = filter.as_ref().map(|filter| &filter.documents);
-    let search = || match within {
-        Some(documents) => Search::top(k).within(documents),
-        None => Search::top(k),
+    let searcher = Searcher {
+        retriever: &*retriever.retriever,
+        ids: &retriever.ids,
+        k,
+        filter,
     };
     if let Ok(text) = queries.cast::<PyString>() {
-        let text = text.to_str()?;
-        let ranking = detached(py, || retriever.retriever.search(text, &search()))?;
-        let hits = Hits {
-            ranking: ranking.map_err(search_error)?,
-            ids: retriever.ids.clone(),
-        };
-        return Ok(Bound::new(py, hits)?.into_any());
+        return searcher.one(py, text.to_str()?);
     }
     let inputs = py
         .import("irrs._inputs")?
         .call_method1("queries", (queries,))?;
     let (names, texts): (Vec<String>, Vec<String>) = inputs.extract()?;
-    let rankings = interruptible(py, None, None, |task| {
-        let mut rankings = Vec::with_capacity(texts.len());
-        for texts in texts.chunks(BATCH) {
-            if task.is_stopped() {
-                break;
-            }
-            let batch: Vec<(&str, Search<'_>)> =
-                texts.iter().map(|text| (text.as_str(), search())).collect();
-            rankings.extend(
-                retriever
-                    .retriever
-                    .search_batch(&batch)
-                    .map_err(search_error)?,
-            );
-        }
-        Ok(rankings)
-    })?;
-    let results = Results {
-        rankings,
-        ids: retriever.ids.clone(),
-        queries: names,
-        k,
-    };
-    Ok(Bound::new(py, results)?.into_any())
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    searcher.all(py, names, &texts)
 }
 
 /// Returns names and descriptions of the types of systems.

@@ -1,20 +1,21 @@
 //! Vector indexes over arrays of numpy.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, VectorSimilarity};
+use ir_core::{DocIds, DocNum, Retriever, VectorSimilarity};
 use ir_knn::{EfSearch, FlatIndex as CoreFlatIndex, HnswConfig, HnswIndex as CoreHnswIndex};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::{invalid, raise};
+use crate::closable::Closable;
+use crate::error::raise;
 use crate::filter::{DocFilter, filter_of};
-use crate::hits::{BATCH, Hits, Results, search_error};
-use crate::ids::id_text;
-use crate::work::{detached, interruptible};
+use crate::ids::{choice, id_text};
+use crate::search::Searcher;
+use crate::work::interruptible;
 
 /// Values of an array that owns C-contiguous float32, kept alive by a reference.
 struct SharedArray {
@@ -62,16 +63,6 @@ const SIMILARITIES: [(&str, VectorSimilarity); 5] = [
     ("l2", VectorSimilarity::Euclidean),
 ];
 
-fn similarity_of(name: &str) -> PyResult<VectorSimilarity> {
-    let found = SIMILARITIES.iter().find(|(known, _)| *known == name);
-    found.map(|(_, similarity)| *similarity).ok_or_else(|| {
-        let known = SIMILARITIES.map(|(name, _)| name).join(", ");
-        invalid(format!(
-            "similarity: expected one of {known}, found {name:?}"
-        ))
-    })
-}
-
 fn name_of(similarity: VectorSimilarity) -> &'static str {
     let found = SIMILARITIES.iter().find(|(_, known)| *known == similarity);
     found.map_or("", |(name, _)| name)
@@ -103,7 +94,7 @@ fn flat(
     ids: Option<&Bound<'_, PyAny>>,
     similarity: &str,
 ) -> PyResult<CoreFlatIndex> {
-    let similarity = similarity_of(similarity)?;
+    let similarity = choice("similarity", similarity, &SIMILARITIES)?;
     let inputs = py
         .import("irrs._inputs")?
         .call_method1("shared_vectors", (vectors,))?;
@@ -141,42 +132,20 @@ fn search_vectors<'py, R: Retriever<Query = [f32]>>(
         .import("irrs._inputs")?
         .call_method1("query_vectors", (queries,))?;
     let (array, is_single): (PyReadonlyArray2<'_, f32>, bool) = inputs.extract()?;
-    let within = filter.as_ref().map(|filter| &filter.documents);
-    let search = || match within {
-        Some(documents) => Search::top(k).within(documents),
-        None => Search::top(k),
-    };
     let [rows, dim] = [array.shape()[0], array.shape()[1]];
     let values = array.as_slice().map_err(raise)?;
-    if is_single {
-        let ranking = detached(py, || retriever.search(values, &search()))?;
-        let hits = Hits {
-            ranking: ranking.map_err(search_error)?,
-            ids: ids.clone(),
-        };
-        return Ok(Bound::new(py, hits)?.into_any());
-    }
-    let rankings: Vec<Ranking> = interruptible(py, None, None, |task| {
-        let mut rankings = Vec::with_capacity(rows);
-        for values in values.chunks(BATCH * dim.max(1)) {
-            if task.is_stopped() {
-                break;
-            }
-            let batch: Vec<(&[f32], Search<'_>)> = values
-                .chunks_exact(dim.max(1))
-                .map(|query| (query, search()))
-                .collect();
-            rankings.extend(retriever.search_batch(&batch).map_err(search_error)?);
-        }
-        Ok(rankings)
-    })?;
-    let results = Results {
-        queries: (0..rankings.len()).map(|row| row.to_string()).collect(),
-        rankings,
-        ids: ids.clone(),
+    let searcher = Searcher {
+        retriever,
+        ids,
         k,
+        filter,
     };
-    Ok(Bound::new(py, results)?.into_any())
+    if is_single {
+        return searcher.one(py, values);
+    }
+    let names = (0..rows).map(|row| row.to_string()).collect();
+    let queries: Vec<&[f32]> = values.chunks_exact(dim.max(1)).collect();
+    searcher.all(py, names, &queries)
 }
 
 /// Index with its ids, shared with results.
@@ -184,27 +153,13 @@ fn search_vectors<'py, R: Retriever<Query = [f32]>>(
 struct Open<T> {
     index: T,
     ids: Arc<DocIds>,
-    path: Option<PathBuf>,
 }
 
 impl<T> Open<T> {
-    fn locked(index: T, ids: &DocIds, path: Option<PathBuf>) -> RwLock<Option<Arc<Self>>> {
+    fn closable(index: T, ids: &DocIds, path: Option<PathBuf>) -> Closable<Self> {
         let ids = Arc::new(ids.clone());
-        RwLock::new(Some(Arc::new(Self { index, ids, path })))
+        Closable::new(Self { index, ids }, path)
     }
-}
-
-fn get<T>(open: &RwLock<Option<Arc<Open<T>>>>) -> PyResult<Arc<Open<T>>> {
-    let open = open.read().unwrap_or_else(PoisonError::into_inner);
-    open.clone()
-        .ok_or_else(|| invalid("expected an open index, found a closed one"))
-}
-
-fn path_to_pickle(path: Option<&PathBuf>) -> PyResult<PathBuf> {
-    path.cloned().ok_or_else(|| {
-        let text = "expected an index in a file, which can be pickled by its path, found an index in memory; save and open it";
-        PyTypeError::new_err(text)
-    })
 }
 
 /// Exact nearest neighbors of vectors.
@@ -238,12 +193,12 @@ fn path_to_pickle(path: Option<&PathBuf>) -> PyResult<PathBuf> {
 ///        [2]])
 #[pyclass(frozen, module = "irrs")]
 #[derive(Debug)]
-pub(crate) struct FlatIndex(RwLock<Option<Arc<Open<CoreFlatIndex>>>>);
+pub(crate) struct FlatIndex(Closable<Open<CoreFlatIndex>>);
 
 impl FlatIndex {
     fn wrap(index: CoreFlatIndex, path: Option<PathBuf>) -> Self {
         let ids = index.ids().clone();
-        Self(Open::locked(index, &ids, path))
+        Self(Open::closable(index, &ids, path))
     }
 }
 
@@ -285,7 +240,7 @@ impl FlatIndex {
         k: usize,
         filter: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let open = get(&self.0)?;
+        let open = self.0.get()?;
         let filter = filter
             .map(|filter| filter_of(filter, &open.ids, None))
             .transpose()?;
@@ -294,7 +249,7 @@ impl FlatIndex {
 
     /// Writes the index to a file by an atomic write.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let open = get(&self.0)?;
+        let open = self.0.get()?;
         interruptible(py, None, None, |_| open.index.save(&path).map_err(raise))
     }
 
@@ -304,7 +259,7 @@ impl FlatIndex {
         py: Python<'py>,
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let open = get(&self.0)?;
+        let open = self.0.get()?;
         let doc = number_of(&open.ids, id)?;
         Ok(PyArray1::from_slice(py, open.index.vector(doc)))
     }
@@ -312,24 +267,24 @@ impl FlatIndex {
     /// Ids of the vectors, a list of strings.
     #[getter]
     fn ids(&self) -> PyResult<Vec<String>> {
-        Ok(get(&self.0)?.ids.iter().map(str::to_owned).collect())
+        Ok(self.0.get()?.ids.iter().map(str::to_owned).collect())
     }
 
     /// Dimension of the vectors.
     #[getter]
     fn dim(&self) -> PyResult<usize> {
-        Ok(get(&self.0)?.index.dim())
+        Ok(self.0.get()?.index.dim())
     }
 
     /// Name of the similarity.
     #[getter]
     fn similarity(&self) -> PyResult<&'static str> {
-        Ok(name_of(get(&self.0)?.index.similarity()))
+        Ok(name_of(self.0.get()?.index.similarity()))
     }
 
     /// Closes the index, and releases its array.
     fn close(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.close();
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -342,16 +297,16 @@ impl FlatIndex {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(get(&self.0)?.ids.len())
+        Ok(self.0.get()?.ids.len())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (PathBuf,))> {
-        let path = path_to_pickle(get(&self.0)?.path.as_ref())?;
+        let path = self.0.path_to_pickle()?;
         Ok((py.get_type::<Self>().getattr("open")?, (path,)))
     }
 
     fn __repr__(&self) -> String {
-        get(&self.0).map_or_else(
+        self.0.get().map_or_else(
             |_| "FlatIndex(closed)".to_owned(),
             |open| {
                 let similarity = name_of(open.index.similarity());
@@ -376,7 +331,7 @@ fn number_of(ids: &DocIds, id: &Bound<'_, PyAny>) -> PyResult<DocNum> {
 /// Parameters
 /// ----------
 /// vectors, ids, similarity
-///     As those of `FlatIndex`.
+///     As for `FlatIndex`.
 /// m : int
 ///     Number of neighbors per node and layer.
 /// ef_construction : int
@@ -396,7 +351,7 @@ fn number_of(ids: &DocIds, id: &Bound<'_, PyAny>) -> PyResult<DocNum> {
 #[pyclass(frozen, module = "irrs")]
 #[derive(Debug)]
 pub(crate) struct HnswIndex {
-    open: RwLock<Option<Arc<Open<CoreHnswIndex>>>>,
+    open: Closable<Open<CoreHnswIndex>>,
     ef_search: Mutex<usize>,
 }
 
@@ -404,7 +359,7 @@ impl HnswIndex {
     fn wrap(index: CoreHnswIndex, path: Option<PathBuf>, ef_search: usize) -> Self {
         let ids = index.ids().clone();
         Self {
-            open: Open::locked(index, &ids, path),
+            open: Open::closable(index, &ids, path),
             ef_search: Mutex::new(ef_search),
         }
     }
@@ -458,7 +413,7 @@ impl HnswIndex {
         k: usize,
         filter: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let open = get(&self.open)?;
+        let open = self.open.get()?;
         let filter = filter
             .map(|filter| filter_of(filter, &open.ids, None))
             .transpose()?;
@@ -485,31 +440,31 @@ impl HnswIndex {
 
     /// Writes the index to a file by an atomic write.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let open = get(&self.open)?;
+        let open = self.open.get()?;
         interruptible(py, None, None, |_| open.index.save(&path).map_err(raise))
     }
 
     /// Ids of the vectors, a list of strings.
     #[getter]
     fn ids(&self) -> PyResult<Vec<String>> {
-        Ok(get(&self.open)?.ids.iter().map(str::to_owned).collect())
+        Ok(self.open.get()?.ids.iter().map(str::to_owned).collect())
     }
 
     /// Dimension of the vectors.
     #[getter]
     fn dim(&self) -> PyResult<usize> {
-        Ok(get(&self.open)?.index.flat().dim())
+        Ok(self.open.get()?.index.flat().dim())
     }
 
     /// Name of the similarity.
     #[getter]
     fn similarity(&self) -> PyResult<&'static str> {
-        Ok(name_of(get(&self.open)?.index.flat().similarity()))
+        Ok(name_of(self.open.get()?.index.flat().similarity()))
     }
 
     /// Closes the index, and releases its array.
     fn close(&self) {
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.open.close();
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -522,11 +477,11 @@ impl HnswIndex {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(get(&self.open)?.ids.len())
+        Ok(self.open.get()?.ids.len())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (PathBuf, usize))> {
-        let path = path_to_pickle(get(&self.open)?.path.as_ref())?;
+        let path = self.open.path_to_pickle()?;
         Ok((
             py.get_type::<Self>().getattr("open")?,
             (path, self.ef_search()),
@@ -534,7 +489,7 @@ impl HnswIndex {
     }
 
     fn __repr__(&self) -> String {
-        get(&self.open).map_or_else(
+        self.open.get().map_or_else(
             |_| "HnswIndex(closed)".to_owned(),
             |open| {
                 let flat = open.index.flat();

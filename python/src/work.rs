@@ -124,6 +124,13 @@ impl Task<'_> {
         }
     }
 
+    /// Sends warnings to the logger `irrs`.
+    pub(crate) fn warn_all<W: ToString>(&mut self, warnings: &[W]) {
+        for warning in warnings {
+            self.log("warning", &warning.to_string());
+        }
+    }
+
     /// Sends a message to the logger `irrs`.
     fn log(&mut self, level: &str, message: &str) {
         let logged = Python::attach(|py| {

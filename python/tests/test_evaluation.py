@@ -77,9 +77,21 @@ def test_files(tmp_path):
     report = irrs.evaluate(qrels, str(run), ["RR"])
     assert (report.name, report["RR"]) == ("mine", 0.75)
     assert irrs.run(run).to_dict() == RUN
+    assert [irrs.run(run).name, irrs.run(run, "other").name, irrs.run(irrs.run(run), "other").name] == ["mine", "other", "other"]
     compressed = tmp_path / "run.gz"
     irrs.run(RUN, name="mine").save(compressed)
     assert irrs.evaluate(qrels, compressed, ["RR"])["RR"] == 0.75
+
+
+def test_warnings_about_files(tmp_path, caplog):
+    run = tmp_path / "run.txt"
+    run.write_text("q1 Q0 d2 1 9.1 mine\nq1 Q0 d1 2 8,7 mine\nq2 Q0 d3 1 4 mine\n")
+    irrs.evaluate(QRELS, run, ["RR"])
+    of_evaluation = list(caplog.messages)
+    caplog.clear()
+    irrs.run(run)
+    assert len(of_evaluation) == 1 and '"8,7" was read as 8' in of_evaluation[0]
+    assert caplog.messages == of_evaluation
 
 
 def test_data_frames():
@@ -214,12 +226,16 @@ def test_fusion():
     assert fused == pytest.approx({"b": 1 / 62 + 1 / 61, "a": 1 / 61, "c": 1 / 62})
     fused = irrs.fuse([first, second], "combsum", normalization="min-max", weights=[2, 1]).to_dict()["q"]
     assert fused == pytest.approx({"a": 2.0, "b": 1.0, "c": 0.0})
+    # Without a normalization the scores of comb methods are in 0..=1, as in `ir fuse`.
+    assert irrs.fuse([first, second], "combsum").to_dict()["q"] == pytest.approx({"a": 1.0, "b": 1.0, "c": 0.0})
     assert len(irrs.fuse([first, second], depth=1).to_dict()["q"]) == 1
     for options, text in [
         ({"method": "x"}, "method: expected one of rrf"),
         ({"k": -1}, "-1"),
+        ({"method": "combsum", "k": 60}, "k: expected the method rrf"),
+        ({"normalization": "min-max"}, "normalization: expected a comb method"),
         ({"weights": [1]}, "weight"),
-        ({"normalization": "x"}, "normalization: expected one of"),
+        ({"method": "combsum", "normalization": "x"}, "normalization: expected one of"),
     ]:
         with pytest.raises(irrs.IrError, match=text):
             irrs.fuse([first, second], **options)

@@ -17,9 +17,11 @@ def test_ir_measures():
     assert ir_measures.DefaultPipeline.providers[1] is PROVIDER
     drawn = random.Random(3)
     qrels = {f"q{n}": {f"d{doc}": drawn.randint(0, 2) for doc in drawn.sample(range(50), 15)} for n in range(20)}
-    run = {f"q{n}": {f"d{doc}": drawn.randint(0, 50) / 10 for doc in drawn.sample(range(50), 30)} for n in range(2, 22)}
+    # No ties: the providers order them in different ways.
+    scores = lambda: zip(drawn.sample(range(50), 30), drawn.sample(range(100), 30))
+    run = {f"q{n}": {f"d{doc}": score / 10 for doc, score in scores()} for n in range(2, 22)}
     measures = [
-        AP, AP(rel=2) @ 10, RR, RR @ 3, nDCG, nDCG @ 10, P @ 5, P(rel=2) @ 5, R @ 20, Rprec, Bpref, SetF(beta=2), Success @ 1,
+        AP, AP(rel=2) @ 10, RR, RR @ 3, nDCG, nDCG @ 10, P @ 5, P(rel=2) @ 5, R @ 20, Rprec, Bpref, SetF(beta=2.0), Success @ 1,
         NumRet, Judged @ 10,
     ]  # fmt: skip
     for measure in measures:
@@ -72,6 +74,14 @@ def pyterrier_case():
         return None
 
     class SearcherCase(TransformerTestCase):
+        @classmethod
+        def setUpClass(cls):
+            super().setUpClass()
+            # Links of schematics are in a file of PyTerrier's site, which tests do not fetch.
+            import pyterrier
+
+            pyterrier.documentation._cached_objects_inv = {}
+
         @staticmethod
         def get_transformer():
             from irrs.integrations.pyterrier import Searcher

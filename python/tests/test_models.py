@@ -90,7 +90,7 @@ def test_rank():
 
 
 def test_dense_systems(index):
-    system = irrs.System("dense", model=TESTDATA / "families" / "distilbert")
+    system = irrs.System("dense", encoder={"model": TESTDATA / "families" / "distilbert"})
     retriever = system.open(index)
     assert sorted(retriever.search("tea", k=3).ids) == ["bread", "milk", "tea"]
 

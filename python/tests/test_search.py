@@ -95,6 +95,17 @@ def test_documents_of_files_frames_and_iterators(tmp_path, notes):
     assert index.search("tea bread", filter="year=2020").ids == ["bread"]
 
 
+def test_warnings_about_documents(tmp_path, caplog):
+    path = tmp_path / "docs.trec"
+    path.write_bytes(b"<DOC><DOCNO>a</DOCNO><TEXT>te\0a</TEXT></DOC>\n")
+    assert irrs.Index.build(path).search("tea").ids == ["a"]
+    irrs.Index.build([{"id": "a", "text": "tea", "year": "last"}])
+    assert caplog.messages == [
+        "documents: 1 NUL bytes skipped",
+        '1 documents with an attribute "year" that is neither a year nor a date',
+    ]
+
+
 def test_attributes_of_numpy_and_dates():
     import datetime
 
@@ -165,7 +176,7 @@ def test_saved_closed_and_pickled(tmp_path, index, notes):
         assert copy.search("tea").to_dict() == index.search("tea").to_dict()
         assert "tea" in opened and "x" not in opened and len(opened) == 3
         hits = opened.search("tea")
-    assert hits.ids[0] == "tea"
+    assert hits.ids == ["milk", "tea"]  # four and five terms, one of them tea
     assert repr(opened) == "Index(closed)"
     for use in [lambda: opened.search("tea"), lambda: len(opened), lambda: opened.select("year>1")]:
         with pytest.raises(irrs.IrError, match="expected an open index, found a closed one"):
@@ -196,7 +207,9 @@ def test_options_of_an_index(notes):
 
 
 def test_explanation(index):
+    score = dict(index.search("green tea"))["tea"]
     text = index.explain("green tea", "tea")
+    assert float(text.split()[0]) == pytest.approx(score, rel=1e-5), text
     assert "green" in text
     assert index.explain("bread", "tea") is None
 

@@ -25,7 +25,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model : path or str
-        Model as that of :class:`irrs.Encoder`.
+        Model as in :class:`irrs.Encoder`.
     side : str
         "" for texts without a prompt, "query" or "document".
     """

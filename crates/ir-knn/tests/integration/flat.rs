@@ -1,5 +1,7 @@
 //! Flat index: rankings against an f64 oracle, and the contract of retrievers.
 
+use std::sync::Arc;
+
 use crate::cases::{ALL, check, flat_index, matrix, numbered, on_threads, random_vectors};
 use ir_core::{DocIds, DocNum, DocSet, Retriever, Search, SearchError, SplitMix64};
 use ir_knn::{FlatIndex, MatrixError, VectorError, VectorSimilarity};
@@ -264,4 +266,33 @@ fn overflowing_scores() {
         assert!(found.iter().all(|hit| hit.score == f32::INFINITY));
         assert_eq!(found.hits()[0].doc, DocNum::new(0));
     }
+}
+
+#[test]
+fn shared_memory_is_not_copied() {
+    let values: Arc<Vec<f32>> = Arc::new((0..40).map(|n| (n % 7) as f32).collect());
+    let ids = || (0..10).map(|n| n.to_string()).collect();
+    let similarity = VectorSimilarity::Euclidean;
+    let shared = FlatIndex::from_shared(ids(), 4, values.clone(), similarity).unwrap();
+    assert_eq!(shared.vectors().as_ptr(), values.as_ptr());
+    let owned = FlatIndex::from_row_major(ids(), 4, values.to_vec(), similarity).unwrap();
+    for (shared, owned) in [
+        (shared.clone(), owned.clone()),
+        (shared.clone().with_codes(), owned.clone().with_codes()),
+    ] {
+        let search = Search::top(10);
+        let found = shared.search(&[1.0, 2.0, 3.0, 4.0], &search).unwrap();
+        assert_eq!(found, owned.search(&[1.0, 2.0, 3.0, 4.0], &search).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let paths = [folder.path().join("shared"), folder.path().join("owned")];
+        shared.save(&paths[0]).unwrap();
+        owned.save(&paths[1]).unwrap();
+        let [shared, owned] = paths.map(|path| std::fs::read(path).unwrap());
+        assert_eq!(shared, owned);
+    }
+    drop(shared);
+    assert_eq!(Arc::strong_count(&values), 1);
+    assert!(FlatIndex::from_shared(ids(), 3, values.clone(), similarity).is_err());
+    let nan = Arc::new(vec![f32::NAN; 40]);
+    assert!(FlatIndex::from_shared(ids(), 4, nan, similarity).is_err());
 }

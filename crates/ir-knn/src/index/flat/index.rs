@@ -11,6 +11,7 @@ use ir_core::{
 use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
+use super::row_major::row_major;
 use super::row_numbers::{ALL_ROWS, RowNumbers};
 use super::search::{FlatScan, ScanSegment};
 use crate::index::buffer::{NumberBuffer, SharedNumbers};
@@ -525,21 +526,6 @@ impl FlatIndex {
     }
 }
 
-/// Values of a matrix in row-major order; copied only if they are borrowed or in another order.
-fn row_major(vectors: CowArray<'_, f32, Ix2>) -> Vec<f32> {
-    let len = vectors.len();
-    let owned = if vectors.is_standard_layout() {
-        vectors.into_owned()
-    } else {
-        vectors.as_standard_layout().into_owned()
-    };
-    let (mut values, offset) = owned.into_raw_vec_and_offset();
-    let offset = offset.unwrap_or(0);
-    values.truncate(offset + len);
-    values.drain(..offset);
-    values
-}
-
 impl From<FlatIndexData> for FlatIndex {
     fn from(inner: FlatIndexData) -> Self {
         Self {
@@ -600,7 +586,7 @@ impl Retriever for FlatIndex {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{Array2, Axis, arr2};
+    use ndarray::Array2;
 
     use super::*;
     use crate::simd::CACHE_LINE;
@@ -621,54 +607,5 @@ mod tests {
             assert!(matches!(&codes.codes, NumberBuffer::Mapped(_)));
             assert!(matches!(&codes.stats, NumberBuffer::Mapped(_)));
         }
-    }
-
-    #[test]
-    fn shared_memory_is_not_copied() {
-        let values: Arc<Vec<f32>> = Arc::new((0..40).map(|n| (n % 7) as f32).collect());
-        let ids = || (0..10).map(|n| n.to_string()).collect();
-        let similarity = VectorSimilarity::Euclidean;
-        let shared = FlatIndex::from_shared(ids(), 4, values.clone(), similarity).unwrap();
-        assert_eq!(shared.values().as_ptr(), values.as_ptr());
-        let owned = FlatIndex::from_row_major(ids(), 4, values.to_vec(), similarity).unwrap();
-        for (shared, owned) in [
-            (shared.clone(), owned.clone()),
-            (shared.clone().with_codes(), owned.clone().with_codes()),
-        ] {
-            let search = Search::top(10);
-            let found = shared.search(&[1.0, 2.0, 3.0, 4.0], &search).unwrap();
-            assert_eq!(found, owned.search(&[1.0, 2.0, 3.0, 4.0], &search).unwrap());
-            let folder = tempfile::tempdir().unwrap();
-            let paths = [folder.path().join("shared"), folder.path().join("owned")];
-            shared.save(&paths[0]).unwrap();
-            owned.save(&paths[1]).unwrap();
-            let [shared, owned] = paths.map(|path| std::fs::read(path).unwrap());
-            assert_eq!(shared, owned);
-        }
-        drop(shared);
-        assert_eq!(Arc::strong_count(&values), 1);
-        assert!(FlatIndex::from_shared(ids(), 3, values.clone(), similarity).is_err());
-        let nan = Arc::new(vec![f32::NAN; 40]);
-        assert!(FlatIndex::from_shared(ids(), 4, nan, similarity).is_err());
-    }
-
-    #[test]
-    fn building_copies_only_views_and_other_layouts() {
-        let vectors = arr2(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
-        let pointer = vectors.as_ptr();
-        let moved = row_major(vectors.clone().into());
-        assert_eq!(moved, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        assert_eq!(row_major(vectors.view().into()), moved);
-        assert_eq!(
-            row_major(vectors.t().into()),
-            [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]
-        );
-        let tail = vectors.clone().slice_move(ndarray::s![1.., ..]);
-        assert_eq!(row_major(tail.into()), [3.0, 4.0, 5.0, 6.0]);
-        let mut reversed = vectors.clone();
-        reversed.invert_axis(Axis(0));
-        assert_eq!(row_major(reversed.into()), [5.0, 6.0, 3.0, 4.0, 1.0, 2.0]);
-        let moved = row_major(vectors.into());
-        assert_eq!(moved.as_ptr(), pointer);
     }
 }

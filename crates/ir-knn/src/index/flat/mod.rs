@@ -8,6 +8,7 @@
 
 mod codes;
 mod index;
+mod row_major;
 mod row_numbers;
 mod rows;
 mod search;
