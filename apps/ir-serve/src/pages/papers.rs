@@ -197,6 +197,6 @@ pub(super) async fn cite(
     let (_, format, _) = format.ok_or_else(|| PageError::not_found("This file does not exist."))?;
     let texts = |name| parameters.all(name).map(str::to_owned).collect();
     let (papers, answers): (Vec<String>, Vec<String>) = (texts("doc"), texts("frame"));
-    let cited = app.run(move |service| citations(&service.published()?, &papers, &answers));
+    let cited = app.run(move |service| citations(&*service.published()?, &papers, &answers));
     Ok(file(&name, format.write(&cited.await?)))
 }

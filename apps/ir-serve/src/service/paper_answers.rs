@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ir_core::DocFilter as _;
+use ir_core::{DocFilter as _, Retriever as _};
 use ir_qa::Frame;
 
 use super::batched_search::QuestionSearch;

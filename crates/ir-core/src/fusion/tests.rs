@@ -389,7 +389,8 @@ impl Retriever for Words {
         let id = self.ids().id(doc);
         let text = format!("{query} {id} {}", self.name);
         let has_text = !self.without.contains(id);
-        Ok(has_text.then(|| MatchedText::new(text, vec![0..query.len()])))
+        let of_query = std::iter::once(0..query.len());
+        Ok(has_text.then(|| MatchedText::new(text, of_query.collect())))
     }
 }
 

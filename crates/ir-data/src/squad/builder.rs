@@ -144,7 +144,7 @@ fn position(text: &[char], answer: &[char]) -> Option<usize> {
     let is_whole = |start: usize| {
         let before = start.checked_sub(1).and_then(|at| text.get(at));
         let after = text.get(start + answer.len());
-        !(is_word(answer.first()) && is_word(before)) && !(is_word(answer.last()) && is_word(after))
+        !(is_word(answer.first()) && is_word(before) || is_word(answer.last()) && is_word(after))
     };
     let mut windows = text.windows(answer.len()).enumerate();
     let found = windows.find(|(start, window)| {

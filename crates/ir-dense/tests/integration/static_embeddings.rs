@@ -34,7 +34,7 @@ fn write_weights(path: &Path, tensors: &[Tensor<'_>]) {
         header.insert((*name).to_owned(), entry);
     }
     let mut header = Value::Object(header).to_string();
-    while header.len() % 8 != 0 {
+    while !header.len().is_multiple_of(8) {
         header.push(' ');
     }
     let length = (header.len() as u64).to_le_bytes();

@@ -123,7 +123,7 @@ fn types_follow_the_venue() {
     ] {
         let citation = paper(&[("title", "T"), ("venue", venue)], &[], None);
         assert!(
-            bibtex(&[citation.clone()]).starts_with(bibtex_type),
+            bibtex(std::slice::from_ref(&citation)).starts_with(bibtex_type),
             "{venue}"
         );
         assert!(ris(&[citation]).starts_with(ris_type), "{venue}");
@@ -173,7 +173,7 @@ fn quotes_are_annotations_in_one_line() {
     );
     let quoted = citation.with_quote("It grows\r\nin Asia.", Some(2));
     let quoted = quoted.with_quote("5 % are black.", None);
-    let entry = bibtex(&[quoted.clone()]);
+    let entry = bibtex(std::slice::from_ref(&quoted));
     let annote = "  annote = {“It grows in Asia.” (page 2) “5 \\% are black.”}\n}\n";
     assert!(entry.ends_with(annote), "{entry}");
     let eprint = "  eprint = {2001.00001},\n  archiveprefix = {arXiv},\n";

@@ -398,11 +398,10 @@ const ACKNOWLEDGMENTS: [&str; 15] = [
 /// Length of the name of acknowledgments at the start of a text, if the text ends or a period,
 /// colon or dash follows.
 fn acknowledgments_name(text: &str) -> Option<usize> {
-    let starts = |name: &&str| {
+    let name = ACKNOWLEDGMENTS.iter().find(|&&name| {
         let start = text.get(..name.len()).map(str::to_lowercase);
-        start.is_some_and(|start| start == **name)
-    };
-    let name = ACKNOWLEDGMENTS.iter().find(starts)?;
+        start.is_some_and(|start| start == name)
+    })?;
     let rest = text[name.len()..].trim_start();
     let is_name = rest.is_empty() || rest.starts_with(['.', ':', '：', '—', '–']);
     is_name.then_some(name.len())

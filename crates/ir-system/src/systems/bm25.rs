@@ -154,6 +154,7 @@ impl System for Bm25System {
             feedback,
             rerankers: Vec::new(),
             query_encoder: None,
+            candidate_model: None,
         };
         CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }

@@ -204,7 +204,7 @@ pub(super) async fn call(app: &Arc<App>, site: &str, mut params: Value) -> Resul
                 let message = format!("limit: expected at most {MAX_PAPERS}, found {limit}");
                 return Err(invalid(&name, &message));
             }
-            let list = app.run(move |service| Ok(paper_list(&service.published()?, &request)));
+            let list = app.run(move |service| Ok(paper_list(&*service.published()?, &request)));
             list.await
         }
         _ => return Err(invalid(&name, "not found")),
@@ -309,7 +309,7 @@ fn paper_page(state: &PublishedState, request: &ReadPaper) -> Option<ToolResult>
         text.push_str(match chunk.kind {
             ChunkKind::Title => "# ",
             ChunkKind::Section => "## ",
-            ChunkKind::Content => "",
+            ChunkKind::Content | ChunkKind::Row | ChunkKind::Formula => "",
         });
         text.push_str(paragraph);
     }

@@ -13,9 +13,12 @@ fn range(start: i64, end: i64) -> Value {
     json!({"start_token": start, "end_token": end})
 }
 
-/// Example of Natural Questions; annotations are long and short answers.
-fn example(id: i64, text: &str, annotations: &[((i64, i64), &[(i64, i64)])]) -> String {
-    let annotation = |((start, end), short): &((i64, i64), &[(i64, i64)])| {
+/// Tokens of a long answer and of its short answers.
+type Annotation<'a> = ((i64, i64), &'a [(i64, i64)]);
+
+/// Example of Natural Questions.
+fn example(id: i64, text: &str, annotations: &[Annotation<'_>]) -> String {
+    let annotation = |((start, end), short): &Annotation<'_>| {
         let short: Vec<Value> = short
             .iter()
             .map(|&(start, end)| range(start, end))
