@@ -154,6 +154,8 @@ pub(crate) enum Command {
         /// Shell that reads the script
         shell: Shell,
     },
+    /// Print the manual page of a command, or write the pages of all
+    Man(help::man::Args),
     /// Print the help of a command or a group of its options; `eval`: every measure, `formats`:
     /// every format
     Help {
@@ -229,6 +231,7 @@ impl Command {
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),
+            Self::Man(args) => help::man::run(args, documented()),
             Self::Help { command } => return print_help(command),
             #[cfg(feature = "dense")]
             Self::Encode(args) => encode::run(args, console),
@@ -362,6 +365,16 @@ fn print_completions(shell: Shell) -> Result<()> {
     OutputSink::open(None)?.write_with(|out| out.write_all(&script))
 }
 
+/// Command line as `ir help` explains it: `eval` with all measures.
+fn documented() -> clap::Command {
+    let command = Cli::command().mut_subcommands(help::with_common_first);
+    command.mut_subcommand("eval", |command| {
+        let examples = command.get_after_help().map(ToString::to_string);
+        let examples = examples.unwrap_or_default();
+        command.after_help(format!("{examples}\n\n{}", eval::list_measures()))
+    })
+}
+
 /// Prints what `ir COMMAND --help` prints and, for `eval`, all measures; or the help of a group of
 /// options. Returns the exit code.
 fn print_help(names: &[String]) -> ExitCode {
@@ -383,13 +396,7 @@ fn print_help(names: &[String]) -> ExitCode {
     }
     let names = names.iter().map(String::as_str);
     let arguments = ["ir"].into_iter().chain(names).chain(["--help"]);
-    let command = Cli::command().mut_subcommands(help::with_common_first);
-    let command = command.mut_subcommand("eval", |command| {
-        let examples = command.get_after_help().map(ToString::to_string);
-        let examples = examples.unwrap_or_default();
-        command.after_help(format!("{examples}\n\n{}", eval::list_measures()))
-    });
-    match command.try_get_matches_from(arguments) {
+    match documented().try_get_matches_from(arguments) {
         Ok(_) => ExitCode::SUCCESS,
         Err(help) => report_usage_error(&Cli::command(), &help),
     }

@@ -1,7 +1,8 @@
 //! Help: one screen with `-h`, everything with `--help`, a group of options with `ir help COMMAND
-//! GROUP`.
+//! GROUP`, manual pages with `ir man`.
 
 mod common_options;
+pub(crate) mod man;
 
 use std::io;
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ pub(crate) mod document_reader;
 pub(crate) mod encoder;
 pub(crate) mod experiment;
 pub(crate) mod feedback_collection;
+pub(crate) mod file_set;
 pub(crate) mod filter;
 pub(crate) mod format;
 #[cfg(feature = "serve")]

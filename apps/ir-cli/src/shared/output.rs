@@ -289,8 +289,10 @@ pub(crate) fn reject_inputs_as_outputs(
         let option = format!("--{}", argument.get_long().unwrap_or_default());
         let path = match matches.get_one::<OutputPath>(argument.get_id().as_str()) {
             Some(path) => path.clone(),
-            // The default of an optional --output is standard output.
-            None if option == "--output" => OutputPath(PathBuf::from("-")),
+            // The default of an optional --output is standard output, unless it is a folder.
+            None if option == "--output" && argument.get_value_hint() != ValueHint::DirPath => {
+                OutputPath(PathBuf::from("-"))
+            }
             None => continue,
         };
         if path.as_os_str().is_empty() {

@@ -42,6 +42,7 @@ mod knn_accuracy;
 mod lexical_search;
 mod limits;
 mod lsi;
+mod manual_pages;
 #[cfg(feature = "dense")]
 #[path = "../common/many_texts.rs"]
 mod many_texts;
