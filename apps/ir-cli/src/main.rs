@@ -24,6 +24,11 @@ use crate::shared::output::reject_inputs_as_outputs;
 use crate::shared::shards::record_command_line;
 use crate::shared::signals::handle_signals;
 
+/// Allocator of static builds: the allocator of musl serializes threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     print_panics();
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());

@@ -1,7 +1,6 @@
 //! `ir man`: manual pages, from the definition of the command line.
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::Result;
 use clap::{Command, ValueHint};
