@@ -55,7 +55,7 @@ fn find<'a>(root: &'a Command, names: &[String]) -> Result<&'a Command> {
     for name in names {
         let Some(found) = command.find_subcommand(name) else {
             let known = shown(command).map(Command::get_name);
-            let path = command.get_bin_name().unwrap_or_default();
+            let path = command.get_bin_name().unwrap_or("ir");
             let hint = did_you_mean(name, known);
             let found = one_line(&format!("{name:?}"));
             bail_usage!("COMMAND: expected a command of `{path}`, found {found}{hint}");
