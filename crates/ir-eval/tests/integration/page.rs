@@ -197,7 +197,7 @@ impl CustomMeasure for FirstScore {
 /// Lists of a query with names of documents that look like markup.
 #[test]
 fn lists_side_by_side() {
-    let name = |prefix: &str, at: usize| format!("{prefix}{}", HOSTILE[at % HOSTILE.len()]);
+    let name = |prefix: &str, at: usize| format!("{prefix}{at}{}", HOSTILE[at % HOSTILE.len()]);
     let (qrels, runs) = collection(6, 2, name);
     let evaluator = Evaluator::new(&qrels, &[Measure::RR]).unwrap();
     let reports = runs.iter().map(|run| evaluator.evaluate(run).unwrap());
