@@ -110,7 +110,7 @@ fn papers_have_links_to_their_files() {
         |config| config.with_papers(&folder, DocumentReader::default()),
     );
     site.service.rescan().unwrap();
-    site.publish();
+    wait_until(|| site.service.unfinished_jobs() == 0);
     let client = site.client();
     let url = "/original?doc=a+b%2Ft%C3%A9.md";
     client.get("/?q=drink").has(url);

@@ -32,8 +32,8 @@ static ASIDES: WordClass = WordClass::new(
     footnote-ref footnoteref footnotes ltx_author_notes ltx_contact ltx_error ltx_note
     ltx_page_footer ltx_page_header ltx_page_navbar ltx_pagination ltx_role_affiliation
     ltx_tag_equation ltx_tag_equationgroup ltx_toc modaltutors
-    mw-editsection rearnote rearnotes refctt scielo__contribgroup screen-reader-text sr-only table-of-contents toc
-    visually-hidden",
+    mw-editsection rearnote rearnotes refctt scielo__contribgroup screen-reader-text sr-only
+    table-of-contents toc visually-hidden",
 );
 
 /// Classes of superscripts that are citations.
@@ -86,9 +86,10 @@ pub(super) fn purpose(name: &str, tag: &StartTag<()>) -> Purpose {
         Purpose::Byline(BylineKind::Authors)
     } else if is_any(&|word| word.eq_ignore_ascii_case("ltx_dates")) {
         Purpose::Byline(BylineKind::Date)
-    } else if is_any(&|word| REFERENCE_LISTS.has(word) || ASIDES.has(word)) {
-        Purpose::Omitted
-    } else if name == "sup" && is_any(&|word| CITATIONS.has(word)) {
+    } else if is_any(&|word| {
+        let is_citation = name == "sup" && CITATIONS.has(word);
+        is_citation || REFERENCE_LISTS.has(word) || ASIDES.has(word)
+    }) {
         Purpose::Omitted
     } else if name == "table" && !is_any(&|word| FORMULA_TABLES.has(word)) {
         // Tables that place other content have no rows to read.
